@@ -1,0 +1,50 @@
+"""The same numbers, before any time is taken.
+
+Errors are relative to the largest entry. Forward dynamics divides by the mass matrix, so that its
+error may grow with that matrix's condition number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from robot_dynamics.spatial import Array
+
+TOLERANCE = 1e-10
+# Up to this condition number of M the tolerance of forward dynamics is that of the others.
+HARMLESS_CONDITION = 1e4
+
+
+class Disagreement(Exception):  # noqa: N818  (says what it is)
+    """Two libraries give different numbers: no time is worth taking."""
+
+
+def tolerance(function: str, M: Array) -> float:
+    """Return the error that is allowed where the mass matrix is M."""
+    if function != 'forward_dynamics':
+        return TOLERANCE
+    return TOLERANCE * max(1.0, float(np.linalg.cond(M)) / HARMLESS_CONDITION)
+
+
+def relative_error(found: Sequence[Array], wanted: Sequence[Array]) -> float:
+    """Return the largest error of several results, each relative to its largest entry.
+
+    Not a number counts as infinitely wrong.
+    """
+    worst = 0.0
+    for a, b in zip(found, wanted, strict=True):
+        a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+        if a.shape != b.shape:
+            raise Disagreement(f'a result has shape {a.shape}, expected {b.shape}')
+        difference = np.abs(a - b).max()
+        error = difference / max(np.abs(b).max(), np.finfo(float).tiny)
+        worst = max(worst, float(error) if np.isfinite(error) else np.inf)
+    return worst
+
+
+def check(who: str, error: float, allowed: float) -> None:
+    """Raise Disagreement if an error is larger than allowed."""
+    if not error <= allowed:
+        raise Disagreement(f'{who} differs by {error:.1e}, allowed is {allowed:.1e}')

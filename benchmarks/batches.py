@@ -1,0 +1,215 @@
+"""Many samples: one call of this package, beside a Python loop over Pinocchio and its own pool.
+
+Like stands beside like: the loop writes its rows into an array that exists, as `out=` does, and so
+does Pinocchio's pool. All arrays are as each library wants them, rows of samples here, columns
+there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from benchmarks import agreement
+from benchmarks.clock import Effort, Stopwatch, least, stopwatch
+from benchmarks.contenders import Call
+from benchmarks.contenders.ours import at, filling
+from benchmarks.contenders.pinocchio import Pinocchio
+from benchmarks.functions import FUNCTIONS, State, random_state
+from benchmarks.robots import Robot
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.spatial import Array
+
+OURS, OURS_NEW, OURS_TWO = '1 core, out=', '1 core, new array', '2 threads, out='
+LOOP, POOL, POOL_TWO = 'pinocchio loop', 'pinocchio pool, 1 thread', 'pinocchio pool, 2 threads'
+
+PINOCCHIOS = (LOOP, POOL, POOL_TWO)
+
+THREADS_VARIABLE = 'ROBOT_DYNAMICS_THREADS'
+# Longer chains have only these in batches, and fewer samples: their matrices fill the memory.
+LONG, LONG_FUNCTIONS = 32, ('inverse_dynamics', 'forward_dynamics')
+SAMPLES, LONG_SAMPLES, SAMPLES_CHECKED = 8200, 2056, 16
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One function of one robot over many samples: nanoseconds per sample, by contender."""
+
+    robot: str
+    joints: int
+    function: str
+    samples: int
+    ns: dict[str, float]
+    error: float
+
+    def ratio(self, faster: str, slower: str) -> float:
+        """How many times faster one contender is than another."""
+        return self.ns[slower] / self.ns[faster]
+
+
+def functions_of(robot: Robot) -> list[str]:
+    """Return the functions that are measured in batches."""
+    return list(FUNCTIONS if robot.model.n <= LONG else LONG_FUNCTIONS)
+
+
+def measure(robot: Robot, functions: list[str], effort: Effort) -> list[Batch]:
+    """Return the batches of a robot.
+
+    Raises:
+        Disagreement: of any two sides.
+    """
+    samples = SAMPLES if robot.model.n < LONG else LONG_SAMPLES
+    arm, pinocchio = Dynamics(robot.model), Pinocchio(robot)
+    states = random_state(robot.model, np.random.default_rng(0), samples)
+    results = []
+    for function in functions:
+        sides = _sides(arm, pinocchio, states, function)
+        error = _agree(robot, sides, pinocchio, states, function)
+        seconds = least({name: _watch(name, call) for name, call in sides.items()}, effort)
+        ns = {name: 1e9 * taken / samples for name, taken in seconds.items()}
+        results.append(Batch(robot.name, robot.model.n, function, samples, ns, error))
+    return results
+
+
+def _agree(
+    robot: Robot, sides: dict[str, Call], pinocchio: Pinocchio, states: State, function: str
+) -> float:
+    """Return the largest error of this package over some samples from all over the batch."""
+    several = len(FUNCTIONS[function].results) > 1
+    worst = 0.0
+    for name, call in sides.items():
+        with _threads(_thread_count(name)):
+            returned = call()
+        for k in np.linspace(0, len(states.q) - 1, SAMPLES_CHECKED).astype(int):
+            pinocchio.prepare(State(*(x[k] for x in states)))
+            wanted = pinocchio.evaluate(function)
+            sample: Any = tuple(a[k] for a in returned) if several else returned[k]
+            found = pinocchio.results(function, sample)
+            if name in PINOCCHIOS:
+                found = [pinocchio.ours(a) for a in found]
+            error = agreement.relative_error(found, wanted)
+            allowed = agreement.tolerance(function, pinocchio.evaluate('mass_matrix')[0])
+            agreement.check(f'{robot.name}: {function}, {name}, sample {k}', error, allowed)
+            worst = max(worst, error)
+    return worst
+
+
+def _sides(arm: Dynamics, pinocchio: Pinocchio, states: State, function: str) -> dict[str, Call]:
+    """Return each side as a call that returns its results, a row per sample."""
+    call, given = getattr(arm, function), states.of(function)
+    theirs = pinocchio.theirs(states)
+    sides = {
+        OURS: _filling(call, given),
+        OURS_NEW: at(call, *given),
+        OURS_TWO: _filling(call, given),
+        LOOP: _loop(pinocchio, theirs, function),
+    }
+    if function in ('inverse_dynamics', 'forward_dynamics'):
+        sides[POOL] = _pool(pinocchio, theirs, function, 1)
+        sides[POOL_TWO] = _pool(pinocchio, theirs, function, 2)
+    return sides
+
+
+def _filling(call: Callable[..., Any], given: list[Array]) -> Call:
+    """Return a call that fills arrays of its own."""
+    returned = call(*given)
+    several = isinstance(returned, tuple)
+    out = tuple(map(np.empty_like, returned)) if several else np.empty_like(returned)
+    return filling(call, out, *given)
+
+
+def _loop(pinocchio: Pinocchio, states: State, function: str) -> Call:
+    """Return a Python loop over samples, each row of the results written where it belongs."""
+    model, data, samples = pinocchio.model, pinocchio.data, len(states.q)
+    rows = [pinocchio.configuration(states.q), states.qd, states.qdd, states.tau]
+    given = [rows[State._fields.index(name)] for name in FUNCTIONS[function].inputs]
+    once = LOOPED[function]
+    first = once(model, data, *(x[0] for x in given))
+    several = isinstance(first, tuple)
+    outs = [np.full((samples, *a.shape), np.nan) for a in (first if several else [first])]
+    out = outs[0]
+
+    def loop() -> Array:
+        for k, row in enumerate(zip(*given, strict=True)):
+            out[k] = once(model, data, *row)
+        return out
+
+    def loop_over_several() -> list[Array]:
+        for k, row in enumerate(zip(*given, strict=True)):
+            for result, value in zip(outs, once(model, data, *row), strict=True):
+                result[k] = value
+        return outs
+
+    return loop_over_several if several else loop
+
+
+def _terms(model: pin.Model, data: pin.Data, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+    return (
+        pin.crba(model, data, q),
+        pin.computeCoriolisMatrix(model, data, q, qd),
+        pin.computeGeneralizedGravity(model, data, q),
+    )
+
+
+LOOPED: dict[str, Callable[..., Any]] = {
+    'inverse_dynamics': pin.rnea,
+    'mass_matrix': pin.crba,
+    'coriolis_matrix': pin.computeCoriolisMatrix,
+    'gravity_torque': pin.computeGeneralizedGravity,
+    'terms': _terms,
+    'forward_dynamics': pin.aba,
+    'inverse_dynamics_derivatives': pin.computeRNEADerivatives,
+}
+
+
+def _pool(pinocchio: Pinocchio, states: State, function: str, threads: int) -> Call:
+    """Return a call of Pinocchio's pool of threads, which takes samples as columns."""
+    pool = pin.ModelPool(pinocchio.model, threads)
+    q = np.asfortranarray(pinocchio.configuration(states.q).T)
+    qd, qdd, tau = (np.asfortranarray(x.T) for x in states[1:])
+    out = np.full_like(qd, np.nan)
+
+    def inverse() -> Array:
+        pin.rneaInParallel(threads, pool, q, qd, qdd, out)
+        return out.T
+
+    def forward() -> Array:
+        pin.abaInParallel(threads, pool, q, qd, tau, out)
+        return out.T
+
+    return inverse if function == 'inverse_dynamics' else forward
+
+
+def _watch(name: str, call: Call) -> Stopwatch:
+    """Return what times a call with the threads that its name says."""
+    watch = stopwatch(call)
+
+    def timed(number: int) -> float:
+        with _threads(_thread_count(name)):
+            return watch(number)
+
+    return timed
+
+
+def _thread_count(name: str) -> int:
+    return 2 if name == OURS_TWO else 1
+
+
+@contextlib.contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Let this package use so many threads meanwhile."""
+    before = os.environ.get(THREADS_VARIABLE)
+    os.environ[THREADS_VARIABLE] = str(count)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[THREADS_VARIABLE]
+        else:
+            os.environ[THREADS_VARIABLE] = before

@@ -1,0 +1,78 @@
+"""This package, called in two ways: returning new arrays, and filling the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.contenders import Call, Local
+from benchmarks.functions import FUNCTIONS, State
+from benchmarks.robots import Robot
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.spatial import Array
+
+
+class Ours(Local):
+    """`Dynamics`, every call returning new arrays.
+
+    Args:
+        arm: the robot's dynamics.
+        functions: those to offer.
+    """
+
+    def __init__(self, arm: Dynamics, functions: list[str], title: str = 'robot_dynamics'):
+        names = list(arm.model.joint_names)
+        super().__init__(title, names, names)
+        self.arm = arm
+        self.functions = functions
+
+    def calls(self, state: State) -> dict[str, Call]:
+        return {name: at(getattr(self.arm, name), *state.of(name)) for name in self.functions}
+
+    def results(self, function: str, returned: Any) -> list[Array]:
+        return list(returned) if len(FUNCTIONS[function].results) > 1 else [returned]
+
+
+class OursInPlace(Ours):
+    """The same, every call filling arrays of the caller's."""
+
+    def calls(self, state: State) -> dict[str, Call]:
+        return {name: self._filling(name, state) for name in self.functions}
+
+    def _filling(self, name: str, state: State) -> Call:
+        call: Callable[..., Any] = getattr(self.arm, name)
+        returned = call(*state.of(name))
+        several = isinstance(returned, tuple)
+        out = tuple(map(np.empty_like, returned)) if several else np.empty_like(returned)
+        return filling(call, out, *state.of(name))
+
+
+def load(robot: Robot) -> Ours:
+    """Return the robot with all functions."""
+    return Ours(Dynamics(robot.model), list(FUNCTIONS))
+
+
+def at(call: Callable[..., Any], *state: Array) -> Call:
+    """Return a call at a state, written out as a user would: call(q, qd, qdd)."""
+    if len(state) == 1:
+        (q,) = state
+        return lambda: call(q)
+    if len(state) == 2:
+        q, qd = state
+        return lambda: call(q, qd)
+    q, qd, last = state
+    return lambda: call(q, qd, last)
+
+
+def filling(call: Callable[..., Any], out: Any, *state: Array) -> Call:
+    """Return a call at a state which fills `out`."""
+    if len(state) == 1:
+        (q,) = state
+        return lambda: call(q, out=out)
+    if len(state) == 2:
+        q, qd = state
+        return lambda: call(q, qd, out=out)
+    q, qd, last = state
+    return lambda: call(q, qd, last, out=out)

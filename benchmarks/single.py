@@ -1,0 +1,143 @@
+"""One call from Python: every library, every function, one state.
+
+All that is timed has agreed with Pinocchio first. Where Pinocchio and this package disagree the
+whole run ends; another library that disagrees holds another robot, and is left out by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks import agreement
+from benchmarks.agreement import Disagreement
+from benchmarks.clock import Effort, least
+from benchmarks.contenders import NOTHING, Contender, ContenderMissing, RobotRefused, load
+from benchmarks.contenders.ours import Ours, OursInPlace
+from benchmarks.contenders.pinocchio import Pinocchio
+from benchmarks.functions import random_state
+from benchmarks.remote import Remote
+from benchmarks.robots import Robot
+from robot_dynamics.dynamics import Dynamics
+
+NEW, OUT, REFERENCE = 'new array', 'out=', 'pinocchio'
+OTHERS: dict[str, Callable[[str, Robot], Contender]] = {
+    'mujoco': load,
+    'pybullet': Remote,
+    'roboticstoolbox': Remote,
+    'modern_robotics': Remote,
+}
+# Written to be read, they take milliseconds to seconds on longer chains.
+PLAIN_PYTHON = ('roboticstoolbox', 'modern_robotics')
+PATIENCE = 12  # joints
+STATES = 5
+
+
+@dataclass(frozen=True)
+class SingleCall:
+    """One function of one robot: nanoseconds and largest error, by contender."""
+
+    robot: str
+    joints: int
+    function: str
+    ns: dict[str, float]
+    error: dict[str, float]
+
+    def ratio(self, contender: str) -> float:
+        """How many times faster than Pinocchio."""
+        return self.ns[REFERENCE] / self.ns[contender]
+
+
+def measure(
+    robot: Robot, functions: list[str], effort: Effort, notes: list[str]
+) -> list[SingleCall]:
+    """Return the single calls of a robot; what is left out, and why, is added to the notes.
+
+    Raises:
+        Disagreement: of this package and Pinocchio.
+    """
+    arm = Dynamics(robot.model)
+    sides: dict[str, Contender] = {
+        NEW: Ours(arm, functions),
+        OUT: OursInPlace(arm, functions),
+        REFERENCE: Pinocchio(robot),
+    }
+    with contextlib.ExitStack() as stack:
+        sides |= _others(robot, stack, notes)
+        errors = _agree(robot, sides, notes)
+        results = []
+        for function in functions:
+            present = {name: side for name, side in sides.items() if function in errors[name]}
+            ns = _nanoseconds(present, function, effort)
+            error = {name: errors[name][function] for name in present if name != REFERENCE}
+            results.append(SingleCall(robot.name, robot.model.n, function, ns, error))
+    return results
+
+
+def _others(robot: Robot, stack: contextlib.ExitStack, notes: list[str]) -> dict[str, Contender]:
+    """Return the other libraries that are here and take this robot."""
+    found: dict[str, Contender] = {}
+    for name, bring in OTHERS.items():
+        if name in PLAIN_PYTHON and robot.model.n > PATIENCE:
+            notes.append(f'{robot.name}: {name} left out, more than {PATIENCE} joints')
+            continue
+        try:
+            side = bring(name, robot)
+        except ContenderMissing as error:
+            note = f'{name} left out: {error}'
+            notes += [] if note in notes else [note]
+        except RobotRefused as error:
+            notes.append(f'{robot.name}: {name} left out: {error}')
+        else:
+            found[name] = stack.enter_context(side) if isinstance(side, Remote) else side
+    return found
+
+
+def _agree(
+    robot: Robot, sides: Mapping[str, Contender], notes: list[str]
+) -> dict[str, dict[str, float]]:
+    """Return the largest error of each side and function over some states.
+
+    A function with an error too large is missing in the result. The sides are left prepared at the
+    last state.
+    """
+    rng = np.random.default_rng(0)
+    errors: dict[str, dict[str, float]] = {name: {} for name in sides}
+    wrong: set[tuple[str, str]] = set()
+    for _ in range(STATES):
+        state = random_state(robot.model, rng)
+        known = {name: side.prepare(state) for name, side in sides.items()}
+        wanted = {f: sides[REFERENCE].evaluate(f) for f in known[REFERENCE]}
+        for name, functions in known.items():
+            for function in functions:
+                who = f'{robot.name}: {function} of {name}'
+                try:
+                    error = agreement.relative_error(
+                        sides[name].evaluate(function), wanted[function]
+                    )
+                    allowed = agreement.tolerance(function, wanted['mass_matrix'][0])
+                    agreement.check(who, error, allowed)
+                except Disagreement as disagreement:
+                    if name in (NEW, OUT):
+                        raise
+                    if (name, function) not in wrong:
+                        notes.append(f'left out: {disagreement}')
+                    wrong.add((name, function))
+                else:
+                    errors[name][function] = max(error, errors[name].get(function, 0.0))
+    for name, function in wrong:
+        errors[name].pop(function, None)
+    return errors
+
+
+def _nanoseconds(
+    sides: Mapping[str, Contender], function: str, effort: Effort
+) -> dict[str, float]:
+    """Return what one call takes, less what an empty call takes in the same process."""
+    watches = {name: side.stopwatch(function) for name, side in sides.items()}
+    empty = {f'{name} {NOTHING}': side.stopwatch(NOTHING) for name, side in sides.items()}
+    seconds = least({**watches, **empty}, effort)
+    return {name: 1e9 * (seconds[name] - seconds[f'{name} {NOTHING}']) for name in sides}

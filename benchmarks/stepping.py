@@ -1,0 +1,146 @@
+"""Steps of simulation per second: a free arm without friction, contacts or limits, at 1 ms.
+
+Semi-implicit Euler on all sides, many steps in one call or a call from Python for each. The state
+after half a second has to be the same; then that half second is timed, over and over: a free arm
+left alone for long may swing too fast for any fixed step.
+"""
+
+from __future__ import annotations
+
+import timeit
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from benchmarks import agreement
+from benchmarks.clock import Effort, least
+from benchmarks.contenders.mujoco import MuJoCo
+from benchmarks.functions import State, random_state
+from benchmarks.robots import Robot
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.simulation import Simulator, semi_implicit_euler
+from robot_dynamics.spatial import Array
+
+TIME_STEP = 1e-3
+STRETCH = 500  # steps from the start, what is timed
+# Rounding errors grow along an arm's motion, which is chaotic.
+TOLERANCE = 1e-7
+SIMULATE, SIMULATOR = 'simulate, many in one call', 'Simulator.step'
+MUJOCO_AT_ONCE, MUJOCO = 'mj_step, many in one call', 'mj_step'
+
+
+@dataclass(frozen=True)
+class Stepping:
+    """Steps per second of one robot, by contender."""
+
+    robot: str
+    joints: int
+    steps_per_s: dict[str, float]
+    error: float  # of the positions after a stretch
+
+
+# Joints; more of them, without friction, are no test of an integrator.
+MOST_JOINTS = 12
+
+
+def measure(robot: Robot, effort: Effort) -> Stepping:
+    """Return the steps per second of a robot.
+
+    Raises:
+        Disagreement: of this package and MuJoCo.
+        RobotRefused: MuJoCo does not take the robot.
+    """
+    state = random_state(robot.model, np.random.default_rng(0))
+    ours, theirs = Ours(robot, state), Theirs(robot, state)
+    wanted = theirs.after_a_stretch()
+    error = agreement.relative_error(ours.after_a_stretch(), [wanted, wanted])
+    agreement.check(f'{robot.name}: position after {STRETCH} steps', error, TOLERANCE)
+    sides = {
+        SIMULATE: ours.at_once,
+        SIMULATOR: ours.one_by_one,
+        MUJOCO_AT_ONCE: theirs.at_once,
+        MUJOCO: theirs.one_by_one,
+    }
+    seconds = least(sides, effort)
+    rates = {name: STRETCH / taken for name, taken in seconds.items()}
+    return Stepping(robot.name, robot.model.n, rates, error)
+
+
+class Ours:
+    """This package: the compiled loop, and the simulator that is stepped from Python."""
+
+    def __init__(self, robot: Robot, state: State):
+        self._arm = Dynamics(robot.model)
+        self._start = state.q, state.qd
+        self._rest = np.zeros(robot.model.n)
+        self._simulator = Simulator(self._arm, time_step=TIME_STEP, integrator=semi_implicit_euler)
+
+    def after_a_stretch(self) -> list[Array]:
+        """Return the positions after a stretch, by each way."""
+        self._steps()
+        return [self._simulate().q, self._simulator.q]
+
+    def at_once(self, number: int) -> float:
+        """Return the seconds of so many stretches, each a call."""
+        return sum(self._stretch() for _ in range(number))
+
+    def one_by_one(self, number: int) -> float:
+        """Return the seconds of so many stretches, each step a call."""
+        return sum(self._steps() for _ in range(number))
+
+    def _stretch(self) -> float:
+        return timeit.timeit(lambda: self._simulate(), number=1)
+
+    def _simulate(self) -> Any:
+        return self._arm.simulate(
+            *self._start,
+            self._rest,
+            steps=STRETCH,
+            time_step=TIME_STEP,
+            integrator=semi_implicit_euler.__name__,
+        )
+
+    def _steps(self) -> float:
+        self._simulator.reset(*self._start)
+        step, rest = self._simulator.step, self._rest
+        return timeit.timeit(lambda: step(rest), number=STRETCH)
+
+
+class Theirs:
+    """MuJoCo."""
+
+    def __init__(self, robot: Robot, state: State):
+        self._contender = MuJoCo(robot)
+        self._model = self._contender.model
+        self._model.opt.timestep = TIME_STEP
+        self._model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+        self._data = mujoco.MjData(self._model)
+        self._start = self._contender.theirs(state)
+
+    def after_a_stretch(self) -> Array:
+        """Return the positions after a stretch, joints in the model's order."""
+        self._steps()
+        return self._contender.ours(np.array(self._data.qpos))
+
+    def at_once(self, number: int) -> float:
+        """Return the seconds of so many stretches, each a call."""
+        return sum(self._stretch() for _ in range(number))
+
+    def one_by_one(self, number: int) -> float:
+        """Return the seconds of so many stretches, each step a call."""
+        return sum(self._steps() for _ in range(number))
+
+    def _stretch(self) -> float:
+        model, data = self._model, self._reset()
+        return timeit.timeit(lambda: mujoco.mj_step(model, data, nstep=STRETCH), number=1)
+
+    def _steps(self) -> float:
+        model, data = self._model, self._reset()
+        return timeit.timeit(lambda: mujoco.mj_step(model, data), number=STRETCH)
+
+    def _reset(self) -> mujoco.MjData:
+        mujoco.mj_resetData(self._model, self._data)
+        self._data.qpos[:], self._data.qvel[:] = self._start.q, self._start.qd
+        return self._data

@@ -1,0 +1,234 @@
+"""Articulated body algorithm: forward dynamics in a time linear in the number of joints.
+
+A body whose joints beyond it are free to move answers a force more softly than a rigid one: with
+its articulated inertia. Inward, each joint adds to its parent what it cannot escape by moving;
+outward, the joints' accelerations follow one after the other.
+
+The articulated inertia maps acceleration to wrench about the same origin,
+
+    n = J wd + H a + n_0,      f = H^T wd + A a + f_0,      J, A symmetric,
+
+and (n_0, f_0) is the wrench that velocities alone require.
+
+Source: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1, here with accelerations of
+the origins instead of spatial ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from robot_dynamics.algorithms.composite import rotational_inertia
+from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
+from robot_dynamics.algorithms.motion import angular_velocities
+from robot_dynamics.algorithms.scalars import Scalar
+from robot_dynamics.algorithms.sweeps import outward
+from robot_dynamics.algorithms.vectors import (
+    ZERO,
+    Matrix,
+    Vector,
+    add,
+    cross,
+    dot,
+    mat_add,
+    mat_mul,
+    mat_sub,
+    mat_vec,
+    outer,
+    scaled,
+    skew,
+    symmetric,
+    transposed,
+)
+from robot_dynamics.algorithms.wrench import Wrench, along_joint, total_wrench, wrench_in_parent
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model.canonical import CanonicalTree, MassMoments
+
+
+class ArticulatedBody(NamedTuple):
+    """How a body, with all that hangs on it, answers acceleration; origin and axes its own."""
+
+    J: Matrix  # moment per angular acceleration
+    H: Matrix  # moment per acceleration of the origin
+    A: Matrix  # force per acceleration of the origin
+    bias: Wrench  # n_0, f_0
+
+
+class FreeJoint(NamedTuple):
+    """How a joint gives way: qdd = (u - U . (wd, a)) / d.
+
+    (wd, a) is the acceleration that its body would have if the joint did not accelerate.
+    """
+
+    U: Wrench  # wrench per unit acceleration of the joint
+    d_inverse: Scalar
+    u: Scalar  # torque left for accelerating
+    rotor: bool  # whether a rotor resists as well
+
+
+class Acceleration(NamedTuple):
+    """Acceleration of a body in its own frame, less gravity."""
+
+    wd: Vector
+    a: Vector
+    qdd: Scalar  # of its joint
+
+
+def aba(tree: CanonicalTree, q: Vector, qd: Vector, tau: Vector) -> list[Scalar]:
+    """Return the accelerations qdd (n) under the torques tau (n). Others as for `rnea`.
+
+    Raises:
+        ModelError: the robot's coordinates are not its joints (mimic joints, remote drives): the
+            recursion needs joints that move on their own. `forward_dynamics` has no such limit.
+    """
+    _check_independent(tree)
+    frames = joint_frames(tree, q)
+    w = angular_velocities(tree, frames, qd)
+    drift = [_drift(tree, frames, w, qd, i) for i in range(tree.nb)]
+    bodies = [_rigid(body, w_i) for body, w_i in zip(tree.bodies, w, strict=True)]
+    free: list[FreeJoint] = [_NOT_YET] * tree.nb
+    for i in reversed(range(tree.nb)):
+        revolute, p = frames[i].revolute, tree.joints[i].parent
+        free[i] = _free_joint(revolute, bodies[i], tree.reflected_inertia[i], tau[i])
+        if p >= 0:
+            felt = _felt_by_parent(revolute, bodies[i], free[i], drift[i])
+            bodies[p] = _total(bodies[p], _in_parent(frames[i], felt))
+    base = Acceleration(ZERO, [-x for x in tree.gravity], 0.0)
+    motions = outward(tree, base, lambda i, parent: _moved(frames[i], parent, drift[i], free[i]))
+    return [motion.qdd for motion in motions]
+
+
+_NOT_YET = FreeJoint(Wrench(ZERO, ZERO), 0.0, 0.0, False)
+
+
+def dependent_joints(tree: CanonicalTree) -> list[int]:
+    """Return the bodies whose joint is not a coordinate of its own: mimics, remote drives."""
+    return [
+        i
+        for i, row in enumerate(tree.S)
+        if len(row) != tree.nb or any(s != float(i == j) for j, s in enumerate(row))
+    ]
+
+
+def _check_independent(tree: CanonicalTree) -> None:
+    for i in dependent_joints(tree):
+        raise ModelError(
+            f'the articulated body algorithm needs S = 1 (every joint a coordinate), but row {i} '
+            f'of S is {tree.S[i]}: use forward_dynamics'
+        )
+
+
+def _drift(
+    tree: CanonicalTree, frames: list[JointFrame], w: list[Vector], qd: Vector, i: int
+) -> tuple[Vector, Vector]:
+    """Return (wd, a) that velocities alone give body i: neither parent nor joint accelerates."""
+    frame, p = frames[i], tree.joints[i].parent
+    w_p = w[p] if p >= 0 else ZERO
+    # a = R (w_p x (w_p x p))
+    a = frame.down(cross(w_p, cross(w_p, frame.p)))
+    if frame.revolute:
+        # wd = (R w_p) x z qd
+        return [w[i][1] * qd[i], -(w[i][0] * qd[i]), 0.0], a
+    # a += 2 w x z qd
+    return ZERO, [a[0] + 2.0 * (w[i][1] * qd[i]), a[1] - 2.0 * (w[i][0] * qd[i]), a[2]]
+
+
+def _rigid(body: MassMoments, w: Vector) -> ArticulatedBody:
+    """Return the answer of a rigid body: Newton's and Euler's laws about its origin."""
+    # n = I wd + h x a + w x I w,   f = m a - h x wd + w x (w x h)
+    J, m = rotational_inertia(body.Sigma), body.m
+    bias = Wrench(cross(w, mat_vec(J, w)), cross(w, cross(w, body.h)))
+    return ArticulatedBody(J, skew(body.h), [[m, 0.0, 0.0], [0.0, m, 0.0], [0.0, 0.0, m]], bias)
+
+
+def _free_joint(revolute: bool, body: ArticulatedBody, rotor: float, tau: Scalar) -> FreeJoint:
+    """Return how the joint of a body gives way under the torque tau."""
+    # U = (J z, H^T z), or (H z, A z) if it slides;   d = z . U + rotor;   u = tau - z . bias
+    if revolute:
+        U = Wrench(_column_z(body.J), body.H[2])
+    else:
+        U = Wrench(_column_z(body.H), _column_z(body.A))
+    d = along_joint(revolute, U) + rotor
+    return FreeJoint(U, 1.0 / d, tau - along_joint(revolute, body.bias), rotor != 0.0)
+
+
+def _felt_by_parent(
+    revolute: bool, body: ArticulatedBody, free: FreeJoint, drift: tuple[Vector, Vector]
+) -> ArticulatedBody:
+    """Return what of a body's answer its joint cannot escape, with its drift in the bias."""
+    (n, f), (wd, a) = free.U, drift
+    n_d, f_d = scaled(free.d_inverse, n), scaled(free.d_inverse, f)
+    # J - n n^T / d,   H - n f^T / d,   A - f f^T / d
+    J = _minus_symmetric(body.J, n_d, n)
+    H = mat_sub(body.H, outer(n_d, f))
+    A = _minus_symmetric(body.A, f_d, f)
+    if not free.rotor:
+        J, H, A = _free_along_z(revolute, J, H, A)
+    # bias + (J wd + H a, H^T wd + A a) + U u / d
+    bias = Wrench(
+        add(add(body.bias.n, add(mat_vec(J, wd), mat_vec(H, a))), scaled(free.u, n_d)),
+        add(
+            add(body.bias.f, add(mat_vec(transposed(H), wd), mat_vec(A, a))),
+            scaled(free.u, f_d),
+        ),
+    )
+    return ArticulatedBody(J, H, A, bias)
+
+
+def _free_along_z(revolute: bool, J: Matrix, H: Matrix, A: Matrix) -> tuple[Matrix, ...]:
+    """Return the same with exact zeros where a joint without rotor transmits nothing."""
+    if revolute:
+        return _without_z(J), [H[0], H[1], ZERO], A
+    return J, [[row[0], row[1], 0.0] for row in H], _without_z(A)
+
+
+def _without_z(A: Matrix) -> Matrix:
+    return [[A[0][0], A[0][1], 0.0], [A[1][0], A[1][1], 0.0], ZERO]
+
+
+def _in_parent(frame: JointFrame, body: ArticulatedBody) -> ArticulatedBody:
+    """Return the same answer about the parent's origin, in its frame, X = [p]."""
+    # wd = R^T wd_p,   a = R^T (a_p - X wd_p),   n_p = R n + X R f
+    X = skew(frame.p)
+    J, H, A = frame.up_symmetric(body.J), frame.up_matrix(body.H), frame.up_symmetric(body.A)
+    # H_p = H + X A,   J_p = J - H_p X + X H^T
+    H_p = mat_add(H, mat_mul(X, A))
+    J_p = mat_add(mat_sub(J, mat_mul(H_p, X)), mat_mul(X, transposed(H)))
+    return ArticulatedBody(_symmetric(J_p), H_p, A, wrench_in_parent(frame, body.bias))
+
+
+def _moved(
+    frame: JointFrame, parent: Acceleration, drift: tuple[Vector, Vector], free: FreeJoint
+) -> Acceleration:
+    """Return the acceleration of a body whose parent accelerates as given."""
+    # wd = R wd_p + drift,   a = R (a_p + wd_p x p) + drift
+    wd = add(frame.down(parent.wd), drift[0])
+    a = add(frame.down(add(parent.a, cross(parent.wd, frame.p))), drift[1])
+    # qdd = (u - U . (wd, a)) / d
+    qdd = (free.u - (dot(free.U.n, wd) + dot(free.U.f, a))) * free.d_inverse
+    along = [0.0, 0.0, qdd]
+    return (
+        Acceleration(add(wd, along), a, qdd)
+        if frame.revolute
+        else Acceleration(wd, add(a, along), qdd)
+    )
+
+
+def _total(a: ArticulatedBody, b: ArticulatedBody) -> ArticulatedBody:
+    return ArticulatedBody(
+        mat_add(a.J, b.J), mat_add(a.H, b.H), mat_add(a.A, b.A), total_wrench(a.bias, b.bias)
+    )
+
+
+def _column_z(A: Matrix) -> Vector:
+    return [row[2] for row in A]
+
+
+def _symmetric(A: Matrix) -> Matrix:
+    """Return the symmetric matrix of an upper triangle."""
+    return symmetric([A[0], A[1][1:], A[2][2:]])
+
+
+def _minus_symmetric(A: Matrix, u: Vector, v: Vector) -> Matrix:
+    """Return A - u v^T, known to be symmetric."""
+    return symmetric([[A[i][j] - u[i] * v[j] for j in range(i, 3)] for i in range(3)])

@@ -1,0 +1,42 @@
+"""Viscous and dry friction, smooth through zero speed.
+
+Dry friction jumps where the speed changes sign; tanh rounds the jump, so that integrators and
+derivatives see a smooth function.
+
+Source: 003, generalized forces (viscous F_v qd and Coulomb F_s sgn(qd)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from robot_dynamics.algorithms.vectors import Scalar, Vector
+
+# Speed at which dry friction has reached tanh(1) = 76 % of its full size, rad/s or m/s.
+COULOMB_SPEED = 1e-2
+
+
+def friction_torque(
+    viscous: Sequence[float], coulomb: Sequence[float], qd: Vector
+) -> list[Scalar]:
+    """Return what the motors must supply against friction (n).
+
+    Args:
+        viscous: (n) N m s/rad or N s/m.
+        coulomb: (n) N m or N.
+        qd: (n) joint velocities.
+    """
+    # friction = F_v qd + F_s tanh(qd / v_0)
+    return [
+        b * v + c * _tanh(v * (1 / COULOMB_SPEED)) if c != 0.0 else b * v
+        for b, c, v in zip(viscous, coulomb, qd, strict=True)
+    ]
+
+
+def _tanh(x: Scalar) -> Scalar:
+    if isinstance(x, float | int):
+        return math.tanh(x)
+    return x.tanh() if hasattr(x, 'tanh') else np.tanh(x)

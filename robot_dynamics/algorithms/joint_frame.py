@@ -1,0 +1,95 @@
+"""A body's frame in its parent's frame, at given joint positions.
+
+Turning a vector takes 4 multiplications for the joint's own turn Rz(angle); the constant rotation
+before it costs only as far as its entries differ from 0 and 1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from robot_dynamics.algorithms.scalars import sincos
+from robot_dynamics.algorithms.vectors import (
+    Matrix,
+    Scalar,
+    Vector,
+    add,
+    mat_vec,
+    scaled,
+    symmetric,
+    transposed,
+)
+from robot_dynamics.model.canonical import CanonicalJoint, CanonicalTree
+from robot_dynamics.model.coordinates import body_positions
+
+
+class JointFrame(NamedTuple):
+    """Pose of body i in its parent p: R_pi = R Rz, with (c, s) of the joint's angle; and p_pi."""
+
+    revolute: bool
+    R: Matrix
+    c: Scalar
+    s: Scalar
+    p: Vector
+
+    def down(self, v: Vector) -> Vector:
+        """Return R_pi^T v: a vector of the parent's frame in frame i."""
+        x, y, z = mat_vec(transposed(self.R), v)
+        if not self.revolute:
+            return [x, y, z]
+        return [self.c * x + self.s * y, self.c * y - self.s * x, z]
+
+    def up(self, v: Vector) -> Vector:
+        """Return R_pi v: a vector of frame i in the parent's frame."""
+        if not self.revolute:
+            return mat_vec(self.R, v)
+        x, y, z = v
+        return mat_vec(self.R, [self.c * x - self.s * y, self.s * x + self.c * y, z])
+
+    def up_matrix(self, A: Matrix) -> Matrix:
+        """Return R_pi A R_pi^T."""
+        columns = [self.up(column) for column in transposed(A)]
+        return [self.up(row) for row in transposed(columns)]
+
+    def up_symmetric(self, A: Matrix) -> Matrix:
+        """Return R_pi A R_pi^T of a symmetric matrix."""
+        B = self._turned(A) if self.revolute else A
+        # A symmetric matrix: its rows are its columns.
+        rows = transposed([mat_vec(self.R, row) for row in B])
+        x, y, z = (mat_vec(self.R, row) for row in rows)
+        return symmetric([x, y[1:], z[2:]])
+
+    def _turned(self, A: Matrix) -> Matrix:
+        """Return Rz A Rz^T of a symmetric matrix."""
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = A
+        c, s = self.c, self.s
+        cc, ss, sc = c * c, s * s, s * c
+        # c^2 xx - 2 s c xy + s^2 yy = yy + t, with s^2 = 1 - c^2
+        d = xx - yy
+        t = cc * d - 2.0 * (sc * xy)
+        return symmetric(
+            [
+                [yy + t, sc * d + (cc - ss) * xy, c * xz - s * yz],
+                [xx - t, s * xz + c * yz],
+                [zz],
+            ]
+        )
+
+
+def joint_frames(tree: CanonicalTree, q: Vector) -> list[JointFrame]:
+    """Return the frames of all bodies in their parents', (nb), at q (n)."""
+    positions = body_positions(tree.S, tree.s0, q)
+    return [joint_frame(joint, x) for joint, x in zip(tree.joints, positions, strict=True)]
+
+
+def joint_frame(joint: CanonicalJoint, position: Scalar) -> JointFrame:
+    """Return the frame of one body in its parent's, at its joint position."""
+    if not joint.revolute:
+        # p_pi = p + R z q
+        z = [row[2] for row in joint.R]
+        return JointFrame(False, joint.R, 1.0, 0.0, add(joint.p, scaled(position, z)))
+    s, c = sincos(position + joint.offset if joint.offset != 0.0 else position)
+    for _ in range(joint.quarter_turns):
+        # sin(x + pi/2) = cos x,  cos(x + pi/2) = -sin x
+        s, c = c, -s
+    return JointFrame(True, joint.R, c, s, joint.p)

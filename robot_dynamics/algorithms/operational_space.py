@@ -1,0 +1,103 @@
+"""The robot's dynamics seen at a frame: inertia, Coriolis and gravity wrench there.
+
+With V = J qd and the wrench F at the frame, M qdd + C qd + g = J^T F becomes
+
+    F = Lambda(q) Vd + mu(q, qd) + p(q),     Lambda = (J M^-1 J^T)^-1.
+
+For a square J this is Lambda = J^-T M J^-1 of 001; with more joints than directions it is the
+dynamically consistent form, in which the joints' motion within the null space of J takes no part.
+
+Sources: 001, (9.97) to (9.99), where mu + p is eta; Khatib, "A unified approach for motion and
+force control of robot manipulators: the operational space formulation", IEEE J. Robotics and
+Automation 3(1), 1987.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from robot_dynamics.algorithms.jacobian import jacobian, jacobian_dot
+from robot_dynamics.algorithms.ltl import factorize, solve
+from robot_dynamics.algorithms.scalars import Scalar
+from robot_dynamics.algorithms.terms import terms
+from robot_dynamics.algorithms.vectors import Matrix, Vector
+from robot_dynamics.model.canonical import CanonicalTree
+
+ALL_DIRECTIONS = (0, 1, 2, 3, 4, 5)
+
+
+class OperationalSpace(NamedTuple):
+    """Dynamics at a frame, in k directions of the six-vector (w, v)."""
+
+    Lambda: list[list[Scalar]]  # (k, k) inertia
+    eta: list[Scalar]  # (k) mu + p: at this wrench V does not change
+    mu: list[Scalar]  # (k) Coriolis and centrifugal wrench
+    p: list[Scalar]  # (k) gravity wrench
+
+
+def operational_space(
+    tree: CanonicalTree,
+    q: Vector,
+    qd: Vector,
+    frame: str,
+    directions: Sequence[int] = ALL_DIRECTIONS,
+) -> OperationalSpace:
+    """Return Lambda, mu and p of a named frame, world-aligned at its origin, angular first.
+
+    Args:
+        tree: the robot.
+        q: (n) joint positions, rad or m.
+        qd: (n) joint velocities.
+        frame: a name of `model.frame_names`.
+        directions: which of the six to keep, for a robot that cannot move in all of them; a planar
+            arm in x-y, for example, moves in (3, 4).
+
+    J must have full rank in these directions: at a singularity Lambda is infinite. Recorded
+    scalars cannot be tested for that, so the caller has to.
+
+    Raises:
+        FrameNotFound: the robot has no frame of that name.
+    """
+    M, C, g = terms(tree, q, qd)
+    J_all, Jd_all = jacobian(tree, q, frame), jacobian_dot(tree, q, qd, frame)
+    J, Jd = [J_all[k] for k in directions], [Jd_all[k] for k in directions]
+    factors = factorize(tree, M)
+    # Row by row: J M^-1 (n per direction)
+    J_M = [solve(factors, row) for row in J]
+    Lambda = inverse([[_dot(a, b) for b in J] for a in J_M])
+    # mu = Lambda (J M^-1 C qd - Jd qd),   p = Lambda J M^-1 g
+    Cqd = [_dot(row, qd) for row in C]
+    drift = [_dot(a, Cqd) - _dot(b, qd) for a, b in zip(J_M, Jd, strict=True)]
+    weight = [_dot(a, g) for a in J_M]
+    mu, p = ([_dot(row, x) for row in Lambda] for x in (drift, weight))
+    return OperationalSpace(Lambda, [a + b for a, b in zip(mu, p, strict=True)], mu, p)
+
+
+def inverse(A: Matrix) -> list[list[Scalar]]:
+    """Return the inverse of a symmetric positive definite matrix, by Gauss and Jordan.
+
+    No pivot is chosen, since recorded scalars cannot be compared; definiteness makes that safe.
+    """
+    k = len(A)
+    B = [list(row) for row in A]
+    for i in range(k):
+        pivot = 1.0 / B[i][i]
+        others = [r for r in range(k) if r != i]
+        for r in others:
+            factor = B[r][i] * pivot
+            for c in others:
+                # B_rc -= B_ri B_ic / B_ii
+                B[r][c] = B[r][c] - factor * B[i][c]
+            B[r][i] = -factor
+        for c in others:
+            B[i][c] = B[i][c] * pivot
+        B[i][i] = pivot
+    return B
+
+
+def _dot(a: Vector, b: Vector) -> Scalar:
+    total: Scalar = 0.0
+    for x, y in zip(a, b, strict=True):
+        total = total + x * y
+    return total

@@ -1,0 +1,120 @@
+"""One step of simulation: the state a moment later, under torques held over the step, friction in.
+
+Friction enters as its integrator allows. Explicit Euler and Runge-Kutta evaluate it like any other
+torque; where it could reverse a joint within a step, they make the joint chatter. Semi-implicit
+Euler takes it at the end of the step instead: written with its secant slope, friction(qd) = S qd,
+
+    (M + h S) qdd = tau - C qd - g - S qd,
+
+which brakes a joint and never reverses it, however stiff S is, and costs next to nothing. For
+viscous friction S is constant, and this is backward Euler.
+
+Sources: 001, section 9.5; Hairer and Wanner, Solving Ordinary Differential Equations II (1996),
+section IV.3 (stiff damping).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robot_dynamics.algorithms.crba import crba
+from robot_dynamics.algorithms.forward_dynamics import forward_dynamics
+from robot_dynamics.algorithms.friction import COULOMB_SPEED, friction_torque
+from robot_dynamics.algorithms.integrators import INTEGRATORS, semi_implicit_euler
+from robot_dynamics.algorithms.ltl import factorize, solve
+from robot_dynamics.algorithms.rnea import bias_torque
+from robot_dynamics.algorithms.scalars import Scalar
+from robot_dynamics.algorithms.vectors import Vector
+from robot_dynamics.model.canonical import CanonicalTree
+
+# Square of a speed too low to matter: it keeps the secant slope at standstill from being 0/0, and
+# changes it elsewhere by less than a rounding error.
+STANDSTILL = 1e-20
+
+
+class State(NamedTuple):
+    """Joint positions (n) and velocities (n): scalars, or arrays with more axes before these."""
+
+    q: Any
+    qd: Any
+
+
+class Friction(NamedTuple):
+    """Coefficients of the friction of each joint, as `friction_torque` takes them."""
+
+    viscous: Sequence[float]  # n, N m s/rad or N s/m
+    coulomb: Sequence[float]  # n, N m or N
+
+
+def simulation_step(
+    tree: CanonicalTree,
+    friction: Friction,
+    integrator: str,
+    q: Vector,
+    qd: Vector,
+    tau: Vector,
+    h: Scalar,
+) -> State:
+    """Return the state after h seconds.
+
+    Args:
+        tree: the robot.
+        friction: of its joints.
+        integrator: a name of `INTEGRATORS`.
+        q: (n) joint positions, rad or m.
+        qd: (n) joint velocities.
+        tau: (n) torques of the motors.
+        h: the step, s.
+    """
+    method = INTEGRATORS[integrator]
+
+    def a(q: Vector, qd: Vector) -> Any:
+        if method is semi_implicit_euler:
+            return _column(braked_acceleration(tree, friction, q, qd, tau, h))
+        return _column(driven_acceleration(tree, friction, q, qd, tau))
+
+    return State(*map(list, method(a, _column(q), _column(qd), h)))
+
+
+def driven_acceleration(
+    tree: CanonicalTree, friction: Friction, q: Vector, qd: Vector, tau: Vector
+) -> list[Scalar]:
+    """Return qdd (n) with the friction of the present velocities."""
+    lost = friction_torque(*friction, qd)
+    return forward_dynamics(tree, q, qd, [t - f for t, f in zip(tau, lost, strict=True)])
+
+
+def braked_acceleration(
+    tree: CanonicalTree, friction: Friction, q: Vector, qd: Vector, tau: Vector, h: Scalar
+) -> list[Scalar]:
+    """Return qdd (n) with the friction of the velocities qd + h qdd."""
+    if not (any(friction.viscous) or any(friction.coulomb)):
+        return forward_dynamics(tree, q, qd, tau)
+    M = crba(tree, q)
+    for j, s in enumerate(friction_slope(friction, qd)):
+        M[j][j] = M[j][j] + h * s
+    # (M + h S) qdd = tau - C qd - g - S qd
+    b = bias_torque(tree, q, qd)
+    lost = friction_torque(*friction, qd)
+    driving = [t - x - f for t, x, f in zip(tau, b, lost, strict=True)]
+    return solve(factorize(tree, M), driving)
+
+
+def friction_slope(friction: Friction, qd: Vector) -> list[Scalar]:
+    """Return S (n) with friction(qd) = S qd, largest at standstill."""
+    return [
+        # f / v,   and  F_v + F_s / v_0  where v = 0
+        (f * v + (b + c / COULOMB_SPEED) * STANDSTILL) / (v * v + STANDSTILL) if c != 0.0 else b
+        for b, c, f, v in zip(*friction, friction_torque(*friction, qd), qd, strict=True)
+    ]
+
+
+def _column(values: Vector) -> Any:
+    """Return scalars of any kind as an array that integrators can add and scale."""
+    column = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        column[i] = value
+    return column

@@ -1,0 +1,130 @@
+"""Machine code on disk, so that a program is compiled once per machine and not once per process.
+
+One file per entry in `$ROBOT_DYNAMICS_CACHE_DIR`, else `$XDG_CACHE_HOME/robot_dynamics`, else
+`~/.cache/robot_dynamics`. An entry is found by a text that names all it depends on: the caller's
+key, this compiler's own source, llvmlite's version, the processor. A file is a checksum of all
+that follows, a line of JSON (that text, and what the caller wants to remember) and machine code.
+
+* Writing is to a temporary file that is then renamed: readers, and other processes, see a whole
+  entry or none.
+* What fails the checksum, or is another user's to change, is not used; it is compiled anew and
+  replaced.
+* A directory that cannot be written costs a warning, once, and the time to compile.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import stat
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+MAGIC = b'robot_dynamics 1\n'
+CHECKSUM_SIZE = hashlib.sha256().digest_size
+
+
+class CacheWarning(RuntimeWarning):
+    """Compiled programs cannot be kept on disk."""
+
+
+def directory() -> Path:
+    """Return where entries are kept."""
+    chosen = os.environ.get('ROBOT_DYNAMICS_CACHE_DIR')
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get('XDG_CACHE_HOME')
+    return (Path(base) if base else Path.home() / '.cache') / 'robot_dynamics'
+
+
+@functools.cache
+def generator() -> str:
+    """Return a fingerprint of this compiler's source: what other source made is not found."""
+    return fingerprint(Path(__file__).parent)
+
+
+def fingerprint(*folders: Path) -> str:
+    """Return a fingerprint of the Python files in these folders."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.glob('*.py')):
+            digest.update(path.name.encode() + b'\0' + path.read_bytes() + b'\0')
+    return digest.hexdigest()
+
+
+def kept(text: str, make: Callable[[], tuple[Any, bytes]]) -> tuple[Any, bytes]:
+    """Return the remembered data and the machine code of an entry, made if there is none.
+
+    Args:
+        text: what the entry depends on, beside this compiler's source.
+        make: returns what to remember, anything that JSON can hold, and the code.
+    """
+    text = f'{text}\n{generator()}'
+    entry = read(text)
+    if entry is None:
+        remembered, code = make()
+        write(text, remembered, code)
+        entry = json.loads(json.dumps(remembered)), code
+    return entry
+
+
+def read(text: str) -> tuple[Any, bytes] | None:
+    """Return the remembered data and the code of an entry, None if none can be trusted."""
+    try:
+        with _path(text).open('rb') as file:
+            content = file.read() if _is_ours(os.fstat(file.fileno())) else b''
+    except OSError:
+        return None
+    start = len(MAGIC) + CHECKSUM_SIZE
+    body = content[start:]
+    if content[:start] != MAGIC + hashlib.sha256(body).digest():
+        return None
+    header, _, code = body.partition(b'\n')
+    found, remembered = json.loads(header)
+    return (remembered, code) if found == text else None
+
+
+def write(text: str, remembered: Any, code: bytes) -> None:
+    """Keep an entry, if the disk lets us."""
+    body = json.dumps([text, remembered]).encode() + b'\n' + code
+    path = _path(text)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix='.', delete=False) as file:
+            try:
+                file.write(MAGIC + hashlib.sha256(body).digest() + body)
+                file.close()
+                # Readable to all, as an entry that an administrator precompiled must be.
+                Path(file.name).chmod(0o644)
+                Path(file.name).replace(path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    Path(file.name).unlink()
+                raise
+    except OSError as error:
+        _warn_once(
+            f'compiled programs cannot be kept in {path.parent}, '
+            f'each process will compile anew: {error}'
+        )
+
+
+def _path(text: str) -> Path:
+    return directory() / f'{hashlib.sha256(text.encode()).hexdigest()[:40]}.bin'
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    """Tell whether only this user, or the administrator, can have written a file."""
+    if not hasattr(os, 'geteuid'):
+        return True
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & (
+        stat.S_IWGRP | stat.S_IWOTH
+    )
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    warnings.warn(message, CacheWarning, stacklevel=2)

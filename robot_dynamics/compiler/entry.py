@@ -1,0 +1,113 @@
+"""What users call: `function(q, qd, ..., out=None)`, from any arrays to kernels and back.
+
+The portable entry below is plain Python: it checks everything, then runs the kernels on rows.
+Where the interpreter allows it, `native_entry` puts a front of machine code before it, for the
+commonest call, contiguous float64 vectors; what that front does not take at once it hands over.
+Results are the same, bit by bit.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from inspect import Parameter
+from typing import Any, Protocol
+
+import numpy as np
+
+from robot_dynamics.compiler.arguments import (
+    Array,
+    as_outputs,
+    as_rows,
+    as_vectors,
+    check_output,
+    leading_shape,
+    ordered,
+)
+from robot_dynamics.compiler.trace import Signature
+
+Entry = Callable[..., Any]
+
+
+class Kernels(Protocol):
+    """A program ready to run on rows."""
+
+    backend: str
+    signature: Signature
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Fill outputs (N, size), C-contiguous, from inputs (N, size) with adjacent entries."""
+
+    def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Do the same row after row: rows of outputs may be later rows of inputs."""
+
+
+def portable_entry(
+    name: str,
+    kernels: Kernels,
+    bound: dict[str, Array],
+    pack: type[tuple[Any, ...]],
+    documentation: str,
+) -> Entry:
+    """Return the checked entry.
+
+    Args:
+        name: of the function, for its error messages.
+        kernels: what computes.
+        bound: inputs that the caller does not pass, and their values.
+        pack: class of the result of several outputs, `tuple` or a NamedTuple.
+        documentation: of the function.
+    """
+    sizes = dict(kernels.signature.inputs)
+    names = [key for key in sizes if key not in bound]
+    free = Signature(tuple((key, sizes[key]) for key in names), kernels.signature.outputs)
+
+    def call(*args: Any, out: Any = None, **named: Any) -> Any:
+        values = ordered(name, free, args, named)
+        given = [
+            as_vectors(name, key, value, sizes[key])
+            for key, value in zip(names, values, strict=True)
+        ]
+        leading = leading_shape(name, names, given)
+        inputs = dict(zip(names, given, strict=True)) | bound
+        outputs = _outputs(name, free, leading, out, given)
+
+        # Kernels write rows; an output with gaps between its entries is filled through a copy.
+        rows = [as_rows(inputs[key], leading) for key in sizes]
+        buffers = [array if array.flags.carray else np.empty(array.shape) for array in outputs]
+        sample_count = math.prod(leading)
+        if sample_count:
+            shapes = [(sample_count, size) for size in free.output_sizes]
+            kernels.run(
+                rows,
+                [buffer.reshape(shape) for buffer, shape in zip(buffers, shapes, strict=True)],
+            )
+        for array, buffer in zip(outputs, buffers, strict=True):
+            if buffer is not array:
+                array[...] = buffer
+
+        # As in NumPy, a new array without axes is a number.
+        results = outputs if out is not None else [a if a.ndim else a[()] for a in outputs]
+        if len(free.outputs) == 1:
+            return results[0]
+        # A named tuple given as `out` is the result as it stands.
+        return out if type(out) not in (type(None), tuple, list) else tuple.__new__(pack, results)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = documentation
+    parameters = [Parameter(key, Parameter.POSITIONAL_OR_KEYWORD) for key in names]
+    out = Parameter('out', Parameter.KEYWORD_ONLY, default=None)
+    call.__signature__ = inspect.Signature([*parameters, out])  # type: ignore[attr-defined]
+    return call
+
+
+def _outputs(
+    name: str, signature: Signature, leading: tuple[int, ...], out: Any, inputs: list[Array]
+) -> list[Array]:
+    """Return new arrays, or the caller's own after a check."""
+    shapes = [(key, (*leading, *shape)) for key, shape in signature.outputs]
+    if out is None:
+        return [np.empty(shape) for _, shape in shapes]
+    arrays = as_outputs(name, signature, out)
+    for k, (key, shape) in enumerate(shapes):
+        check_output(name, key, arrays[k], shape, [*inputs, *arrays[:k]])
+    return arrays

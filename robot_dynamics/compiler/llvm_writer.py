@@ -1,0 +1,157 @@
+"""Write straight-line code in LLVM's assembly language, one instruction a line.
+
+A value is named by text: `%v7`, or a constant such as `0x3FF0000000000000` (1.0, exactly). The
+same calls write code for one double or, with more lanes, for a vector of them. Operations act on
+all lanes alike, by IEEE 754, so every lane has the bits that code for one double would give.
+"""
+
+import itertools
+import struct
+from collections.abc import Iterator, Sequence
+
+
+class Writer:
+    """Collects the instructions of one function, whose first block is `start`."""
+
+    def __init__(self, lanes: int, parent: 'Writer | None' = None) -> None:
+        self.lanes = lanes
+        self.type = self.vector('double')
+        self.integers = self.vector('i64')
+        self.lines: list[str] = parent.lines if parent else []
+        self.intrinsics: set[str] = parent.intrinsics if parent else set()
+        self._numbers: Iterator[int] = parent._numbers if parent else itertools.count()
+
+    def begin_block(self, name: str) -> None:
+        """Begin a block of instructions; the one before must have ended."""
+        self.lines.append(f'{name}:')
+
+    def allocate(self) -> str:
+        """Return the address of memory for one value of the writer's type, on the stack."""
+        name = f'%memory{next(self._numbers)}'
+        self.lines.insert(
+            self.lines.index('start:') + 1, f'  {name} = alloca {self.type}, align 64'
+        )
+        return name
+
+    def with_lanes(self, lanes: int) -> 'Writer':
+        """Return a writer into the same function, for vectors of another width."""
+        return Writer(lanes, self)
+
+    def vector(self, element: str) -> str:
+        """Return the type of `lanes` elements."""
+        return element if self.lanes == 1 else f'<{self.lanes} x {element}>'
+
+    def do(self, instruction: str) -> None:
+        """Write an instruction without result."""
+        self.lines.append(f'  {instruction}')
+
+    def let(self, expression: str) -> str:
+        """Write an instruction and return the name of its result."""
+        name = f'%v{next(self._numbers)}'
+        self.lines.append(f'  {name} = {expression}')
+        return name
+
+    def constant(self, value: float) -> str:
+        """Return a double in every lane, given bit by bit."""
+        (bits,) = struct.unpack('<Q', struct.pack('<d', value))
+        return self._splat('double', f'0x{bits:016X}')
+
+    def constants(self, values: Sequence[float]) -> str:
+        """Return doubles lane by lane."""
+        one = Writer(1)
+        return '<' + ', '.join(f'double {one.constant(value)}' for value in values) + '>'
+
+    def integer(self, value: int) -> str:
+        """Return a 64-bit integer in every lane."""
+        return self._splat('i64', str(value))
+
+    def _splat(self, element: str, text: str) -> str:
+        return text if self.lanes == 1 else f'splat ({element} {text})'
+
+    def add(self, a: str, b: str) -> str:
+        """Return a + b."""
+        return self.let(f'fadd {self.type} {a}, {b}')
+
+    def sub(self, a: str, b: str) -> str:
+        """Return a - b."""
+        return self.let(f'fsub {self.type} {a}, {b}')
+
+    def mul(self, a: str, b: str) -> str:
+        """Return a b."""
+        return self.let(f'fmul {self.type} {a}, {b}')
+
+    def div(self, a: str, b: str) -> str:
+        """Return a / b."""
+        return self.let(f'fdiv {self.type} {a}, {b}')
+
+    def neg(self, a: str) -> str:
+        """Return -a."""
+        return self.let(f'fneg {self.type} {a}')
+
+    def sqrt(self, a: str) -> str:
+        """Return the square root of a."""
+        return self.intrinsic('sqrt', a)
+
+    def fma(self, a: str, b: str, c: str) -> str:
+        """Return a b + c with one rounding."""
+        return self.intrinsic('fma', a, b, c)
+
+    def intrinsic(self, function: str, *arguments: str) -> str:
+        """Return llvm.function(arguments), all of them lanes of doubles."""
+        name = f'@llvm.{function}.{"" if self.lanes == 1 else f"v{self.lanes}"}f64'
+        self.intrinsics.add(
+            f'declare {self.type} {name}({", ".join([self.type] * len(arguments))})'
+        )
+        return self.let(
+            f'call {self.type} {name}({", ".join(f"{self.type} {a}" for a in arguments)})'
+        )
+
+    def select(self, condition: str, a: str, b: str) -> str:
+        """Return a where the condition holds, else b."""
+        return self.let(
+            f'select {self.vector("i1")} {condition}, {self.type} {a}, {self.type} {b}'
+        )
+
+    def bits(self, a: str) -> str:
+        """Return the bits of a double as an integer."""
+        return self.let(f'bitcast {self.type} {a} to {self.integers}')
+
+    def from_bits(self, a: str) -> str:
+        """Return the double that has these bits."""
+        return self.let(f'bitcast {self.integers} {a} to {self.type}')
+
+    def shuffle(self, a: str, b: str, picks: Sequence[int]) -> str:
+        """Return lanes picked from a (0, 1, ...) and b (lanes, lanes + 1, ...)."""
+        mask = ', '.join(f'i32 {pick}' for pick in picks)
+        return self.let(
+            f'shufflevector {self.type} {a}, {self.type} {b}, <{len(picks)} x i32> <{mask}>'
+        )
+
+    def _mask(self, count: int) -> str:
+        lanes = ', '.join(f'i1 {int(lane < count)}' for lane in range(self.lanes))
+        return f'{self.vector("i1")} <{lanes}>'
+
+    def load(self, pointer: str, count: int | None = None) -> str:
+        """Return the doubles at an address; with `count`, so many are read and the rest is 0."""
+        if count is None or count == self.lanes:
+            return self.let(f'load {self.type}, ptr {pointer}, align 8')
+        name, mask = f'@llvm.masked.load.v{self.lanes}f64.p0', self.vector('i1')
+        self.intrinsics.add(f'declare {self.type} {name}(ptr, i32, {mask}, {self.type})')
+        rest = f'{self.type} zeroinitializer'
+        return self.let(
+            f'call {self.type} {name}(ptr {pointer}, i32 8, {self._mask(count)}, {rest})'
+        )
+
+    def store(self, value: str, pointer: str, count: int | None = None) -> None:
+        """Write the doubles to an address; only the first `count` of them."""
+        if count is None or count == self.lanes:
+            return self.do(f'store {self.type} {value}, ptr {pointer}, align 8')
+        name = f'@llvm.masked.store.v{self.lanes}f64.p0'
+        self.intrinsics.add(f'declare void {name}({self.type}, ptr, i32, {self.vector("i1")})')
+        return self.do(
+            f'call void {name}({self.type} {value}, ptr {pointer}, i32 8, {self._mask(count)})'
+        )
+
+    def element(self, pointer: str, index: int | str) -> str:
+        """Return the address of a double in an array."""
+        return self.let(f'getelementptr double, ptr {pointer}, i64 {index}')

@@ -1,0 +1,102 @@
+"""LLVM's language to machine code for this processor, and that to addresses of functions.
+
+llvmlite, which carries LLVM, is optional: `why_not()` says what is missing. Machine code is a
+plain object file, so that it can be kept on disk; to load one takes no compiling.
+"""
+
+import functools
+import threading
+from typing import Any
+
+OLDEST_LLVMLITE = (0, 45)  # the first whose LLVM knows `splat`
+
+# With these, vectors of eight doubles are as fast as those of four.
+WIDE_REGISTERS = 'avx512f'
+
+# Beyond this many instructions compile without optimisation, five to ten times faster, for code
+# half as fast.
+MANY_INSTRUCTIONS = 20_000
+
+# LLVM keeps what it parses in one place for all threads.
+ONE_AT_A_TIME = threading.RLock()
+
+
+@functools.cache
+def why_not() -> str | None:
+    """Return why there is no machine code here, None if there is."""
+    try:
+        import llvmlite
+    except ImportError as error:
+        return f'llvmlite cannot be imported ({error})'
+    version = tuple(int(part) for part in llvmlite.__version__.split('.')[:2])
+    if version < OLDEST_LLVMLITE:
+        return (
+            f'llvmlite is {llvmlite.__version__}, older than {".".join(map(str, OLDEST_LLVMLITE))}'
+        )
+    return None
+
+
+@functools.cache
+def _llvm() -> Any:
+    """Return llvmlite's binding, initialised."""
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding
+
+
+def _target_machine(optimisation: int = 2) -> Any:
+    target = _llvm().Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=_llvm().get_host_cpu_name(),
+        features=_llvm().get_host_cpu_features().flatten(),
+        opt=optimisation,
+        reloc='pic',
+        codemodel='default',
+        jit=True,
+    )
+
+
+@functools.cache
+def processor() -> str:
+    """Return what machine code depends on: LLVM, and the processor's name and features."""
+    import llvmlite
+
+    features = _llvm().get_host_cpu_features().flatten()
+    triple = _llvm().get_process_triple()
+    return f'llvmlite {llvmlite.__version__}, {triple}, {_llvm().get_host_cpu_name()}, {features}'
+
+
+@functools.cache
+def lanes() -> int:
+    """Return how many doubles to compute at a time."""
+    return 8 if _llvm().get_host_cpu_features().get(WIDE_REGISTERS) else 4
+
+
+def compile_module(source: str) -> bytes:
+    """Return the object file of a module."""
+    optimisation = 2 if source.count('\n') < MANY_INSTRUCTIONS else 0
+    with ONE_AT_A_TIME:
+        module = _llvm().parse_assembly(source)
+        module.verify()
+        code: bytes = _target_machine(optimisation).emit_object(module)
+    return code
+
+
+class LoadedCode:
+    """Machine code in executable memory; it goes when this object goes."""
+
+    def __init__(self, code: bytes) -> None:
+        llvm = _llvm()
+        with ONE_AT_A_TIME:
+            # An empty module whose compilation is answered with the code at hand. The engine owns
+            # its target machine.
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), _target_machine())
+            self._engine.set_object_cache(getbuffer_func=lambda _: code)
+            self._engine.finalize_object()
+
+    def address(self, function: str) -> int:
+        """Return the address of a function."""
+        address: int = self._engine.get_function_address(function)
+        return address

@@ -1,0 +1,230 @@
+"""Machine code in front of the portable entry, where this interpreter allows it.
+
+The entry (see `entry_source`) relies on where CPython keeps an object's type and NumPy an array's
+fields, both part of their binary interfaces (Include/object.h; numpy/ndarraytypes.h,
+PyArrayObject_fields). `why_not()` refuses interpreters it was not made for and checks every field
+on live arrays; where it objects, the portable entry serves alone.
+"""
+
+import ctypes
+import functools
+import importlib
+import platform
+import struct
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.compiler.arguments import Array
+from robot_dynamics.compiler.entry_source import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    DATA,
+    DIMENSIONS,
+    DTYPE,
+    FLAGS,
+    NDIM,
+    NPY_DOUBLE,
+    NUMPY_FUNCTIONS,
+    POINTER_SIZE,
+    PYTHON_FUNCTIONS,
+    TYPE,
+    WRITEABLE,
+)
+from robot_dynamics.compiler.machine_code import LoadedCode
+
+# Places in NumPy's table of its C interface (numpy/__multiarray_api.h), the same since NumPy 1.0.
+NUMPY_PLACES = {'PyArray_Type': 2, 'PyArray_Return': 76, 'PyArray_New': 93}
+
+PYTHON_VERSIONS = ((3, 10), (3, 14))
+NUMPY_VERSIONS = ((1, 26), (2, 99))
+METH_FASTCALL_KEYWORDS = 0x80 | 0x02
+
+# The slot of a type's constructor (Include/typeslots.h, Py_tp_new).
+TP_NEW = 65
+
+# The very object that a call's keyword names hold: names in calls are interned.
+OUT = sys.intern('out')
+
+
+class EntryTable(np.ndarray):
+    """The addresses an entry uses, and the owners of what is there: its `__self__`."""
+
+    owners: tuple[Any, ...]
+
+
+class MethodDefinition(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ('name', ctypes.c_char_p),
+        ('function', ctypes.c_void_p),
+        ('flags', ctypes.c_int),
+        ('documentation', ctypes.c_char_p),
+    )
+
+
+def native_entry(
+    code: LoadedCode,
+    *,
+    kernel: int,
+    owner: Any,
+    portable: Callable[..., Any],
+    pack: type[tuple[Any, ...]],
+    bound: Sequence[Array | None],
+    name: str,
+    arguments: Sequence[str],
+    documentation: str,
+) -> Callable[..., Any]:
+    """Return a callable with machine code in front of the portable entry.
+
+    Args:
+        code: the `entry` of entry_source, loaded.
+        kernel: address of the kernel of one sample.
+        owner: keeps the kernel where it is.
+        portable: takes every call that is not the commonest.
+        pack: class of the result of several outputs.
+        bound: of each input, the vector it is bound to, or None.
+        name: of the callable.
+        arguments: names of the inputs that are not bound.
+        documentation: of the callable.
+    """
+    interface = _numpy_interface()
+    addresses = [
+        *map(_address, PYTHON_FUNCTIONS),
+        *(interface[NUMPY_PLACES[function]] for function in NUMPY_FUNCTIONS),
+        *map(id, (np.ndarray, np.dtype(np.float64), tuple)),
+        _tuple_new(),
+        *map(id, (OUT, portable)),
+        0 if pack is tuple else id(pack),
+        kernel,
+        *(0 if vector is None else vector.ctypes.data for vector in bound),
+    ]
+    # From this first line inspect.signature and help() learn the arguments.
+    documentation = (
+        f'{name}($self, {", ".join([*arguments, "*"])}, out=None)\n--\n\n{documentation}'
+    )
+    definition = MethodDefinition(
+        name.encode(), code.address('entry'), METH_FASTCALL_KEYWORDS, documentation.encode()
+    )
+    table = np.array(addresses, dtype=np.uint64).view(EntryTable)
+    table.flags.writeable = False
+    table.owners = (code, owner, portable, pack, bound, definition)
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    entry: Callable[..., Any] = make(('PyCFunction_NewEx', ctypes.pythonapi))(
+        ctypes.addressof(definition), table, None
+    )
+    return entry
+
+
+def _address(function: str) -> int | None:
+    """Return the address of a function of CPython's C interface."""
+    if not hasattr(ctypes.pythonapi, function):
+        # CPython 3.10 has it in a header only; the portable entry, which is called, is a function.
+        function = {'PyObject_Vectorcall': '_PyFunction_Vectorcall'}[function]
+    return ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value
+
+
+def _tuple_new() -> int:
+    """Return the address of the C function behind tuple.__new__: (type, arguments, names)."""
+    slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
+    address: int = slot(('PyType_GetSlot', ctypes.pythonapi))(tuple, TP_NEW)
+    return address
+
+
+def _numpy_interface() -> Any:
+    """Return NumPy's table of C functions and types, an array of addresses."""
+    package = 'numpy._core' if np.lib.NumpyVersion(np.__version__) >= '2.0.0' else 'numpy.core'
+    capsule = importlib.import_module(f'{package}._multiarray_umath')._ARRAY_API
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    address = pointer(('PyCapsule_GetPointer', ctypes.pythonapi))(capsule, None)
+    return ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))
+
+
+@functools.cache
+def why_not() -> str | None:
+    """Return why the native entry cannot be used here, None if it can."""
+    version, numpy_version = (
+        sys.version_info[:2],
+        tuple(int(part) for part in np.__version__.split('.')[:2]),
+    )
+    if platform.python_implementation() != 'CPython' or struct.calcsize('P') != POINTER_SIZE:
+        return 'the interpreter is not 64-bit CPython'
+    if sysconfig.get_config_var('Py_GIL_DISABLED') or hasattr(sys, 'getobjects'):
+        return 'objects of a free-threaded interpreter or debug build are laid out differently'
+    if not PYTHON_VERSIONS[0] <= version <= PYTHON_VERSIONS[1]:
+        return f'Python {version[0]}.{version[1]} is not one of those whose objects are known'
+    if not NUMPY_VERSIONS[0] <= numpy_version <= NUMPY_VERSIONS[1]:
+        return f'NumPy {np.__version__} is not one of those whose arrays are known'
+    return _layout_surprise()
+
+
+def _layout_surprise() -> str | None:
+    """Return what differs from the expected layout on live arrays, None if nothing does."""
+    base = np.arange(12.0)
+    read_only = np.arange(3.0)
+    read_only.flags.writeable = False
+    samples = [
+        base,
+        base.reshape(3, 4),
+        base[::2],
+        base[:0],
+        read_only,
+        np.ones(2, np.float32),
+        np.array(1.0),
+    ]
+    for array in samples:
+        dimensions = _peek(ctypes.c_void_p, array, DIMENSIONS)
+        lengths = (ctypes.c_int64 * array.ndim).from_address(dimensions) if array.ndim else ()
+        flags = _peek(ctypes.c_int32, array, FLAGS)
+        fields = {
+            'type': (_peek(ctypes.c_void_p, array, TYPE), id(np.ndarray)),
+            'data': (_peek(ctypes.c_void_p, array, DATA), array.ctypes.data),
+            'number of axes': (_peek(ctypes.c_int32, array, NDIM), array.ndim),
+            'shape': (tuple(lengths), array.shape),
+            'dtype': (_peek(ctypes.c_void_p, array, DTYPE), id(array.dtype)),
+            'contiguous': (bool(flags & C_CONTIGUOUS), array.flags.c_contiguous),
+            'aligned': (bool(flags & ALIGNED), array.flags.aligned),
+            'writeable': (bool(flags & WRITEABLE), array.flags.writeable),
+        }
+        for field, (found, expected) in fields.items():
+            if found != expected:
+                return f'the {field} of an array is not where it was expected'
+    if base.dtype is not np.dtype(np.float64):
+        return 'float64 is not one object'
+    return _interface_surprise()
+
+
+def _interface_surprise() -> str | None:
+    """Return what is wrong with NumPy's table of C functions, None if it does what is expected."""
+    interface = _numpy_interface()
+    if interface[NUMPY_PLACES['PyArray_Type']] != id(np.ndarray):
+        return "NumPy's C interface is not where it was expected"
+    integer, address = ctypes.c_int, ctypes.c_void_p
+    prototype = ctypes.PYFUNCTYPE(
+        ctypes.py_object,
+        address,
+        integer,
+        address,
+        integer,
+        address,
+        address,
+        integer,
+        integer,
+        address,
+    )
+    lengths = (ctypes.c_int64 * 2)(2, 3)
+    array = prototype(interface[NUMPY_PLACES['PyArray_New']])(
+        id(np.ndarray), 2, ctypes.addressof(lengths), NPY_DOUBLE, None, None, 0, 0, None
+    )
+    if type(array) is not np.ndarray or array.shape != (2, 3) or array.dtype != np.float64:
+        return "NumPy's C interface does not make the arrays that were asked for"
+    return None
+
+
+def _peek(kind: Any, item: Any, offset: int) -> Any:
+    """Return a field of an object in memory."""
+    return kind.from_address(id(item) + offset).value

@@ -1,0 +1,135 @@
+"""A program as Python source: readable, and it runs where there is no compiler.
+
+The text is one function of the input vectors. An operation used once is written where it is used,
+so the lines look like formulas; an operation used more often gets a name. The program of
+`lambda q: [q[0] * q[0].sin() + 2.0]` reads
+
+    def program(q):
+        (q_0,) = q
+        return [q_0 * sin(q_0) + 2.0]
+
+`sin`, `cos`, `sqrt` and `tanh` come from `math` for floats, from `numpy` for arrays: given one
+array per entry, the same text computes a whole batch.
+"""
+
+import math
+import types
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics.compiler.trace import BINARY_OPERATIONS, Node, Program, operands
+
+SYMBOLS = dict(zip(BINARY_OPERATIONS, '+-*/', strict=True))
+FUNCTIONS = ('sin', 'cos', 'sqrt', 'tanh')
+
+# Longest expression that is written in place; a longer one gets a name.
+LONGEST_INLINE = 60
+
+# How tightly an expression binds: sums, products, signs, atoms.
+SUM, PRODUCT, SIGN, ATOM = range(4)
+
+
+def python_source(program: Program) -> str:
+    """Return the source of a function `name(input, ...) -> [entries of the first output], ...`."""
+    uses = Counter(i for node in program.nodes for i in operands(node))
+    uses.update(i for entries in program.results for i in entries)
+    lines = [f'def {program.name}({", ".join(name for name, _ in program.signature.inputs)}):']
+    for name, size in program.signature.inputs:
+        if size:
+            entries = ', '.join(f'{name}_{i}' for i in range(size))
+            lines.append(f'    ({entries},) = {name}' if size == 1 else f'    {entries} = {name}')
+
+    texts: list[tuple[str, int]] = []  # of each node: how to write it, how tightly it binds
+    for index, node in enumerate(program.nodes):
+        text, binding = _expression(node, texts)
+        if binding < ATOM and (uses[index] > 1 or len(text) > LONGEST_INLINE):
+            lines.append(f'    t{index} = {text}')
+            text, binding = f't{index}', ATOM
+        texts.append((text, binding))
+
+    returned = ['[' + ', '.join(texts[i][0] for i in entries) + ']' for entries in program.results]
+    lines.append('    return ' + ', '.join(returned))
+    return '\n'.join(lines) + '\n'
+
+
+def _expression(node: Node, texts: Sequence[tuple[str, int]]) -> tuple[str, int]:
+    """Return the text of a node and how tightly it binds."""
+
+    def operand(i: int, tightness: int) -> str:
+        text, binding = texts[i]
+        return text if binding >= tightness else f'({text})'
+
+    op = node[0]
+    if op == 'input':
+        return f'{node[1]}_{node[2]}', ATOM
+    if op == 'constant':
+        return repr(node[1]), ATOM if node[1] >= 0 else SIGN
+    if op in FUNCTIONS:
+        # Not an atom: a call used twice is computed once.
+        return f'{op}({texts[node[1]][0]})', SIGN
+    if op == 'neg':
+        return f'-{operand(node[1], SIGN + 1)}', SIGN
+    level = SUM if op in ('add', 'sub') else PRODUCT
+    # The right operand is bracketed at equal level: a - (b - c), and a + (b + c) to keep the order
+    # of evaluation.
+    return f'{operand(node[1], level)} {SYMBOLS[op]} {operand(node[2], level + 1)}', level
+
+
+class PythonKernels:
+    """Runs a program's Python source on rows of arrays."""
+
+    backend = 'python'
+
+    def __init__(self, program: Program) -> None:
+        self.signature = program.signature
+        self.source = python_source(program)
+        code = compile(self.source, f'<{program.name}>', 'exec')
+        self._on_floats = _function(code, program.name, math)
+        self._on_arrays = _function(code, program.name, np)
+
+    def run(
+        self, inputs: Sequence[NDArray[np.float64]], outputs: Sequence[NDArray[np.float64]]
+    ) -> None:
+        """Fill outputs (N, size) from inputs (N, size)."""
+        if outputs[0].shape[0] == 1:
+            results = self._single([array[0].tolist() for array in inputs])
+        else:
+            results = self._batch([list(array.T) for array in inputs])
+        for output, entries in zip(outputs, results, strict=True):
+            for i, entry in enumerate(entries):
+                output[:, i] = entry
+
+    def scan(
+        self, inputs: Sequence[NDArray[np.float64]], outputs: Sequence[NDArray[np.float64]]
+    ) -> None:
+        """Do the same row after row: rows of outputs may be later rows of inputs."""
+        for i in range(outputs[0].shape[0]):
+            self.run(
+                [array[i : i + 1] for array in inputs], [array[i : i + 1] for array in outputs]
+            )
+
+    def _single(self, inputs: list[list[float]]) -> Sequence[Any]:
+        try:
+            return self._several(self._on_floats(*inputs))
+        except (ValueError, ArithmeticError):
+            # sin(inf), 1/0, sqrt(-1): floats raise, arrays give the not-a-number that kernels
+            # give.
+            return self._batch([[np.array([entry]) for entry in vector] for vector in inputs])
+
+    def _batch(self, inputs: list[list[NDArray[np.float64]]]) -> Sequence[Any]:
+        with np.errstate(all='ignore'):
+            return self._several(self._on_arrays(*inputs))
+
+    def _several(self, returned: Any) -> Sequence[Any]:
+        return returned if len(self.signature.outputs) > 1 else (returned,)
+
+
+def _function(code: types.CodeType, name: str, functions: types.ModuleType) -> Callable[..., Any]:
+    """Return the function that the code defines, with sin, cos, ... taken from a module."""
+    namespace: dict[str, Any] = {function: getattr(functions, function) for function in FUNCTIONS}
+    exec(code, namespace)
+    return namespace[name]  # type: ignore[no-any-return]

@@ -1,0 +1,40 @@
+"""Large batches over several cores.
+
+A batch is cut into as many parts as there are threads; the calling thread takes one, a pool the
+others. Kernels run without Python's global lock, and a sample's result does not depend on its
+neighbours: any number of threads gives the same bits.
+"""
+
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+# Operations for which a thread is worth waking: a fraction of a millisecond.
+SMALLEST_PART = 10_000_000
+
+
+def thread_count() -> int:
+    """Return how many threads may work: `ROBOT_DYNAMICS_THREADS`, else as many as cores."""
+    chosen = os.environ.get('ROBOT_DYNAMICS_THREADS')
+    if chosen:
+        return max(1, int(chosen))
+    return (
+        len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1
+    )
+
+
+def in_parts(work: Callable[[int, int], object], samples: int, operations: int) -> None:
+    """Call work(begin, end) for parts of range(samples), each sample of so many operations."""
+    parts = max(1, min(thread_count(), samples * operations // SMALLEST_PART))
+    cuts = [samples * part // parts for part in range(parts + 1)]
+    waiting = [_pool(os.getpid()).submit(work, *cuts[part : part + 2]) for part in range(1, parts)]
+    work(cuts[0], cuts[1])
+    for part in waiting:
+        part.result()
+
+
+@functools.cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """Return the threads of a process: those of its parent do not survive a fork."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix=f'robot_dynamics-{process}')

@@ -1,0 +1,146 @@
+"""The torque that makes an arm follow a reference, split by what each part is for.
+
+    tau = M(q) qdd_d + C(q, qd) qd + g(q)  + friction(qd_d) + Kp (q_d - q) + Kd (qd_d - qd)
+          inertia      coriolis      gravity friction         feedback
+
+The first four cancel the arm's own dynamics, so that the last has only the model's errors left to
+correct. Each can be switched off, because some drives supply it themselves: a robot that already
+compensates gravity must not be given it twice.
+
+Friction is that of the desired motion. At the measured velocity its compensation would be a
+positive feedback, as steep as dry friction is near standstill: it drives the arm on along every
+error, and an arm told to stand still would be pushed by the noise of its sensors.
+
+Source: 000, section 6.6; Lynch and Park, Modern Robotics (2017), section 11.4; Siciliano et al.,
+Robotics: Modelling, Planning and Control (2009), section 8.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.control.trajectory import Reference, Trajectory
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ShapeError
+from robot_dynamics.spatial import Array
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Which parts of its own dynamics the arm is relieved of."""
+
+    gravity: bool = True
+    coriolis: bool = True
+    inertia: bool = True
+    friction: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """PD gains per joint; zero, the default, leaves feed-forward alone.
+
+    Attributes:
+        kp: (n,) or one number, N m/rad or N/m.
+        kd: (n,) or one number, N m s/rad or N s/m.
+    """
+
+    kp: Array = field(default_factory=lambda: np.zeros(()))
+    kd: Array = field(default_factory=lambda: np.zeros(()))
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = np.array(getattr(self, item.name), dtype=float)
+            if not (np.isfinite(value).all() and (value >= 0).all()):
+                raise ValueError(f'{item.name} is {value}; gains must be finite and not negative')
+            value.setflags(write=False)
+            object.__setattr__(self, item.name, value)
+
+
+EVERYTHING = Switches()
+NO_FEEDBACK = Gains()
+
+
+@dataclass(frozen=True, eq=False)
+class FeedForward:
+    """A torque and its parts, (..., n) each [N m or N]; a part switched off is zero."""
+
+    gravity: Array
+    coriolis: Array
+    inertia: Array
+    friction: Array
+    feedback: Array
+
+    @property
+    def tau(self) -> Array:
+        """The sum of the parts."""
+        return self.gravity + self.coriolis + self.inertia + self.friction + self.feedback
+
+
+def feedforward(
+    arm: Dynamics,
+    reference: Reference,
+    q: ArrayLike,
+    qd: ArrayLike,
+    switches: Switches = EVERYTHING,
+    gains: Gains = NO_FEEDBACK,
+) -> FeedForward:
+    """Return the torque that leads the arm from its measured state along the reference.
+
+    Pass the reference's own q and qd for pure feed-forward, which hears no sensor.
+
+    Args:
+        arm: the dynamics of the robot.
+        reference: desired q_d, qd_d, qdd_d, (..., n) each.
+        q: (..., n) positions, rad or m.
+        qd: (..., n) velocities.
+        switches: which parts to include.
+        gains: feedback on the error.
+
+    Raises:
+        ShapeError: an argument does not have n entries.
+    """
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    _check_shapes(arm, reference, q, qd, gains)
+    zero = np.zeros(np.broadcast_shapes(q.shape, qd.shape, reference.q.shape))
+    return FeedForward(
+        gravity=zero + arm.gravity_torque(q) if switches.gravity else zero,
+        coriolis=zero + arm.coriolis_torque(q, qd) if switches.coriolis else zero,
+        inertia=zero + inertia_torque(arm, q, reference.qdd) if switches.inertia else zero,
+        friction=zero + arm.friction_torque(reference.qd) if switches.friction else zero,
+        # Kp (q_d - q) + Kd (qd_d - qd)
+        feedback=gains.kp * (reference.q - q) + gains.kd * (reference.qd - qd),
+    )
+
+
+def inertia_torque(arm: Dynamics, q: Array, qdd: Array) -> Array:
+    """Return M(q) qdd (..., n)."""
+    return np.asarray((arm.mass_matrix(q) @ qdd[..., None])[..., 0])
+
+
+def waypoint_efforts(
+    arm: Dynamics,
+    trajectory: Trajectory,
+    switches: Switches = EVERYTHING,
+) -> Array:
+    """Return the torque (m, n) at each point of a trajectory, for its `effort` fields.
+
+    A controller that takes a trajectory with efforts interpolates between them and adds its own
+    feedback. Joints are in the model's order.
+    """
+    reference = trajectory.at_waypoints()
+    return feedforward(arm, reference, reference.q, reference.qd, switches).tau
+
+
+def _check_shapes(arm: Dynamics, reference: Reference, q: Array, qd: Array, gains: Gains) -> None:
+    """Raise ShapeError unless every argument has n entries per row."""
+    n = arm.model.n
+    rows = {'q': q, 'qd': qd, **{f'reference.{k}': v for k, v in reference._asdict().items()}}
+    for name, value in rows.items():
+        if np.shape(value)[-1:] != (n,):
+            raise ShapeError(f'{name} has shape {np.shape(value)}; it must be (..., {n})')
+    for name, gain in (('kp', gains.kp), ('kd', gains.kd)):
+        if gain.shape not in ((), (n,)):
+            raise ShapeError(f'{name} has shape {gain.shape}; it must be one number or ({n},)')

@@ -1,0 +1,69 @@
+"""Accelerations from measured velocities: a difference quotient behind a low-pass filter.
+
+JointState carries no acceleration. Differences of velocities do, but amplify their noise by 1/dt;
+a first-order low-pass takes it back out at the price of a delay of 1 / (2 pi f_c), 8 ms at 20 Hz.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.spatial import Array
+
+
+class AccelerationFilter:
+    """Estimate accelerations from a stream of stamped velocities.
+
+    Args:
+        cutoff: f_c, Hz, of the low-pass.
+        max_gap: s; after a longer silence the estimate starts afresh.
+    """
+
+    def __init__(self, *, cutoff: float = 20.0, max_gap: float = 0.1):
+        for name, value in (('cutoff', cutoff), ('max_gap', max_gap)):
+            if not value > 0:
+                raise ValueError(f'{name} is {value}; it must be positive')
+        self.cutoff = cutoff
+        self.max_gap = max_gap
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every sample."""
+        self._stamp: float | None = None
+        self._qd: Array | None = None
+        self._qdd: Array | None = None
+
+    def update(self, stamp: float, qd: ArrayLike) -> Array | None:
+        """Return the acceleration estimate (n,), or None until two samples give one.
+
+        A repeated stamp leaves the estimate as it is. A stamp that goes back, a gap, another
+        number of joints or a value that is not finite starts afresh: no estimate is better than
+        a wrong one.
+
+        Args:
+            stamp: time of the sample, s.
+            qd: (n,) measured velocities.
+        """
+        qd = np.array(qd, dtype=float)
+        if not np.isfinite(qd).all() or not math.isfinite(stamp):
+            self.reset()
+            return None
+        if self._stamp is None or self._qd is None:
+            self._stamp, self._qd = stamp, qd
+            return None
+        dt = stamp - self._stamp
+        if dt == 0:
+            return self._qdd
+        if dt < 0 or dt > self.max_gap or qd.shape != self._qd.shape:
+            self.reset()
+            self._stamp, self._qd = stamp, qd
+            return None
+        quotient = (qd - self._qd) / dt
+        previous = quotient if self._qdd is None else self._qdd
+        # y_k = y_(k-1) + (1 - exp(-2 pi f_c dt)) (x_k - y_(k-1)): exact for any spacing
+        self._qdd = previous - math.expm1(-2 * math.pi * self.cutoff * dt) * (quotient - previous)
+        self._stamp, self._qd = stamp, qd
+        return self._qdd

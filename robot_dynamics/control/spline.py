@@ -1,0 +1,112 @@
+"""One polynomial between two points: linear, cubic or quintic by what both points carry.
+
+A segment of length T is stored as six coefficients per joint in the time s since its start,
+
+    q(s) = a_0 + a_1 s + ... + a_5 s^5,
+
+whatever its degree, so that a whole trajectory is one array. The rule is that of ROS 2's
+joint_trajectory_controller: positions alone give a line, velocities at both ends a cubic,
+accelerations at both ends as well a quintic.
+
+Source: Lynch and Park, Modern Robotics (2017), section 9.3; Biagiotti and Melchiorri, Trajectory
+Planning for Automatic Machines and Robots (2008), sections 2.1.4 and 2.1.5.
+"""
+
+from __future__ import annotations
+
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.spatial import Array
+
+COEFFICIENTS = 6
+
+
+class Waypoint(NamedTuple):
+    """What a trajectory prescribes at one instant; a derivative it leaves open is None."""
+
+    q: Array  # (n,) rad or m
+    qd: Array | None = None  # (n,)
+    qdd: Array | None = None  # (n,)
+
+
+def segment(start: Waypoint, end: Waypoint, T: float) -> Array:
+    """Return the coefficients (6, n) that lead from one waypoint to the next in T seconds."""
+    if start.qd is None or end.qd is None:
+        return line(start.q, end.q, T)
+    if start.qdd is None or end.qdd is None:
+        return cubic(start.q, start.qd, end.q, end.qd, T)
+    return quintic(start.q, start.qd, start.qdd, end.q, end.qd, end.qdd, T)
+
+
+def line(q0: Array, q1: Array, T: float) -> Array:
+    """Return the coefficients (6, n) of constant velocity."""
+    zero = np.zeros_like(q0)
+    # a_1 = (q1 - q0) / T
+    return np.stack([q0, (q1 - q0) / T, zero, zero, zero, zero])
+
+
+def cubic(q0: Array, v0: Array, q1: Array, v1: Array, T: float) -> Array:
+    """Return the coefficients (6, n) that meet position and velocity at both ends."""
+    zero = np.zeros_like(q0)
+    h = q1 - q0
+    # a_2 = (3 h - (2 v0 + v1) T) / T^2,   a_3 = (-2 h + (v0 + v1) T) / T^3
+    a2 = (3 * h - (2 * v0 + v1) * T) / T**2
+    a3 = (-2 * h + (v0 + v1) * T) / T**3
+    return np.stack([q0, v0, a2, a3, zero, zero])
+
+
+def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Array, a1: Array, T: float) -> Array:
+    """Return the coefficients (6, n) that meet position, velocity, acceleration at both ends."""
+    h = q1 - q0
+    # a_3 = ( 20 h - ( 8 v1 + 12 v0) T - (3 a0 -   a1) T^2) / (2 T^3)
+    # a_4 = (-30 h + (14 v1 + 16 v0) T + (3 a0 - 2 a1) T^2) / (2 T^4)
+    # a_5 = ( 12 h - ( 6 v1 +  6 v0) T + (  a1 -   a0) T^2) / (2 T^5)
+    a3 = (20 * h - (8 * v1 + 12 * v0) * T - (3 * a0 - a1) * T**2) / (2 * T**3)
+    a4 = (-30 * h + (14 * v1 + 16 * v0) * T + (3 * a0 - 2 * a1) * T**2) / (2 * T**4)
+    a5 = (12 * h - (6 * v1 + 6 * v0) * T + (a1 - a0) * T**2) / (2 * T**5)
+    return np.stack([q0, v0, a0 / 2, a3, a4, a5])
+
+
+def derivative(coefficients: Array) -> Array:
+    """Return the coefficients (..., 6, n) of the time derivative."""
+    order = np.arange(1, COEFFICIENTS)[:, None]
+    result = np.zeros_like(coefficients)
+    # d/ds sum a_k s^k = sum k a_k s^(k-1)
+    result[..., :-1, :] = order * coefficients[..., 1:, :]
+    return result
+
+
+def evaluate(coefficients: Array, s: Array) -> Array:
+    """Return q(s) (..., n) for coefficients (..., 6, n) and times s (...), by Horner's rule."""
+    s = np.asarray(s)[..., None]
+    value = coefficients[..., -1, :]
+    for k in reversed(range(COEFFICIENTS - 1)):
+        value = value * s + coefficients[..., k, :]
+    return np.asarray(value)
+
+
+def hull(coefficients: Array, T: Array) -> tuple[Array, Array]:
+    """Return bounds (m, n), (m, n) of the values of m segments (m, 6, n) of lengths T (m,).
+
+    A polynomial never leaves the range of its Bernstein coefficients: cheap bounds, not tight.
+    """
+    c = coefficients * T[:, None, None] ** np.arange(COEFFICIENTS)[:, None]
+    # b_i = sum_(k <= i) C(i, k) / C(5, k) a_k T^k
+    degree = COEFFICIENTS - 1
+    to_bernstein = np.array(
+        [[comb(i, k) / comb(degree, k) for k in range(degree + 1)] for i in range(degree + 1)]
+    )
+    b = to_bernstein @ c
+    return b.min(axis=1), b.max(axis=1)
+
+
+def extremes(coefficients: Array, T: float) -> tuple[float, float]:
+    """Return the lowest and highest values that one polynomial (6,) takes in [0, T]."""
+    # It turns where its derivative vanishes; the real part of a complex root does no harm.
+    turns = np.polynomial.polynomial.polyroots(derivative(coefficients[:, None])[:, 0]).real
+    candidates = np.concatenate([[0.0, T], turns[(turns > 0) & (turns < T)]])
+    values = np.polynomial.polynomial.polyval(candidates, coefficients)
+    return float(values.min()), float(values.max())

@@ -1,0 +1,146 @@
+"""Arms with elastic joints: a spring between every motor and its link, twice the coordinates.
+
+Gears and long shafts yield. Then the link's angle q and the motor's angle theta, reflected to the
+link, are independent, and the spring between them adds to the potential energy:
+
+    K = K_links(q, qd) + 1/2 thetad^T B thetad
+    P = P_gravity(q) + 1/2 (q - theta)^T K_s (q - theta).
+
+Lagrange's equations are two sets, coupled by the springs alone:
+
+    M(q) qdd + C(q, qd) qd + g(q) + K_s (q - theta) = J^T F     the links
+    B thetadd + K_s (theta - q) = u                             the motors.
+
+B holds the rotors, r^2 J_m each: what a rigid model adds to M stands here alone. The turning of a
+rotor with the link that carries it is neglected, as in the source. M, C and g come from any
+formulation's inverse dynamics, which is an argument.
+
+Source: 000, example 6.2, one joint, with its two angles the right way round; for arms Spong,
+"Modeling and control of elastic joint robots", J. Dynamic Systems 109(4), 1987.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.errors import ModelError, ShapeError, SingularityError
+from robot_dynamics.model.robot_model import RobotModel, check_vector
+from robot_dynamics.spatial import Array
+
+# tau = inverse_dynamics(model, q, qd, qdd), and qdd = forward_dynamics(model, q, qd, tau)
+Verb = Callable[[RobotModel, Array, Array, Array], Array]
+
+
+class ElasticTorques(NamedTuple):
+    """Generalized forces of the two sets of coordinates, N m or N."""
+
+    link: Array  # (n,) what the environment must add at the joints: zero in free motion
+    motor: Array  # (n,) u, the motors' torques reflected to the links
+
+
+class ElasticAccelerations(NamedTuple):
+    """Accelerations of the two sets of coordinates, rad/s^2 or m/s^2."""
+
+    link: Array  # (n,) qdd
+    motor: Array  # (n,) thetadd
+
+
+def inverse_dynamics(
+    model: RobotModel,
+    stiffness: ArrayLike,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    theta: Array,
+    thetadd: Array,
+    *,
+    inverse_dynamics: Verb,
+) -> ElasticTorques:
+    """Return the generalized forces of a motion of links and motors. 000, example 6.2.
+
+    Args:
+        model: the arm; its reflected inertias are those of the motors.
+        stiffness: K_s, N m/rad or N/m: one number or (n,).
+        q: (n,) joint positions of the links, rad or m.
+        qd: (n,) their velocities.
+        qdd: (n,) their accelerations.
+        theta: (n,) positions of the motors, reflected to the links.
+        thetadd: (n,) their accelerations.
+        inverse_dynamics: that of any formulation.
+
+    Raises:
+        ShapeError: an argument is not (n,), or the stiffness neither a number nor (n,).
+        ModelError: a stiffness is negative or not finite.
+    """
+    check_vector(model, theta=theta, thetadd=thetadd)
+    spring = spring_torque(model, stiffness, q, theta)
+    # M qdd + C qd + g + K_s (q - theta)
+    link = inverse_dynamics(without_rotors(model), q, qd, qdd) - spring
+    # u = B thetadd + K_s (theta - q)
+    return ElasticTorques(link, model.reflected_inertia * thetadd + spring)
+
+
+def accelerations(
+    model: RobotModel,
+    stiffness: ArrayLike,
+    q: Array,
+    qd: Array,
+    theta: Array,
+    u: Array,
+    *,
+    forward_dynamics: Verb,
+) -> ElasticAccelerations:
+    """Return qdd and thetadd in free motion under the motors' torques u (n,).
+
+    Args are those of `inverse_dynamics`; `forward_dynamics(model, q, qd, tau)` is the rigid arm's.
+
+    Raises:
+        ShapeError: an argument is not (n,), or the stiffness neither a number nor (n,).
+        ModelError: a stiffness is negative or not finite.
+        SingularityError: a motor has no inertia.
+    """
+    check_vector(model, u=u)
+    B = model.reflected_inertia
+    if not np.all(B > 0):
+        joint = model.joint_names[int(np.argmin(B))]
+        raise SingularityError(
+            f'the motor of joint {joint!r} has no inertia, so that its acceleration is undefined; '
+            'give the model one by with_actuation'
+        )
+    spring = spring_torque(model, stiffness, q, theta)
+    # The links feel the springs, the motors what is left of u.
+    return ElasticAccelerations(
+        forward_dynamics(without_rotors(model), q, qd, spring), (u - spring) / B
+    )
+
+
+def spring_torque(model: RobotModel, stiffness: ArrayLike, q: Array, theta: Array) -> Array:
+    """Return K_s (theta - q) (n,), what the springs exert on the links."""
+    check_vector(model, q=q, theta=theta)
+    return np.asarray(_checked(model, stiffness) * (np.asarray(theta) - q))
+
+
+def spring_energy(model: RobotModel, stiffness: ArrayLike, q: Array, theta: Array) -> Array:
+    """Return 1/2 (q - theta)^T K_s (q - theta) [J], a scalar."""
+    return np.asarray(spring_torque(model, stiffness, q, theta) @ (np.asarray(theta) - q) / 2)
+
+
+def without_rotors(model: RobotModel) -> RobotModel:
+    """Return the links alone: the same arm without the inertia of its motors."""
+    return replace(model, reflected_inertia=np.zeros(model.n))
+
+
+def _checked(model: RobotModel, stiffness: ArrayLike) -> Array:
+    K = np.asarray(stiffness, dtype=float)
+    if K.shape not in ((), (model.n,)):
+        raise ShapeError(
+            f'stiffness has shape {K.shape}; it must be one number or ({model.n},), one per joint'
+        )
+    if not np.all(np.isfinite(K) & (K >= 0)):
+        raise ModelError(f'stiffness is {K}; it must be finite and not negative')
+    return K

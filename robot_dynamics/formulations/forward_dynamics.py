@@ -1,0 +1,137 @@
+"""Forward dynamics from inverse dynamics alone, and the simplest simulation that uses it.
+
+Which acceleration do given torques produce? M(q) qdd = tau - b(q, qd) is linear in qdd, and any
+inverse dynamics tells both b (run it with qdd = 0) and M (run it with unit accelerations). So one
+function, of whichever formulation, is enough: it is an argument here.
+
+Source: 001, section 9.5: GetJointAccel, and the Euler integration algorithm. 001 counts F_tip from
+the robot to the environment, this project the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from robot_dynamics import kinematics as kin
+from robot_dynamics.errors import ShapeError, SingularityError
+from robot_dynamics.model.robot_model import RobotModel, check_vector
+from robot_dynamics.spatial import Array
+
+# tau = inverse_dynamics(model, q, qd, qdd)
+InverseDynamics = Callable[[RobotModel, Array, Array, Array], Array]
+
+
+def joint_acceleration(
+    model: RobotModel,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    *,
+    inverse_dynamics: InverseDynamics,
+    tip_wrench: Array | None = None,
+    tip_frame: str | None = None,
+) -> Array:
+    """Return the joint accelerations that the given torques produce. 001, GetJointAccel.
+
+    Args:
+        model: the robot.
+        q: (n,) joint positions, rad or m.
+        qd: (n,) joint velocities.
+        tau: (n,) joint torques [N m] and forces [N].
+        inverse_dynamics: that of any formulation.
+        tip_wrench: (6,) moment and force of the environment on the robot, world-aligned at the
+            origin of `tip_frame`.
+        tip_frame: name of the frame it acts on, the model's last one if omitted.
+
+    Returns:
+        (n,) accelerations, rad/s^2 or m/s^2.
+
+    Raises:
+        ShapeError: q, qd or tau is not (n,), or the wrench not (6,).
+        FrameNotFound: the model has no frame of that name.
+        SingularityError: M(q) cannot be inverted.
+    """
+    check_vector(model, q=q, qd=qd, tau=tau)
+    # gamma = b(q, qd), the torques of the motion with qdd = 0
+    gamma = inverse_dynamics(model, q, qd, np.zeros(model.n))
+    # c = tau - gamma + J^T F
+    c = tau - gamma
+    if tip_wrench is not None:
+        frame = model.frame_names[-1] if tip_frame is None else tip_frame
+        c = c + kin.wrench_torque(model, q, tip_wrench, frame)
+    # M qdd = c
+    try:
+        return np.linalg.solve(mass_matrix(model, q, inverse_dynamics=inverse_dynamics), c)
+    except np.linalg.LinAlgError as error:
+        raise SingularityError(
+            f'robot {model.name!r}: the mass matrix is singular, so torques do not determine '
+            f'accelerations; joints that move no inertia: {model.massless_joints() or "none"}'
+        ) from error
+
+
+def mass_matrix(model: RobotModel, q: Array, *, inverse_dynamics: InverseDynamics) -> Array:
+    """Return M (n, n): column j is the torque of qdd_j = 1 at rest, less that of gravity."""
+    rest = np.zeros(model.n)
+    g = inverse_dynamics(model, q, rest, rest)
+    return np.stack([inverse_dynamics(model, q, rest, e) - g for e in np.eye(model.n)], axis=1)
+
+
+def euler_integration(
+    model: RobotModel,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    step: float,
+    *,
+    inverse_dynamics: InverseDynamics,
+    tip_wrench: Array | None = None,
+    tip_frame: str | None = None,
+) -> tuple[Array, Array]:
+    """Return the motion under given torques. 001, Euler integration algorithm.
+
+    The error shrinks in proportion to the step: this is the book's scheme, to be read. The
+    package's simulator has better ones.
+
+    Args:
+        model: the robot.
+        q: (n,) joint positions at the start.
+        qd: (n,) joint velocities at the start.
+        tau: (N, n) joint torques, held for one step each.
+        step: h, s.
+        inverse_dynamics: that of any formulation.
+        tip_wrench: (N, 6) wrenches on the tip frame, one per step, as in `joint_acceleration`.
+        tip_frame: name of that frame, the model's last one if omitted.
+
+    Returns:
+        Positions and velocities, both (N + 1, n), at the times 0, h, ..., N h.
+
+    Raises:
+        ShapeError: an argument has another shape than said above.
+        FrameNotFound: the model has no frame of that name.
+        SingularityError: M(q) cannot be inverted on the way.
+    """
+    check_vector(model, q=q, qd=qd)
+    if np.ndim(tau) != 2 or np.shape(tau)[1] != model.n:
+        raise ShapeError(f'tau has shape {np.shape(tau)}; it must be (N, {model.n}), N steps')
+    N = len(tau)
+    if tip_wrench is not None and np.shape(tip_wrench) != (N, 6):
+        raise ShapeError(f'tip_wrench has shape {np.shape(tip_wrench)}; it must be ({N}, 6)')
+
+    positions, velocities = [np.asarray(q)], [np.asarray(qd)]
+    # 001 counts from 1 to N; the torques given are those of k = 0 ... N - 1.
+    for k in range(N):
+        qdd = joint_acceleration(
+            model,
+            positions[k],
+            velocities[k],
+            tau[k],
+            inverse_dynamics=inverse_dynamics,
+            tip_wrench=None if tip_wrench is None else tip_wrench[k],
+            tip_frame=tip_frame,
+        )
+        # q[k+1] = q[k] + h qd[k]        qd[k+1] = qd[k] + h qdd[k]
+        positions.append(positions[k] + step * velocities[k])
+        velocities.append(velocities[k] + step * qdd)
+    return np.stack(positions), np.stack(velocities)

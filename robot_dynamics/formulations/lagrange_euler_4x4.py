@@ -1,0 +1,159 @@
+"""Lagrange–Euler with 4x4 homogeneous transforms and pseudo-inertias.
+
+A point of link i is one constant vector r in the link's frame, and the transform T_wi carries all
+of its motion. So the kinetic energy needs no velocities of links, only the derivatives of their
+transforms, U_ij = dT_wi/dq_j and U_ijk = dU_ij/dq_k, and one matrix of second mass moments per
+link, J_i = integral of r r^T dm. Everything else is traces of products of these 4x4 matrices. The
+form is compact and entirely explicit, and its cost grows with the fourth power of n.
+
+002 multiplies by Q_j from the left of the joint's transform, since a Denavit–Hartenberg frame sits
+at the far end of its link. Here a body's frame sits at its joint, where the axis is constant, so
+Q_j stands on the right: dT_pj/dq_j = T_pj Q_j. All that follows is the source's, in its letters,
+for trees as well: U_ij vanishes unless joint j carries link i, and "j = max(i, k) ... n" becomes
+"every link that both joints carry".
+
+Source: 002, section 2, (2.3) to (2.15).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics import kinematics as kin
+from robot_dynamics.model.inertia import pseudo_inertia
+from robot_dynamics.model.robot_model import RobotModel, check_vector
+from robot_dynamics.spatial import Array, inverse_pose, skew
+
+Indexed = dict[tuple[int, ...], Array]
+
+
+def inverse_dynamics(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Array:
+    """Return the joint torques that produce the given motion. 002, (2.6).
+
+        tau = D(q) qdd + h(q, qd) + c(q)
+
+    Args:
+        model: the robot.
+        q: (n,) joint positions, rad or m.
+        qd: (n,) joint velocities.
+        qdd: (n,) joint accelerations.
+
+    Returns:
+        (n,) torques of revolute joints [N m], forces of prismatic ones [N].
+
+    Raises:
+        ShapeError: q, qd or qdd is not (n,).
+    """
+    check_vector(model, q=q, qd=qd, qdd=qdd)
+    # tau_i = sum_k D_ik qdd_k + sum_k sum_m h_ikm qd_k qd_m + c_i
+    h = velocity_coefficients(model, q) @ qd @ qd
+    return np.asarray(mass_matrix(model, q) @ qdd + h + gravity_torque(model, q))
+
+
+# -- derivatives of the transforms --------------------------------------------------------------
+
+
+def first_derivatives(model: RobotModel, poses: Array) -> Indexed:
+    """Return U_ij = d(0A_i)/dq_j, (4, 4), for every link i and every joint j that carries it.
+
+    002, below (2.3). The pairs that are left out are zero.
+    """
+    Q = joint_generators(model)
+    U: Indexed = {}
+    for i in range(model.nb):
+        for j in model.support(i):
+            A_ji = inverse_pose(poses[j]) @ poses[i]
+            # U_ij = 0A_j Q_j jA_i
+            U[i, j] = poses[j] @ Q[j] @ A_ji
+    return U
+
+
+def second_derivatives(model: RobotModel, poses: Array) -> Indexed:
+    """Return U_ijk = dU_ij/dq_k, (4, 4), for joints j and k that carry link i; U_ijk = U_ikj."""
+    Q = joint_generators(model)
+    U: Indexed = {}
+    for i in range(model.nb):
+        support = model.support(i)
+        for k in support:
+            for j in (j for j in support if j >= k):
+                A_kj = inverse_pose(poses[k]) @ poses[j]
+                A_ji = inverse_pose(poses[j]) @ poses[i]
+                # U_ijk = 0A_k Q_k kA_j Q_j jA_i,  k before j
+                U[i, j, k] = U[i, k, j] = poses[k] @ Q[k] @ A_kj @ Q[j] @ A_ji
+    return U
+
+
+def joint_generators(model: RobotModel) -> list[Array]:
+    """Return Q_j (4, 4), with which a joint's transform changes: dA/dq_j = A Q_j."""
+    generators = []
+    for axis, revolute in zip(model.axis, model.revolute, strict=True):
+        Q = np.zeros((4, 4))
+        # Q = [[axis], 0; 0, 0] for a turn about the axis,  [0, axis; 0, 0] for a slide along it
+        if revolute:
+            Q[:3, :3] = skew(axis)
+        else:
+            Q[:3, 3] = axis
+        generators.append(Q)
+    return generators
+
+
+# -- the dynamic coefficients -------------------------------------------------------------------
+
+
+def mass_matrix(model: RobotModel, q: Array) -> Array:
+    """Return D (n, n), the inertial acceleration-related matrix. 002, (2.11)."""
+    U = first_derivatives(model, kin.body_poses(model, q))
+    D: list[list[Any]] = [[0.0] * model.nb for _ in range(model.nb)]
+    for j, J_j in enumerate(_pseudo_inertias(model)):
+        for k in model.support(j):
+            for i in model.support(j):
+                # D_ik = sum_j Tr(U_jk J_j U_ji^T)
+                D[i][k] = D[i][k] + np.trace(U[j, k] @ J_j @ U[j, i].T)
+    return np.asarray(model.S.T @ np.array(D) @ model.S + np.diag(model.reflected_inertia))
+
+
+def velocity_coefficients(model: RobotModel, q: Array) -> Array:
+    """Return h (n, n, n), h[i, k, m] = h_ikm, symmetric in k and m. 002, (2.14).
+
+    Joint i feels the torque h_ikm qd_k qd_m: centrifugal where k = m, Coriolis elsewhere.
+    """
+    poses, nb, S = kin.body_poses(model, q), model.nb, model.S
+    U, U2 = first_derivatives(model, poses), second_derivatives(model, poses)
+    h: list[list[list[Any]]] = [[[0.0] * nb for _ in range(nb)] for _ in range(nb)]
+    for j, J_j in enumerate(_pseudo_inertias(model)):
+        support = model.support(j)
+        for k in support:
+            for m in support:
+                UJ = U2[j, k, m] @ J_j
+                for i in support:
+                    # h_ikm = sum_j Tr(U_jkm J_j U_ji^T)
+                    h[i][k][m] = h[i][k][m] + np.trace(UJ @ U[j, i].T)
+    # The three indices go from bodies to coordinates, one factor S each.
+    return np.tensordot(S.T, S.T @ np.array(h) @ S, axes=1)
+
+
+def coriolis_matrix(model: RobotModel, q: Array, qd: Array) -> Array:
+    """Return C (n, n), C_ik = sum_m h_ikm qd_m: h_ikm is a Christoffel symbol of D."""
+    check_vector(model, qd=qd)
+    return np.asarray(velocity_coefficients(model, q) @ qd)
+
+
+def gravity_torque(model: RobotModel, q: Array) -> Array:
+    """Return c (n,), the gravity loading. 002, (2.15)."""
+    U = first_derivatives(model, kin.body_poses(model, q))
+    # A direction has the fourth coordinate 0, a point has 1.
+    g = np.append(model.gravity, 0.0)
+    r = [np.append(com, 1.0) for com in model.com]
+    c: list[Any] = [0.0] * model.nb
+    for j in range(model.nb):
+        for i in model.support(j):
+            # c_i = sum_j -m_j g U_ji r_j
+            c[i] = c[i] - model.mass[j] * (g @ U[j, i] @ r[j])
+    return np.asarray(model.S.T @ np.array(c))
+
+
+def _pseudo_inertias(model: RobotModel) -> list[Array]:
+    """Return J_i (4, 4) of every link about its frame."""
+    return [pseudo_inertia(model.inertial(i)) for i in range(model.nb)]

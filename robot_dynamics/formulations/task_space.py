@@ -1,0 +1,147 @@
+"""The equations of motion seen from the hand: F = Lambda dV/dt + eta.
+
+Take the equation of motion in joint space, M qdd + C qd + g = tau, and a task velocity V = J qd
+with as many rows m as the task has directions. Where J is square and regular, qd = J^-1 V turns
+one into the other. A redundant arm, m < n, has many right inverses of J; the one weighted by the
+mass matrix,
+
+    J̄ = M^-1 J^T (J M^-1 J^T)^-1,
+
+is the dynamically consistent one: torques that it leaves over, (1 - J^T J̄^T) tau, move the arm
+without accelerating the hand. For a square J every right inverse is J^-1, so one formula serves
+both.
+
+The functions work on matrices, wherever they come from: M, C and g of any formulation or of
+`Dynamics`, J and its derivative from `kinematics`, or some rows of them (three for position
+alone).
+
+Source: 001, section 9.6, (9.90)-(9.99), where (9.95) has a misprint: its last term is b, not
+J^-T b. The consistent inverse: Khatib, "A unified approach for motion and force control of robot
+manipulators: the operational space formulation", IEEE J. Robotics and Automation 3(1), 1987.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.errors import ShapeError, SingularityError
+from robot_dynamics.spatial import Array
+
+# Above this condition number of J, Lambda would keep fewer than four digits.
+MAX_CONDITION = 1e6
+
+
+class TaskDynamics(NamedTuple):
+    """Dynamics of an arm with n joints in m task directions."""
+
+    Lambda: Array  # (m, m) inertia felt at the hand
+    mu: Array  # (m,) Coriolis and centrifugal part of eta
+    p: Array  # (m,) gravity part of eta
+    J_bar: Array  # (n, m) dynamically consistent inverse of J
+    N: Array  # (n, n) joint velocities that leave the hand at rest: N = 1 - J̄ J
+
+    @property
+    def eta(self) -> Array:
+        """Return eta = mu + p (m,), the force that velocity and gravity need. 001, (9.99)."""
+        return np.asarray(self.mu + self.p)
+
+
+def task_dynamics(
+    M: Array,
+    C: Array,
+    g: Array,
+    J: Array,
+    Jd: Array,
+    qd: Array,
+    *,
+    max_condition: float = MAX_CONDITION,
+) -> TaskDynamics:
+    """Return the arm's dynamics in task coordinates.
+
+    Args:
+        M: (n, n) mass matrix.
+        C: (n, n) Coriolis matrix.
+        g: (n,) gravity torque.
+        J: (m, n) Jacobian, m <= n.
+        Jd: (m, n) its time derivative.
+        qd: (n,) joint velocities.
+        max_condition: condition number of J up to which a posture counts as regular.
+
+    Raises:
+        ShapeError: the arguments do not fit together.
+        SingularityError: J has lost a direction, or has more rows than columns.
+    """
+    _check_shapes(M, C, g, J, Jd, qd)
+    J_bar = consistent_inverse(M, J, max_condition=max_condition)
+    # Lambda = J^-T M J^-1        (9.98)
+    Lambda = J_bar.T @ M @ J_bar
+    # eta = J^-T (C qd + g) - Lambda Jd qd        (9.99), with qd for J^-1 V
+    mu = J_bar.T @ (C @ qd) - Lambda @ (Jd @ qd)
+    p = J_bar.T @ g
+    return TaskDynamics(Lambda, mu, p, J_bar, np.eye(len(M)) - J_bar @ J)
+
+
+def task_force(task: TaskDynamics, Vd: Array) -> Array:
+    """Return F (m,), what accelerates the hand by Vd (m,). 001, (9.97)."""
+    # F = Lambda Vd + eta
+    return np.asarray(task.Lambda @ Vd + task.eta)
+
+
+def joint_torque(task: TaskDynamics, J: Array, F: Array, tau_null: Array) -> Array:
+    """Return tau (n,): task force F (m,), and the part of tau_null (n,) that spares the hand."""
+    # tau = J^T F + N^T tau_null
+    return np.asarray(J.T @ F + task.N.T @ tau_null)
+
+
+def consistent_inverse(M: Array, J: Array, *, max_condition: float = MAX_CONDITION) -> Array:
+    """Return J̄ (n, m), the right pseudo-inverse of J weighted by M: least kinetic energy.
+
+    Raises:
+        SingularityError: see `task_dynamics`.
+    """
+    return right_pseudo_inverse(J, M, max_condition=max_condition)
+
+
+def right_pseudo_inverse(J: Array, W: Array, *, max_condition: float = MAX_CONDITION) -> Array:
+    """Return the (n, m) X with J X = 1 of the least X^T W X; W = 1 gives Moore and Penrose's.
+
+    Raises:
+        SingularityError: see `task_dynamics`.
+    """
+    check_regular(J, max_condition)
+    # X = W^-1 J^T (J W^-1 J^T)^-1, through W = U U^T: both factors then have J's condition only
+    U = np.linalg.cholesky(W)
+    # J W^-1 J^T = B^T B with B = U^-1 J^T = Q R, so X = U^-T Q R^-T
+    Q, R = np.linalg.qr(np.linalg.solve(U, J.T))
+    return np.linalg.solve(U.T, np.linalg.solve(R, Q.T).T)
+
+
+def check_regular(J: Array, max_condition: float = MAX_CONDITION) -> None:
+    """Raise SingularityError, with the condition number, where J (m, n) has lost a direction."""
+    m, n = J.shape
+    if m > n:
+        raise SingularityError(
+            f'the task has {m} directions and the arm {n} joints: J ({m}, {n}) cannot have a '
+            f'right inverse; choose at most {n} rows of it'
+        )
+    sigma = np.linalg.svd(J, compute_uv=False)
+    condition = sigma[0] / sigma[-1] if sigma[-1] > 0 else np.inf
+    if condition > max_condition:
+        raise SingularityError(
+            f'J ({m}, {n}) is singular in this posture: condition number {condition:.3g}, allowed '
+            f'{max_condition:.3g}; smallest singular value {sigma[-1]:.3g}'
+        )
+
+
+def _check_shapes(M: Array, C: Array, g: Array, J: Array, Jd: Array, qd: Array) -> None:
+    if np.ndim(J) != 2:
+        raise ShapeError(f'J has shape {np.shape(J)}; it must be (m, n)')
+    m, n = np.shape(J)
+    expected = {'M': (n, n), 'C': (n, n), 'g': (n,), 'Jd': (m, n), 'qd': (n,)}
+    for (name, shape), value in zip(expected.items(), (M, C, g, Jd, qd), strict=True):
+        if np.shape(value) != shape:
+            raise ShapeError(
+                f'{name} has shape {np.shape(value)}; J is {(m, n)}, so it must be {shape}'
+            )

@@ -1,0 +1,1 @@
+"""What the robot is: data only, it never sees a joint position."""

@@ -1,0 +1,70 @@
+"""Build a RobotModel from the few things that differ between robots; the rest has defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array
+
+
+def build_tree(
+    name: str,
+    parent: Sequence[int],
+    revolute: Sequence[bool],
+    axis: Sequence[Array],
+    placement: Sequence[Array],
+    inertials: Sequence[Inertial],
+    **others: Any,
+) -> RobotModel:
+    """Return the model of a tree in which every joint is its own coordinate.
+
+    Args:
+        name: the robot's name.
+        parent: (nb) index of each body's parent, -1 for the base.
+        revolute: (nb) True for revolute joints, False for prismatic ones.
+        axis: (nb) unit vectors (3,), in the joint frames.
+        placement: (nb) poses (4, 4) of the joint frames in their parents' frames.
+        inertials: (nb) the bodies' inertias, in their own frames.
+        **others: any other field of RobotModel. Unless given, joints are called joint1 ..., bodies
+            link1 ..., each body has a frame of its name, and there are no limits and no friction.
+
+    Raises:
+        ModelError: the parts do not fit together.
+    """
+    nb = len(parent)
+    joint_names = others.pop('joint_names', tuple(f'joint{i + 1}' for i in range(nb)))
+    n = len(joint_names)
+    body_names = others.pop('body_names', tuple(f'link{i + 1}' for i in range(nb)))
+    settings: dict[str, Any] = {
+        'S': np.eye(nb),
+        's0': np.zeros(nb),
+        'lower': np.full(n, -np.inf),
+        'upper': np.full(n, np.inf),
+        'velocity_limit': np.full(n, np.inf),
+        'effort_limit': np.full(n, np.inf),
+        'viscous': np.zeros(n),
+        'coulomb': np.zeros(n),
+        'reflected_inertia': np.zeros(n),
+        'link_names': ('base', *body_names),
+        'frame_names': ('base', *body_names),
+        'frame_body': np.arange(-1, nb),
+        'frame_placement': np.tile(np.eye(4), (nb + 1, 1, 1)),
+    }
+    return RobotModel(
+        name=name,
+        joint_names=joint_names,
+        body_names=body_names,
+        parent=np.array(parent),
+        revolute=np.array(revolute),
+        axis=np.array(axis),
+        placement=np.array(placement),
+        mass=np.array([body.mass for body in inertials]),
+        com=np.array([body.com for body in inertials]),
+        inertia_com=np.array([body.inertia_com for body in inertials]),
+        **{**settings, **others},
+    )

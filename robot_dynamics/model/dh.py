@@ -1,0 +1,147 @@
+"""A robot from its Denavit–Hartenberg table, in either of the two conventions.
+
+Both describe a link by four numbers, and the same letters mean different things:
+
+    standard   T_{i-1,i} = Rz(theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i)
+    modified   T_{i-1,i} = Rx(alpha_{i-1}) Tx(a_{i-1}) Rz(theta_i) Tz(d_i)
+
+Joint i moves along z_{i-1} in the standard convention, along z_i in the modified one.
+
+A modified table's row i holds a_{i-1} and alpha_{i-1}, as it is printed. A revolute joint adds
+q_i to theta_i, a prismatic one to d_i; the table's own theta_i and d_i are then the offsets.
+
+Source: 002, (2.1), for the standard form; Craig, Introduction to Robotics, 3rd ed. (2005), (3.6),
+for the modified one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.errors import InertialWarning, ModelError
+from robot_dynamics.model.builder import build_tree
+from robot_dynamics.model.inertia import Inertial, inconsistency, transformed
+from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
+from robot_dynamics.spatial import Array, pose, rotation_x, rotation_z
+
+CONVENTIONS = ('standard', 'modified')
+KINDS = ('revolute', 'prismatic')
+
+
+class Row(NamedTuple):
+    """One row of the table."""
+
+    a: float  # m
+    alpha: float  # rad
+    d: float  # m
+    theta: float  # rad
+    kind: str  # 'revolute' or 'prismatic'
+
+
+def from_dh(
+    table: Sequence[Sequence[Any]],
+    *,
+    convention: str,
+    inertias: Sequence[Inertial],
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    name: str = 'dh',
+) -> RobotModel:
+    """Return the serial arm of a Denavit–Hartenberg table.
+
+    Args:
+        table: n rows (a [m], alpha [rad], d [m], theta [rad], kind), kind 'revolute' or
+            'prismatic'.
+        convention: 'standard' or 'modified'.
+        inertias: n inertias, each in its row's link frame {i}.
+        gravity: (3,) m/s^2 in frame {0}, as things fall.
+        name: the robot's name.
+
+    Returns:
+        A model whose frames 'link1' ... 'linkn' are the table's frames {1} ... {n}.
+
+    Raises:
+        ModelError: a row or an inertia is wrong; the message names the row and the value.
+
+    Warns:
+        InertialWarning: an inertia is one that no body can have. Published tables have such.
+    """
+    if convention not in CONVENTIONS:
+        raise ModelError(f'convention is {convention!r}; it must be one of {CONVENTIONS}')
+    rows = [_row(i, row) for i, row in enumerate(table)]
+    if not rows:
+        raise ModelError('the table has no rows; give one per joint')
+    if len(inertias) != len(rows):
+        raise ModelError(f'{len(inertias)} inertias for {len(rows)} rows; give one per row')
+    for i, body in enumerate(inertias):
+        _check_inertial(i, body)
+        if reason := inconsistency(body):
+            message = f'robot {name!r}, row {i}: no body has this inertia: {reason}'
+            warnings.warn(message, InertialWarning, stacklevel=2)
+
+    # Every row is: constant motion, joint along z, constant motion. The joint's frame carries our
+    # body; what follows the joint places the table's frame {i} in that body.
+    before, after = zip(*(_around_joint(row, convention) for row in rows), strict=True)
+    n = len(rows)
+    placement = [before[0], *(after[i - 1] @ before[i] for i in range(1, n))]
+    return build_tree(
+        name,
+        parent=list(range(-1, n - 1)),
+        revolute=[row.kind == 'revolute' for row in rows],
+        axis=[np.array([0.0, 0.0, 1.0])] * n,
+        placement=placement,
+        inertials=[transformed(body, T) for body, T in zip(inertias, after, strict=True)],
+        gravity=np.asarray(gravity, dtype=float),
+        frame_placement=np.array([np.eye(4), *after]),
+    )
+
+
+def _around_joint(row: Row, convention: str) -> tuple[Array, Array]:
+    """Return the constant poses (4, 4) before and after the motion along z that the joint adds."""
+    # Rz(theta) Tz(d): turning and sliding along one axis commute with the joint's own motion.
+    along_z = pose(rotation_z(row.theta), np.array([0.0, 0.0, row.d]))
+    # Tx(a) Rx(alpha) = Rx(alpha) Tx(a)
+    along_x = pose(rotation_x(row.alpha), np.array([row.a, 0.0, 0.0]))
+    if convention == 'standard':
+        return along_z, along_x
+    return along_x @ along_z, np.eye(4)
+
+
+def _row(i: int, row: Any) -> Row:
+    entries = tuple(row) if isinstance(row, Iterable) else (row,)
+    if len(entries) != len(Row._fields):
+        raise ModelError(f'row {i} is {row!r}; it must be (a, alpha, d, theta, kind)')
+    *numbers, kind = entries
+    if kind not in KINDS:
+        raise ModelError(f'row {i}: kind is {kind!r}; it must be one of {KINDS}')
+    values: list[float] = []
+    for letter, value in zip(Row._fields, numbers, strict=False):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ModelError(f'row {i}: {letter} is {value!r}; it must be a number') from None
+        if not np.isfinite(number):
+            raise ModelError(f'row {i}: {letter} is {value!r}; it must be finite')
+        values.append(number)
+    a, alpha, d, theta = values
+    return Row(a, alpha, d, theta, kind)
+
+
+def _check_inertial(i: int, body: Inertial) -> None:
+    if not isinstance(body, Inertial):
+        raise ModelError(f'inertia of row {i} is {body!r}; it must be an Inertial')
+    for part, shape in (('mass', ()), ('com', (3,)), ('inertia_com', (3, 3))):
+        value = np.asarray(getattr(body, part))
+        if value.shape != shape or not np.all(np.isfinite(value)):
+            raise ModelError(
+                f'{part} of row {i} is {value.tolist()}; it must be finite, of shape {shape}'
+            )
+    if body.mass < 0:
+        raise ModelError(f'mass of row {i} is {body.mass} kg; it must not be negative')
+    I = np.asarray(body.inertia_com)
+    if np.abs(I - I.T).max() > 1e-9 * np.abs(I).max():
+        raise ModelError(f'inertia_com of row {i} is {I.tolist()}; it must be symmetric')

@@ -1,0 +1,140 @@
+"""The inertia of one rigid body: mass, centre of mass and tensor, and the laws they obey.
+
+A body is held as (m, c, I_com), its tensor about the centre of mass. Two other forms appear in
+the literature and here: ten parameters about the body frame, in which every torque is linear,
+(m, m c_x, m c_y, m c_z, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz), and the pseudo-inertia, the 4x4
+matrix of second mass moments, whose positive semidefiniteness says exactly which tensors a body
+can have.
+
+Sources: 000, section 6.2.3; 002, (2.11); Wensing, Kim and Slotine, "Linear matrix inequalities for
+physically consistent inertial parameter identification", RA-L 3(1), 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.spatial import Array
+
+
+@dataclass(frozen=True)
+class Inertial:
+    """Mass [kg], centre of mass (3,) [m] and tensor (3, 3) about it [kg m^2], in one frame."""
+
+    mass: float = 0.0
+    com: Array = field(default_factory=lambda: np.zeros(3))
+    inertia_com: Array = field(default_factory=lambda: np.zeros((3, 3)))
+
+
+def parallel_axis(mass: float, offset: Array) -> Array:
+    """Return the (3, 3) tensor of a point mass at `offset` (3,), Steiner's term. 000, 6.2.3."""
+    # I = m (c.c 1 - c c^T)
+    return np.asarray(mass * (offset @ offset * np.eye(3) - np.outer(offset, offset)))
+
+
+def transformed(body: Inertial, T: Array) -> Inertial:
+    """Return the same body seen from the frame in which its own frame has the pose T (4, 4)."""
+    R, p = T[:3, :3], T[:3, 3]
+    return Inertial(body.mass, R @ body.com + p, R @ body.inertia_com @ R.T)
+
+
+def combined(bodies: Iterable[Inertial]) -> Inertial:
+    """Return the one body made of several that are rigidly joined, all given in the same frame.
+
+    A sum of massless bodies keeps its tensors, about the frame's origin.
+    """
+    parts = list(bodies)
+    mass = sum(body.mass for body in parts)
+    # c = sum m_k c_k / m
+    com = sum((b.mass * b.com for b in parts), np.zeros(3)) / mass if mass > 0 else np.zeros(3)
+    # I = sum I_k + m_k (d.d 1 - d d^T),  d = c_k - c
+    tensor = sum(
+        (b.inertia_com + parallel_axis(b.mass, b.com - com) for b in parts), np.zeros((3, 3))
+    )
+    return Inertial(float(mass), com, tensor)
+
+
+def to_parameters(body: Inertial) -> Array:
+    """Return (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz), (10,), tensor about the frame."""
+    I_o = body.inertia_com + parallel_axis(body.mass, body.com)
+    upper = I_o[np.triu_indices(3)]
+    return np.concatenate([[body.mass], body.mass * body.com, upper])
+
+
+def from_parameters(parameters: Array) -> Inertial:
+    """Return the body of ten parameters (10,) about its frame: the inverse of `to_parameters`.
+
+    Raises:
+        ModelError: the mass is zero although the first moment is not.
+    """
+    mass, first_moment, upper = parameters[0], parameters[1:4], parameters[4:]
+    I_o = np.zeros((3, 3))
+    I_o[np.triu_indices(3)] = upper
+    I_o = I_o + np.triu(I_o, 1).T
+    if mass == 0:
+        if np.any(first_moment):
+            raise ModelError(f'mass 0 with first moment {first_moment}: it would have to be zero')
+        return Inertial(0.0, np.zeros(3), I_o)
+    com = first_moment / mass
+    return Inertial(float(mass), com, I_o - parallel_axis(mass, com))
+
+
+def second_moment(inertia: Array) -> Array:
+    """Return Sigma = sum m r r^T (3, 3) of the tensor I = sum m (r.r 1 - r r^T), same point."""
+    # Sigma = tr(I)/2 1 - I
+    return np.asarray(np.trace(inertia) / 2 * np.eye(3) - inertia)
+
+
+def pseudo_inertia(body: Inertial) -> Array:
+    """Return the (4, 4) matrix J = sum m (r, 1)(r, 1)^T about the frame. 002, below (2.15)."""
+    # J = [[Sigma, m c], [m c^T, m]]
+    J = np.empty((4, 4))
+    J[:3, :3] = second_moment(body.inertia_com) + body.mass * np.outer(body.com, body.com)
+    J[:3, 3] = J[3, :3] = body.mass * body.com
+    J[3, 3] = body.mass
+    return J
+
+
+def inconsistency(body: Inertial, relative_tolerance: float = 1e-6) -> str | None:
+    """Return why no rigid body can have this inertia, or None if one can.
+
+    A tensor is possible exactly when its second moment Sigma is positive semidefinite, that is,
+    when its principal moments are positive and none exceeds the sum of the other two. Point masses
+    and rods, on the edge, are accepted; so are violations of rounding size, since published
+    tensors carry few digits.
+    """
+    moments = np.linalg.eigvalsh(body.inertia_com)
+    # A body of 1 um: what is smaller stands for zero.
+    slack = relative_tolerance * np.abs(moments).max() + 1e-12 * body.mass
+    shown = ', '.join(f'{value:.4g}' for value in moments)
+    if moments[0] < -slack:
+        return f'principal moments ({shown}) kg m^2 are not all positive'
+    if moments[2] > moments[0] + moments[1] + slack:
+        return (
+            f'principal moments ({shown}) kg m^2 break the triangle inequality: the largest '
+            'may not exceed the sum of the others'
+        )
+    if body.mass == 0 and np.any(np.abs(body.inertia_com) > 0):
+        return f'it has no mass, but principal moments ({shown}) kg m^2'
+    return None
+
+
+def degeneracy(body: Inertial, relative_tolerance: float = 1e-12) -> str | None:
+    """Return why the pseudo-inertia is not positive definite, or None if it is.
+
+    Stricter than `inconsistency`: a point mass, a rod and a flat plate are possible bodies, but
+    limits of real ones; identification, which takes the logarithm of J, refuses them.
+    """
+    if reason := inconsistency(body, relative_tolerance):
+        return reason
+    if body.mass == 0:
+        return 'it has no mass'
+    # About the centre of mass J = diag(Sigma, m), so J > 0 means m > 0 and Sigma > 0.
+    moments = np.linalg.eigvalsh(second_moment(body.inertia_com))
+    flat = int((moments <= relative_tolerance * max(moments[-1], 0.0)).sum())
+    names = {1: 'a flat plate', 2: 'a rod', 3: 'a point mass'}
+    return f'it is {names[flat]}: its second moments are {moments} kg m^2' if flat else None

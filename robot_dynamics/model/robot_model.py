@@ -1,0 +1,285 @@
+"""The robot as data: a frozen value that never sees a joint position.
+
+The robot is a tree of `nb` rigid bodies, each attached to its parent (or to the base) by one
+moving joint; fixed joints are merged away and the frames of their links kept by name. The bodies'
+joint positions follow from the `n` independent coordinates q by the linear map
+
+    q_body = S q + s0,    qd_body = S qd,    tau = S^T tau_body,
+
+the identity for most robots, and the one mechanism behind mimic joints, remote drives and
+parallelograms. Everything that computes takes a RobotModel as its first argument.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
+from robot_dynamics.model.inertia import Inertial, combined, to_parameters, transformed
+from robot_dynamics.model.joints import joint_transform
+from robot_dynamics.spatial import Array
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RobotModel:
+    """A tree of rigid bodies. All arrays are read-only float64.
+
+    Body i moves in its parent's frame p by its joint; body frames sit at the joints.
+    """
+
+    name: str
+    joint_names: tuple[str, ...]  # n independent coordinates
+    body_names: tuple[str, ...]  # nb links that carry the bodies' frames
+    parent: Array  # (nb,) index of the parent body, -1 for the base
+    revolute: Array  # (nb,) bool: revolute, else prismatic
+    axis: Array  # (nb, 3) unit joint axes, body frame
+    placement: Array  # (nb, 4, 4) T_pi at joint position 0
+    mass: Array  # (nb,) kg
+    com: Array  # (nb, 3) m, body frame
+    inertia_com: Array  # (nb, 3, 3) kg m^2, about the centre of mass, body axes
+    S: Array  # (nb, n) coordinate map
+    s0: Array  # (nb,) its offsets, rad or m
+    lower: Array  # (n,) position limits, -inf where there are none
+    upper: Array  # (n,)
+    velocity_limit: Array  # (n,) rad/s or m/s, inf where unspecified
+    effort_limit: Array  # (n,) N m or N, inf where unspecified
+    viscous: Array  # (n,) N m s/rad or N s/m
+    coulomb: Array  # (n,) N m or N
+    reflected_inertia: Array  # (n,) kg m^2 or kg of the rotors, seen at the joints
+    gravity: Array = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
+    link_names: tuple[str, ...] = ()  # all links of the description, tree order
+    frame_names: tuple[str, ...] = ()
+    frame_body: Array = field(default_factory=lambda: np.zeros(0, dtype=int))  # -1 for the base
+    frame_placement: Array = field(default_factory=lambda: np.zeros((0, 4, 4)))  # in that body
+    base: Inertial = field(default_factory=Inertial)  # carried by the base: no effect on torques
+
+    @property
+    def n(self) -> int:
+        """Number of independent coordinates."""
+        return len(self.joint_names)
+
+    @property
+    def nb(self) -> int:
+        """Number of moving bodies."""
+        return len(self.body_names)
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.type == 'Array':
+                kind = {'parent': int, 'frame_body': int, 'revolute': bool}.get(item.name, float)
+                array: Array = np.array(value, dtype=kind)
+                array.setflags(write=False)
+                object.__setattr__(self, item.name, array)
+        _check(self)
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def joint_transform(self, i: int, position: Any) -> tuple[Array, Array]:
+        """Return (R_pi, p_pi) of body i at its joint position [rad or m]."""
+        return joint_transform(self.placement[i], self.axis[i], bool(self.revolute[i]), position)
+
+    def support(self, i: int) -> list[int]:
+        """Return the bodies that carry body i, from the base outwards, i last; [] for -1."""
+        chain = []
+        while i >= 0:
+            chain.append(i)
+            i = int(self.parent[i])
+        return chain[::-1]
+
+    def frame_index(self, frame: str) -> int:
+        """Return the index of a frame by name. Raises FrameNotFound, which lists the known."""
+        try:
+            return self.frame_names.index(frame)
+        except ValueError:
+            raise FrameNotFound(frame, self.frame_names) from None
+
+    def inertial(self, i: int) -> Inertial:
+        """Return the inertia of body i in its own frame."""
+        return Inertial(float(self.mass[i]), self.com[i], self.inertia_com[i])
+
+    def inertial_parameters(self) -> Array:
+        """Return pi (10 nb,), ten per body: m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz."""
+        return np.concatenate([to_parameters(self.inertial(i)) for i in range(self.nb)])
+
+    def massless_joints(self) -> list[str]:
+        """Return the coordinates that move no inertia at all, whatever the posture."""
+        carries = (self.mass > 0) | self.inertia_com.any(axis=(1, 2))
+        for i in reversed(range(self.nb)):
+            if self.parent[i] >= 0:
+                carries[self.parent[i]] |= carries[i]
+        moves = carries @ (self.S != 0)
+        return [
+            name
+            for name, moved, rotor in zip(
+                self.joint_names, moves, self.reflected_inertia, strict=True
+            )
+            if not moved and rotor == 0
+        ]
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that dynamics depends on: the key of compiled programs."""
+        digest = hashlib.sha256()
+        for item in fields(self):
+            if item.type == 'Array':
+                array = getattr(self, item.name)
+                digest.update(f'{item.name}{array.shape}'.encode())
+                digest.update(array.tobytes())
+        digest.update(repr((self.joint_names, self.frame_names)).encode())
+        return digest.hexdigest()
+
+    # -- deriving another model -------------------------------------------------------------
+
+    def with_gravity(self, gravity: ArrayLike) -> RobotModel:
+        """Return the same robot under another gravity (3,) [m/s^2], base frame, as things fall."""
+        return replace(self, gravity=np.asarray(gravity, dtype=float))
+
+    def with_payload(
+        self,
+        link: str,
+        mass: float,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike | None = None,
+    ) -> RobotModel:
+        """Return the same robot with a body rigidly attached to a link.
+
+        Args:
+            link: name of a link (or any frame) that moves.
+            mass: kg, not negative.
+            com: (3,) centre of mass in the link's frame, m.
+            inertia: (3, 3) tensor about that centre, link axes, kg m^2; a point mass if omitted.
+
+        Raises:
+            FrameNotFound: no such link.
+            ModelError: a negative or non-finite value, or a link that is fixed to the base.
+        """
+        k = self.frame_index(link)
+        i = int(self.frame_body[k])
+        tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
+        payload = Inertial(float(mass), np.asarray(com, dtype=float), tensor)
+        if payload.com.shape != (3,) or tensor.shape != (3, 3):
+            raise ModelError(
+                f'payload on {link!r}: com has shape {payload.com.shape} and inertia '
+                f'{tensor.shape}; they must be (3,) and (3, 3)'
+            )
+        if not (np.isfinite(payload.mass) and payload.mass >= 0):
+            raise ModelError(f'payload on {link!r}: mass {mass} kg must be finite and >= 0')
+        if not np.isfinite(payload.com).all() or not np.isfinite(tensor).all():
+            raise ModelError(
+                f'payload on {link!r}: com {com!r} and inertia {inertia!r} must be finite'
+            )
+        if not np.allclose(tensor, tensor.T, rtol=1e-9, atol=0):
+            raise ModelError(f'payload on {link!r}: inertia {tensor.tolist()} must be symmetric')
+        if i < 0:
+            raise ModelError(
+                f'payload on {link!r}: the link is fixed to the base, where no '
+                'torque feels it; name a link that moves'
+            )
+        body = combined([self.inertial(i), transformed(payload, self.frame_placement[k])])
+        mass_, com_, tensor_ = self.mass.copy(), self.com.copy(), self.inertia_com.copy()
+        mass_[i], com_[i], tensor_[i] = body.mass, body.com, body.inertia_com
+        return replace(self, mass=mass_, com=com_, inertia_com=tensor_)
+
+    def with_actuation(
+        self,
+        *,
+        gear_ratio: ArrayLike | None = None,
+        rotor_inertia: ArrayLike | None = None,
+        viscous: ArrayLike | None = None,
+        coulomb: ArrayLike | None = None,
+    ) -> RobotModel:
+        """Return the same robot with other drives; what is omitted stays. 000, example 6.1.
+
+        Args:
+            gear_ratio: motor turns per joint turn, 1 if omitted.
+            rotor_inertia: kg m^2 at the motor shaft; r^2 times it is added to M's diagonal.
+            viscous: friction at the joint, N m s/rad or N s/m.
+            coulomb: dry friction at the joint, N m or N.
+
+        Each is a number for all joints or an (n,) array. Raises ModelError if one is negative.
+        """
+        r = self._per_joint('gear_ratio', 1.0 if gear_ratio is None else gear_ratio)
+        reflected = self.reflected_inertia
+        if rotor_inertia is not None:
+            # B = r^2 B_m, seen at the joint
+            reflected = r**2 * self._per_joint('rotor_inertia', rotor_inertia)
+        elif gear_ratio is not None:
+            raise ModelError('gear_ratio was given without rotor_inertia: it would do nothing')
+        return replace(
+            self,
+            reflected_inertia=reflected,
+            viscous=self.viscous if viscous is None else self._per_joint('viscous', viscous),
+            coulomb=self.coulomb if coulomb is None else self._per_joint('coulomb', coulomb),
+        )
+
+    def _per_joint(self, name: str, value: ArrayLike) -> Array:
+        array = np.asarray(value, dtype=float)
+        if array.shape not in ((), (self.n,)):
+            raise ModelError(
+                f'{name} has shape {array.shape}; it must be one number '
+                f'or ({self.n},), one per joint'
+            )
+        if not np.all(array >= 0) or not np.all(np.isfinite(array)):
+            raise ModelError(f'{name} is {array}; it must be finite and not negative')
+        return np.broadcast_to(array, (self.n,))
+
+
+def check_vector(model: RobotModel, **vectors: Any) -> None:
+    """Raise ShapeError unless every named argument has the shape (n,)."""
+    for name, value in vectors.items():
+        if np.shape(value) != (model.n,):
+            raise ShapeError(
+                f'{name} has shape {np.shape(value)}; robot {model.name!r} has '
+                f'{model.n} joints, so it must be ({model.n},)'
+            )
+
+
+def _check(model: RobotModel) -> None:
+    """Raise ModelError unless the arrays fit together and are physical as far as form goes."""
+    n, nb, nf = model.n, model.nb, len(model.frame_names)
+    if nb == 0:
+        raise ModelError(f'robot {model.name!r} has no moving joint: there is nothing to compute')
+    shapes: dict[str, tuple[int, ...]] = {
+        'gravity': (3,),
+        'S': (nb, n),
+        'frame_body': (nf,),
+        'frame_placement': (nf, 4, 4),
+        'axis': (nb, 3),
+        'com': (nb, 3),
+        'inertia_com': (nb, 3, 3),
+        'placement': (nb, 4, 4),
+        **dict.fromkeys(('parent', 'revolute', 'mass', 's0'), (nb,)),
+        **dict.fromkeys(('lower', 'upper', 'velocity_limit', 'effort_limit'), (n,)),
+        **dict.fromkeys(('viscous', 'coulomb', 'reflected_inertia'), (n,)),
+    }
+    for name, shape in shapes.items():
+        array = getattr(model, name)
+        if array.shape != shape:
+            raise ModelError(
+                f'{name} has shape {array.shape}; {nb} bodies and {n} joints need {shape}'
+            )
+        if array.dtype == float and np.isnan(array).any():
+            raise ModelError(f'{name} contains NaN')
+    for name in ('gravity', 'S', 's0', 'axis', 'placement', 'mass', 'com', 'inertia_com'):
+        if not np.isfinite(getattr(model, name)).all():
+            raise ModelError(f'{name} contains an infinite value')
+    for i, body in enumerate(model.body_names):
+        if not -1 <= model.parent[i] < i:
+            raise ModelError(
+                f'parent of body {body!r} is {model.parent[i]}; parents come first, '
+                f'so it must lie in -1 ... {i - 1}'
+            )
+        if model.mass[i] < 0:
+            raise ModelError(f'mass of {body!r} is {model.mass[i]} kg; it must not be negative')
+        if abs(np.linalg.norm(model.axis[i]) - 1) > 1e-9:
+            raise ModelError(f'axis of {body!r} is {model.axis[i]}; it must be a unit vector')
+        R = model.placement[i, :3, :3]
+        if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0:
+            raise ModelError(f'placement of {body!r} does not hold a rotation: {R.tolist()}')

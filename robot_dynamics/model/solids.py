@@ -1,0 +1,198 @@
+"""The inertia of uniform solids: box, cylinder, sphere, ellipsoid, cone, shells, and any mesh.
+
+Each function returns an `Inertial` in a frame at the named place, its axes along the solid's. The
+tensor of a body of density rho is the volume integral
+
+    I = integral over the body of rho (r.r 1 - r r^T) dV,
+
+which falls into three numbers for a body with three planes of symmetry, Sigma = integral of
+rho r r^T dV = diag(sx, sy, sz) and I = tr(Sigma) 1 - Sigma. `transformed` of `model.inertia` moves
+and turns the result, `combined` joins several.
+
+Source: 000, section 6.2.1 and example 6.3; 001, section 9.2.1 (volume integrals). For the mesh,
+Tonon, "Explicit exact formulas for the 3-D tetrahedron inertia tensor in terms of its vertex
+coordinates", J. Mathematics and Statistics 1(1), 2005.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.spatial import Array
+
+
+def box(mass: float, a: float, b: float, c: float) -> Inertial:
+    """Return a rectangular solid of lengths a, b, c [m] along x, y, z, about its centre.
+
+    000, example 6.3: I_xx = m/12 (b^2 + c^2), and so on.
+
+    Raises:
+        ModelError: a length or the mass [kg] is negative or not finite; so for all solids.
+    """
+    _check(mass=mass, a=a, b=b, c=c)
+    # integral of x^2 from -a/2 to a/2 = a^3/12, so sx = m a^2 / 12
+    return _symmetric(mass, mass / 12 * np.array([a, b, c]) ** 2)
+
+
+def ellipsoid(mass: float, a: float, b: float, c: float) -> Inertial:
+    """Return a solid ellipsoid of half-axes a, b, c [m] along x, y, z, about its centre."""
+    _check(mass=mass, a=a, b=b, c=c)
+    # sx = m a^2 / 5
+    return _symmetric(mass, mass / 5 * np.array([a, b, c]) ** 2)
+
+
+def sphere(mass: float, radius: float) -> Inertial:
+    """Return a solid sphere of a radius [m], about its centre: I = 2/5 m r^2."""
+    return ellipsoid(mass, radius, radius, radius)
+
+
+def cylinder(mass: float, radius: float, length: float) -> Inertial:
+    """Return a solid cylinder along z, about its centre; as URDF's <cylinder>."""
+    return tube(mass, radius, 0.0, length)
+
+
+def tube(mass: float, radius: float, inner_radius: float, length: float) -> Inertial:
+    """Return a hollow cylinder along z, about its centre; thin if both radii are the same.
+
+    Raises:
+        ModelError: the inner radius is larger than the outer one, or as above.
+    """
+    _check(mass=mass, radius=radius, inner_radius=inner_radius, length=length)
+    _check_inside(inner_radius, radius)
+    # sx = sy = m (R^2 + r^2) / 4,  sz = m l^2 / 12
+    across = mass * (radius**2 + inner_radius**2) / 4
+    return _symmetric(mass, np.array([across, across, mass * length**2 / 12]))
+
+
+def spherical_shell(mass: float, radius: float, inner_radius: float) -> Inertial:
+    """Return a hollow sphere, about its centre; a thin shell, 2/3 m r^2, if the radii are equal.
+
+    Raises:
+        ModelError: the inner radius is larger than the outer one, or as above.
+    """
+    _check(mass=mass, radius=radius, inner_radius=inner_radius)
+    _check_inside(inner_radius, radius)
+    R, r = radius, inner_radius
+    # sx = m/5 (R^5 - r^5) / (R^3 - r^3), both divided by R - r so that thin shells have no 0/0
+    thickness = R**2 + R * r + r**2
+    ratio = (R**4 + R**3 * r + R**2 * r**2 + R * r**3 + r**4) / thickness if R > 0 else 0.0
+    return _symmetric(mass, np.full(3, mass / 5 * ratio))
+
+
+def cone(mass: float, radius: float, height: float) -> Inertial:
+    """Return a solid circular cone, its base in the plane z = 0 and its apex at z = height."""
+    _check(mass=mass, radius=radius, height=height)
+    # the centre of mass is h/4 above the base; about it sx = sy = 3/20 m r^2, sz = 3/80 m h^2
+    across = 3 / 20 * mass * radius**2
+    body = _symmetric(mass, np.array([across, across, 3 / 80 * mass * height**2]))
+    return Inertial(body.mass, np.array([0.0, 0.0, height / 4]), body.inertia_com)
+
+
+# -- bodies given by their surface --------------------------------------------------------------
+
+
+def mesh(mass: float, vertices: ArrayLike, triangles: ArrayLike) -> Inertial:
+    """Return the uniform body inside a closed surface of triangles, in the vertices' frame.
+
+    Args:
+        mass: kg.
+        vertices: (v, 3) points, m.
+        triangles: (t, 3) indices of vertices, counter-clockwise as seen from outside.
+
+    Raises:
+        ModelError: a wrong shape or index, a surface with a hole or with triangles that face both
+            ways (the message names an edge), or one turned inside out.
+    """
+    _check(mass=mass)
+    corners = _corners(vertices, triangles)
+    # A point amid the body keeps the numbers small.
+    middle = corners.mean(axis=(0, 1))
+    corners = corners - middle
+    volumes = _signed_volumes(corners)
+    volume = _checked_volume(volumes)
+    # Of a tetrahedron with corners 0, v1, v2, v3 and s = v1 + v2 + v3:
+    # integral of r = V s / 4,   integral of r r^T = V/20 (s s^T + sum_k v_k v_k^T)
+    s = corners.sum(axis=1)
+    com = volumes @ s / (4 * volume)
+    squares = np.einsum('ti,tj->tij', s, s) + np.einsum('tki,tkj->tij', corners, corners)
+    moment = np.einsum('t,tij->ij', volumes, squares) / 20
+    # Sigma about the centre of mass
+    Sigma = mass * (moment / volume - np.outer(com, com))
+    return Inertial(mass, middle + com, _tensor((Sigma + Sigma.T) / 2))
+
+
+def mesh_volume(vertices: ArrayLike, triangles: ArrayLike) -> float:
+    """Return the volume [m^3] inside a surface; times the density it is the mass of `mesh`.
+
+    Raises:
+        ModelError: as for `mesh`.
+    """
+    return _checked_volume(_signed_volumes(_corners(vertices, triangles)))
+
+
+def _signed_volumes(corners: Array) -> Array:
+    """Return the volumes (t,) of the tetrahedra from the origin to each triangle."""
+    # V = v1 . (v2 x v3) / 6, negative where the origin sees the triangle from outside
+    return np.asarray(np.linalg.det(corners) / 6)
+
+
+def _checked_volume(volumes: Array) -> float:
+    volume = float(volumes.sum())
+    if volume <= 0:
+        raise ModelError(
+            f'the mesh has volume {volume:.6g} m^3; it must be positive, with triangles '
+            'counter-clockwise as seen from outside'
+        )
+    return volume
+
+
+def _corners(vertices: ArrayLike, triangles: ArrayLike) -> Array:
+    """Return the corners (t, 3, 3) of a surface's triangles, or raise ModelError."""
+    points, faces = np.asarray(vertices, dtype=float), np.asarray(triangles)
+    for name, array in (('vertices', points), ('triangles', faces)):
+        if array.ndim != 2 or array.shape[1] != 3 or not len(array):
+            raise ModelError(f'{name} has shape {array.shape}; it must be (k, 3), k > 0')
+    if not np.all(np.isfinite(points)):
+        raise ModelError('vertices contains a value that is not finite')
+    if faces.dtype.kind not in 'iu' or faces.min() < 0 or faces.max() >= len(points):
+        raise ModelError(f'triangles must be integers in 0 ... {len(points) - 1}')
+    # A closed surface passes each edge once each way.
+    edges = Counter((int(f[k]), int(f[(k + 1) % 3])) for f in faces for k in range(3))
+    for (i, j), times in edges.items():
+        if times != 1 or edges[j, i] != 1:
+            raise ModelError(
+                f'the mesh is not closed: it runs {times} times along the edge {i}-{j} and '
+                f'{edges[j, i]} times back; each must be once'
+            )
+    return np.asarray(points[faces])
+
+
+# -- helpers ------------------------------------------------------------------------------------
+
+
+def _symmetric(mass: float, sigma: Array) -> Inertial:
+    """Return a body about its centre, with second moments `sigma` (3,) along its axes."""
+    return Inertial(mass, np.zeros(3), _tensor(np.diag(sigma)))
+
+
+def _tensor(Sigma: Array) -> Array:
+    # I = tr(Sigma) 1 - Sigma
+    return np.asarray(np.trace(Sigma) * np.eye(3) - Sigma)
+
+
+def _check(**values: float) -> None:
+    for name, value in values.items():
+        if not (np.isfinite(value) and value >= 0):
+            raise ModelError(f'{name} is {value}; it must be finite and not negative')
+
+
+def _check_inside(inner_radius: float, radius: float) -> None:
+    if inner_radius > radius:
+        raise ModelError(
+            f'inner_radius is {inner_radius} m; it must not exceed radius, {radius} m'
+        )

@@ -1,0 +1,70 @@
+"""What the elements of a URDF mean: poses, axes, inertias, friction and limits as numbers.
+
+Each function takes one `urdf_parser_py` object out of a robot that `read_urdf` has checked.
+
+Source: the URDF XML specification, wiki.ros.org/urdf/XML, pages "link" and "joint".
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robot_dynamics.model.inertia import Inertial, transformed
+from robot_dynamics.spatial import Array, pose, rotation_rpy
+
+
+class Limits(NamedTuple):
+    """Limits of one joint, infinite where it has none."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+
+
+def origin_pose(element: Any) -> Array:
+    """Return the pose (4, 4) of a joint or inertial in its parent frame."""
+    return pose(rotation_rpy(*element.origin.rpy), np.array(element.origin.xyz))
+
+
+def is_revolute(joint: Any) -> bool:
+    """Return whether a moving joint turns; else it slides."""
+    return bool(joint.type != 'prismatic')
+
+
+def unit_axis(joint: Any) -> Array:
+    """Return the unit axis (3,) of a moving joint."""
+    axis = np.array(joint.axis)
+    return np.asarray(axis / np.linalg.norm(axis))
+
+
+def link_inertial(link: Any) -> Inertial:
+    """Return a link's inertia in its own frame; without <inertial> it has none."""
+    given = link.inertial
+    if given is None:
+        return Inertial()
+    tensor = np.array(given.inertia.to_matrix())
+    return transformed(Inertial(given.mass, inertia_com=tensor), origin_pose(given))
+
+
+def joint_friction(joint: Any) -> tuple[float, float]:
+    """Return damping [N m s/rad or N s/m] and dry friction [N m or N]."""
+    given = joint.dynamics
+    return (given.damping, given.friction) if given is not None else (0.0, 0.0)
+
+
+def joint_limits(joint: Any) -> Limits:
+    """Return the limits of a moving joint.
+
+    An effort or velocity of 0 means unspecified, as do a lower and upper limit that are both 0:
+    real descriptions write so for joints that do move.
+    """
+    given = joint.limit
+    if given is None:
+        return Limits()
+    ends = given.lower, given.upper
+    if joint.type == 'continuous' or ends == (0, 0):
+        ends = -np.inf, np.inf
+    return Limits(*ends, given.velocity or np.inf, given.effort or np.inf)

@@ -1,0 +1,241 @@
+"""What the elements of a URDF may hold: tables of attributes, their checks and their defaults.
+
+Only what matters to dynamics appears here, and only what appears here is kept. The checks work on
+text, so that a refusal shows the value as it was written.
+
+Source: the URDF XML specification, wiki.ros.org/urdf/XML, pages "link" and "joint".
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from xml.etree.ElementTree import Element
+
+from robot_dynamics.errors import ModelError
+
+MAX_NAME = 256
+MIN_AXIS = 1e-6  # an axis need not be a unit vector, but must show a direction
+MAX_NUMBER = 1e30  # squares and products of what is read must not overflow
+MOVING_TYPES = ('revolute', 'continuous', 'prismatic')
+
+
+# -- checks of one value: each returns the text to keep, or raises ValueError --------------
+
+
+def _name(text: str) -> str:
+    if not text.strip() or len(text) > MAX_NAME:
+        raise ValueError(f'must hold 1 to {MAX_NAME} characters')
+    return text
+
+
+def _number(text: str) -> str:
+    # The comparison is false for NaN.
+    if not abs(_float(text)) <= MAX_NUMBER:
+        raise ValueError(f'must be a number between -{MAX_NUMBER:g} and {MAX_NUMBER:g}')
+    return text
+
+
+def _magnitude(text: str) -> str:
+    if not 0 <= _float(text) <= MAX_NUMBER:
+        raise ValueError(f'must be a number between 0 and {MAX_NUMBER:g}')
+    return text
+
+
+def _lower_bound(text: str) -> str:
+    if not _float(text) < math.inf:
+        raise ValueError('must be a number or -inf')
+    return text
+
+
+def _upper_bound(text: str) -> str:
+    if not _float(text) > -math.inf:
+        raise ValueError('must be a number or inf')
+    return text
+
+
+def _size_bound(text: str) -> str:
+    if not _float(text) >= 0:
+        raise ValueError('must be a positive number, or 0 where none is known')
+    return text
+
+
+def _vector(text: str) -> str:
+    values = text.split()
+    if len(values) != 3:
+        raise ValueError(f'has {len(values)} values; it must have 3')
+    return ' '.join(_number(value) for value in values)
+
+
+def _direction(text: str) -> str:
+    kept = _vector(text)
+    if math.hypot(*map(float, kept.split())) < MIN_AXIS:
+        raise ValueError('has no direction; it must be a unit vector such as 0 0 1')
+    return kept
+
+
+def _float(text: str) -> float:
+    # float() also reads '1_000', and digits of every script.
+    if '_' in text or not text.isascii():
+        raise ValueError('must be a number')
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError('must be a number') from None
+
+
+# -- the tables -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What one element may hold: checks by attribute, with defaults where it is optional."""
+
+    required: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    optional: Mapping[str, tuple[Callable[[str], str], str]] = field(default_factory=dict)
+    children: Mapping[str, _Rules] = field(default_factory=dict)
+    required_children: tuple[str, ...] = ()
+    strict: bool = False  # numbers of the dynamics: an attribute we do not know may change them
+
+
+_ORIGIN = _Rules(optional={'xyz': (_vector, '0 0 0'), 'rpy': (_vector, '0 0 0')}, strict=True)
+_INERTIAL = _Rules(
+    children={
+        'origin': _ORIGIN,
+        'mass': _Rules(required={'value': _magnitude}, strict=True),
+        'inertia': _Rules(
+            required=dict.fromkeys(('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), _number),
+            strict=True,
+        ),
+    },
+    required_children=('mass', 'inertia'),
+)
+_LINK = _Rules(required={'name': _name}, children={'inertial': _INERTIAL})
+_ENDS = dict.fromkeys(('parent', 'child'), _Rules(required={'link': _name}, strict=True))
+_FIXED_JOINT = _Rules(
+    required={'name': _name, 'type': _name},
+    children={'origin': _ORIGIN, **_ENDS},
+    required_children=('parent', 'child'),
+)
+_MOVING_JOINT = _Rules(
+    required=_FIXED_JOINT.required,
+    children={
+        **_FIXED_JOINT.children,
+        'axis': _Rules(required={'xyz': _direction}),
+        'limit': _Rules(
+            optional={
+                'lower': (_lower_bound, '0'),
+                'upper': (_upper_bound, '0'),
+                'velocity': (_size_bound, '0'),
+                'effort': (_size_bound, '0'),
+            }
+        ),
+        'dynamics': _Rules(optional=dict.fromkeys(('damping', 'friction'), (_magnitude, '0'))),
+        'mimic': _Rules(
+            required={'joint': _name},
+            optional={'multiplier': (_number, '1'), 'offset': (_number, '0')},
+            strict=True,
+        ),
+    },
+    required_children=_FIXED_JOINT.required_children,
+)
+# Absent from the text, these are there all the same, with the specification's defaults.
+_IMPLIED: dict[str, dict[str, str]] = {'origin': {}, 'axis': {'xyz': '1 0 0'}}
+
+
+# -- applying the rules ---------------------------------------------------------------------
+
+
+def checked_element(element: Element, position: int) -> Element:
+    """Return a copy of a <link> or <joint> that holds what dynamics needs, defaults filled in.
+
+    Args:
+        element: the element of an untrusted text.
+        position: its place in the robot, to name it by if it has no name.
+
+    Raises:
+        ModelError: something is missing or wrong.
+    """
+    name = element.get('name')
+    where = f'{element.tag} {f"number {position}" if name is None else _shown(name)}'
+    kept = _checked(element, _rules_for(element, where), where)
+    _refuse_reversed_limits(kept, where)
+    return kept
+
+
+def _rules_for(element: Element, where: str) -> _Rules:
+    """Return the rules of a link or of a joint of its type; refuse types that cannot move here."""
+    if element.tag == 'link':
+        return _LINK
+    kind = element.get('type')
+    if kind == 'fixed':
+        return _FIXED_JOINT
+    if kind in MOVING_TYPES:
+        return _MOVING_JOINT
+    known = ', '.join((*MOVING_TYPES, 'fixed'))
+    if kind in ('floating', 'planar'):
+        raise ModelError(
+            f'{where} is of type {kind!r}, which is not a motion of one coordinate; '
+            f'supported are {known}'
+        )
+    raise ModelError(f'{where} has type={kind!r}; it must be one of {known}')
+
+
+def _checked(element: Element, rules: _Rules, where: str) -> Element:
+    """Return a copy of the element that holds what the rules name, and nothing else."""
+    clean = Element(element.tag, _checked_attributes(element, rules, where))
+    for child in element:
+        refuse_misspelt(child.tag, rules.children, f'{where} holds <{child.tag}>')
+    for tag, inner in rules.children.items():
+        found = element.findall(tag)
+        if len(found) > 1:
+            raise ModelError(f'{where} has <{tag}> {len(found)} times; once is enough')
+        if tag in rules.required_children and not found:
+            raise ModelError(f'{where} has no <{tag}>, which it needs')
+        if not found and tag in _IMPLIED:
+            found = [Element(tag, _IMPLIED[tag])]
+        clean.extend([_checked(child, inner, f'{where}: <{tag}>') for child in found])
+    return clean
+
+
+def _checked_attributes(element: Element, rules: _Rules, where: str) -> dict[str, str]:
+    kept = {}
+    checks = {name: (check, None) for name, check in rules.required.items()}
+    for name, (check, default) in {**checks, **rules.optional}.items():
+        text = element.get(name, default)
+        if text is None:
+            raise ModelError(f'{where} has no attribute {name!r}, which it needs')
+        try:
+            kept[name] = check(text)
+        except ValueError as reason:
+            raise ModelError(f'{where} has {name}={_shown(text)}, which {reason}') from None
+    for name in sorted(element.keys() - kept.keys()):
+        given = f'{where} has {name}={_shown(element.get(name, ""))}'
+        if rules.strict:
+            raise ModelError(f'{given}, which is not read here; known are {", ".join(kept)}')
+        refuse_misspelt(name, kept, given)
+    return kept
+
+
+def _refuse_reversed_limits(joint: Element, where: str) -> None:
+    limit = joint.find('limit')
+    if limit is None or joint.get('type') == 'continuous':
+        return
+    lower, upper = limit.get('lower', ''), limit.get('upper', '')
+    if float(lower) > float(upper):
+        raise ModelError(
+            f'{where}: <limit> has lower={lower} and upper={upper}; lower must not exceed upper'
+        )
+
+
+def refuse_misspelt(word: str, known: Iterable[str], where: str) -> None:
+    """Raise ModelError for <orgin>: what resembles nothing is an extension, which may be."""
+    close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.8)
+    if close and close[0] != word:
+        raise ModelError(f'{where}, which URDF does not know; did you mean {close[0]!r}?')
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + '...')

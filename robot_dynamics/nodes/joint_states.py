@@ -1,0 +1,169 @@
+"""Joint data by name: from whatever a driver sends to complete vectors in the model's order.
+
+A `sensor_msgs/JointState` may list joints in any order, with strangers among them, only some of
+them at a time, without velocities, or with NaN where an interface is missing. Nothing of that may
+become a zero or a guess: a joint not heard keeps its last value for a limited time, and after
+that there is no state. Messages are read by attribute, so that this file needs no ROS.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.spatial import Array
+
+
+class JointDataError(RobotDynamicsError, ValueError):
+    """A message of joint data is refused: it contradicts itself, or is not finite."""
+
+
+class JointReading(NamedTuple):
+    """A complete state of the robot at one time, in the model's joint order."""
+
+    stamp: int  # ns, the input's
+    q: Array  # (n,) rad or m
+    qd: Array | None  # (n,) rad/s or m/s; None where a velocity is missing
+    effort: Array | None  # (n,) N m or N; None where an effort is missing
+    restarted: bool = False  # time has run backwards since the reading before
+
+
+class JointMap:
+    """The places of the model's joints in a list of names."""
+
+    def __init__(self, joint_names: tuple[str, ...]):
+        self.joint_names = tuple(joint_names)
+        self._names: list[str] | None = None
+        self._places = self._joints = np.zeros(0, dtype=int)
+
+    def places(self, names: list[str]) -> tuple[Array, Array]:
+        """Return (places, joints): entry places[k] of the message is joint joints[k].
+
+        Raises JointDataError if a joint is named twice.
+        """
+        if names != self._names:  # the same list arrives a thousand times a second
+            found = [name for name in names if name in self.joint_names]
+            if len(set(found)) != len(found):
+                twice = sorted({name for name in found if found.count(name) > 1})
+                raise JointDataError(f'joint {", ".join(twice)} is named more than once')
+            self._places = np.array([names.index(name) for name in found], dtype=int)
+            self._joints = np.array([self.joint_names.index(name) for name in found], dtype=int)
+            self._names = list(names)
+        return self._places, self._joints
+
+    def complete(self, names: list[str], values: Any, quantity: str) -> Array:
+        """Return one finite value for every joint of the model, by name.
+
+        Raises:
+            JointDataError: a joint is missing, unknown or named twice, the sizes differ, or a
+                value is not finite.
+        """
+        unknown = [name for name in names if name not in self.joint_names]
+        missing = [name for name in self.joint_names if name not in names]
+        if unknown or missing:
+            raise JointDataError(
+                f'{quantity} must name {", ".join(self.joint_names)}: '
+                f'missing {", ".join(missing) or "none"}, unknown {", ".join(unknown) or "none"}'
+            )
+        if len(values) != len(names):
+            raise JointDataError(f'{quantity} has {len(values)} values for {len(names)} names')
+        places, joints = self.places(list(names))
+        result = np.empty(len(self.joint_names))
+        result[joints] = np.asarray(values, dtype=float)[places]
+        return finite(result, self.joint_names, quantity)
+
+
+def finite(values: Array, joint_names: tuple[str, ...], quantity: str) -> Array:
+    """Return the values; raise JointDataError, which names the joints, if one is not finite."""
+    good = np.isfinite(values)
+    if not good.all():
+        bad = ', '.join(
+            f'{name} = {value}'
+            for name, value, ok in zip(joint_names, values, good, strict=True)
+            if not ok
+        )
+        raise JointDataError(f'{quantity} must be finite: {bad}')
+    return values
+
+
+class JointStateReader:
+    """Collects joint states until, and as long as, they describe the whole robot."""
+
+    def __init__(self, joint_names: tuple[str, ...], input_timeout: float):
+        """Read these joints; a value is held for `input_timeout` seconds of the stamps' time."""
+        self._map = JointMap(joint_names)
+        self._timeout = round(input_timeout * 1e9)
+        self._restarted = False
+        self._forget()
+
+    def _forget(self) -> None:
+        n = len(self._map.joint_names)
+        self._last = -1
+        # One row each: position, velocity, effort. NaN: not heard, or not given.
+        self._values = np.full((3, n), np.nan)
+        self._heard = np.full(n, -1, dtype=np.int64)
+
+    def missing(self) -> list[str]:
+        """Return the joints without a position that is young enough."""
+        return [
+            name
+            for name, position, heard in zip(
+                self._map.joint_names, self._values[0], self._heard, strict=True
+            )
+            if np.isnan(position) or self._last - heard > self._timeout
+        ]
+
+    def read(self, message: Any, stamp: int) -> JointReading | None:
+        """Take a message in; return the state, or None while joints are missing or too old.
+
+        Args:
+            message: has `name`, `position`, `velocity` and `effort`, as JointState.
+            stamp: its time in ns. A joint whose time runs backwards (a reset, a bag played
+                again) makes everything heard before invalid. Drivers of different joints may
+                overtake each other.
+
+        Raises:
+            JointDataError: the message is not used at all, and why.
+        """
+        places, joints = self._map.places(message.name)
+        if not len(places):
+            return None  # a gripper's, or another robot's
+        columns = self._checked(message, places, joints)
+        if stamp < self._heard[joints].max():
+            self._forget()
+            self._restarted = True
+        self._last = max(stamp, self._last)
+        self._values[:, joints] = columns
+        self._heard[joints] = stamp
+        if len(joints) < len(self._heard) and self.missing():
+            return None
+        q, qd, effort = self._values.copy()
+        restarted, self._restarted = self._restarted, False
+        return JointReading(stamp, q, _if_given(qd), _if_given(effort), restarted)
+
+    def _checked(self, message: Any, places: Array, joints: Array) -> Array:
+        count = len(message.name)
+        if len(message.position) != count:
+            raise JointDataError(f'{len(message.position)} positions for {count} joint names')
+        columns = np.full((3, len(places)), np.nan)
+        columns[0] = np.asarray(message.position)[places]
+        for row, quantity in ((1, 'velocity'), (2, 'effort')):
+            values = getattr(message, quantity)
+            if len(values) not in (0, count):
+                raise JointDataError(
+                    f'{len(values)} entries of {quantity} for {count} joint names; '
+                    f'there must be {count}, or none'
+                )
+            if len(values):
+                columns[row] = np.asarray(values)[places]
+        if not np.isfinite(columns[0]).all():
+            names = tuple(self._map.joint_names[j] for j in joints)
+            finite(columns[0], names, 'position')
+        return columns
+
+
+def _if_given(values: Array) -> Array | None:
+    # joint_state_broadcaster writes NaN where the hardware has no such interface.
+    return values if np.isfinite(values).all() else None

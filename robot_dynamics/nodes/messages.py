@@ -1,0 +1,149 @@
+"""The package's arrays and ROS messages, both ways. Stamps are integers, ns.
+
+Torques go out as `sensor_msgs/JointState` with names, effort and the input's stamp. A mass or
+Coriolis matrix goes out as `std_msgs/Float64MultiArray`, row-major, dimensions labelled `rows` and
+`columns`. That type has no header, so the stamp of the torques it belongs to stands in the label:
+`rows; stamp 12.000000345`. `matrix_stamp` reads it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from builtin_interfaces.msg import Duration, Time
+from geometry_msgs.msg import Wrench
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_dynamics.control.trajectory import Trajectory, Waypoint
+from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.spatial import Array
+
+SECOND = 1_000_000_000  # ns
+
+
+def nanoseconds(stamp: Time) -> int:
+    """Return a stamp or duration as ns."""
+    return stamp.sec * SECOND + stamp.nanosec
+
+
+def time_message(stamp: int) -> Time:
+    """Return a time message of a stamp in ns."""
+    return Time(sec=stamp // SECOND, nanosec=stamp % SECOND)
+
+
+def duration_message(seconds: float) -> Duration:
+    """Return a duration message of a time in s."""
+    nanoseconds = round(seconds * SECOND)
+    return Duration(sec=nanoseconds // SECOND, nanosec=nanoseconds % SECOND)
+
+
+class JointStateWriter:
+    """A JointState made once and filled again and again, which costs a fifth of a new one."""
+
+    def __init__(self, joint_names: tuple[str, ...], frame_id: str, quantities: tuple[str, ...]):
+        """Prepare a message.
+
+        Args:
+            joint_names: its names.
+            frame_id: never empty: rviz shows efforts only with one.
+            quantities: which of position, velocity and effort it carries.
+        """
+        self.message = JointState(name=list(joint_names))
+        self.message.header.frame_id = frame_id
+        self._views = []
+        for quantity in quantities:
+            setattr(self.message, quantity, [0.0] * len(joint_names))
+            # A view into the message's own memory: writing through it copies nothing.
+            self._views.append(np.frombuffer(getattr(self.message, quantity)))
+
+    def fill(self, stamp: int, *values: Array) -> JointState:
+        """Return the message with these values (n,), in the order of the quantities."""
+        self.message.header.stamp.sec, self.message.header.stamp.nanosec = divmod(stamp, SECOND)
+        for view, value in zip(self._views, values, strict=True):
+            view[:] = value
+        return self.message
+
+
+class MatrixWriter:
+    """A Float64MultiArray of n x n numbers, made once."""
+
+    def __init__(self, n: int):
+        dimensions = [
+            MultiArrayDimension(label='rows', size=n, stride=n * n),
+            MultiArrayDimension(label='columns', size=n, stride=n),
+        ]
+        self.message = Float64MultiArray(data=[0.0] * (n * n))
+        self.message.layout.dim = dimensions
+        self._view = np.frombuffer(self.message.data).reshape(n, n)
+
+    def fill(self, stamp: int, matrix: Array) -> Float64MultiArray:
+        """Return the message with this matrix (n, n)."""
+        self.message.layout.dim[0].label = f'rows; stamp {stamp // SECOND}.{stamp % SECOND:09d}'
+        self._view[:] = matrix
+        return self.message
+
+
+def matrix(message: Float64MultiArray) -> Array:
+    """Return the (rows, columns) array of a matrix message."""
+    rows, columns = (dimension.size for dimension in message.layout.dim)
+    return np.array(message.data).reshape(rows, columns)
+
+
+def matrix_stamp(message: Float64MultiArray) -> int:
+    """Return the stamp [ns] of the torques that a matrix message belongs to."""
+    seconds, fraction = message.layout.dim[0].label.rpartition(' ')[2].split('.')
+    return int(seconds) * SECOND + int(fraction)
+
+
+def trajectory(message: JointTrajectory) -> Trajectory:
+    """Return the trajectory of a message, joints in the message's order.
+
+    Raises:
+        TrajectoryError: which point of it is wrong, and why.
+    """
+    points = message.points
+    return Trajectory(
+        message.joint_names,
+        [nanoseconds(point.time_from_start) / SECOND for point in points],
+        [point.positions for point in points],
+        [point.velocities for point in points],
+        [point.accelerations for point in points],
+    )
+
+
+def with_efforts(
+    message: JointTrajectory, joint_names: tuple[str, ...], efforts: Array
+) -> JointTrajectory:
+    """Return the same trajectory with efforts (points, n); `joint_names` is their order."""
+    order = [joint_names.index(name) for name in message.joint_names]
+    return JointTrajectory(
+        header=message.header,
+        joint_names=message.joint_names,
+        points=[
+            JointTrajectoryPoint(
+                positions=point.positions,
+                velocities=point.velocities,
+                accelerations=point.accelerations,
+                effort=row[order].tolist(),
+                time_from_start=point.time_from_start,
+            )
+            for point, row in zip(message.points, efforts, strict=True)
+        ],
+    )
+
+
+def one_point(message: JointTrajectory, joint_names: tuple[str, ...]) -> Waypoint:
+    """Return the point of a JointTrajectory that has one: how references stream.
+
+    Raises TrajectoryError if there is not exactly one, or it is wrong, and why.
+    """
+    if len(message.points) != 1:
+        raise TrajectoryError(f'a reference has {len(message.points)} points; it must have one')
+    return trajectory(message).in_order(joint_names).waypoints[0]
+
+
+def wrench(message: Wrench) -> Array:
+    """Return a six-vector, angular part first as everywhere in this package."""
+    n, f = message.torque, message.force
+    return np.array([n.x, n.y, n.z, f.x, f.y, f.z])

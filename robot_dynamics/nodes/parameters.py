@@ -1,0 +1,208 @@
+"""One table per node: what it can be told, in which range, and a typed snapshot of it.
+
+A table is a frozen dataclass whose fields are made by `parameter(...)`: declared once, it gives
+the ROS descriptors, the validation of values given at start and at run time, and the object the
+node reads. Structural parameters are read-only; those marked `live` may change while running.
+All of that is pure; `declaration.py` puts a table on a node.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.errors import RobotDynamicsError
+
+
+class ParameterError(RobotDynamicsError, ValueError):
+    """A parameter has a value that makes no sense: its message names it and says what would."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What is known about a parameter beside its name."""
+
+    default: Any
+    description: str
+    low: float = -math.inf
+    high: float = math.inf
+    sizes: tuple[int, ...] = ()  # allowed lengths of an array; any if empty
+    choices: tuple[str, ...] = ()
+    live: bool = False
+    name: str = ''  # where the ROS name has a dot
+
+
+def parameter(default: Any, description: str, **limits: Any) -> Any:
+    """Return a dataclass field for a parameter; the keywords are those of Spec."""
+    spec = Spec(default, description, **limits)
+    initial = tuple(default) if isinstance(default, list) else default
+    return field(default=initial, metadata={'spec': spec})
+
+
+def attributes(table: type) -> dict[str, str]:
+    """Return the table's attribute names by ROS parameter name."""
+    return {item.metadata['spec'].name or item.name: item.name for item in fields(table)}
+
+
+def specs(table: type) -> dict[str, Spec]:
+    """Return the table's parameters by their ROS names."""
+    return {
+        item.metadata['spec'].name or item.name: item.metadata['spec'] for item in fields(table)
+    }
+
+
+def values(parameters: Any) -> dict[str, Any]:
+    """Return the values of a filled table by ROS parameter name."""
+    return {name: getattr(parameters, item) for name, item in attributes(type(parameters)).items()}
+
+
+def snapshot(table: type, given_values: Mapping[str, Any]) -> Any:
+    """Return the table filled with values by ROS name; what is not given keeps its default.
+
+    Raises:
+        ParameterError: an unknown name, or a value that is out of range or not finite.
+    """
+    known = specs(table)
+    for name, value in given_values.items():
+        if name not in known:
+            raise ParameterError(f'no parameter {name!r}; there are {", ".join(known)}')
+        _check(name, value, known[name])
+    attribute = attributes(table)
+    return table(
+        **{
+            attribute[name]: value if isinstance(value, (bool, int, float, str)) else tuple(value)
+            for name, value in given_values.items()
+        }
+    )
+
+
+def _check(name: str, value: Any, spec: Spec) -> None:
+    if spec.choices and value not in spec.choices:
+        raise ParameterError(f'{name} is {value!r}; it must be {" or ".join(spec.choices)}')
+    items = [value] if isinstance(value, (bool, int, float, str)) else list(value)
+    if spec.sizes and len(items) not in spec.sizes:
+        sizes = ' or '.join(map(str, spec.sizes))
+        raise ParameterError(f'{name} has {len(items)} values; it must have {sizes}')
+    for item in items:
+        if isinstance(item, (bool, str)):
+            continue
+        if not (math.isfinite(item) and spec.low <= item <= spec.high):
+            raise ParameterError(
+                f'{name} is {item}; it must be a finite number in [{spec.low:g}, {spec.high:g}]'
+            )
+
+
+def joint_order(joints: tuple[str, ...], joint_names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the order that the parameter `joints` gives to the model's joints, [''] the model's.
+
+    Raises ParameterError unless it names every joint once.
+    """
+    order = given(joints) or joint_names
+    unknown = [name for name in order if name not in joint_names]
+    missing = [name for name in joint_names if name not in order]
+    if unknown or missing or len(order) != len(joint_names):
+        raise ParameterError(
+            f'joints is {", ".join(order)}; it must name each of {", ".join(joint_names)} once'
+        )
+    return order
+
+
+def per_joint(
+    name: str,
+    value: tuple[float, ...],
+    order: tuple[str, ...],
+    joint_names: tuple[str, ...] | None = None,
+) -> np.ndarray:
+    """Return one number per joint from a parameter that has one for all, or one for each.
+
+    Args:
+        name: the parameter, for the message.
+        value: its value.
+        order: the joints in the order of the parameter.
+        joint_names: the joints in the order of the result, if that is another.
+
+    Raises ParameterError if the sizes differ.
+    """
+    if len(value) not in (1, len(order)):
+        raise ParameterError(
+            f'{name} has {len(value)} values; it must have 1, or {len(order)} in the order '
+            f'{", ".join(order)}'
+        )
+    values = np.broadcast_to(np.array(value, dtype=float), (len(order),))
+    return values[[order.index(joint) for joint in joint_names or order]]
+
+
+def given(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a list; [''] stands for none, since ROS cannot type an empty list."""
+    return tuple(name for name in names if name)
+
+
+@dataclass(frozen=True)
+class RobotParameters:
+    """What every node needs to know its robot."""
+
+    robot_description: str = parameter(
+        '', 'The URDF as text. If empty, robot_description_file is read, else the topic awaited.'
+    )
+    robot_description_file: str = parameter('', 'Path of a .urdf or .xacro file.')
+    description_timeout: float = parameter(
+        10.0, 'How long to wait for the topic robot_description, s; 0: for ever.', low=0.0
+    )
+    tip_link: str = parameter(
+        '', 'Keep only the joints that move this link, lock all others at 0. Empty: whole tree.'
+    )
+    locked_joints: tuple[str, ...] = parameter([''], 'Joints that stand still.')
+    locked_positions: tuple[float, ...] = parameter(
+        [0.0], 'Where they stand, rad or m: one value for all, or one each.'
+    )
+    strict_inertials: bool = parameter(
+        False, 'Refuse inertia tensors that no body can have, instead of warning.'
+    )
+    joints: tuple[str, ...] = parameter(
+        [''],
+        'Order of the joints in lists with one value per joint and in messages without names. '
+        "Empty: the model's.",
+    )
+    gravity: tuple[float, ...] = parameter(
+        [0.0, 0.0, -9.81],
+        'Acceleration of things that fall, in the frame the base orientation refers to, m/s^2.',
+        sizes=(3,),
+    )
+    base_orientation: tuple[float, ...] = parameter(
+        [0.0, 0.0, 0.0], 'Roll, pitch, yaw of the base in that frame, rad.', sizes=(3,)
+    )
+    payload_link: str = parameter(
+        '', 'Link (or frame) that carries the payload.', name='payload.link'
+    )
+    payload_mass: float = parameter(0.0, 'Mass of the payload, kg.', low=0.0, name='payload.mass')
+    payload_com: tuple[float, ...] = parameter(
+        [0.0, 0.0, 0.0],
+        "Its centre of mass in the link's frame, m.",
+        sizes=(3,),
+        name='payload.com',
+    )
+    payload_inertia: tuple[float, ...] = parameter(
+        [0.0] * 6,
+        'Its ixx ixy ixz iyy iyz izz about that centre, kg m^2.',
+        sizes=(6,),
+        name='payload.inertia',
+    )
+    friction_viscous: tuple[float, ...] = parameter(
+        [-1.0],
+        "Viscous friction, N m s/rad or N s/m, one value or one per joint; negative: the URDF's "
+        '<dynamics damping>.',
+        name='friction.viscous',
+    )
+    friction_coulomb: tuple[float, ...] = parameter(
+        [-1.0],
+        "Dry friction, N m or N, one value or one per joint; negative: the URDF's <dynamics "
+        'friction>.',
+        name='friction.coulomb',
+    )
+    diagnostics_period: float = parameter(
+        1.0, 'Time between two messages on /diagnostics, s.', low=0.1, high=60.0
+    )

@@ -1,0 +1,290 @@
+"""Our torques before another engine: random states at the start, and what the robot does after.
+
+PyBullet, or MuJoCo or Pinocchio where PyBullet cannot judge, holds the same URDF in a process of
+its own. First come random states within the joint limits; they decide PASS, FAIL, or that nothing
+is comparable, and why. Then, a few times a second, one joint state and what the dynamics node said
+about it are checked in the same way:
+
+    ~/residual    the dynamics node's torque minus the engine's, with the joint state's stamp
+    ~/report      the verdict and the largest differences so far
+
+With `one_shot: true` the process ends after the random states, with exit code 1 for FAIL, else 0.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from sensor_msgs.msg import JointState
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.model.urdf import urdf_text
+from robot_dynamics.nodes import _main, diagnostics, qos
+from robot_dynamics.nodes.diagnostics import diagnostic
+from robot_dynamics.nodes.dynamics_streams import DynamicsStreams
+from robot_dynamics.nodes.messages import JointStateWriter
+from robot_dynamics.nodes.parameters import (
+    ParameterError,
+    RobotParameters,
+    given,
+    parameter,
+    per_joint,
+)
+from robot_dynamics.nodes.robot_node import RobotNode
+from robot_dynamics.validation.bare_urdf import with_payload
+from robot_dynamics.validation.engines import ENGINES
+from robot_dynamics.validation.examiner import TOLERANCE, Examiner
+from robot_dynamics.validation.report import Report, Verdict
+from robot_dynamics.validation.states import random_states
+
+WORK = 0.02  # s, between two steps of the examination
+LEVEL = {
+    Verdict.PASS: diagnostics.OK,
+    Verdict.FAIL: diagnostics.ERROR,
+    Verdict.NOT_COMPARABLE: diagnostics.WARN,
+    Verdict.NO_ENGINE: diagnostics.WARN,
+}
+
+
+class ValidationFailed(RobotDynamicsError):  # noqa: N818  (says what happened)
+    """Another engine finds other torques."""
+
+
+@dataclass(frozen=True)
+class ValidatorParameters(RobotParameters):
+    """Parameters of the validator node."""
+
+    engines: tuple[str, ...] = parameter(
+        list(ENGINES), f'Whom to ask, in this order; of {", ".join(ENGINES)}.'
+    )
+    random_states: int = parameter(
+        100, 'How many random states to compare at the start.', low=1, high=100_000
+    )
+    seed: int = parameter(0, 'Seed of the random states.', low=0, high=2**31)
+    tolerance: float = parameter(
+        TOLERANCE, 'Largest difference, relative to the largest torque.', low=0.0, high=1.0
+    )
+    check_rate: float = parameter(
+        10.0, 'Live states checked per second; 0: none.', low=0.0, high=1000.0
+    )
+    dynamics_node: str = parameter(
+        'dynamics_node', 'Name of the node whose torques are checked, as its topics begin.'
+    )
+    input_timeout: float = parameter(
+        0.1, 'How long the last value of a joint not heard again is held, s.', low=0.0
+    )
+    engine_timeout: float = parameter(
+        10.0, 'How long an engine may take for an answer before it is restarted, s.', low=0.1
+    )
+    one_shot: bool = parameter(
+        False, 'End after the random states, with exit code 1 if an engine disagrees.'
+    )
+
+
+class PyBulletValidatorNode(RobotNode):
+    """Compares what the dynamics node says with what another engine finds."""
+
+    table = ValidatorParameters
+
+    def __init__(self, **kwargs: Any):
+        super().__init__('pybullet_validator_node', **kwargs)
+        unknown = [name for name in self.parameters.engines if name not in ENGINES]
+        if unknown:
+            raise ParameterError(
+                f'engines holds {", ".join(map(repr, unknown))}; known are {", ".join(ENGINES)}'
+            )
+        self._examiner: Examiner | None = None
+        self._residual_out = self.create_publisher(JointState, '~/residual', qos.STREAM_OUT)
+        self._report_out = self.create_publisher(DiagnosticArray, '~/report', qos.LATCHED)
+        self._streams = DynamicsStreams(self, self.parameters.dynamics_node)
+        self._work_timer = self.create_steady_timer(WORK, self._on_work)
+        self.create_steady_timer(self.parameters.diagnostics_period, self._publish_report)
+        if self.parameters.check_rate > 0:
+            self.create_steady_timer(1 / self.parameters.check_rate, self._on_check)
+        self.find_robot()
+
+    def use(self, arm: Dynamics) -> None:
+        """Begin anew with this robot."""
+        self._dismiss()
+        self._streams.use(arm, self.parameters.input_timeout)
+        self._residual = JointStateWriter(
+            arm.model.joint_names, arm.model.link_names[0], ('effort',)
+        )
+        self._restarts = 0
+        self._verdict: Verdict | None = None
+        self._work_timer.reset()
+
+    def condition(self) -> tuple[bytes, str]:
+        """Return the level and the sentence for the diagnostics."""
+        report = self._report
+        if report is None:
+            return diagnostics.OK, 'examining random states'
+        if report.verdict is not Verdict.PASS:
+            return LEVEL[report.verdict], str(report).splitlines()[0]
+        if self.parameters.check_rate > 0 and not self.health.inputs:
+            return (
+                diagnostics.WARN,
+                f'no new states with torques of {self.parameters.dynamics_node}',
+            )
+        return super().condition()
+
+    def figures(self) -> dict[str, str]:
+        """Return the verdict and what is behind it."""
+        report = self._report
+        if report is None or self._examiner is None:
+            return {}
+        return {
+            'verdict': report.verdict.value,
+            'engine': report.engine,
+            'random states': str(report.states),
+            'live states': str(self._examiner.observed),
+            'engine restarts': str(self._examiner.restarts),
+            'tolerance': f'{report.tolerance:g}',
+            **{found.quantity: str(found) for found in report.residuals},
+            **{f'note {k}': note for k, note in enumerate(report.notes, start=1)},
+        }
+
+    def destroy_node(self) -> None:
+        """End the engine's process as well."""
+        self._dismiss()
+        self._streams.close()
+        super().destroy_node()
+
+    # -- the examination --------------------------------------------------------------------
+
+    @property
+    def _report(self) -> Report | None:
+        return None if self._examiner is None else self._examiner.report
+
+    def _dismiss(self) -> None:
+        if self._examiner is not None:
+            self._examiner.close()
+        self._examiner = None
+
+    def _on_work(self) -> None:
+        """Do one step of the examination of random states."""
+        if self.arm is None:
+            return
+        if self._examiner is None:
+            self._examiner = self._new_examiner(self.arm)
+        self._examiner.work()
+        self._notice_restarts()
+        if self._report is not None:
+            self._work_timer.cancel()
+            self._conclude(self._report)
+
+    def _new_examiner(self, arm: Dynamics) -> Examiner:
+        parameters = self.parameters
+        rng = np.random.default_rng(parameters.seed)
+        locked = given(parameters.locked_joints)
+        return Examiner(
+            self._urdf(),
+            arm,
+            random_states(arm.model, parameters.random_states, rng),
+            engines=parameters.engines,
+            tolerance=parameters.tolerance,
+            locked_joints=dict(
+                zip(
+                    locked,
+                    per_joint('locked_positions', parameters.locked_positions, locked),
+                    strict=True,
+                )
+                if locked
+                else ()
+            ),
+            timeout=parameters.engine_timeout,
+        )
+
+    def _urdf(self) -> str | bytes:
+        """Return the text the robot was read from, with the payload as a link of its own."""
+        parameters = self.parameters
+        text = parameters.robot_description or self._source.text
+        if not text:
+            text = urdf_text(parameters.robot_description_file)
+        if not parameters.payload_link:
+            return text
+        ixx, ixy, ixz, iyy, iyz, izz = parameters.payload_inertia
+        tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+        payload = Inertial(parameters.payload_mass, np.array(parameters.payload_com), tensor)
+        return with_payload(text, parameters.payload_link, payload)
+
+    def _conclude(self, report: Report) -> None:
+        """Say the verdict of the random states, and end there if that was all."""
+        self._announce(report)
+        if not self.parameters.one_shot:
+            return
+        if report.verdict is Verdict.FAIL:
+            self.fail(ValidationFailed(str(report)))
+        else:
+            # The way out with exit code 0: see `_main`.
+            signal.raise_signal(signal.SIGINT)
+
+    def _announce(self, report: Report) -> None:
+        """Log and publish a verdict that is new."""
+        if report.verdict is self._verdict:
+            return
+        self._verdict = report.verdict
+        if report.verdict is Verdict.PASS:
+            self.get_logger().info(str(report))
+        elif report.verdict is Verdict.FAIL:
+            self.get_logger().error(str(report))
+        else:
+            self.get_logger().warning(str(report))
+        self._publish_report()
+
+    def _notice_restarts(self) -> None:
+        assert self._examiner is not None
+        if self._examiner.restarts != self._restarts:
+            self._restarts = self._examiner.restarts
+            self.health.counts['engine restarted'] += 1
+            self.get_logger().warning(f'{self._examiner.misfortune}; started again')
+
+    def _publish_report(self) -> None:
+        report = self._report
+        if report is None or self.arm is None:
+            return
+        self._report_out.publish(
+            diagnostic(
+                self.get_clock().now().to_msg(),
+                self.get_fully_qualified_name(),
+                report.robot,
+                LEVEL[report.verdict],
+                str(report).splitlines()[0],
+                self.figures(),
+            )
+        )
+
+    # -- live -------------------------------------------------------------------------------
+
+    def _on_check(self) -> None:
+        """Check the newest joint state that the dynamics node has answered."""
+        if self._report is None or self._examiner is None:
+            return
+        try:
+            found = self._streams.newest()
+        except RobotDynamicsError as error:
+            return self.refuse('live state', error)
+        if found is None:
+            return
+        stamp, observation = found
+        self.hear(stamp)
+        residual = self._examiner.observe(observation)
+        self._notice_restarts()
+        if residual is not None:
+            self._residual_out.publish(self._residual.fill(stamp, residual))
+            self._announce(self._report)
+
+
+def main() -> None:
+    """Run the node."""
+    _main.main(PyBulletValidatorNode)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,218 @@
+"""Methods over scalars become the compiled programs of one robot.
+
+Numbers of the model are constants of a program: that is what makes it fast, and why another robot
+needs other programs. Gravity and loads may change while a controller runs, when nothing can wait
+for a compiler: in the programs of a `Variation` they are inputs, and a change is a matter of
+passing other numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robot_dynamics import algorithms
+from robot_dynamics.algorithms.payload import with_payload
+from robot_dynamics.compiler import CompiledFunction, compile_program
+from robot_dynamics.model.canonical import CanonicalTree, canonical_tree
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array
+
+Scalars = Sequence[Any]
+PARAMETERS = 10  # of a load: see algorithms.payload.with_payload
+
+
+class Robot(NamedTuple):
+    """What a method over scalars sees of the robot."""
+
+    model: RobotModel
+    tree: CanonicalTree
+
+
+class program:  # noqa: N801  (reads as the decorator it is)
+    """A method over scalars which becomes a compiled program on first use.
+
+    In the place of `self` the method gets a `Robot`. Its arguments are vectors of n scalars.
+    """
+
+    def __init__(self, method: Callable[..., Any], result: type[Any] | None = None):
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]
+        self.method = method
+        self.inputs = tuple(inspect.signature(method).parameters)[1:]
+        self.result = result
+
+    @classmethod
+    def returning(cls, result: type[Any]) -> Callable[[Callable[..., Any]], program]:
+        """Decorate a method whose several results are the fields of a named tuple."""
+        return functools.partial(cls, result=result)
+
+    def __get__(self, owner: Programmed | None, kind: type | None = None) -> Any:
+        if owner is None:
+            return self
+        # Python finds this before the descriptor from now on.
+        owner.__dict__[self.method.__name__] = call = self.of(owner).call
+        return call
+
+    def of(self, owner: Programmed) -> CompiledFunction:
+        """Return the program of a robot."""
+        return owner.programs.compiled(
+            self.method.__name__.lstrip('_'),
+            self.method,
+            dict.fromkeys(self.inputs, owner.model.n),
+            result=self.result,
+            documentation=inspect.getdoc(self.method) or '',
+        )
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Gravity and loads given to programs at run time."""
+
+    gravity: Array  # (3,) m/s^2, base frame, as things fall
+    loads: Mapping[str, Array] = field(default_factory=dict)  # frame: (10,) parameters
+
+    @functools.cached_property
+    def values(self) -> dict[str, Array]:
+        """The inputs that all programs of this variation have in common."""
+        loads = {f'load{k}': parameters for k, parameters in enumerate(self.loads.values())}
+        return {'gravity': self.gravity, **loads}
+
+    def applied(self, tree: CanonicalTree, gravity: Scalars, *loads: Scalars) -> CanonicalTree:
+        """Return the tree under a gravity and with loads, all of them scalars."""
+        tree = replace(tree, gravity=list(gravity))
+        for frame, parameters in zip(self.loads, loads, strict=True):
+            tree = with_payload(tree, frame, list(parameters))
+        return tree
+
+    def key(self) -> str:
+        """Return what programs of this variation have in the cache beside the robot."""
+        return f'gravity and loads on {list(self.loads)} as inputs'
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The programs of one robot. Its variations share what has been compiled."""
+
+    model: RobotModel  # as it is without a variation
+    constants: CanonicalTree  # of that model
+    snap: float
+    backend: str
+    variation: Variation | None = None
+    made: dict[str, CompiledFunction] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: RobotModel, snap: float, backend: str) -> Programs:
+        """Return the programs of a model."""
+        return cls(model, canonical_tree(model, snap=snap), snap, backend)
+
+    @functools.cached_property
+    def tree(self) -> CanonicalTree:
+        """The robot as it is, with the variation applied."""
+        if self.variation is None:
+            return self.constants
+        values = (value.tolist() for value in self.variation.values.values())
+        return self.variation.applied(self.constants, *values)
+
+    def varied(self, gravity: Array, link: str = '', load: Array | None = None) -> Programs:
+        """Return programs under another gravity, and with one more load on a link."""
+        loads = {} if self.variation is None else dict(self.variation.loads)
+        if load is not None:
+            # Parameters about the same point add up.
+            loads[link] = loads.get(link, np.zeros(PARAMETERS)) + load
+        return replace(self, variation=Variation(np.array(gravity, dtype=float), loads))
+
+    def without_friction(self) -> Programs:
+        """Return programs of the same robot with ideal bearings."""
+        model = self.model.with_actuation(viscous=0.0, coulomb=0.0)
+        return replace(self, model=model, made={})
+
+    def compiled(
+        self,
+        key: str,
+        function: Callable[..., Any],
+        inputs: Mapping[str, int],
+        *,
+        result: type[Any] | None = None,
+        documentation: str = '',
+    ) -> CompiledFunction:
+        """Return the program of a function, its gravity and loads given if it has any.
+
+        Args:
+            key: the program's name, then what else it depends on besides the robot.
+            function: takes a `Robot` and one vector of scalars per input.
+            inputs: their names and sizes.
+            result: the named tuple of several results.
+            documentation: of the function.
+        """
+        variation = self.variation
+        full_key = key if variation is None else f'{key} {variation.key()}'
+        values = {} if variation is None else variation.values
+
+        def over_scalars(*scalars: Scalars) -> Any:
+            own, given = scalars[: len(inputs)], scalars[len(inputs) :]
+            tree = (
+                self.constants if variation is None else variation.applied(self.constants, *given)
+            )
+            return function(Robot(self.model, tree), *own)
+
+        if full_key not in self.made:
+            several = {} if result is None else {'outputs': result._fields, 'pack': result._make}
+            self.made[full_key] = compile_program(
+                over_scalars,
+                {**inputs, **{name: len(value) for name, value in values.items()}},
+                name=key.split()[0],
+                key=f'{self._fingerprint} {self.snap!r} {full_key} {algorithms_version()}',
+                backend=self.backend,
+                documentation=documentation,
+                **several,
+            )
+        made = self.made[full_key]
+        return made.bind(**values) if values else made
+
+    def __reduce__(self) -> Any:
+        # Machine code cannot be pickled.
+        return Programs, (self.model, self.constants, self.snap, self.backend, self.variation)
+
+    @functools.cached_property
+    def _fingerprint(self) -> str:
+        return self.model.fingerprint()
+
+
+class Programmed:
+    """A robot and what compiles its programs."""
+
+    model: RobotModel
+    programs: Programs
+
+    @property
+    def tree(self) -> CanonicalTree:
+        """The model in the frames and parameters that algorithms work on."""
+        return self.programs.tree
+
+
+def make_all_kernels(made: CompiledFunction) -> None:
+    """Make what a program needs for many samples, and for loops if its results feed it."""
+    fed_back = {name for name, _ in made.signature.outputs}
+    if any(name in fed_back for name, _ in made.signature.inputs):
+        made.precompile()
+    else:
+        made(*(np.zeros((2, size)) for _, size in made.signature.inputs))
+
+
+@functools.cache
+def algorithms_version() -> str:
+    """Return a digest of the code that programs come from: other code makes other programs."""
+    digest = hashlib.sha256()
+    folders = (algorithms.__file__, sys.modules[CanonicalTree.__module__].__file__)
+    for folder in folders:
+        for file in sorted(Path(str(folder)).parent.glob('*.py')):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,98 @@
+"""so(3), SE(3), twists and wrenches: one formula per function, plain NumPy.
+
+Conventions of the whole package, decided here once:
+six-vectors carry the angular part first, V = (w, v) and F = (m, f); `T_wi` is the pose of frame
+i in frame w, so adjacent letters match in a product, T_wi = T_wp T_pi; SI units and radians.
+Nothing here calls `abs` or `norm` on joint values, so complex arguments pass through.
+
+Source: 001, sections 9.2 and 9.3; Lynch and Park, Modern Robotics (2017), chapter 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def skew(v: Array) -> Array:
+    """Return the (3, 3) matrix [v] with [v] u = v x u."""
+    x, y, z = v
+    return np.array([[0 * x, -z, y], [z, 0 * x, -x], [-y, x, 0 * x]])
+
+
+def unskew(m: Array) -> Array:
+    """Return the (3,) vector v whose [v] is the skew-symmetric part of the (3, 3) matrix m."""
+    return np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]) / 2
+
+
+def rotation_x(angle: Any) -> Array:
+    """Return the rotation by `angle` [rad] about x."""
+    return axis_rotation(np.array([1.0, 0.0, 0.0]), angle)
+
+
+def rotation_y(angle: Any) -> Array:
+    """Return the rotation by `angle` [rad] about y."""
+    return axis_rotation(np.array([0.0, 1.0, 0.0]), angle)
+
+
+def rotation_z(angle: Any) -> Array:
+    """Return the rotation by `angle` [rad] about z."""
+    return axis_rotation(np.array([0.0, 0.0, 1.0]), angle)
+
+
+def rotation_rpy(roll: Any, pitch: Any, yaw: Any) -> Array:
+    """Return Rz(yaw) Ry(pitch) Rx(roll), the URDF's fixed-axis roll, pitch, yaw [rad]."""
+    return rotation_z(yaw) @ rotation_y(pitch) @ rotation_x(roll)
+
+
+def axis_rotation(axis: Array, angle: Any) -> Array:
+    """Return the rotation by `angle` [rad] about the unit vector `axis`. Rodrigues' formula."""
+    # R = 1 + sin(t) [a] + (1 - cos(t)) [a]^2
+    a = skew(axis)
+    R: Array = np.eye(3) + np.sin(angle) * a + (1 - np.cos(angle)) * (a @ a)
+    return R
+
+
+def pose(R: Array, p: Array) -> Array:
+    """Return the (4, 4) homogeneous transform of rotation R and translation p."""
+    T = np.zeros((4, 4), dtype=np.result_type(R, p, float))
+    T[:3, :3], T[:3, 3], T[3, 3] = R, p, 1.0
+    return T
+
+
+def inverse_pose(T: Array) -> Array:
+    """Return T^-1 of a homogeneous transform."""
+    # (R, p)^-1 = (R^T, -R^T p)
+    R, p = T[:3, :3], T[:3, 3]
+    return pose(R.T, -R.T @ p)
+
+
+def adjoint(T: Array) -> Array:
+    """Return Ad_T (6, 6): V_a = Ad(T_ab) V_b for twists. 001, section 9.3."""
+    # Ad_T = [[R, 0], [[p] R, R]]
+    R, p = T[:3, :3], T[:3, 3]
+    zero = np.zeros((3, 3))
+    return np.block([[R, zero], [skew(p) @ R, R]])
+
+
+def lie_bracket(V: Array) -> Array:
+    """Return ad_V (6, 6), so that ad_V W is the Lie bracket [V, W]. 001, (9.29)."""
+    # ad_V = [[[w], 0], [[v], [w]]]
+    w, v = skew(V[:3]), skew(V[3:])
+    return np.block([[w, np.zeros((3, 3))], [v, w]])
+
+
+def spatial_inertia(mass: Any, com: Array, inertia_com: Array) -> Array:
+    """Return the (6, 6) inertia G about the frame's origin, angular part first. 001, (9.23)."""
+    # G = [[I_com - m [c][c], m [c]], [-m [c], m 1]]
+    c = skew(com)
+    return np.block(
+        [
+            [inertia_com - mass * (c @ c), mass * c],
+            [-mass * c, mass * np.eye(3)],
+        ]
+    )

@@ -1,0 +1,227 @@
+"""An examination of our dynamics by other engines, in small steps that never block for long.
+
+    examiner = Examiner(urdf, arm, states)
+    while examiner.report is None:
+        examiner.work()
+
+First come states of our choice, all of them before the same judge; an engine that is missing, dies
+twice, or holds another robot hands over to the next. After that single observations, whatever a
+running system says about itself, may follow for as long as one likes (`observe`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.spatial import Array
+from robot_dynamics.validation.engine_process import EngineCrashed, EngineError, EngineMissing
+from robot_dynamics.validation.engines import ENGINES
+from robot_dynamics.validation.judge import Answers, Judge
+from robot_dynamics.validation.report import QUANTITIES, Report, Residual, Verdict, residual
+from robot_dynamics.validation.states import States
+
+TOLERANCE = 1e-6  # of the largest torque; where all is right, 1e-10 is usual
+BATCH = 5  # states per step of work
+LIVES = 2  # an engine that dies as often over one task is given up
+
+
+class Observation(NamedTuple):
+    """What a system says about one moment; None for what it leaves out."""
+
+    q: Array  # (n,) rad or m
+    qd: Array | None  # (n,)
+    gravity: Array  # (n,) N m or N, as all torques
+    coriolis: Array | None
+    inertia: Array | None
+    inverse_dynamics: Array | None
+    M: Array | None  # (n, n)
+
+
+class Examiner:
+    """Our dynamics of one robot before one judge after another.
+
+    Attributes:
+        report: None until all states are through.
+        restarts: how often an engine had to be started again.
+        misfortune: why it had to, the last time.
+        observed: number of observations judged.
+    """
+
+    def __init__(
+        self,
+        urdf: str | bytes,
+        arm: Dynamics,
+        states: States,
+        *,
+        engines: Sequence[str] = ENGINES,
+        tolerance: float = TOLERANCE,
+        locked_joints: Mapping[str, float] | None = None,
+        timeout: float = 60.0,
+    ):
+        """Prepare; nothing is started yet.
+
+        Args:
+            urdf: the text the robot was read from.
+            arm: what this package makes of it.
+            states: where to compare.
+            engines: whom to ask, in this order; a subset of `engines.ENGINES`.
+            tolerance: largest difference relative to the largest value of the quantity.
+            locked_joints: where joints stand that the model has locked.
+            timeout: s, for each answer of an engine.
+        """
+        self.arm = arm
+        self.report: Report | None = None
+        self.restarts, self.misfortune, self.observed = 0, '', 0
+        self._urdf, self._states, self._engines = urdf, states, list(engines)
+        self._tolerance, self._locked, self._timeout = tolerance, locked_joints, timeout
+        self._judge: Judge | None = None
+        self._deaths = 0
+        self._answers: list[Answers] = []
+        self._notes: list[str] = []
+        self._without = Verdict.NO_ENGINE  # the verdict if nobody can judge
+        self._scale = 0.0  # largest torque seen, N m or N
+
+    @property
+    def engine_pid(self) -> int | None:
+        """Process id of the engine at work, if there is one."""
+        return None if self._judge is None else self._judge.pid
+
+    def close(self) -> None:
+        """End the engine's process."""
+        if self._judge is not None:
+            self._judge.close()
+        self._judge = None
+
+    # -- states of our choice ---------------------------------------------------------------
+
+    def work(self) -> None:
+        """Do the next small part of the examination, until there is a report."""
+        done = BATCH * len(self._answers)
+        try:
+            if not self._engines:
+                self.report = self._report(self._without)
+            elif self._judge is None:
+                self._start()
+            elif done < len(self._states.q):
+                batch = States(*(rows[done : done + BATCH] for rows in self._states))
+                self._answers.append(self._judge.answers(batch))
+            else:
+                self._conclude(self._judge)
+        except EngineError as error:
+            self._recover(error)
+
+    def _start(self) -> None:
+        self._judge = Judge(
+            self._engines[0],
+            self._urdf,
+            self.arm.model,
+            locked_joints=self._locked,
+            timeout=self._timeout,
+        )
+
+    def _recover(self, error: EngineError) -> None:
+        """Start again after a crash, else go on without this engine."""
+        self.close()
+        if isinstance(error, EngineCrashed):
+            self._deaths += 1
+            if self._deaths < LIVES:
+                self.restarts, self.misfortune = self.restarts + 1, str(error)
+                return
+        if not isinstance(error, EngineMissing):
+            self._without = Verdict.NOT_COMPARABLE
+        self._next([str(error)])
+
+    def _next(self, notes: Sequence[str]) -> None:
+        self.close()
+        self._notes += notes
+        self._answers, self._deaths = [], 0
+        self._engines.pop(0)
+
+    def _conclude(self, judge: Judge) -> None:
+        """Report what the states came to, or hand over to the next engine."""
+        theirs = Answers(*(np.concatenate(rows) for rows in zip(*self._answers, strict=True)))
+        residuals = compared(our_answers(self.arm, self._states), theirs, self._names)
+        # Written so that NaN fails.
+        passed = all(found.relative <= self._tolerance for found in residuals)
+        if not passed and judge.differences:
+            self._next(judge.differences)
+            self._without = Verdict.NOT_COMPARABLE
+            return
+        self._deaths, self._scale = 0, float(np.abs(theirs.tau).max())
+        report = self._report(Verdict.PASS if passed else Verdict.FAIL)
+        self.report = replace(
+            report, engine=judge.version, residuals=residuals, states=len(self._states.q)
+        )
+
+    def _report(self, verdict: Verdict) -> Report:
+        return Report(
+            verdict, self.arm.model.name, tolerance=self._tolerance, notes=tuple(self._notes)
+        )
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.arm.model.joint_names
+
+    # -- what a running system says ---------------------------------------------------------
+
+    def observe(self, seen: Observation) -> Array | None:
+        """Return a system's torque minus the engine's (n,), and let the report know.
+
+        None if nobody judges, or if the engine died over it; the next observation finds another
+        process.
+        """
+        if self.report is None or not self.report.engine:
+            return None
+        try:
+            if self._judge is None:
+                self._start()
+            assert self._judge is not None
+            ours, theirs, found = self._judged(self._judge, seen)
+        except EngineError as error:
+            self.close()
+            self.restarts, self.misfortune = self.restarts + 1, str(error)
+            return None
+        self.observed += 1
+        self.report = self.report.with_observed(found)
+        return ours - theirs
+
+    def _judged(self, judge: Judge, seen: Observation) -> tuple[Array, Array, list[Residual]]:
+        """Return the system's torque, the engine's, and the differences with their sizes."""
+        rest = np.zeros_like(seen.q)
+        qd, qdd = rest if seen.qd is None else seen.qd, rest
+        ours = seen.gravity
+        if seen.M is not None and seen.inertia is not None and seen.inverse_dynamics is not None:
+            # The acceleration the system had in mind: tau_inertia = M qdd.
+            qdd = np.linalg.lstsq(seen.M, seen.inertia, rcond=None)[0]
+            ours = seen.inverse_dynamics
+        elif seen.coriolis is not None:
+            ours = seen.gravity + seen.coriolis
+        else:
+            qd = rest
+        answers = judge.answers(States(seen.q[None], qd[None], qdd[None]))
+        self._scale = max(self._scale, float(np.abs(answers.tau).max()))
+        torque = residual('live torque', ours[None], answers.tau, self._names, self._scale)
+        found = [torque]
+        if seen.M is not None:
+            found.append(residual('live mass matrix', seen.M[None], answers.M, self._names))
+        return ours, answers.tau[0], found
+
+
+def our_answers(arm: Dynamics, states: States) -> Answers:
+    """Return what this package finds for k states."""
+    return Answers(
+        arm.inverse_dynamics(*states), arm.mass_matrix(states.q), arm.gravity_torque(states.q)
+    )
+
+
+def compared(ours: Answers, theirs: Answers, joint_names: tuple[str, ...]) -> tuple[Residual, ...]:
+    """Return the largest difference of each quantity."""
+    return tuple(
+        residual(quantity, mine, other, joint_names)
+        for quantity, mine, other in zip(QUANTITIES, ours, theirs, strict=True)
+    )

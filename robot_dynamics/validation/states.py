@@ -1,0 +1,49 @@
+"""Joint states to compare at: random ones that respect the robot's limits, or any that are given.
+
+Limits are often left blank (lower == upper == 0) or absent; then a quarter turn either way, or
+half a metre, shows everything there is to see.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array
+
+UNLIMITED_TURN = np.pi / 2  # rad
+UNLIMITED_SLIDE = 0.5  # m
+WIDEST = 2 * np.pi  # rad or m; ranges beyond it are blank ones in disguise
+FASTEST = 3.0  # rad/s or m/s; PyBullet clamps joints at 100
+ACCELERATION = 5.0  # rad/s^2 or m/s^2
+
+
+class States(NamedTuple):
+    """Joint states, (k, n) each."""
+
+    q: Array  # rad or m
+    qd: Array
+    qdd: Array
+
+
+def random_states(model: RobotModel, count: int, rng: np.random.Generator) -> States:
+    """Return `count` random states within the position and velocity limits of the model."""
+    lower, upper = position_range(model)
+    speed = np.minimum(model.velocity_limit, FASTEST)
+    shape = (count, model.n)
+    return States(
+        rng.uniform(lower, upper, shape),
+        rng.uniform(-speed, speed, shape),
+        rng.uniform(-ACCELERATION, ACCELERATION, shape),
+    )
+
+
+def position_range(model: RobotModel) -> tuple[Array, Array]:
+    """Return lower and upper bounds (n,) to draw positions from, always finite."""
+    turns = (model.S[model.revolute] != 0).any(axis=0)
+    reach = np.where(turns, UNLIMITED_TURN, UNLIMITED_SLIDE)
+    width = model.upper - model.lower
+    blank = ~np.isfinite(width) | (width <= 0) | (width > WIDEST)
+    return np.where(blank, -reach, model.lower), np.where(blank, reach, model.upper)

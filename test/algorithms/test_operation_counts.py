@@ -1,0 +1,44 @@
+"""What the algorithms cost once recorded, on a robot with the usual right angles.
+
+Upper bounds, so that a change that loses a zero is seen.
+"""
+
+import pytest
+import robots
+
+from robot_dynamics import algorithms as alg
+from robot_dynamics.compiler.trace import trace
+from robot_dynamics.model.canonical import canonical_tree
+
+Q, QD, QDD = ('q',), ('q', 'qd'), ('q', 'qd', 'qdd')
+# multiplications, additions and subtractions
+KUKA = [
+    (alg.rnea, QDD, 230, 210),
+    (alg.gravity_torque, Q, 36, 20),
+    (alg.crba, Q, 140, 110),
+    (alg.coriolis_matrix, QD, 595, 455),
+    (alg.terms, QD, 645, 490),
+    (alg.forward_dynamics, QDD, 480, 400),
+    (alg.aba, QDD, 580, 440),
+    (alg.inverse_dynamics_derivatives, QDD, 1445, 1115),
+]
+
+
+def counts(tree, algorithm, inputs):
+    program = trace(lambda *x: algorithm(tree, *x), dict.fromkeys(inputs, tree.n))
+    return program.operation_counts()
+
+
+@pytest.mark.parametrize(('algorithm', 'inputs', 'products', 'sums'), KUKA)
+def test_kuka_iiwa_with_right_angles(algorithm, inputs, products, sums):
+    tree = canonical_tree(robots.load('kuka_iiwa'), snap=1e-11)
+    found = counts(tree, algorithm, inputs)
+    assert found['mul'] <= products
+    assert found['add'] + found['sub'] <= sums
+
+
+def test_an_exact_model_of_parallel_and_crossing_axes_costs_hardly_more():
+    model = robots.load('ur5')
+    exact = counts(canonical_tree(model), alg.rnea, QDD)
+    snapped = counts(canonical_tree(model, snap=1e-11), alg.rnea, QDD)
+    assert exact['mul'] == snapped['mul'] <= 155

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from robot_dynamics.algorithms import forward_dynamics, potential_energy, rnea, with_payload
+from robot_dynamics.compiler.trace import trace
+from robot_dynamics.errors import FrameNotFound, ModelError
+from robot_dynamics.model.canonical import canonical_tree
+from robot_dynamics.model.inertia import to_parameters
+from robot_dynamics.model.samples import random_inertial
+
+
+@pytest.fixture
+def load():
+    return random_inertial(np.random.default_rng(3))
+
+
+def test_equals_the_model_with_that_payload(robot, load, relative):
+    frame = robot.frames[-1]
+    heavier = robot.model.with_payload(frame, load.mass, load.com, load.inertia_com)
+    expected = canonical_tree(heavier)
+    ours = with_payload(robot.tree, frame, to_parameters(load).tolist())
+    for q, qd, x in robot.states:
+        assert relative(rnea(ours, q, qd, x), rnea(expected, q, qd, x)) < 1e-12
+        weight = 9.81 * heavier.mass.sum()
+        assert abs(potential_energy(ours, q) - potential_energy(expected, q)) < 1e-13 * weight
+        a, b = forward_dynamics(ours, q, qd, x), forward_dynamics(expected, q, qd, x)
+        assert relative(a, b) < 1e-6
+
+
+def test_can_be_an_input_of_a_program(robot, load):
+    n, frame = robot.model.n, robot.frames[-1]
+
+    def torque(parameters, q):
+        rest = [0.0] * n
+        return rnea(with_payload(robot.tree, frame, parameters), q, rest, rest)
+
+    program = trace(torque, {'parameters': 10, 'q': n})
+    used = {node[2] for node in program.nodes if node[0] == 'input' and node[1] == 'parameters'}
+    # At rest only mass and first moment are felt.
+    assert used <= {0, 1, 2, 3}
+    assert used
+
+
+def test_unknown_and_fixed_frames_are_refused(robot):
+    with pytest.raises(FrameNotFound):
+        with_payload(robot.tree, 'nowhere', [0.0] * 10)
+    with pytest.raises(ModelError, match='fixed to the base'):
+        with_payload(robot.tree, robot.frames[0], [0.0] * 10)

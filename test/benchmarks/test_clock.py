@@ -1,0 +1,39 @@
+import itertools
+
+import pytest
+
+from benchmarks.clock import Effort, calls_within, least, stopwatch
+
+
+class Side:
+    """A side whose calls take given times, one after the other."""
+
+    def __init__(self, name, times, log):
+        self.name, self.times, self.log = name, iter(times), log
+
+    def __call__(self, number):
+        self.log.append((self.name, number))
+        return number * next(self.times)
+
+
+def test_sides_take_turns_and_the_least_counts():
+    log = []
+    # The first two calls of each find out how many calls fill the time.
+    sides = {
+        'a': Side('a', [9.0, 1.0, 3.0, 2.0, 5.0], log),
+        'b': Side('b', [0.5, 0.6, 0.7, 0.9, 0.4], log),
+    }
+    assert least(sides, Effort(repeats=3, seconds=1.0)) == pytest.approx({'a': 2.0, 'b': 0.4})
+    assert [name for name, _ in log[4:]] == ['a', 'b'] * 3
+    assert {number for name, number in log[4:] if name == 'b'} == {2}
+
+
+def test_enough_calls_fill_the_time():
+    assert calls_within(lambda number: number * 1e-6, 0.02) == pytest.approx(20000)
+    assert calls_within(lambda number: number * 10.0, 0.02) == 1
+
+
+def test_a_stopwatch_calls_as_often_as_it_says():
+    count = itertools.count()
+    assert stopwatch(lambda: next(count))(7) > 0
+    assert next(count) == 7

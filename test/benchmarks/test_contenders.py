@@ -1,0 +1,102 @@
+"""Each library answers in this package's form, whatever the order of its joints."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from benchmarks.agreement import TOLERANCE, relative_error
+from benchmarks.contenders import NOTHING, ContenderMissing, RobotRefused, load
+from benchmarks.contenders.ours import Ours, OursInPlace
+from benchmarks.functions import FUNCTIONS, random_state
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.formulations import newton_euler_link_frame
+
+NEEDS_BOOK = pytest.mark.skipif(
+    importlib.util.find_spec('modern_robotics') is None, reason='modern_robotics is not installed'
+)
+
+
+def state_of(robot):
+    return random_state(robot.model, np.random.default_rng(3))
+
+
+@pytest.fixture(params=['chain', 'fork'])
+def robot(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize(
+    ('name', 'kind'),
+    [
+        ('pinocchio', 'chain'),
+        ('pinocchio', 'fork'),
+        ('mujoco', 'chain'),
+        ('mujoco', 'fork'),
+        pytest.param('modern_robotics', 'chain', marks=NEEDS_BOOK),
+    ],
+)
+def test_libraries_agree_with_this_package(name, kind, request):
+    robot = request.getfixturevalue(kind)
+    library, ours = load(name, robot), load('ours', robot)
+    state = state_of(robot)
+    known = library.prepare(state)
+    assert 'inverse_dynamics' in known
+    assert set(known) <= set(ours.prepare(state)) == set(FUNCTIONS)
+    for function in known:
+        found, wanted = library.evaluate(function), ours.evaluate(function)
+        assert relative_error(found, wanted) < TOLERANCE, function
+
+
+def test_ours_is_what_the_book_says(robot):
+    state = state_of(robot)
+    ours = load('ours', robot)
+    ours.prepare(state)
+    wanted = newton_euler_link_frame.inverse_dynamics(robot.model, state.q, state.qd, state.qdd)
+    assert relative_error(ours.evaluate('inverse_dynamics'), [wanted]) < 1e-13
+
+
+def test_results_in_place_are_the_same(robot):
+    state, functions = state_of(robot), list(FUNCTIONS)
+    arm = Dynamics(robot.model)
+    new, in_place = Ours(arm, functions), OursInPlace(arm, functions)
+    new.prepare(state)
+    in_place.prepare(state)
+    for function in functions:
+        for a, b in zip(new.evaluate(function), in_place.evaluate(function), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_the_state_is_given_in_the_librarys_order(fork):
+    pinocchio = load('pinocchio', fork)
+    state = state_of(fork)
+    assert list(fork.model.joint_names) == ['turn', 'z_swing', 'a_slide']
+    np.testing.assert_array_equal(pinocchio.theirs(state).qd, state.qd[[0, 2, 1]])
+    # A continuous joint is a cosine and a sine.
+    q = pinocchio.configuration(pinocchio.theirs(state).q)
+    turn, swing, slide = state.q
+    np.testing.assert_array_equal(q, [np.cos(turn), np.sin(turn), slide, swing])
+
+
+def test_a_contender_can_do_nothing(chain):
+    ours = load('ours', chain)
+    assert NOTHING not in ours.prepare(state_of(chain))
+    assert ours.stopwatch(NOTHING)(10) > 0
+
+
+def test_joints_of_another_robot_are_refused():
+    from benchmarks.contenders import Local
+
+    with pytest.raises(RobotRefused, match="'elbow'"):
+        Local('a library', ['shoulder'], ['elbow'])
+
+
+def test_what_is_not_installed_is_missing(chain):
+    with pytest.raises(ContenderMissing, match='no_such_library'):
+        load('no_such_library', chain)
+
+
+@NEEDS_BOOK
+def test_the_books_code_takes_no_branches(fork):
+    with pytest.raises(RobotRefused, match='branches'):
+        load('modern_robotics', fork)

@@ -1,0 +1,79 @@
+"""Nothing is timed that has not agreed."""
+
+import numpy as np
+import pytest
+
+from benchmarks import single
+from benchmarks.agreement import Disagreement
+from benchmarks.clock import Effort
+from benchmarks.contenders import NOTHING, Local, RobotRefused
+from benchmarks.contenders.pinocchio import Pinocchio
+
+SHORT = Effort(repeats=2, seconds=1e-4)
+FUNCTIONS = ['inverse_dynamics', 'mass_matrix']
+
+
+class Liar(Pinocchio):
+    """Pinocchio, but for its mass matrix."""
+
+    def results(self, function, returned):
+        results = super().results(function, returned)
+        return [1.001 * a for a in results] if function == 'mass_matrix' else results
+
+
+def refuse(name, robot):
+    raise RobotRefused(f'{name} takes no {robot.name}')
+
+
+def test_every_side_has_a_time_and_an_error(chain, monkeypatch):
+    monkeypatch.setattr(single, 'OTHERS', {'mujoco': single.load})
+    notes = []
+    calls = single.measure(chain, FUNCTIONS, SHORT, notes)
+    assert [call.function for call in calls] == FUNCTIONS
+    for call in calls:
+        assert set(call.ns) == {single.NEW, single.OUT, single.REFERENCE, 'mujoco'}
+        assert set(call.error) == set(call.ns) - {single.REFERENCE}
+        assert max(call.error.values()) < 1e-12
+        assert call.ratio(single.REFERENCE) == 1.0
+    assert notes == []
+
+
+def test_disagreement_with_pinocchio_ends_the_run_before_any_time_is_taken(chain, monkeypatch):
+    monkeypatch.setattr(single, 'OTHERS', {})
+    monkeypatch.setattr(single, 'Pinocchio', Liar)
+    monkeypatch.setattr(single, 'least', pytest.fail)
+    with pytest.raises(Disagreement, match='mass_matrix of new array differs by'):
+        single.measure(chain, FUNCTIONS, SHORT, [])
+
+
+def test_a_library_that_disagrees_is_left_out_by_name(chain, monkeypatch):
+    monkeypatch.setattr(single, 'OTHERS', {'liar': lambda name, robot: Liar(robot)})
+    notes = []
+    inverse, mass = single.measure(chain, FUNCTIONS, SHORT, notes)
+    assert 'liar' in inverse.ns
+    assert 'liar' not in mass.ns
+    assert len(notes) == 1
+    assert 'mass_matrix of liar differs' in notes[0]
+
+
+def test_a_library_that_refuses_is_left_out_by_name(chain, monkeypatch):
+    monkeypatch.setattr(single, 'OTHERS', {'picky': refuse})
+    notes = []
+    (call,) = single.measure(chain, FUNCTIONS[:1], SHORT, notes)
+    assert 'picky' not in call.ns
+    assert notes == ['chain3: picky left out: picky takes no chain3']
+
+
+def test_an_empty_call_is_subtracted():
+    class Fixed(Local):
+        def stopwatch(self, function):
+            per_call = 2e-8 if function == NOTHING else 1e-7
+            return lambda number: number * per_call
+
+    sides = {'fixed': Fixed('fixed', [], [])}
+    assert single._nanoseconds(sides, 'any', SHORT) == pytest.approx({'fixed': 80.0})
+
+
+def test_a_ratio_above_one_is_faster_than_pinocchio():
+    call = single.SingleCall('r', 6, 'f', {single.REFERENCE: 1000.0, single.NEW: 100.0}, {})
+    assert np.isclose(call.ratio(single.NEW), 10.0)

@@ -1,0 +1,84 @@
+"""The two kernels: right, and equal to the last bit."""
+
+import numpy as np
+import pytest
+
+from robot_dynamics.compiler import compile_program, trace
+from robot_dynamics.compiler.llvm_source import (
+    batch_kernel,
+    elementary_groups,
+    module_source,
+    sample_kernel,
+)
+from robot_dynamics.compiler.machine_code import compile_module
+
+EPS = np.finfo(float).eps
+
+
+def columns(rng, sizes, samples):
+    return [rng.normal(size=(samples, size)) for size in sizes.values()]
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('seed', range(25))
+def test_random_programs_agree_with_floats_and_bit_by_bit(seed, random_function):
+    rng = np.random.default_rng(seed)
+    sizes = {'a': int(rng.integers(1, 20)), 'b': int(rng.integers(0, 3)), 'c': 1}
+    function = random_function(rng, outputs=int(rng.integers(1, 20)))
+    compiled = compile_program(function, sizes, backend='llvm')
+    a, b, c = columns(rng, sizes, samples=19)
+    batch = compiled(a, b, c)
+    alone = np.array([compiled(*rows) for rows in zip(a, b, c, strict=True)])
+    floats = [function(*(list(row) for row in rows)) for rows in zip(a, b, c, strict=True)]
+    assert np.array_equal(batch, alone)
+    np.testing.assert_allclose(batch, np.array(floats, float), rtol=300 * EPS, atol=300 * EPS)
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('samples', [*range(1, 18), 100])
+def test_any_number_of_samples(samples):
+    compiled = compile_program(
+        lambda x, y: [x[8] + y[0], x[0] * y[1], x[1].sin()], {'x': 9, 'y': 2}, backend='llvm'
+    )
+    rng = np.random.default_rng(samples)
+    x, y = rng.normal(size=(samples, 9)), rng.normal(size=(samples, 2))
+    # Memory after the last row must stay as it is.
+    guarded = np.full((samples + 1, 3), 7.0)
+    compiled(x, y, out=guarded[:samples])
+    expected = np.stack([x[:, 8] + y[:, 0], x[:, 0] * y[:, 1], np.sin(x[:, 1])], axis=1)
+    np.testing.assert_allclose(guarded[:samples], expected, rtol=4 * EPS, atol=EPS)
+    assert (guarded[samples] == 7.0).all()
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('lanes', [2, 4, 8])
+def test_every_width_compiles(lanes, pendulum):
+    program = trace(*pendulum)
+    assert compile_module(module_source([batch_kernel(program, lanes)]))
+
+
+@pytest.mark.usefixtures('machine')
+def test_shifted_inputs_and_zeros_agree_alone_and_in_a_batch():
+    def function(q):
+        return [q[0].sin(), (q[1] + 0.5).sin(), q[2].sin(), (q[2] * 2.0).cos(), q[1].cos().sin()]
+
+    compiled = compile_program(function, {'q': 3}, backend='llvm')
+    q = np.array([[-0.0, 0.3, -0.0], [0.0, -0.5, 1e-320], [np.nan, np.inf, 3.0]])
+    alone = np.array([compiled(row) for row in q])
+    assert np.array_equal(compiled(q).view(np.uint64), alone.view(np.uint64))
+
+
+def test_a_sum_of_products_is_a_chain_of_multiply_adds():
+    program = trace(lambda x: [(x[0] * x[1] + x[2] * x[3]) - x[4]], {'x': 5})
+    source = module_source([sample_kernel(program)])
+    assert source.count('call double @llvm.fma') == 2
+    assert 'fmul' not in source
+    assert 'fadd' not in source
+
+
+def test_elementary_functions_are_grouped_by_depth():
+    program = trace(lambda x: [x[0].sin() + x[1].cos(), (x[0].sin() * 2.0).sin()], {'x': 2})
+    groups = elementary_groups(program)
+    assert [len(group) for group in groups] == [2, 1]
+    source = module_source([sample_kernel(program)])
+    assert '<2 x double>' in source

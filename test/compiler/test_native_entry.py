@@ -1,0 +1,128 @@
+"""The entry in machine code: when it is used, and that it leaks nothing."""
+
+import copy
+import gc
+import sys
+import sysconfig
+
+import numpy as np
+import pytest
+
+from robot_dynamics.compiler import compile_program, machine_code, native_entry
+from robot_dynamics.compiler.compiled import CompilerMissing
+from robot_dynamics.compiler.entry_source import SLOTS, entry_source
+
+pytestmark = pytest.mark.usefixtures('machine')
+
+
+@pytest.fixture
+def native(monkeypatch):
+    if native_entry.why_not():
+        pytest.skip(native_entry.why_not())
+    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'native')
+
+
+@pytest.fixture
+def objecting(monkeypatch):
+    """Let why_not() think again, now and after the test."""
+    monkeypatch.delenv('ROBOT_DYNAMICS_ENTRY', raising=False)
+    native_entry.why_not.cache_clear()
+    yield monkeypatch
+    monkeypatch.undo()
+    native_entry.why_not.cache_clear()
+
+
+def test_regular_interpreters_are_known():
+    regular = (
+        sys.implementation.name == 'cpython'
+        and (3, 10) <= sys.version_info[:2] <= (3, 14)
+        and sys.maxsize > 2**32
+        and not sysconfig.get_config_var('Py_GIL_DISABLED')
+        and not hasattr(sys, 'gettotalrefcount')
+    )
+    assert (native_entry.why_not() is None) == regular
+
+
+@pytest.mark.parametrize(
+    ('place', 'value', 'reason'),
+    [
+        ('TYPE', 16, 'type of an array'),
+        ('DATA', 32, 'data of an array'),
+        ('NDIM', 28, 'number of axes'),
+        ('DTYPE', 48, 'dtype of an array'),
+        ('FLAGS', 68, 'of an array'),
+        ('PYTHON_VERSIONS', ((3, 1), (3, 2)), 'not one of those'),
+        ('NUMPY_VERSIONS', ((0, 1), (0, 2)), 'not one of those'),
+        ('POINTER_SIZE', 4, '64-bit'),
+    ],
+)
+def test_any_surprise_falls_back_to_the_portable_entry(objecting, place, value, reason):
+    objecting.setattr(native_entry, place, value)
+    assert reason in native_entry.why_not()
+    compiled = compile_program(lambda x: [x[0] * 2.0], {'x': 1})
+    assert compiled.entry == 'portable'
+    assert compiled([2.0]).tolist() == [4.0]
+    objecting.setenv('ROBOT_DYNAMICS_ENTRY', 'native')
+    with pytest.raises(CompilerMissing, match='asks for the native entry'):
+        compile_program(lambda x: [x[0] * 2.0], {'x': 1})
+
+
+def test_unknown_choice_is_refused(monkeypatch):
+    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'fastest')
+    with pytest.raises(ValueError, match='expected one of auto, native, portable, python'):
+        compile_program(lambda x: [x[0]], {'x': 1})
+
+
+def test_source_depends_on_sizes_alone():
+    source = entry_source((3, None), ((3,), (3, 3)))
+    assert source == entry_source((3, None), ((3,), (3, 3)))
+    assert source != entry_source((3, 3), ((3,), (3, 3)))
+    machine_code.compile_module(source)
+    assert len(set(SLOTS)) == len(SLOTS)
+
+
+@pytest.mark.parametrize('several', [False, True])
+def test_references_balance(native, several):
+    def function(q, v):
+        return ([q[0]], [[v[1], 1.0]]) if several else [q[0] * v[1]]
+
+    compiled = compile_program(function, {'q': 1, 'v': 2})
+    q, v = np.ones(1), np.ones(2)
+    result = compiled.call(q, v)
+    out = tuple(map(np.empty_like, result)) if several else np.empty(1)
+    watched = [q, v, out, *(out if several else []), compiled.call, native_entry.OUT, np.ndarray]
+    before = [sys.getrefcount(item) for item in watched]
+    for _ in range(1000):
+        compiled.call(q, v)
+        compiled.call(q, v, out=out)
+        compiled.call(q, [1.0, 2.0])
+        with pytest.raises(Exception, match='q has shape'):
+            compiled.call(v, v)
+    gc.collect()
+    after = [sys.getrefcount(item) for item in watched]
+    assert max(abs(a - b) for a, b in zip(after, before, strict=True)) < 100
+    kept = compiled.call(q, v)
+    assert sys.getrefcount(kept) == sys.getrefcount(result)
+
+
+def test_a_callable_outlives_everything_it_was_made_from(native):
+    compiled = compile_program(lambda q, k: [k[0] * q[0].sin()], {'q': 1, 'k': 1}).bind(k=[2.0])
+    call = compiled.call
+    del compiled
+    gc.collect()
+    assert call(np.array([0.5])).tolist() == [2.0 * np.sin(0.5)]
+    assert call(np.array([[0.5], [0.5]])).shape == (2, 1)
+    assert copy.deepcopy(call) is call
+
+
+def test_many_programs_come_and_go(native):
+    for k in range(60):
+        compiled = compile_program(lambda x, k=k: [x[0] + float(k)], {'x': 1})
+        assert compiled.call(np.zeros(1))[0] == k
+        assert compiled.call(np.zeros((2, 1)))[1, 0] == k
+
+
+def test_table_cannot_be_written(native):
+    table = compile_program(lambda x: [x[0]], {'x': 1}).call.__self__
+    with pytest.raises(ValueError, match='read-only'):
+        table[0] = 0

@@ -1,0 +1,61 @@
+"""A trajectory against a robot's limits, between the points as well as at them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from robot_dynamics.control import Trajectory, violations
+from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.model.samples import planar_2r
+
+NAMES = ('joint1', 'joint2')
+
+
+@pytest.fixture
+def model():
+    ones = np.ones(2)
+    return replace(planar_2r(), lower=-ones, upper=ones, velocity_limit=2 * ones)
+
+
+def cubic(end, *, T=1.0, qd0=(0.0, 0.0), qd1=(0.0, 0.0)):
+    return Trajectory(NAMES, [0.0, T], [[0.0, 0.0], end], [qd0, qd1])
+
+
+def test_a_gentle_motion_is_fine(model):
+    assert violations(cubic([0.9, -0.9]), model) == []
+
+
+def test_a_point_outside_is_named_with_its_limit(model):
+    (reason,) = violations(cubic([0.0, -1.2]), model)
+    assert reason == "joint 'joint2' goes down to -1.2; its limit is -1"
+
+
+def test_an_overshoot_between_harmless_points_is_found(model):
+    # q = 4 s (1 - s) * 1.1 returns to zero and peaks at 1.1; its speed at the ends is 4.4.
+    trajectory = cubic([0.0, 0.0], qd0=(4.4, 0.0), qd1=(-4.4, 0.0))
+    reasons = violations(trajectory, replace(model, velocity_limit=np.full(2, 5.0)))
+    assert any("joint 'joint1' goes up to 1.1; its limit is 1" in reason for reason in reasons)
+
+
+def test_the_highest_speed_is_that_of_the_cubic(model):
+    # A cubic from rest to rest peaks at 1.5 times its mean velocity.
+    (reason,) = violations(cubic([0.9, 0.0], T=0.5), model)
+    assert reason == "joint 'joint1' reaches the velocity 2.7; its limit is 2"
+
+
+def test_an_end_in_motion_is_refused(model):
+    (reason,) = violations(cubic([0.5, 0.5], qd1=(0.0, 0.3)), model)
+    assert reason == "joint 'joint2' ends with the velocity 0.3; the last point must be at rest"
+
+
+def test_limits_left_blank_do_not_limit(model):
+    blank = replace(model, lower=np.zeros(2), upper=np.zeros(2))
+    assert violations(cubic([0.5, 0.5]), blank) == []
+    free = replace(model, lower=np.full(2, -np.inf), upper=np.full(2, np.inf))
+    assert violations(cubic([50.0, 50.0], T=100.0), free) == []
+
+
+def test_other_joints_are_an_error(model):
+    with pytest.raises(TrajectoryError, match='lacks joint'):
+        violations(Trajectory(['a', 'b'], [0.0], [[0.0, 0.0]]), model)

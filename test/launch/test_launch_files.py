@@ -1,0 +1,119 @@
+"""The launch files: what they name exists; and, where `launch` is installed, that they build.
+
+`launch` and `launch_ros` come with a ROS 2 distribution and are on no package index, so that the
+second half runs only there. The first half reads the files as text and runs everywhere.
+"""
+
+import ast
+import importlib.util
+import re
+
+import pytest
+import yaml
+
+from robot_dynamics.resources import share_directory
+
+FILES = sorted((share_directory() / 'launch').glob('*.launch.py'))
+OURS = {'dynamics_node', 'feedforward_node', 'simulator_node', 'pybullet_validator_node'}
+THEIRS = {
+    'robot_state_publisher': 'robot_state_publisher',
+    'rviz2': 'rviz2',
+    'joint_state_publisher_gui': 'joint_state_publisher_gui',
+}
+
+each_file = pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
+
+
+def calls(path, name):
+    """Return every call of a function in the file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == name:
+            yield node
+
+
+def constant(node):
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def keywords(call):
+    return {keyword.arg: keyword.value for keyword in call.keywords}
+
+
+def test_there_is_one_for_each_purpose():
+    assert [path.name for path in FILES] == [
+        'display.launch.py',
+        'dynamics.launch.py',
+        'simulation.launch.py',
+    ]
+
+
+@each_file
+def test_the_files_it_uses_come_with_the_package(path):
+    named = [[constant(argument) for argument in call.args] for call in calls(path, 'share')]
+    assert named
+    for parts in named:
+        assert share_directory().joinpath(*parts).is_file(), '/'.join(parts)
+
+
+@each_file
+def test_the_nodes_it_starts_exist(path):
+    for call in calls(path, 'Node'):
+        package, executable = (constant(keywords(call)[k]) for k in ('package', 'executable'))
+        if package != 'robot_dynamics':
+            assert THEIRS[package] == executable
+        elif executable is not None:
+            assert executable in OURS
+    for call in calls(path, 'node'):
+        assert constant(call.args[0]) in OURS
+
+
+def test_the_simulation_starts_every_node():
+    text = {path.name: path.read_text() for path in FILES}
+    together = text['simulation.launch.py'] + text['dynamics.launch.py']
+    for node in OURS:
+        assert f"'{node}'" in together
+
+
+@each_file
+def test_every_argument_has_a_default_and_a_description_and_is_used(path):
+    text = path.read_text()
+    arguments = list(calls(path, 'DeclareLaunchArgument'))
+    assert arguments
+    for call in arguments:
+        name = constant(call.args[0])
+        assert {'default_value', 'description'} <= set(keywords(call)), name
+        assert constant(keywords(call)['description']).endswith('.')
+        assert len(re.findall(rf"'{name}'", text)) >= 2, f'{name} is declared but not used'
+
+
+def test_every_package_is_a_dependency():
+    manifest = (share_directory() / 'package.xml').read_text()
+    for package in (*THEIRS, 'launch', 'launch_ros', 'xacro'):
+        assert re.search(rf'<(exec_)?depend>{package}</', manifest), package
+
+
+def test_the_rviz_configuration_shows_the_robot_and_its_efforts():
+    config = yaml.safe_load((share_directory() / 'config' / 'robot_dynamics.rviz').read_text())
+    displays = config['Visualization Manager']['Displays']
+    classes = [display['Class'] for display in displays]
+    assert 'rviz_default_plugins/RobotModel' in classes
+    topics = {
+        display['Topic']['Value']
+        for display in displays
+        if display['Class'] == 'rviz_default_plugins/Effort'
+    }
+    assert topics == {'/joint_states', '/dynamics_node/gravity_torque'}
+
+
+@each_file
+def test_it_builds_a_launch_description(path):
+    pytest.importorskip('launch_ros', reason='launch_ros comes with a ROS 2 distribution only')
+    import launch
+
+    spec = importlib.util.spec_from_file_location(path.stem.replace('.', '_'), path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    description = module.generate_launch_description()
+    assert isinstance(description, launch.LaunchDescription)
+    names = {argument.name for argument in description.get_launch_arguments()}
+    assert {'robot_description_file', 'namespace', 'rviz'} <= names

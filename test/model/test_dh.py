@@ -1,0 +1,159 @@
+"""Denavit–Hartenberg tables of both conventions, against the matrices of the books."""
+
+import numpy as np
+import pytest
+
+from robot_dynamics import kinematics as kin
+from robot_dynamics.errors import InertialWarning, ModelError
+from robot_dynamics.formulations import lagrange_euler_4x4, newton_euler_link_frame
+from robot_dynamics.model.dh import from_dh
+from robot_dynamics.model.inertia import Inertial, transformed
+from robot_dynamics.model.samples import random_inertial
+from robot_dynamics.spatial import inverse_pose
+
+KINDS = ['revolute', 'prismatic', 'revolute', 'revolute', 'prismatic', 'revolute']
+
+
+def standard_matrix(a, alpha, d, theta):
+    """Return A_i as 002, (2.1) prints it."""
+    ct, st, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
+    return np.array(
+        [
+            [ct, -st * ca, st * sa, a * ct],
+            [st, ct * ca, -ct * sa, a * st],
+            [0, sa, ca, d],
+            [0, 0, 0, 1],
+        ]
+    )
+
+
+def modified_matrix(a, alpha, d, theta):
+    """Return T_{i-1,i} as Craig (3.6) prints it, a and alpha being those of link i - 1."""
+    ct, st, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
+    return np.array(
+        [
+            [ct, -st, 0, a],
+            [st * ca, ct * ca, -sa, -sa * d],
+            [st * sa, ct * sa, ca, ca * d],
+            [0, 0, 0, 1],
+        ]
+    )
+
+
+MATRICES = {'standard': standard_matrix, 'modified': modified_matrix}
+
+
+def random_table(rng):
+    return [(*rng.uniform(-1.5, 1.5, 4), kind) for kind in KINDS]
+
+
+def moved(row, q):
+    a, alpha, d, theta, kind = row
+    return (a, alpha, d, theta + q) if kind == 'revolute' else (a, alpha, d + q, theta)
+
+
+@pytest.mark.parametrize('convention', MATRICES)
+def test_frames_are_those_of_the_table(convention):
+    rng = np.random.default_rng(0)
+    table = random_table(rng)
+    inertias = [random_inertial(rng) for _ in table]
+    arm = from_dh(table, convention=convention, inertias=inertias)
+    for q in rng.normal(size=(5, arm.n)):
+        T, poses = np.eye(4), kin.body_poses(arm, q)
+        for i, row in enumerate(table):
+            T = T @ MATRICES[convention](*moved(row, q[i]))
+            np.testing.assert_allclose(kin.frame_pose(arm, q, f'link{i + 1}'), T, atol=1e-14)
+            # The inertia, too, is given in the row's frame.
+            com = kin.com_positions(arm, poses)[i]
+            np.testing.assert_allclose(com, T[:3, :3] @ inertias[i].com + T[:3, 3], atol=1e-14)
+            R = poses[i, :3, :3]
+            np.testing.assert_allclose(
+                R @ arm.inertia_com[i] @ R.T,
+                T[:3, :3] @ inertias[i].inertia_com @ T[:3, :3].T,
+                atol=1e-14,
+            )
+
+
+def puma_like(convention):
+    """Return one arm of three joints, two of them crossing at right angles, in each convention.
+
+    The standard table has its frames at the far ends of the links, the modified one at the near
+    ends; the same bodies are therefore given in other frames.
+    """
+    bodies = [random_inertial(np.random.default_rng(k)) for k in range(3)]
+    if convention == 'standard':
+        table = [
+            (0.0, np.pi / 2, 0.6, 0.0, 'revolute'),
+            (0.4, 0.0, 0.1, 0.0, 'revolute'),
+            (0.3, 0.0, 0.0, 0.0, 'revolute'),
+        ]
+        tails = [standard_matrix(a, alpha, 0, 0) for a, alpha, *_ in table]
+        bodies = [transformed(b, inverse_pose(T)) for b, T in zip(bodies, tails, strict=True)]
+    else:
+        table = [
+            (0.0, 0.0, 0.6, 0.0, 'revolute'),
+            (0.0, np.pi / 2, 0.1, 0.0, 'revolute'),
+            (0.4, 0.0, 0.0, 0.0, 'revolute'),
+        ]
+    return from_dh(table, convention=convention, inertias=bodies)
+
+
+def test_both_conventions_describe_the_same_arm():
+    standard, modified = puma_like('standard'), puma_like('modified')
+    rng = np.random.default_rng(5)
+    for q, qd, qdd in rng.normal(size=(10, 3, 3)):
+        tau = lagrange_euler_4x4.inverse_dynamics(standard, q, qd, qdd)
+        other = newton_euler_link_frame.inverse_dynamics(modified, q, qd, qdd)
+        np.testing.assert_allclose(tau, other, atol=1e-12 * np.abs(tau).max())
+
+
+def row(**changes):
+    good = {'a': 0.1, 'alpha': 0.2, 'd': 0.3, 'theta': 0.4, 'kind': 'revolute'}
+    return tuple({**good, **changes}.values())
+
+
+@pytest.mark.parametrize(
+    ('bad', 'message'),
+    [
+        (row(a=float('nan')), r'row 1: a is nan; it must be finite'),
+        (row(d=float('inf')), r'row 1: d is inf; it must be finite'),
+        (row(theta='east'), r"row 1: theta is 'east'; it must be a number"),
+        (row(alpha=None), r'row 1: alpha is None; it must be a number'),
+        (row(kind='helical'), r"row 1: kind is 'helical'; it must be one of"),
+        ((1, 2, 3), r'row 1 is \(1, 2, 3\); it must be \(a, alpha, d, theta, kind\)'),
+        (7, r'row 1 is 7; it must be'),
+    ],
+)
+def test_bad_rows_are_named(bad, message):
+    with pytest.raises(ModelError, match=message):
+        from_dh([row(), bad], convention='standard', inertias=[Inertial(1.0)] * 2)
+
+
+@pytest.mark.parametrize(
+    ('body', 'message'),
+    [
+        (Inertial(-1.0), r'mass of row 0 is -1.0 kg; it must not be negative'),
+        (Inertial(float('nan')), r'mass of row 0 is nan; it must be finite'),
+        (Inertial(1.0, np.zeros(2)), r'com of row 0 is \[0.0, 0.0\]; .* shape \(3,\)'),
+        (Inertial(1.0, np.zeros(3), np.triu(np.ones((3, 3)))), r'inertia_com of row 0 .* symmetr'),
+        (3.0, r'inertia of row 0 is 3.0; it must be an Inertial'),
+    ],
+)
+def test_bad_inertias_are_named(body, message):
+    with pytest.raises(ModelError, match=message):
+        from_dh([row()], convention='standard', inertias=[body])
+
+
+def test_the_rest_is_refused_by_name():
+    with pytest.raises(ModelError, match=r"convention is 'craig'; it must be one of"):
+        from_dh([row()], convention='craig', inertias=[Inertial(1.0)])
+    with pytest.raises(ModelError, match=r'2 inertias for 1 rows'):
+        from_dh([row()], convention='modified', inertias=[Inertial(1.0)] * 2)
+    with pytest.raises(ModelError, match=r'the table has no rows'):
+        from_dh([], convention='modified', inertias=[])
+
+
+def test_an_impossible_inertia_is_warned_about():
+    flat = Inertial(1.0, np.zeros(3), np.diag([0.0, 0.35, 0.0]))
+    with pytest.warns(InertialWarning, match=r"robot 'dh', row 0: .*triangle inequality"):
+        from_dh([row()], convention='standard', inertias=[flat])

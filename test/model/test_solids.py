@@ -1,0 +1,284 @@
+"""Solids against volume integrals by quadrature, against each other, and as meshes."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model import solids
+from robot_dynamics.model.inertia import (
+    Inertial,
+    combined,
+    degeneracy,
+    inconsistency,
+    pseudo_inertia,
+    transformed,
+)
+from robot_dynamics.spatial import axis_rotation, pose
+
+ROUNDING = 1e-13
+EPS = np.finfo(float).eps
+
+
+def assert_same(body, expected, tolerance=ROUNDING):
+    assert body.mass == pytest.approx(expected.mass, rel=tolerance)
+    assert np.abs(body.com - expected.com).max() <= tolerance * max(
+        1.0, np.abs(expected.com).max()
+    )
+    size = np.abs(expected.inertia_com).max()
+    assert np.abs(body.inertia_com - expected.inertia_com).max() <= tolerance * size
+
+
+# -- by the definition ----------------------------------------------------------------------------
+
+GAUSS = [(x + 1) / 2 for x in np.polynomial.legendre.leggauss(12)[0]]
+WEIGHTS = np.polynomial.legendre.leggauss(12)[1] / 2
+TURN = np.arange(16) / 16  # equal weights: exact for the sines and cosines that occur
+
+
+def by_quadrature(mass, point, density):
+    """Return the body of points r(u, v, w), u, v, w in 0 ... 1, with their volume elements.
+
+    12 Gauss nodes in u and v, 16 equal steps in w (an angle): exact for all bodies below.
+    """
+    nodes = [
+        (np.array(point(u, v, 2 * np.pi * w)), density(u, v) * wu * wv)
+        for (u, wu), (v, wv), w in itertools.product(
+            zip(GAUSS, WEIGHTS, strict=True), zip(GAUSS, WEIGHTS, strict=True), TURN
+        )
+    ]
+    volume = sum(dV for _, dV in nodes)
+    com = sum(r * dV for r, dV in nodes) / volume
+    # I = integral of rho (r.r 1 - r r^T) dV, about the centre of mass
+    tensor = sum(
+        ((r - com) @ (r - com) * np.eye(3) - np.outer(r - com, r - com)) * dV for r, dV in nodes
+    )
+    return Inertial(mass, com, tensor * mass / volume)
+
+
+def ball(a, b, c, inner=0.0):
+    """Return points and volume elements of an ellipsoid, hollow where u < inner."""
+
+    def point(u, v, angle):
+        radius, z = inner + (1 - inner) * u, 2 * v - 1
+        across = radius * np.sqrt(1 - z**2)
+        return a * across * np.cos(angle), b * across * np.sin(angle), c * radius * z
+
+    return point, lambda u, v: (inner + (1 - inner) * u) ** 2
+
+
+def round_column(radius, height, inner=0.0, taper=0.0, bottom=0.0):
+    """Return points and volume elements of a tube or cone along z."""
+
+    def wide(v):
+        return 1 - taper * v
+
+    def point(u, v, angle):
+        across = (inner + (1 - inner) * u) * radius * wide(v)
+        return across * np.cos(angle), across * np.sin(angle), bottom + height * v
+
+    return point, lambda u, v: (inner + (1 - inner) * u) * wide(v) ** 2
+
+
+BY_DEFINITION = {
+    'ellipsoid': (solids.ellipsoid(2.0, 0.3, 0.5, 0.7), ball(0.3, 0.5, 0.7)),
+    'sphere': (solids.sphere(2.0, 0.3), ball(0.3, 0.3, 0.3)),
+    'spherical_shell': (solids.spherical_shell(2.0, 0.3, 0.12), ball(0.3, 0.3, 0.3, 0.4)),
+    'cylinder': (solids.cylinder(2.0, 0.3, 0.8), round_column(0.3, 0.8, bottom=-0.4)),
+    'tube': (solids.tube(2.0, 0.3, 0.15, 0.8), round_column(0.3, 0.8, 0.5, bottom=-0.4)),
+    'cone': (solids.cone(2.0, 0.3, 0.8), round_column(0.3, 0.8, taper=1.0)),
+}
+
+
+@pytest.mark.parametrize('name', BY_DEFINITION)
+def test_solid_is_its_volume_integral(name):
+    body, (point, density) = BY_DEFINITION[name]
+    assert_same(body, by_quadrature(2.0, point, density))
+
+
+def test_rectangular_solid_of_example_6_3():
+    """000: rho abc = m and I_xx = m/12 (b^2 + c^2); likewise y and z; no cross products."""
+    a, b, c, rho = 0.3, 0.5, 0.7, 800.0
+    body = solids.box(rho * a * b * c, a, b, c)
+    assert body.mass == 800.0 * 0.3 * 0.5 * 0.7
+    # I_xx = integral of (y^2 + z^2) rho dx dy dz, each term by hand
+    I_xx = rho * a * (b**3 / 12 * c + b * c**3 / 12)
+    I_yy = rho * b * (a**3 / 12 * c + a * c**3 / 12)
+    I_zz = rho * c * (a**3 / 12 * b + a * b**3 / 12)
+    assert_same(body, Inertial(body.mass, np.zeros(3), np.diag([I_xx, I_yy, I_zz])))
+    assert body.inertia_com[0, 0] == pytest.approx(body.mass / 12 * (b**2 + c**2), rel=4 * EPS)
+
+
+# -- against each other ---------------------------------------------------------------------------
+
+
+def test_thin_shells():
+    thin = solids.spherical_shell(2.0, 0.3, 0.3)
+    assert_same(thin, Inertial(2.0, np.zeros(3), 2 / 3 * 2.0 * 0.3**2 * np.eye(3)))
+    hoop = solids.tube(2.0, 0.3, 0.3, 0.0)
+    assert hoop.inertia_com[2, 2] == pytest.approx(2.0 * 0.3**2, rel=4 * EPS)
+
+
+def test_a_shell_and_its_core_make_a_sphere():
+    # masses as volumes
+    core, shell = 0.2**3, 0.3**3 - 0.2**3
+    parts = [solids.spherical_shell(shell, 0.3, 0.2), solids.sphere(core, 0.2)]
+    assert_same(combined(parts), solids.sphere(core + shell, 0.3))
+
+
+def test_a_cylinder_is_two_half_as_long():
+    half = solids.cylinder(1.0, 0.2, 0.5)
+    parts = [transformed(half, pose(np.eye(3), np.array([0, 0, z]))) for z in (-0.25, 0.25)]
+    assert_same(combined(parts), solids.cylinder(2.0, 0.2, 1.0))
+
+
+def test_degenerate_sizes_are_rods_plates_and_points():
+    assert degeneracy(solids.box(1.0, 0.1, 0.2, 0.3)) is None
+    assert 'a flat plate' in degeneracy(solids.box(1.0, 0.1, 0.2, 0.0))
+    assert 'a rod' in degeneracy(solids.cylinder(1.0, 0.0, 0.3))
+    assert 'a point mass' in degeneracy(solids.sphere(1.0, 0.0))
+    assert degeneracy(Inertial()) == 'it has no mass'
+    assert 'triangle inequality' in degeneracy(
+        Inertial(1.0, np.zeros(3), np.diag([1.0, 1.0, 2.1]))
+    )
+
+
+@pytest.mark.parametrize('size', [1e-3, 1.0, 1e3])
+def test_degeneracy_is_a_pseudo_inertia_that_is_not_definite(size):
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        a, b, c = size * rng.uniform(0.1, 1.0, 3)
+        body = transformed(solids.box(2.0, a, b, c), random_pose(rng, size))
+        assert inconsistency(body) is None
+        assert degeneracy(body) is None
+        # The same without units: lengths in sizes
+        D = np.diag([1 / size, 1 / size, 1 / size, 1.0])
+        assert np.linalg.eigvalsh(D @ pseudo_inertia(body) @ D)[0] > 0
+    plate = transformed(solids.box(2.0, size, size, 0.0), random_pose(rng, size))
+    assert np.linalg.eigvalsh(D @ pseudo_inertia(plate) @ D)[0] == pytest.approx(0, abs=1e-14)
+
+
+# -- meshes ---------------------------------------------------------------------------------------
+
+CORNERS = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
+
+
+def outward_hull(points):
+    """Return the triangles of the convex hull, counter-clockwise from outside."""
+    hull = ConvexHull(points)
+    triangles = hull.simplices.copy()
+    for t, normal in zip(triangles, hull.equations[:, :3], strict=True):
+        a, b, c = points[t]
+        if np.cross(b - a, c - a) @ normal < 0:
+            t[1:] = t[:0:-1]
+    return triangles
+
+
+def random_pose(rng, size=1.0):
+    axis = rng.normal(size=3)
+    return pose(
+        axis_rotation(axis / np.linalg.norm(axis), rng.normal()), size * rng.normal(size=3)
+    )
+
+
+CUBE = outward_hull(CORNERS)
+
+
+def test_mesh_of_a_box_anywhere():
+    rng = np.random.default_rng(9)
+    for _ in range(5):
+        lengths, T = rng.uniform(0.1, 2.0, 3), random_pose(rng)
+        local = (CORNERS - 0.5) * lengths
+        body = solids.mesh(3.0, local @ T[:3, :3].T + T[:3, 3], CUBE)
+        assert_same(body, transformed(solids.box(3.0, *lengths), T))
+        assert solids.mesh_volume(local, CUBE) == pytest.approx(np.prod(lengths), rel=ROUNDING)
+
+
+def test_a_far_away_mesh_loses_no_more_digits_than_its_vertices():
+    far = np.array([1e4, -1e4, 1e4])
+    body = solids.mesh(3.0, CORNERS + far, CUBE)
+    assert np.abs(body.inertia_com - solids.box(3.0, 1, 1, 1).inertia_com).max() < 1e4 * EPS
+
+
+def test_mesh_cut_in_two():
+    """A random polyhedron is what its halves, on both sides of a plane, make together."""
+    rng = np.random.default_rng(10)
+    cloud = rng.normal(size=(14, 3))
+    whole = solids.mesh(1.0, cloud, outward_hull(cloud))
+    vertices = cloud[ConvexHull(cloud).vertices]
+    below, above = vertices[vertices[:, 0] < 0], vertices[vertices[:, 0] > 0]
+    # Where the edges between both sides meet the plane x = 0.
+    cut = np.array([a + (b - a) * a[0] / (a[0] - b[0]) for a in below for b in above])
+    halves = []
+    for side in (below, above):
+        points = np.vstack([side, cut])
+        triangles = outward_hull(points)
+        halves.append((solids.mesh_volume(points, triangles), points, triangles))
+    volume = sum(v for v, _, _ in halves)
+    parts = [solids.mesh(v / volume, points, triangles) for v, points, triangles in halves]
+    assert_same(combined(parts), whole, 1e-12)
+
+
+def test_mesh_of_a_ball_tends_to_the_sphere():
+    errors = []
+    for n in (10, 20, 40):
+        z = np.cos(np.pi * np.arange(1, n) / n)
+        angles = np.pi * np.arange(2 * n) / n
+        rings = [
+            (np.sqrt(1 - h * h) * np.cos(a), np.sqrt(1 - h * h) * np.sin(a), h)
+            for h in z
+            for a in angles
+        ]
+        points = np.array([(0.0, 0.0, 1.0), *rings, (0.0, 0.0, -1.0)])
+        body = solids.mesh(1.0, points, outward_hull(points))
+        errors.append(np.abs(body.inertia_com - solids.sphere(1.0, 1.0).inertia_com).max())
+    # Second order: a quarter of the error for half the edge length.
+    assert np.all(np.divide(errors[:-1], errors[1:]) > 3.5)
+    assert errors[-1] < 2e-3
+
+
+def test_a_concave_mesh():
+    """A box with a box-shaped notch, the surface of both, is their difference."""
+    notch = CORNERS * 0.5 + np.array([0.25, 0.25, 0.25])
+    # A cavity: the inner surface is turned inside out.
+    points = np.vstack([CORNERS, notch])
+    triangles = np.vstack([CUBE, CUBE[:, ::-1] + 8])
+    body = solids.mesh(1.0 - 0.125, points, triangles)
+    outer = transformed(solids.box(1.0, 1, 1, 1), pose(np.eye(3), np.full(3, 0.5)))
+    filled = combined(
+        [body, transformed(solids.box(0.125, 0.5, 0.5, 0.5), pose(np.eye(3), np.full(3, 0.5)))]
+    )
+    assert_same(filled, outer)
+
+
+# -- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('make', 'message'),
+    [
+        (lambda: solids.box(1.0, 0.1, -0.2, 0.3), 'b is -0.2'),
+        (lambda: solids.sphere(-1.0, 0.1), 'mass is -1.0'),
+        (lambda: solids.cone(1.0, np.nan, 0.1), 'radius is nan'),
+        (lambda: solids.tube(1.0, 0.1, 0.2, 0.3), 'inner_radius is 0.2 m; it must not exceed'),
+        (lambda: solids.spherical_shell(1.0, 0.1, 0.2), 'inner_radius is 0.2 m'),
+        (lambda: solids.mesh(1.0, CORNERS[:, :2], CUBE), r'vertices has shape \(8, 2\)'),
+        (lambda: solids.mesh(1.0, CORNERS, CUBE + 1), r'integers in 0 \.\.\. 7'),
+        (lambda: solids.mesh(1.0, CORNERS, CUBE.astype(float)), 'must be integers'),
+        (lambda: solids.mesh(1.0, CORNERS * np.inf, CUBE), 'not finite'),
+        (lambda: solids.mesh(1.0, CORNERS, CUBE[1:]), r'not closed: it runs 1 times .* 0 times'),
+        (lambda: solids.mesh(1.0, CORNERS, CUBE[:, ::-1]), r'volume -1 m\^3; it must be positive'),
+    ],
+)
+def test_impossible_solids_are_named(make, message):
+    with np.errstate(invalid='ignore'), pytest.raises(ModelError, match=message):
+        make()
+
+
+def test_one_flipped_triangle_is_noticed():
+    flipped = CUBE.copy()
+    flipped[3] = flipped[3, ::-1]
+    with pytest.raises(ModelError, match='2 times along the edge'):
+        solids.mesh(1.0, CORNERS, flipped)

@@ -1,0 +1,148 @@
+"""Nodes in process: a graph of their own, real messages, and deadlines instead of sleeps."""
+
+import os
+import time
+
+import pytest
+
+# Read when rclpy and the messages are imported: a graph that no other test can see, and messages
+# that check their fields.
+os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 100)
+os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+os.environ['ROS_PYTHON_CHECK_FIELDS'] = '1'
+
+DEADLINE = 20.0  # s, for what takes milliseconds unless it is broken
+
+# Two joints with friction and limits; the tree lists the shoulder first.
+ELBOW = """
+<robot name="elbow">
+  <link name="base"/>
+  <link name="upper_arm">
+    <inertial>
+      <origin xyz="0.25 0 0.01"/><mass value="1.5"/>
+      <inertia ixx="0.004" iyy="0.03" izz="0.031" ixy="0.001" ixz="0" iyz="0.0005"/>
+    </inertial>
+  </link>
+  <link name="forearm">
+    <inertial>
+      <origin xyz="0.2 0.01 0"/><mass value="0.7"/>
+      <inertia ixx="0.001" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>
+    </inertial>
+  </link>
+  <joint name="shoulder" type="revolute">
+    <parent link="base"/><child link="upper_arm"/><axis xyz="0 1 0"/>
+    <limit lower="-3" upper="3" effort="50" velocity="5"/>
+    <dynamics damping="0.1" friction="0.05"/>
+  </joint>
+  <joint name="elbow" type="revolute">
+    <parent link="upper_arm"/><child link="forearm"/><origin xyz="0.5 0 0"/><axis xyz="0 1 0"/>
+    <limit lower="-2.5" upper="2.5" effort="20" velocity="5"/>
+    <dynamics damping="0.2" friction="0.02"/>
+  </joint>
+</robot>
+"""
+
+
+class Graph:
+    """Some nodes in one process and one context, and a probe that talks to them."""
+
+    def __init__(self):
+        import rclpy
+        from rclpy.context import Context
+
+        from robot_dynamics.nodes._main import new_executor
+
+        self.context = Context()
+        rclpy.init(context=self.context)
+        self.executor = new_executor(self.context)
+        self.nodes = []
+        self.probe = rclpy.create_node('probe', context=self.context)
+        self.executor.add_node(self.probe)
+
+    def start(self, node_class, remap=(), description=ELBOW, **parameters):
+        """Start a node; parameter names with dots are written with double underscores."""
+        from rclpy.parameter import Parameter
+
+        values = {name.replace('__', '.'): value for name, value in parameters.items()}
+        if description:
+            values['robot_description'] = description
+        arguments = [item for rule in remap for item in ('-r', rule)]
+        node = node_class(
+            context=self.context,
+            parameter_overrides=[Parameter(name, value=value) for name, value in values.items()],
+            cli_args=['--ros-args', *arguments] if arguments else None,
+        )
+        self.nodes.append(node)
+        self.executor.add_node(node)
+        return node
+
+    def stop(self, node):
+        self.executor.remove_node(node)
+        self.nodes.remove(node)
+        self.drain(0.05)  # what the executor has in hand still goes to the node
+        node.destroy_node()
+
+    def until(self, condition, what):
+        """Turn the executor until the condition holds."""
+        end = time.monotonic() + DEADLINE
+        while not condition():
+            assert time.monotonic() < end, f'waited {DEADLINE} s for {what}'
+            self.executor.spin_once(timeout_sec=0.01)
+
+    def drain(self, seconds=0.2):
+        """Turn the executor for a while, to see that something does not happen."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.executor.spin_once(timeout_sec=0.01)
+
+    def listen(self, message_type, topic, qos=10):
+        """Return a list that fills with the topic's messages, once its publisher is there."""
+        import copy
+
+        heard = []
+        subscription = self.probe.create_subscription(
+            message_type, topic, lambda message: heard.append(copy.deepcopy(message)), qos
+        )
+        self.until(lambda: self.probe.count_publishers(subscription.topic_name), topic)
+        return heard
+
+    def publisher(self, message_type, topic, qos=10):
+        """Return a publisher that somebody hears."""
+        publisher = self.probe.create_publisher(message_type, topic, qos)
+        self.until(lambda: publisher.get_subscription_count(), f'a subscriber of {topic}')
+        return publisher
+
+    def call(self, service_type, name, request=None):
+        """Return a service's response."""
+        client = self.probe.create_client(service_type, name)
+        self.until(client.service_is_ready, name)
+        future = client.call_async(request or service_type.Request())
+        self.until(future.done, f'an answer of {name}')
+        return future.result()
+
+    def close(self):
+        self.executor.shutdown()
+        for node in (*self.nodes, self.probe):
+            node.destroy_node()
+        self.context.try_shutdown()
+
+
+@pytest.fixture
+def graph():
+    pytest.importorskip('rclpy')
+    graph = Graph()
+    yield graph
+    graph.close()
+
+
+@pytest.fixture(scope='session')
+def elbow_urdf():
+    return ELBOW
+
+
+@pytest.fixture(scope='session')
+def elbow():
+    from robot_dynamics.dynamics import Dynamics
+    from robot_dynamics.model.urdf import parse_urdf
+
+    return Dynamics(parse_urdf(ELBOW))

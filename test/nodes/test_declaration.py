@@ -1,0 +1,115 @@
+"""Parameters on real nodes, and the YAML files that come with the package."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip('rclpy')
+
+from rclpy.parameter import Parameter
+
+from robot_dynamics.nodes.dynamics_node import DynamicsNode, DynamicsParameters
+from robot_dynamics.nodes.feedforward_node import FeedforwardNode, FeedforwardParameters
+from robot_dynamics.nodes.parameters import ParameterError, RobotParameters, specs, values
+from robot_dynamics.nodes.pybullet_validator_node import ValidatorParameters
+from robot_dynamics.nodes.simulator_node import SimulatorNode, SimulatorParameters
+from robot_dynamics.resources import share_file
+
+TABLES = {
+    'dynamics_node': (DynamicsNode, DynamicsParameters),
+    'feedforward_node': (FeedforwardNode, FeedforwardParameters),
+    'simulator_node': (SimulatorNode, SimulatorParameters),
+}
+
+
+def flat(tree, prefix=''):
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from flat(value, f'{prefix}{key}.')
+        else:
+            yield prefix + key, value
+
+
+@pytest.mark.parametrize('name', [*TABLES, 'pybullet_validator_node'])
+def test_the_yaml_file_has_every_parameter_with_its_default(name):
+    text = Path(share_file(f'config/{name}.yaml')).read_text()
+    configured = dict(flat(yaml.safe_load(text)['/**']['ros__parameters']))
+    table = TABLES[name][1] if name in TABLES else ValidatorParameters
+    assert list(configured) == list(specs(table))
+    defaults = {key: spec.default for key, spec in specs(table).items()}
+    assert configured == defaults
+
+
+@pytest.mark.parametrize('name', TABLES)
+def test_ros_reads_the_yaml_file_too(graph, name):
+    # A file of the wrong types, or with an empty list, would end the node here.
+    node_class, table = TABLES[name]
+    path = share_file(f'config/{name}.yaml')
+    node = node_class(context=graph.context, cli_args=['--ros-args', '--params-file', str(path)])
+    assert node.parameters == table()
+    node.destroy_node()
+
+
+@pytest.mark.parametrize('name', TABLES)
+def test_every_parameter_is_declared_and_described(graph, name):
+    node_class, table = TABLES[name]
+    node = graph.start(node_class)
+    for key, spec in specs(table).items():
+        descriptor = node.describe_parameter(key)
+        assert descriptor.description == spec.description
+        assert descriptor.read_only == (not spec.live)
+        assert not descriptor.dynamic_typing
+
+
+def set_one(node, name, value):
+    return node.set_parameters([Parameter(name, value=value)])[0]
+
+
+def test_live_parameters_change_and_bad_values_change_nothing(graph):
+    node = graph.start(FeedforwardNode, kp=[1.0, 2.0])
+    assert set_one(node, 'kp', [3.0]).successful
+    assert node.parameters.kp == (3.0,)
+    before = values(node.parameters)
+    for name, value, why in (
+        ('kp', [1.0, 2.0, 3.0], 'kp has 3 values'),
+        ('kp', [-1.0], 'kp is -1.0'),
+        ('kd', [float('nan')], 'kd is nan'),
+        ('kp', ['a lot'], 'Wrong parameter type'),
+        ('compensate_gravity', 1, 'Wrong parameter type'),
+        ('input_timeout', 1.0, 'read-only'),
+    ):
+        result = set_one(node, name, value)
+        assert not result.successful
+        assert why in result.reason
+    assert values(node.parameters) == before
+    assert node.get_parameter('kp').value == np.array([3.0])
+
+
+def test_changes_are_adopted_where_ros_has_no_callback_after_them(graph, monkeypatch):
+    monkeypatch.delattr('rclpy.node.Node.add_post_set_parameters_callback')
+    node = graph.start(FeedforwardNode)
+    assert set_one(node, 'kp', [3.0]).successful
+    assert node.parameters.kp == (3.0,)
+    assert not set_one(node, 'kp', [-3.0]).successful
+    assert node.parameters.kp == (3.0,)
+
+
+def test_a_wrong_value_at_start_is_an_error(graph):
+    for bad, why in (
+        ({'integrator': 'magic'}, 'integrator is'),
+        ({'joints': ['shoulder', 'hip']}, 'joints is shoulder, hip'),
+        ({'initial_positions': [0.0, 2.6]}, 'initial_positions: joint elbow at 2.6'),
+        ({'initial_positions': [0.0, 0.0, 0.0]}, 'initial_positions has 3 values'),
+        ({'gravity': [0.0, float('nan'), 0.0]}, 'gravity is nan'),
+        ({'friction__viscous': [1.0, 2.0, 3.0]}, 'friction.viscous has 3 values'),
+        ({'use_sim_time': True, 'publish_clock': True}, 'it would wait for itself'),
+    ):
+        with pytest.raises(ParameterError, match=why):
+            graph.start(SimulatorNode, **bad)
+
+
+def test_the_base_table_is_shared():
+    for _, table in TABLES.values():
+        assert issubclass(table, RobotParameters)

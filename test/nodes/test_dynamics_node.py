@@ -1,0 +1,328 @@
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import Vector3, WrenchStamped
+from rclpy.qos import ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_dynamics.nodes import messages, qos
+from robot_dynamics.nodes.dynamics_node import MATRICES, TORQUES, DynamicsNode
+
+MS = 1_000_000
+NAMES = ['elbow', 'gripper', 'shoulder']  # neither the model's order nor its joints alone
+
+
+def joint_state(stamp, q, qd=None, effort=None, names=NAMES):
+    """Return a message for q, qd, effort in the model's order: shoulder, elbow."""
+
+    def shuffled(values):
+        return [] if values is None else [float(values[1]), 9.0, float(values[0])]
+
+    message = JointState(
+        name=names, position=shuffled(q), velocity=shuffled(qd), effort=shuffled(effort)
+    )
+    message.header.stamp = messages.time_message(stamp)
+    return message
+
+
+class Ears:
+    """Everything the node says, by topic and stamp."""
+
+    def __init__(self, graph, name='dynamics_node'):
+        self.torques = {topic: graph.listen(JointState, f'{name}/{topic}') for topic in TORQUES}
+        self.matrices = {
+            topic: graph.listen(Float64MultiArray, f'{name}/{topic}') for topic in MATRICES
+        }
+
+    def torque(self, topic, stamp):
+        for message in self.torques[topic]:
+            if messages.nanoseconds(message.header.stamp) == stamp:
+                assert message.name == ['shoulder', 'elbow']
+                assert message.header.frame_id == 'base'
+                assert len(message.position) == len(message.velocity) == 0
+                return np.array(message.effort)
+        return None
+
+    def matrix(self, topic, stamp):
+        for message in self.matrices[topic]:
+            if messages.matrix_stamp(message) == stamp:
+                return messages.matrix(message)
+        return None
+
+    def heard(self, stamp):
+        found = {topic for topic in TORQUES if self.torque(topic, stamp) is not None}
+        return found | {topic for topic in MATRICES if self.matrix(topic, stamp) is not None}
+
+
+@pytest.fixture
+def start(graph):
+    def start(**parameters):
+        node = graph.start(DynamicsNode, **parameters)
+        ears = Ears(graph)
+        return node, ears, graph.publisher(JointState, 'joint_states')
+
+    return start
+
+
+def close(actual, desired):
+    np.testing.assert_allclose(actual, desired, rtol=1e-12, atol=1e-12)
+
+
+def test_every_term_of_a_state(graph, start, elbow):
+    _, ears, states = start()
+    rng = np.random.default_rng(0)
+    q, qd, effort = rng.uniform(-1, 1, (3, 2))
+    # Two samples with a constant acceleration: the filter starts with the exact quotient.
+    qdd = np.array([3.0, -2.0])
+    states.publish(joint_state(50 * MS, q, qd - 1e-3 * qdd, effort))
+    states.publish(joint_state(51 * MS, q, qd, effort))
+    graph.until(lambda: ears.torque('effort_residual', 51 * MS) is not None, 'the terms')
+    M, C, _ = elbow.terms(q, qd)
+    close(ears.matrix('mass_matrix', 51 * MS), M)
+    close(ears.matrix('coriolis_matrix', 51 * MS), C)
+    close(ears.torque('gravity_torque', 51 * MS), elbow.gravity_torque(q))
+    close(ears.torque('coriolis_torque', 51 * MS), elbow.coriolis_torque(q, qd))
+    close(ears.torque('friction_torque', 51 * MS), elbow.friction_torque(qd))
+    np.testing.assert_allclose(ears.torque('inertia_torque', 51 * MS), M @ qdd, rtol=1e-9)
+    tau = elbow.inverse_dynamics(q, qd, qdd)
+    np.testing.assert_allclose(ears.torque('inverse_dynamics_torque', 51 * MS), tau, rtol=1e-9)
+    residual = effort - tau - elbow.friction_torque(qd)
+    np.testing.assert_allclose(ears.torque('effort_residual', 51 * MS), residual, rtol=1e-8)
+    # The first state has no acceleration yet, and no wrench was ever heard.
+    needs_acceleration = {'inertia_torque', 'inverse_dynamics_torque', 'effort_residual'}
+    everything = {*TORQUES, *MATRICES} - {'external_torque'}
+    assert ears.heard(50 * MS) == everything - needs_acceleration
+    assert ears.heard(51 * MS) == everything
+
+
+def test_without_an_acceleration_source_nothing_is_made_up(graph, start):
+    _, ears, states = start(acceleration_source='none')
+    for k in range(3):
+        states.publish(joint_state(k * MS, [0.1, 0.2], [0.3, 0.4], [1.0, 2.0]))
+    graph.until(lambda: ears.torque('friction_torque', 2 * MS) is not None, 'the last state')
+    assert not ears.torques['inertia_torque']
+    assert not ears.torques['inverse_dynamics_torque']
+    assert not ears.torques['effort_residual']
+
+
+def test_accelerations_from_a_reference(graph, start, elbow):
+    node, ears, states = start(acceleration_source='reference')
+    references = graph.publisher(JointTrajectory, 'reference')
+    message = JointTrajectory(
+        joint_names=['elbow', 'shoulder'],
+        points=[JointTrajectoryPoint(positions=[0.0, 0.0], velocities=[0.0, 0.0])],
+    )
+    message.header.stamp = messages.time_message(1000 * MS)
+    references.publish(message)
+    graph.until(lambda: node.health.counts['reference refused'] == 1, 'the refusal')
+    message.points[0].accelerations = [2.0, 1.0]
+    references.publish(message)
+    graph.until(lambda: node._reference is not None, 'the reference')
+    q, qd = np.array([0.1, 0.2]), np.array([0.3, 0.4])
+    for stamp in (1050 * MS, 1101 * MS):
+        states.publish(joint_state(stamp, q, qd))
+    graph.until(lambda: ears.torque('gravity_torque', 1101 * MS) is not None, 'the answers')
+    close(ears.torque('inertia_torque', 1050 * MS), elbow.mass_matrix(q) @ [1.0, 2.0])
+    assert ears.torque('inertia_torque', 1101 * MS) is None  # the reference is too old
+
+
+def test_measured_effort_is_scaled_and_gravity_put_back(graph, start, elbow):
+    _, ears, states = start(effort_scale=[2.0, 3.0], effort_gravity_compensated=True)
+    q, still = np.array([0.4, -0.3]), np.zeros(2)
+    for k in (1, 2):
+        states.publish(joint_state(k * MS, q, still, [0.5, 0.25]))
+    graph.until(lambda: ears.torque('effort_residual', 2 * MS) is not None, 'the residual')
+    close(ears.torque('effort_residual', 2 * MS), [1.0, 0.75])
+
+
+def test_an_external_wrench_in_the_links_own_axes(graph, start, elbow):
+    node, ears, states = start()
+    wrenches = graph.publisher(WrenchStamped, 'external_wrench')
+    message = WrenchStamped()
+    message.header.frame_id = 'forearm'
+    message.header.stamp = messages.time_message(10 * MS)
+    # 10 N along the forearm's z axis, at the elbow: no lever at the elbow, 0.5 m at the shoulder.
+    message.wrench.force = Vector3(z=10.0)
+    wrenches.publish(message)
+    graph.until(lambda: node._wrench is not None, 'the wrench')
+    q, still = np.array([0.3, 0.0]), np.zeros(2)
+    tau = elbow.gravity_torque(q) - [-5.0, 0.0]
+    for stamp in (11 * MS, 12 * MS, 111 * MS):
+        states.publish(joint_state(stamp, q, still, tau))
+    graph.until(lambda: ears.torque('effort_residual', 111 * MS) is not None, 'the residual')
+    close(ears.torque('external_torque', 12 * MS), [-5.0, 0.0])
+    close(ears.torque('effort_residual', 12 * MS), [0, 0])
+    assert ears.torque('external_torque', 111 * MS) is None  # it is too old to be believed
+    for frame, force in (('hand', 1.0), ('forearm', float('nan'))):
+        message.header.frame_id, message.wrench.force.z = frame, force
+        wrenches.publish(message)
+    graph.until(lambda: node.health.counts['external wrench refused'] == 2, 'two refusals')
+
+
+def test_without_velocity_gravity_and_mass_matrix_are_still_right(graph, start, elbow):
+    node, ears, states = start()
+    q = np.array([0.1, 0.2])
+    states.publish(joint_state(1 * MS, q))
+    states.publish(joint_state(2 * MS, q, [0.0, np.nan]))
+    graph.until(lambda: ears.torque('gravity_torque', 2 * MS) is not None, 'gravity')
+    for stamp in (1 * MS, 2 * MS):
+        close(ears.torque('gravity_torque', stamp), elbow.gravity_torque(q))
+        close(ears.matrix('mass_matrix', stamp), elbow.mass_matrix(q))
+        assert ears.heard(stamp) == {'gravity_torque', 'mass_matrix'}
+    assert node.health.counts['joint state without velocity'] == 2
+
+
+@pytest.mark.parametrize(
+    'bad',
+    [
+        JointState(name=['shoulder', 'elbow'], position=[0.0, float('nan')]),
+        JointState(name=['shoulder', 'elbow'], position=[0.0, float('inf')]),
+        JointState(name=['shoulder', 'elbow'], position=[0.0]),
+        JointState(name=['shoulder', 'elbow'], position=[0.0, 0.0], velocity=[0.0]),
+        JointState(name=['shoulder', 'shoulder'], position=[0.0, 0.0]),
+    ],
+    ids=['nan', 'inf', 'short', 'short velocity', 'twice'],
+)
+def test_broken_input_is_counted_and_gives_no_output(graph, start, bad):
+    node, ears, states = start()
+    bad.header.stamp = messages.time_message(5 * MS)
+    states.publish(bad)
+    graph.until(lambda: node.health.counts['joint state refused'] == 1, 'the refusal')
+    states.publish(joint_state(6 * MS, [0.0, 0.0], [0.0, 0.0]))
+    graph.until(lambda: ears.torque('gravity_torque', 6 * MS) is not None, 'the next state')
+    assert ears.heard(5 * MS) == set()
+
+
+def test_no_output_before_every_joint_was_heard_and_after_one_is_too_old(graph, start):
+    _, ears, states = start()
+    one = JointState(name=['shoulder'], position=[0.1], velocity=[0.0])
+    both = joint_state(20 * MS, [0.1, 0.2], [0.0, 0.0])
+    for stamp, message in ((10, one), (20, both), (120, one), (121, one), (130, both)):
+        message.header.stamp = messages.time_message(stamp * MS)
+        states.publish(message)
+    graph.until(lambda: ears.torque('gravity_torque', 130 * MS) is not None, 'the last state')
+    stamps = [m.header.stamp.nanosec // MS for m in ears.torques['gravity_torque']]
+    assert stamps == [20, 120, 130]
+
+
+def test_the_log_names_the_joints_without_which_there_is_no_output(graph, start, capfd):
+    _, ears, states = start(diagnostics_period=0.1)
+    logged = []
+
+    def told():
+        one = JointState(name=['shoulder'], position=[0.1], velocity=[0.0])
+        one.header.stamp = messages.time_message(len(logged) * MS)
+        states.publish(one)
+        logged.append(capfd.readouterr().err)
+        return 'joint_states without elbow' in ''.join(logged)
+
+    graph.until(told, 'the warning')
+    assert not ears.torques['gravity_torque']
+
+
+def test_one_kind_of_refusal_does_not_silence_another(graph, start, capfd):
+    node, _, states = start()
+    wrenches = graph.publisher(WrenchStamped, 'external_wrench')
+    for _ in range(2):
+        states.publish(JointState(name=['elbow', 'shoulder'], position=[0.0, float('nan')]))
+    graph.until(lambda: node.health.counts['joint state refused'] == 2, 'two refusals')
+    wrench = WrenchStamped()
+    wrench.header.frame_id = 'hand'
+    wrenches.publish(wrench)
+    graph.until(lambda: node.health.counts['external wrench refused'], 'the refusal')
+    log = capfd.readouterr().err
+    assert log.count('joint state refused') == 1
+    assert 'shoulder = nan' in log
+    assert "external wrench refused: no frame 'hand'" in log
+
+
+@pytest.mark.filterwarnings('ignore:overflow')
+def test_nothing_that_is_not_finite_goes_out(graph, start):
+    node, ears, states = start()
+    states.publish(joint_state(1 * MS, [0.1, 0.2], [1e200, 1e200]))
+    graph.until(lambda: node.health.counts['not finite, not published'], 'an overflow')
+    graph.until(lambda: ears.torque('gravity_torque', 1 * MS) is not None, 'gravity')
+    for heard in (*ears.torques.values(), *ears.matrices.values()):
+        for message in heard:
+            values = message.effort if isinstance(message, JointState) else message.data
+            assert np.isfinite(values).all()
+
+
+def test_best_effort_and_reliable_drivers_are_both_heard(graph):
+    graph.start(DynamicsNode)
+    heard = graph.listen(JointState, 'dynamics_node/gravity_torque')
+    for stamp, profile in ((1 * MS, qos.JOINT_STATES_IN), (2 * MS, qos.STREAM_OUT)):
+        states = graph.publisher(JointState, 'joint_states', profile)
+        states.publish(joint_state(stamp, [0.0, 0.0], [0.0, 0.0]))
+        graph.until(lambda: heard and heard[-1].header.stamp.nanosec == stamp, 'an answer')  # noqa: B023
+
+
+def test_the_user_may_ask_for_reliable_joint_states(graph):
+    node = graph.start(
+        DynamicsNode,
+        **{'qos_overrides./joint_states.subscription.reliability': 'reliable'},
+    )
+    (info,) = node.get_subscriptions_info_by_topic('/joint_states')
+    assert info.qos_profile.reliability == ReliabilityPolicy.RELIABLE
+
+
+def test_two_robots_side_by_side(graph):
+    left = graph.start(DynamicsNode, remap=['__ns:=/left'])
+    graph.start(DynamicsNode, remap=['__ns:=/right'], gravity=[0.0, 0.0, 0.0])
+    assert left.get_fully_qualified_name() == '/left/dynamics_node'
+    heard = {
+        side: graph.listen(JointState, f'/{side}/dynamics_node/gravity_torque')
+        for side in ('left', 'right')
+    }
+    for side in heard:
+        states = graph.publisher(JointState, f'/{side}/joint_states')
+        states.publish(joint_state(1 * MS, [0.0, 0.0], [0.0, 0.0]))
+    graph.until(lambda: all(heard.values()), 'both answers')
+    assert abs(heard['left'][0].effort[0]) > 5
+    assert list(heard['right'][0].effort) == [0, 0]
+
+
+def test_diagnostics(graph, elbow):
+    graph.start(DynamicsNode, diagnostics_period=0.1)
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+    graph.until(lambda: reports, 'a report')
+    status = reports[-1].status[0]
+    assert status.level == DiagnosticStatus.WARN
+    assert 'no joint_states' in status.message
+    states = graph.publisher(JointState, 'joint_states')
+    node_says = {}
+
+    def says(level, message):
+        states.publish(joint_state(states.count, [0.0, 0.0], [0.0, 0.0]))
+        states.count += MS
+        status = reports[-1].status[0]
+        node_says.update({value.key: value.value for value in status.values})
+        return status.level == level and message in status.message
+
+    states.count = 0
+    graph.until(lambda: says(DiagnosticStatus.OK, 'running'), 'OK')
+    assert node_says['model'] == elbow.model.fingerprint()[:12]
+    assert float(node_says['input rate [Hz]']) > 0
+    assert float(node_says['latency p50 [us]']) > 0
+    states.publish(JointState(name=['elbow'], position=[float('nan')]))
+    graph.until(lambda: says(DiagnosticStatus.WARN, 'joint state refused: 1'), 'a warning')
+    assert reports[-1].status[0].name == '/dynamics_node'
+    assert reports[-1].status[0].hardware_id == 'elbow'
+
+
+def test_publish_rate_thins_the_answers_by_the_stamps(graph, start):
+    _, ears, states = start(publish_rate=250.0)
+    q, qd = [0.1, 0.2], [0.3, 0.4]
+    for k in range(9):
+        states.publish(joint_state((k + 1) * MS, q, qd))
+    graph.until(lambda: ears.torque('gravity_torque', 9 * MS) is not None, 'the last answer')
+    answered = [k for k in range(1, 10) if ears.torque('gravity_torque', k * MS) is not None]
+    assert answered == [1, 5, 9]
+    # After a reset of the simulated time the next state counts again.
+    states.publish(joint_state(2 * MS, q, qd))
+    graph.until(lambda: ears.torque('gravity_torque', 2 * MS) is not None, 'an answer')

@@ -1,0 +1,337 @@
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from builtin_interfaces.msg import Duration
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_dynamics.nodes import messages, qos
+from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+
+MS = 1_000_000
+Q = np.array([0.1, 0.2])
+
+
+def point(seconds, positions, velocities=(0.0, 0.0), **rest):
+    whole = int(seconds)
+    return JointTrajectoryPoint(
+        positions=[float(value) for value in positions],
+        velocities=list(velocities),
+        time_from_start=Duration(sec=whole, nanosec=round((seconds - whole) * 1e9)),
+        **rest,
+    )
+
+
+def trajectory(*points, names=('elbow', 'shoulder'), stamp=0):
+    """Return a message; the points are in the order elbow, shoulder."""
+    message = JointTrajectory(joint_names=list(names), points=list(points))
+    message.header.stamp = messages.time_message(stamp)
+    return message
+
+
+MOVE = (point(0.0, (0.2, 0.1)), point(1.0, (0.6, -0.3)), point(2.0, (0.2, 0.1)))
+
+
+class Robot:
+    """A driver: joint states out, torques in."""
+
+    def __init__(self, graph, remap=(), **parameters):
+        self.graph = graph
+        self.node = graph.start(FeedforwardNode, remap=remap, **parameters)
+        self.torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')
+        self.status = graph.listen(String, 'feedforward_node/status', qos.LATCHED)
+        self.filled = graph.listen(
+            JointTrajectory, 'feedforward_node/joint_trajectory_with_effort'
+        )
+        self.states = graph.publisher(JointState, 'joint_states')
+        self.trajectories = graph.publisher(JointTrajectory, 'joint_trajectory')
+
+    def send(self, stamp, q=Q, qd=(0.0, 0.0)):
+        message = JointState(
+            name=['elbow', 'finger', 'shoulder'],
+            position=[float(q[1]), 1.0, float(q[0])],
+            velocity=[float(qd[1]), 1.0, float(qd[0])] if qd is not None else [],
+        )
+        message.header.stamp = messages.time_message(stamp)
+        self.states.publish(message)
+
+    def torque(self, stamp, q=Q, qd=(0.0, 0.0)):
+        """Return the torque for a state, in the model's order."""
+        self.send(stamp, q, qd)
+        self.graph.until(lambda: self.answers(stamp), f'the torque for {stamp} ns')
+        message = self.answers(stamp)[-1]
+        assert message.name == ['shoulder', 'elbow']
+        assert message.header.frame_id == 'base'
+        return np.array(message.effort)
+
+    def answers(self, stamp):
+        return [m for m in self.torques if messages.nanoseconds(m.header.stamp) == stamp]
+
+    def says(self, text):
+        self.graph.until(lambda: self.status and text in self.status[-1].data, f'status {text!r}')
+
+    def follow(self, message):
+        self.trajectories.publish(message)
+        self.graph.until(
+            lambda: self.status and self.status[-1].data.startswith('following'),
+            'the trajectory being followed',
+        )
+
+
+def close(actual, desired):
+    np.testing.assert_allclose(actual, desired, rtol=1e-9, atol=1e-9)
+
+
+def test_without_a_reference_gravity_is_compensated_and_the_arm_held(graph, elbow):
+    robot = Robot(graph, kp=[100.0, 50.0], kd=[10.0])
+    close(robot.torque(1 * MS), elbow.gravity_torque(Q))
+    q, qd = np.array([0.11, 0.17]), np.array([0.4, -0.5])
+    expected = (
+        elbow.gravity_torque(q)
+        + elbow.coriolis_torque(q, qd)
+        + np.array([100, 50]) * (Q - q)
+        + 10 * (0 - qd)
+    )
+    close(robot.torque(2 * MS, q, qd), expected)
+
+
+def test_a_trajectory_is_sampled_by_the_stamps_of_the_states(graph, elbow):
+    robot = Robot(graph, kp=[100.0], kd=[10.0])
+    robot.torque(500 * MS)
+    robot.follow(trajectory(*MOVE))
+    robot.torque(600 * MS)  # here it starts
+    wanted = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
+    for t in (0.05, 0.1, 0.15):
+        reference = wanted.sample(t)
+        q, qd = reference.q + np.array([0.01, -0.02]), reference.qd + 0.1
+        expected = (
+            elbow.inverse_dynamics(q, qd, reference.qdd)
+            + elbow.friction_torque(reference.qd)
+            + 100 * (reference.q - q)
+            + 10 * (reference.qd - qd)
+        )
+        close(robot.torque(round(600 * MS + t * 1e9), q, qd), expected)
+
+
+def test_each_switch_takes_its_term_away_while_running(graph, elbow):
+    robot = Robot(graph)
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    wanted = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
+    qd = np.array([0.5, -0.7])
+    for k, name in enumerate(('gravity', 'coriolis', 'inertia', 'friction')):
+        stamp = (20 + k) * MS
+        reference = wanted.sample(stamp / 1e9 - 1e-3)
+        terms = {
+            'gravity': elbow.gravity_torque(Q),
+            'coriolis': elbow.coriolis_torque(Q, qd),
+            'inertia': elbow.mass_matrix(Q) @ reference.qdd,
+            'friction': elbow.friction_torque(reference.qd),
+        }
+        assert np.abs(terms[name]).min() > 1e-3
+        switch = f'compensate_{name}'
+        assert robot.node.set_parameters([Parameter(switch, value=False)])[0].successful
+        close(robot.torque(stamp, Q, qd), sum(terms.values()) - terms[name])
+        robot.node.set_parameters([Parameter(switch, value=True)])
+
+
+def test_the_end_is_held(graph, elbow):
+    robot = Robot(graph, kp=[100.0])
+    robot.torque(0)
+    robot.follow(trajectory(point(0.0, (0.2, 0.1)), point(0.05, (0.25, 0.1))))
+    robot.torque(1 * MS)
+    end = np.array([0.1, 0.25])
+    close(robot.torque(100 * MS, end), elbow.gravity_torque(end))
+    robot.says('holding')
+    close(robot.torque(101 * MS), elbow.gravity_torque(Q) + 100 * (end - Q))
+
+
+NAN = float('nan')
+
+
+@pytest.mark.parametrize(
+    ('bad', 'why'),
+    [
+        (trajectory(point(0.0, (0.2, NAN)), point(1.0, (0.2, 0.1))), "'shoulder', is nan"),
+        (trajectory(point(0.0, (0.2, 0.1)), point(1.0, (0.2, 0.1), (0.0, NAN))), 'velocities'),
+        (trajectory(*MOVE, names=('elbow', 'hip')), "lacks joint 'shoulder'"),
+        (trajectory(point(0.0, (0.2,), (0.0,)), names=('elbow',)), "lacks joint 'shoulder'"),
+        (trajectory(*MOVE, names=('elbow', 'elbow')), 'twice'),
+        (trajectory(point(0.0, (0.2, 0.1, 0.0))), '3 values for 2 joints'),
+        (trajectory(point(0.0, (0.2, 0.1), (0.0,))), '1 values for 2 joints'),
+        (trajectory(MOVE[0], MOVE[2], MOVE[1]), 'times must increase'),
+        (trajectory(MOVE[1], MOVE[1]), 'times must increase'),
+        (trajectory(), 'no points'),
+        (trajectory(point(0.0, (0.2, 0.35)), point(1.0, (0.2, 0.1))), 'begins at 0.35'),
+        (trajectory(MOVE[0], point(1.0, (0.2, 3.5))), "'shoulder' goes up to 3.5"),
+        (trajectory(MOVE[0], point(0.01, (0.6, 0.1))), 'reaches the velocity'),
+        (trajectory(MOVE[0], point(1.0, (0.2, 0.1), (1.0, 0.0))), 'must be at rest'),
+        (trajectory(*MOVE, stamp=10**18), 'the same clock'),
+    ],
+)  # fmt: skip
+def test_a_refused_trajectory_says_why_and_the_arm_goes_on(graph, elbow, bad, why):
+    robot = Robot(graph, kp=[100.0], kd=[10.0])
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    wanted = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
+    robot.trajectories.publish(bad)
+    robot.says(why)
+    assert robot.status[-1].data.startswith('trajectory refused: ')
+    assert robot.status[-1].data.endswith('following a trajectory of 2 s')
+    reference = wanted.sample(0.01)
+    expected = elbow.inverse_dynamics(reference.q, reference.qd, reference.qdd)
+    close(
+        robot.torque(11 * MS, reference.q, reference.qd),
+        expected + elbow.friction_torque(reference.qd),
+    )
+    assert robot.node.health.counts['trajectory refused'] == 1
+    assert len(robot.filled) == 1
+
+
+def test_a_trajectory_before_any_state_is_refused(graph):
+    robot = Robot(graph)
+    robot.trajectories.publish(trajectory(*MOVE))
+    robot.says('no joint state of the whole robot')
+    graph.drain()
+    assert not robot.torques
+
+
+def test_efforts_are_filled_in_for_another_controller(graph, elbow):
+    robot = Robot(graph, start_enabled=False)
+    robot.send(0)
+    graph.until(lambda: robot.node.health.inputs, 'the state')
+    points = [point(t, (0.2, 0.1), accelerations=[2.0, 1.0]) for t in (0.0, 1.0)]
+    robot.trajectories.publish(trajectory(*points))
+    graph.until(lambda: robot.filled, 'the filled trajectory')
+    robot.says('disabled')
+    tau = elbow.inverse_dynamics(Q, np.zeros(2), np.array([1.0, 2.0]))
+    assert robot.filled[0].joint_names == ['elbow', 'shoulder']
+    for filled, given in zip(robot.filled[0].points, points, strict=True):
+        close(filled.effort, tau[::-1])
+        assert filled.positions == given.positions
+        assert filled.time_from_start == given.time_from_start
+    robot.send(1 * MS)
+    graph.drain()
+    assert not robot.torques
+
+
+def test_time_running_backwards_drops_the_trajectory_and_holds(graph, elbow):
+    robot = Robot(graph, kp=[100.0])
+    robot.torque(1000 * MS)
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1001 * MS)
+    q = np.array([0.15, 0.1])
+    close(robot.torque(5 * MS, q), elbow.gravity_torque(q))
+    robot.says('holding')
+    assert 'went back from 1.001 s to 0.005 s' in robot.status[-1].data
+    close(robot.torque(6 * MS), elbow.gravity_torque(Q) + 100 * (q - Q))
+
+
+def test_a_stream_of_references(graph, elbow):
+    robot = Robot(graph, kp=[100.0], kd=[10.0])
+    references = graph.publisher(JointTrajectory, 'reference')
+    robot.torque(0)
+    wanted = point(0.0, (0.25, 0.12), (0.3, 0.4), accelerations=[2.0, 1.0])
+    references.publish(trajectory(wanted))
+    graph.until(lambda: robot.node._follower.moving, 'the stream')
+    q_d, qd_d, qdd_d = np.array([0.12, 0.25]), np.array([0.4, 0.3]), np.array([1.0, 2.0])
+    expected = (
+        elbow.inverse_dynamics(Q, np.zeros(2), qdd_d)
+        + elbow.friction_torque(qd_d)
+        + 100 * (q_d - Q)
+        + 10 * qd_d
+    )
+    close(robot.torque(100 * MS), expected)
+    close(robot.torque(101 * MS), elbow.gravity_torque(Q))  # silence: held where it is
+    robot.says('silent; holding')
+    for bad in (trajectory(wanted, wanted), trajectory(point(0.0, (1.0, 0.1)))):
+        references.publish(bad)
+    graph.until(lambda: robot.node.health.counts['reference refused'] == 2, 'two refusals')
+
+
+def test_two_nodes_that_stream_references_are_both_refused(graph):
+    import rclpy
+
+    robot = Robot(graph)
+    robot.torque(0)
+    references = graph.publisher(JointTrajectory, 'reference')
+    rival = rclpy.create_node('rival', context=graph.context)
+    rival.create_publisher(JointTrajectory, 'reference', 10)
+    graph.until(lambda: '/rival' in robot.node._guard.conflict, 'the conflict')
+    references.publish(trajectory(point(0.0, (0.2, 0.1))))
+    graph.until(lambda: robot.node.health.counts['reference refused'], 'the refusal')
+    assert not robot.node._follower.moving
+    rival.destroy_node()
+    graph.until(lambda: not robot.node._guard.conflict, 'its end')
+    references.publish(trajectory(point(0.0, (0.2, 0.1))))
+    graph.until(lambda: robot.node._follower.moving, 'the stream')
+
+
+def test_torques_are_clamped_and_counted(graph, elbow):
+    robot = Robot(graph, kp=[1e4], torque_limit_scale=0.5)
+    robot.torque(0)
+    assert list(robot.torque(1 * MS, Q + np.array([0.1, -0.1]))) == [-25, 10]
+    assert robot.node.health.counts['torque at its limit'] == 1
+
+
+def test_the_rate_of_torque_is_limited(graph, elbow):
+    robot = Robot(graph, kp=[100.0], max_torque_rate=[1000.0, 0.0])
+    first = robot.torque(0)
+    second = robot.torque(2 * MS, Q - 0.1)
+    close(second[0] - first[0], 2.0)
+    close(second[1], elbow.gravity_torque(Q - 0.1)[1] + 10)
+    # The same state asked again, as a simulator in lock step does, gets the same answer.
+    robot.send(2 * MS, Q - 0.1)
+    graph.until(lambda: len(robot.answers(2 * MS)) == 2, 'the repetition')
+    assert robot.answers(2 * MS)[1].effort == robot.answers(2 * MS)[0].effort
+
+
+def test_enable_and_disable(graph, elbow):
+    robot = Robot(graph, kp=[100.0])
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    response = graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False))
+    assert (response.success, response.message) == (True, 'disabled')
+    robot.says('disabled')
+    robot.send(1 * MS)
+    graph.drain()
+    assert not robot.answers(1 * MS)
+    graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
+    q = np.array([0.3, 0.3])
+    close(robot.torque(2 * MS, q), elbow.gravity_torque(q))  # held where it is now
+    robot.says('holding')
+
+
+def test_the_command_bridge(graph, elbow):
+    robot = Robot(graph, publish_commands=True, joints=['elbow', 'shoulder'])
+    commands = graph.listen(Float64MultiArray, 'effort_controller/commands')
+    tau = robot.torque(0)
+    graph.until(lambda: commands, 'a command')
+    assert list(commands[0].data) == list(tau[::-1])
+
+
+def test_the_command_bridge_is_off_by_default(graph):
+    robot = Robot(graph)
+    robot.torque(0)
+    assert graph.probe.count_publishers('effort_controller/commands') == 0
+
+
+@pytest.mark.parametrize(
+    ('position', 'velocity'),
+    [([0.0, NAN], [0.0, 0.0]), ([0.0, 0.0], [0.0, NAN]), ([0.0, 0.0], []), ([0.0], [0.0])],
+)
+def test_a_bad_state_gives_no_torque(graph, position, velocity):
+    robot = Robot(graph)
+    bad = JointState(name=['elbow', 'shoulder'], position=position, velocity=velocity)
+    robot.states.publish(bad)
+    graph.until(lambda: robot.node.health.counts['joint state refused'] == 1, 'the refusal')
+    robot.torque(1 * MS)
+    assert len(robot.torques) == 1
+    assert np.isfinite(robot.torques[0].effort).all()

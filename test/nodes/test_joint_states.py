@@ -1,0 +1,130 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from robot_dynamics.nodes.joint_states import JointDataError, JointMap, JointStateReader
+
+NAMES = ('shoulder', 'elbow', 'wrist')
+MS = 1_000_000
+
+
+def message(name, position, velocity=(), effort=()):
+    return SimpleNamespace(name=list(name), position=position, velocity=velocity, effort=effort)
+
+
+@pytest.fixture
+def reader():
+    return JointStateReader(NAMES, input_timeout=0.1)
+
+
+def test_joints_are_found_by_name_among_strangers(reader):
+    state = reader.read(
+        message(
+            ['gripper', 'wrist', 'shoulder', 'elbow'],
+            [9.0, 3.0, 1.0, 2.0],
+            [90.0, 30.0, 10.0, 20.0],
+            [900.0, 300.0, 100.0, 200.0],
+        ),
+        5,
+    )
+    assert state.stamp == 5
+    np.testing.assert_array_equal(state.q, [1, 2, 3])
+    np.testing.assert_array_equal(state.qd, [10, 20, 30])
+    np.testing.assert_array_equal(state.effort, [100, 200, 300])
+
+
+def test_no_state_before_every_joint_was_heard(reader):
+    assert reader.missing() == list(NAMES)
+    assert reader.read(message(['shoulder'], [1.0]), 0) is None
+    assert reader.missing() == ['elbow', 'wrist']
+    assert reader.read(message(['gripper'], [1.0]), 1) is None
+    assert reader.read(message(['wrist', 'elbow'], [3.0, 2.0]), 2).q.tolist() == [1, 2, 3]
+
+
+def test_a_joint_not_heard_keeps_its_value_until_the_timeout_and_no_longer(reader):
+    reader.read(message(NAMES, [1.0, 2.0, 3.0], [0.1, 0.2, 0.3]), 0)
+    partial = message(['elbow', 'wrist'], [5.0, 6.0], [0.5, 0.6])
+    held = reader.read(partial, 100 * MS)
+    assert held.q.tolist() == [1, 5, 6]
+    assert held.qd.tolist() == [0.1, 0.5, 0.6]
+    assert reader.read(partial, 101 * MS) is None
+    assert reader.missing() == ['shoulder']
+    assert reader.read(message(['shoulder'], [7.0], [0.7]), 102 * MS).q.tolist() == [7, 5, 6]
+
+
+def test_what_was_heard_is_forgotten_when_time_runs_backwards(reader):
+    assert not reader.read(message(NAMES, [1.0, 2.0, 3.0]), 500 * MS).restarted
+    assert reader.read(message(['elbow'], [0.0]), 499 * MS) is None
+    assert reader.missing() == ['shoulder', 'wrist']
+    assert reader.read(message(['shoulder', 'wrist'], [1.0, 3.0]), 500 * MS).restarted
+    assert not reader.read(message(NAMES, [1.0, 2.0, 3.0]), 501 * MS).restarted
+
+
+def test_drivers_of_different_joints_may_overtake_each_other(reader):
+    reader.read(message(['shoulder', 'elbow'], [1.0, 2.0]), 500 * MS)
+    state = reader.read(message(['wrist'], [3.0]), 499 * MS)
+    assert state.q.tolist() == [1, 2, 3]
+    assert state.stamp == 499 * MS
+    assert not state.restarted
+
+
+def test_the_state_is_a_copy(reader):
+    first = reader.read(message(NAMES, [1.0, 2.0, 3.0]), 0)
+    reader.read(message(NAMES, [4.0, 5.0, 6.0]), 1)
+    assert first.q.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize('velocity', [(), [0.0, np.nan, 0.0], [np.inf, 0.0, 0.0]])
+def test_a_missing_velocity_is_none_and_never_zero(reader, velocity):
+    state = reader.read(message(NAMES, [1.0, 2.0, 3.0], velocity), 0)
+    assert state.qd is None
+    assert state.q.tolist() == [1, 2, 3]
+
+
+def test_a_stranger_may_be_nan(reader):
+    state = reader.read(message(['gripper', *NAMES], [np.nan, 1.0, 2.0, 3.0]), 0)
+    assert state.q.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ('bad', 'why'),
+    [
+        (message(NAMES, [1.0, np.nan, 3.0]), 'position must be finite: elbow = nan'),
+        (message(NAMES, [1.0, 2.0, -np.inf]), 'position must be finite: wrist = -inf'),
+        (message(NAMES, [1.0, 2.0]), '2 positions for 3 joint names'),
+        (message(NAMES, [1.0, 2.0, 3.0, 4.0]), '4 positions for 3 joint names'),
+        (message(NAMES, [1.0, 2.0, 3.0], [0.0]), '1 entries of velocity for 3'),
+        (message(NAMES, [1.0, 2.0, 3.0], [], [0.0] * 4), '4 entries of effort for 3'),
+        (message(['elbow', 'elbow'], [1.0, 2.0]), 'elbow is named more than once'),
+    ],
+)
+def test_a_broken_message_is_refused_and_changes_nothing(reader, bad, why):
+    reader.read(message(NAMES, [1.0, 2.0, 3.0], [0.1, 0.2, 0.3]), 0)
+    with pytest.raises(JointDataError, match=why):
+        reader.read(bad, MS)
+    partial = reader.read(message(['wrist'], [6.0], [0.6]), 2 * MS)
+    assert partial.q.tolist() == [1, 2, 6]
+    assert partial.qd.tolist() == [0.1, 0.2, 0.6]
+
+
+def test_a_complete_command_is_put_in_order():
+    joints = JointMap(NAMES)
+    tau = joints.complete(['wrist', 'shoulder', 'elbow'], [3.0, 1.0, 2.0], 'effort')
+    assert tau.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ('names', 'values', 'why'),
+    [
+        (['shoulder', 'elbow'], [1.0, 2.0], 'missing wrist, unknown none'),
+        ([*NAMES, 'gripper'], [1.0] * 4, 'missing none, unknown gripper'),
+        (NAMES, [1.0, 2.0], '2 values for 3 names'),
+        (NAMES, [], '0 values for 3 names'),
+        ([*NAMES, 'elbow'], [1.0] * 4, 'elbow is named more than once'),
+        (NAMES, [1.0, np.nan, 3.0], 'effort must be finite: elbow = nan'),
+    ],
+)
+def test_an_incomplete_command_is_refused(names, values, why):
+    with pytest.raises(JointDataError, match=why):
+        JointMap(NAMES).complete(list(names), values, 'effort')

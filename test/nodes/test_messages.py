@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from builtin_interfaces.msg import Duration, Time
+from geometry_msgs.msg import Vector3, Wrench
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.nodes import messages
+from robot_dynamics.nodes.messages import JointStateWriter, MatrixWriter
+
+
+def received(message):
+    """Return the message as a subscriber would get it."""
+    return deserialize_message(serialize_message(message), type(message))
+
+
+def test_stamps_are_exact():
+    for stamp in (0, 1, 999_999_999, 1_000_000_000, 1_795_240_000_123_456_789):
+        assert messages.nanoseconds(messages.time_message(stamp)) == stamp
+    assert messages.nanoseconds(Duration(sec=2, nanosec=5)) == 2_000_000_005
+    assert messages.time_message(3_000_000_007) == Time(sec=3, nanosec=7)
+
+
+def test_a_joint_state_is_filled_again_and_again():
+    writer = JointStateWriter(('a', 'b'), 'base', ('position', 'effort'))
+    for k in range(3):
+        sent = received(writer.fill(k * 10**9 + 5, np.array([1.0, k]), np.array([k, 2.0])))
+        assert isinstance(sent, JointState)
+        assert sent.header.frame_id == 'base'
+        assert messages.nanoseconds(sent.header.stamp) == k * 10**9 + 5
+        assert sent.name == ['a', 'b']
+        assert sent.position.tolist() == [1.0, k]
+        assert sent.effort.tolist() == [k, 2.0]
+        assert len(sent.velocity) == 0
+
+
+def test_a_matrix_is_row_major_labelled_and_knows_its_stamp():
+    matrix = np.arange(9.0).reshape(3, 3)
+    sent = received(MatrixWriter(3).fill(12_000_000_345, matrix))
+    assert isinstance(sent, Float64MultiArray)
+    assert sent.data.tolist() == list(range(9))
+    rows, columns = sent.layout.dim
+    assert (rows.label.split(';')[0], rows.size, rows.stride) == ('rows', 3, 9)
+    assert (columns.label, columns.size, columns.stride) == ('columns', 3, 3)
+    assert sent.layout.data_offset == 0
+    np.testing.assert_array_equal(messages.matrix(sent), matrix)
+    assert messages.matrix_stamp(sent) == 12_000_000_345
+
+
+def point(seconds, positions, **rest):
+    whole = int(seconds)
+    return JointTrajectoryPoint(
+        positions=positions,
+        time_from_start=Duration(sec=whole, nanosec=round((seconds - whole) * 1e9)),
+        **rest,
+    )
+
+
+def test_a_trajectory_message():
+    message = JointTrajectory(
+        joint_names=['b', 'a'],
+        points=[
+            point(0.0, [0.0, 0.0], velocities=[0.0, 0.0]),
+            point(1.5, [2.0, 1.0], velocities=[0.0, 0.0], accelerations=[0.0, 0.0]),
+        ],
+    )
+    trajectory = messages.trajectory(message)
+    assert trajectory.joint_names == ('b', 'a')
+    np.testing.assert_array_equal(trajectory.times, [0, 1.5])
+    np.testing.assert_array_equal(trajectory.waypoints[1].q, [2, 1])
+    assert trajectory.waypoints[0].qdd is None
+    filled = received(messages.with_efforts(message, ('a', 'b'), np.array([[1, 2], [3, 4.0]])))
+    assert [p.effort.tolist() for p in filled.points] == [[2, 1], [4, 3]]
+    assert filled.points[1].positions.tolist() == [2, 1]
+    assert filled.points[1].time_from_start == message.points[1].time_from_start
+
+
+def test_a_reference_is_one_point():
+    one = JointTrajectory(joint_names=['b', 'a'], points=[point(0.0, [2.0, 1.0])])
+    np.testing.assert_array_equal(messages.one_point(one, ('a', 'b')).q, [1, 2])
+    assert messages.one_point(one, ('a', 'b')).qdd is None
+    two = JointTrajectory(joint_names=['a'], points=[point(0.0, [0.0]), point(1.0, [1.0])])
+    for wrong in (two, JointTrajectory(joint_names=['a'])):
+        with pytest.raises(TrajectoryError, match='it must have one'):
+            messages.one_point(wrong, ('a',))
+
+
+def test_a_wrench_becomes_angular_first():
+    wrench = Wrench(force=Vector3(x=1.0, y=2.0, z=3.0), torque=Vector3(x=4.0, y=5.0, z=6.0))
+    assert messages.wrench(wrench).tolist() == [4, 5, 6, 1, 2, 3]

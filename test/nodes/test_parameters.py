@@ -1,0 +1,79 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from robot_dynamics.nodes.parameters import (
+    ParameterError,
+    given,
+    joint_order,
+    parameter,
+    per_joint,
+    snapshot,
+    specs,
+    values,
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    rate: float = parameter(10.0, 'How often, Hz.', low=0.0, high=100.0, live=True)
+    count: int = parameter(3, 'How many.', low=1)
+    gains: tuple[float, ...] = parameter([0.0], 'How strong.', low=0.0)
+    gravity: tuple[float, ...] = parameter([0.0, 0.0, -9.81], 'Whereto.', sizes=(3,))
+    mode: str = parameter('fast', 'How.', choices=('fast', 'slow'))
+    payload_mass: float = parameter(0.0, 'How heavy.', low=0.0, name='payload.mass')
+    on: bool = parameter(True, 'Whether.')
+
+
+def test_defaults():
+    assert snapshot(Table, {}) == Table()
+    assert list(specs(Table)) == [
+        'rate', 'count', 'gains', 'gravity', 'mode', 'payload.mass', 'on'
+    ]  # fmt: skip
+    assert Table().gravity == (0.0, 0.0, -9.81)
+
+
+def test_values_are_taken_by_their_ros_names():
+    table = snapshot(Table, {'payload.mass': 2.5, 'gains': [1.0, 2.0], 'on': False})
+    assert table == Table(payload_mass=2.5, gains=(1.0, 2.0), on=False)
+    assert snapshot(Table, values(table)) == table
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'why'),
+    [
+        ('rate', 100.1, r'rate is 100.1; it must be a finite number in \[0, 100\]'),
+        ('rate', -0.1, 'rate is -0.1'),
+        ('rate', float('nan'), 'rate is nan'),
+        ('payload.mass', float('inf'), 'payload.mass is inf'),
+        ('gains', [0.0, -1.0], 'gains is -1.0'),
+        ('gains', [0.0, float('nan')], 'gains is nan'),
+        ('gravity', [0.0, -9.81], 'gravity has 2 values; it must have 3'),
+        ('mode', 'sideways', "mode is 'sideways'; it must be fast or slow"),
+        ('count', 0, 'count is 0'),
+        ('speed', 1.0, "no parameter 'speed'; there are rate, count"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_name_and_what_is_right(name, value, why):
+    with pytest.raises(ParameterError, match=why):
+        snapshot(Table, {name: value})
+
+
+def test_per_joint_values():
+    order, names = ('b', 'a'), ('a', 'b')
+    np.testing.assert_array_equal(per_joint('kp', (3.0,), order, names), [3, 3])
+    np.testing.assert_array_equal(per_joint('kp', (1.0, 2.0), order), [1, 2])
+    np.testing.assert_array_equal(per_joint('kp', (1.0, 2.0), order, names), [2, 1])
+    with pytest.raises(ParameterError, match='kp has 3 values; it must have 1, or 2 in the order'):
+        per_joint('kp', (1.0, 2.0, 3.0), order, names)
+
+
+def test_joint_order():
+    names = ('a', 'b', 'c')
+    assert given(('',)) == ()
+    assert joint_order(('',), names) == names
+    assert joint_order(('c', 'a', 'b'), names) == ('c', 'a', 'b')
+    for wrong in (('a', 'b'), ('a', 'b', 'd'), ('a', 'b', 'c', 'c')):
+        with pytest.raises(ParameterError, match='must name each of a, b, c once'):
+            joint_order(wrong, names)

@@ -1,0 +1,255 @@
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from robot_dynamics.nodes import messages, qos
+from robot_dynamics.nodes.dynamics_node import DynamicsNode
+from robot_dynamics.nodes.messages import JointStateWriter, MatrixWriter
+from robot_dynamics.nodes.parameters import ParameterError
+from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
+from robot_dynamics.validation.engines import ENGINES, installed
+
+MS = 1_000_000
+NAMES = ('shoulder', 'elbow')
+SOME_ENGINE = [name for name in ENGINES if installed(name)]
+
+pytestmark = pytest.mark.skipif(not SOME_ENGINE, reason='no other engine is installed')
+
+
+class Ears:
+    """What the validator says: residuals, and reports as (level, sentence, values)."""
+
+    def __init__(self, graph):
+        self.graph = graph
+        self.residuals = graph.listen(JointState, 'pybullet_validator_node/residual')
+        self._reports = graph.listen(
+            DiagnosticArray, 'pybullet_validator_node/report', qos.LATCHED
+        )
+
+    @property
+    def report(self):
+        status = self._reports[-1].status[0]
+        return status.level, status.message, {item.key: item.value for item in status.values}
+
+    def verdict(self, word):
+        self.graph.until(
+            lambda: self._reports and self.report[1].startswith(word), f'the verdict {word}'
+        )
+        return self.report
+
+
+@pytest.fixture
+def start(graph):
+    def start(**parameters):
+        settings = {'random_states': 12, 'check_rate': 50.0, **parameters}
+        node = graph.start(PyBulletValidatorNode, **settings)
+        return node, Ears(graph)
+
+    return start
+
+
+class Arm:
+    """Joint states of an arm in motion, one per call, and time that can be set."""
+
+    def __init__(self, graph):
+        self.stamp = 0
+        self._out = graph.publisher(JointState, 'joint_states')
+        self._writer = JointStateWriter(NAMES, 'base', ('position', 'velocity'))
+        self._rng = np.random.default_rng(0)
+
+    def move(self):
+        self.stamp += 10 * MS
+        t = self.stamp / 1e9
+        q, qd = np.sin([3 * t, 5 * t]), [3, 5] * np.cos([3 * t, 5 * t])
+        self._out.publish(self._writer.fill(self.stamp, q, qd))
+        return q, qd
+
+
+def move_until(graph, arm, condition, what):
+    def moved():
+        arm.move()
+        graph.drain(0.01)
+        return condition()
+
+    graph.until(moved, what)
+
+
+def test_random_states_pass_and_a_late_listener_hears_it(graph, start):
+    _, ears = start()
+    level, sentence, values = ears.verdict('PASS')
+    assert level == DiagnosticStatus.OK
+    assert sentence.startswith('PASS: elbow against ')
+    assert values['random states'] == '12'
+    assert values['verdict'] == 'PASS'
+    late = Ears(graph)
+    assert late.verdict('PASS')[0] == DiagnosticStatus.OK
+
+
+def test_live_states_of_the_dynamics_node_are_checked(graph, start):
+    graph.start(DynamicsNode)
+    _, ears = start()
+    ears.verdict('PASS')
+    arm = Arm(graph)
+    move_until(graph, arm, lambda: len(ears.residuals) >= 5, 'residuals')
+    for message in ears.residuals:
+        assert tuple(message.name) == NAMES
+        assert message.header.frame_id == 'base'
+        assert messages.nanoseconds(message.header.stamp) % (10 * MS) == 0
+        assert np.abs(message.effort).max() < 1e-9
+    graph.until(lambda: 'live torque' in ears.report[2], 'a report with live torques')
+    assert 'live mass matrix' in ears.report[2]
+    assert ears.report[0] == DiagnosticStatus.OK
+
+
+class Impostor:
+    """A dynamics node whose words can be chosen."""
+
+    def __init__(self, graph, elbow, lie):
+        self.elbow, self.lie = elbow, np.array(lie)
+        self._gravity = graph.publisher(JointState, 'dynamics_node/gravity_torque')
+        self._coriolis = graph.publisher(JointState, 'dynamics_node/coriolis_torque')
+        self._matrix = graph.publisher(Float64MultiArray, 'dynamics_node/mass_matrix')
+        self._writer = JointStateWriter(NAMES, 'base', ('effort',))
+        self._matrix_writer = MatrixWriter(2)
+
+    def say(self, stamp, q, qd):
+        M, C, g = self.elbow.terms(q, qd)
+        self._matrix.publish(self._matrix_writer.fill(stamp, M))
+        self._coriolis.publish(self._writer.fill(stamp, C @ qd))
+        self._gravity.publish(self._writer.fill(stamp, g + self.lie))
+
+
+def test_a_wrong_torque_fails_and_is_shown_as_it_is(graph, start, elbow):
+    _, ears = start()
+    ears.verdict('PASS')
+    arm, impostor = Arm(graph), Impostor(graph, elbow, [0.0, 0.25])
+
+    def spoken():
+        q, qd = arm.move()
+        impostor.say(arm.stamp, q, qd)
+        graph.drain(0.01)
+        return ears.residuals
+
+    graph.until(spoken, 'a residual')
+    np.testing.assert_allclose(ears.residuals[-1].effort, [0.0, 0.25], atol=1e-9)
+    level, sentence, values = ears.verdict('FAIL')
+    assert level == DiagnosticStatus.ERROR
+    assert 'live torque' in sentence
+    assert "at joint 'elbow'" in sentence
+    assert values['verdict'] == 'FAIL'
+
+
+def test_words_that_make_no_sense_are_refused_and_counted(graph, start, elbow):
+    node, ears = start()
+    ears.verdict('PASS')
+    arm, impostor = Arm(graph), Impostor(graph, elbow, [np.nan, 0.0])
+
+    def refused():
+        q, qd = arm.move()
+        impostor.say(arm.stamp, q, qd)
+        graph.drain(0.01)
+        return node.health.counts['live state refused']
+
+    graph.until(refused, 'a refusal')
+    matrix = graph.publisher(Float64MultiArray, 'dynamics_node/mass_matrix')
+    before = node.health.counts['live state refused']
+
+    def refused_too():
+        matrix.publish(Float64MultiArray(data=[1.0, 2.0]))
+        graph.drain(0.01)
+        return node.health.counts['live state refused'] > before
+
+    graph.until(refused_too, 'another')
+    assert not ears.residuals
+    assert ears.report[0] == DiagnosticStatus.OK
+
+
+def test_time_may_start_again(graph, start):
+    graph.start(DynamicsNode)
+    _, ears = start()
+    ears.verdict('PASS')
+    arm = Arm(graph)
+    arm.stamp = 100_000 * MS
+    move_until(graph, arm, lambda: ears.residuals, 'a residual')
+    arm.stamp = 0
+    move_until(
+        graph, arm, lambda: ears.residuals[-1].header.stamp.sec < 50, 'a residual after the reset'
+    )
+
+
+def test_an_engine_that_dies_is_started_again(graph, start):
+    graph.start(DynamicsNode)
+    node, ears = start()
+    ears.verdict('PASS')
+    arm = Arm(graph)
+    move_until(graph, arm, lambda: ears.residuals, 'a residual')
+    os.kill(node._examiner.engine_pid, signal.SIGKILL)
+    move_until(graph, arm, lambda: node.health.counts['engine restarted'], 'a restart')
+    ears.residuals.clear()
+    move_until(graph, arm, lambda: len(ears.residuals) >= 2, 'residuals again')
+    assert np.abs(ears.residuals[-1].effort).max() < 1e-9
+
+
+def test_without_an_engine_it_says_so_and_stays(graph, start, tmp_path, monkeypatch):
+    for package in ('pybullet', 'mujoco', 'pinocchio'):
+        (tmp_path / f'{package}.py').write_text('raise ImportError("not here")')
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    node, ears = start()
+    level, _, values = ears.verdict('NO ENGINE')
+    assert level == DiagnosticStatus.WARN
+    assert values['note 1'] == 'no PyBullet: not here'
+    assert node.failure is None
+
+
+def test_parameters_of_the_robot_are_those_of_the_comparison(start):
+    _, ears = start(
+        gravity=[1.0, 2.0, -9.0],
+        base_orientation=[0.3, -0.2, 0.1],
+        payload__link='forearm',
+        payload__mass=1.5,
+        payload__com=[0.1, 0.0, 0.05],
+        payload__inertia=[0.02, 0.001, 0.0, 0.03, 0.0, 0.02],
+        locked_joints=['shoulder'],
+        locked_positions=[0.4],
+    )
+    assert ears.verdict('PASS')[0] == DiagnosticStatus.OK
+
+
+def test_an_unknown_engine_is_refused(graph):
+    with pytest.raises(ParameterError, match="engines holds 'physx'; known are pybullet"):
+        graph.start(PyBulletValidatorNode, engines=['physx'])
+
+
+def test_the_engine_ends_with_the_node(graph, start):
+    node, ears = start()
+    ears.verdict('PASS')
+    pid = node._examiner.engine_pid
+    graph.stop(node)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.parametrize(('tolerance', 'code'), [('1.0e-6', 0), ('0.0', 1)])
+def test_one_shot_ends_with_the_verdict_as_exit_code(elbow_urdf, tmp_path, tolerance, code):
+    file = tmp_path / 'elbow.urdf'
+    file.write_text(elbow_urdf)
+    command = [sys.executable, '-m', 'robot_dynamics.nodes.pybullet_validator_node', '--ros-args']
+    for setting in (
+        'one_shot:=true',
+        f'robot_description_file:={file}',
+        f'tolerance:={tolerance}',
+    ):
+        command += ['-p', setting]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == code, ended.stderr
+    assert ('FAIL: elbow' if code else 'PASS: elbow') in ended.stdout + ended.stderr

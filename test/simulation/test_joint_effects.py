@@ -1,0 +1,97 @@
+"""Effort limits, and friction that brakes without chatter however stiff it is."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.simulation import INTEGRATORS, Simulator, joint_effects, simulate
+
+
+def weightless(model):
+    return model.with_gravity((0.0, 0.0, 0.0))
+
+
+def idle(t, q, qd):
+    return np.zeros(len(q))
+
+
+def test_effort_is_clamped_where_there_is_a_limit():
+    model = replace(planar_2r(), effort_limit=np.array([5.0, np.inf]))
+    assert np.array_equal(joint_effects.clamp_effort(model, [-9.0, 9e9]), [-5.0, 9e9])
+
+
+@pytest.mark.parametrize('speed', [0.0, 1e-12, 1e-4, 0.01, 0.3, 40.0])
+def test_slope_times_velocity_is_the_friction(speed):
+    arm = Dynamics(planar_2r().with_actuation(viscous=[0.2, 0.0], coulomb=[1.5, 3.0]))
+    for qd in (np.full(2, speed), np.full(2, -speed)):
+        friction = joint_effects.friction_slope(arm, qd) * qd
+        assert np.allclose(friction, arm.friction_torque(qd), rtol=1e-12, atol=0)
+
+
+def test_a_stiff_joint_comes_to_rest_without_chatter():
+    # Friction alone could reverse the joint 1000 times over in one step.
+    arm = Dynamics(weightless(planar_2r()).with_actuation(coulomb=2000.0))
+    run = simulate(Simulator(arm, qd=[3.0, -2.0]), idle, 0.1)
+    assert np.abs(run.qd[-1]).max() < 1e-9
+    speeds = np.abs(run.qd).max(axis=1)
+    assert (np.diff(speeds) <= 1e-12).all()
+
+
+def test_a_joint_pushed_less_than_its_dry_friction_only_creeps():
+    arm = Dynamics(weightless(planar_2r()).with_actuation(coulomb=50.0))
+    simulator = Simulator(arm)
+    run = simulate(simulator, lambda t, q, qd: [25.0, 0.0], 0.5)
+    # 25 = 50 tanh(qd / v0): the smooth law's balance, met exactly by the implicit step
+    assert np.allclose(run.qd[-1], [0.01 * np.arctanh(0.5), 0.0], rtol=0, atol=1e-9)
+
+
+def test_a_stiff_damper_settles_at_the_velocity_that_balances_the_torque():
+    arm = Dynamics(weightless(planar_2r()).with_actuation(viscous=1e5))
+    run = simulate(Simulator(arm), lambda t, q, qd: [300.0, -200.0], 0.05)
+    assert np.allclose(run.qd[-1], [3e-3, -2e-3], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize('friction', [{'viscous': 0.5}, {'coulomb': 2.0}, {'coulomb': 100.0}])
+@pytest.mark.parametrize('name', ['semi_implicit_euler', 'rk4'])
+def test_friction_never_adds_energy(friction, name):
+    rng = np.random.default_rng(8)
+    arm = Dynamics(weightless(random_tree(5, rng)).with_actuation(**friction))
+    simulator = Simulator(
+        arm, q=rng.normal(size=5), qd=3 * rng.normal(size=5), integrator=INTEGRATORS[name]
+    )
+    run = simulate(simulator, idle, 1.0)
+    energy = arm.kinetic_energy(run.q, run.qd)
+    # Without friction this integrator itself is off by this much in a step.
+    free = Dynamics(replace(arm.model, viscous=np.zeros(5), coulomb=np.zeros(5)))
+    drift = simulate(
+        Simulator(free, q=run.q[0], qd=run.qd[0], integrator=INTEGRATORS[name]), idle, 1.0
+    )
+    slack = np.abs(np.diff(free.kinetic_energy(drift.q, drift.qd))).max()
+    assert np.diff(energy).max() <= slack
+    assert energy[-1] < 0.9 * energy[0]
+
+
+def test_resolved_friction_keeps_the_order_of_the_integrator():
+    arm = Dynamics(planar_2r().with_actuation(viscous=0.1))
+    ends = {
+        steps: simulate(Simulator(arm, time_step=0.2 / steps), idle, 0.2).q[-1]
+        for steps in (10, 20, 40, 400)
+    }
+    errors = [np.abs(ends[steps] - ends[400]).max() for steps in (10, 20, 40)]
+    assert np.log2(np.divide(errors[:-1], errors[1:])) == pytest.approx(4.0, abs=0.2)
+
+
+def test_the_implicit_step_converges_to_the_smooth_law():
+    # The same stiff arm, once with steps that resolve its friction and once without.
+    arm = Dynamics(planar_2r().with_actuation(coulomb=0.8))
+    q0 = np.array([0.3, -0.2])
+    fine = simulate(Simulator(arm, q=q0, time_step=1e-5), idle, 0.5).q[-1]
+    errors = [
+        np.abs(simulate(Simulator(arm, q=q0, time_step=h), idle, 0.5).q[-1] - fine).max()
+        for h in (4e-3, 1e-3)
+    ]
+    assert errors[1] < 1e-3
+    assert errors[1] < errors[0]

@@ -1,0 +1,214 @@
+"""The arm in motion: laws of physics, refusals, and the same bits every time."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError, RobotDynamicsError, ShapeError
+from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.simulation import (
+    NotFinite,
+    SimulationDiverged,
+    Simulator,
+    explicit_euler,
+    rk4,
+    semi_implicit_euler,
+    simulate,
+)
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import robots
+
+
+def idle(t, q, qd):
+    return np.zeros(len(q))
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Dynamics(planar_2r())
+
+
+def energy(arm, run):
+    return arm.kinetic_energy(run.q, run.qd) + arm.potential_energy(run.q)
+
+
+def test_a_pendulum_swings_with_its_small_angle_period(arm):
+    # Locked in a straight line by symmetry: a mass far out on a massless rod.
+    model = planar_2r(masses=(0.0, 1.0), inertias=(1e-9, 1e-9), com=(0.5, 0.0), lengths=(2.0, 1.0))
+    model = replace(model, reflected_inertia=np.array([0.0, 1.0]))
+    hanging = np.array([-np.pi / 2, 0.0])
+    start = hanging + np.array([1e-3, 0.0])
+    run = simulate(Simulator(Dynamics(model), q=start), idle, 3.0)
+    period = 2 * np.pi * np.sqrt(2.0 / 9.81)
+    expected = 1e-3 * np.cos(2 * np.pi * run.t / period)
+    # The pendulum equation's own correction is amplitude^2 / 16 of the phase.
+    assert np.abs(run.q[:, 0] - hanging[0] - expected).max() < 1e-8
+
+
+def test_energy_drift_falls_with_the_order(arm):
+    drifts = {}
+    for integrator in (explicit_euler, semi_implicit_euler, rk4):
+        for h in (2e-3, 1e-3):
+            run = simulate(Simulator(arm, time_step=h, integrator=integrator), idle, 2.0)
+            peak = arm.kinetic_energy(run.q, run.qd).max()
+            drifts[integrator, h] = np.abs(np.ptp(energy(arm, run))) / peak
+    assert drifts[explicit_euler, 2e-3] / drifts[explicit_euler, 1e-3] == pytest.approx(2, rel=0.1)
+    assert drifts[rk4, 2e-3] / drifts[rk4, 1e-3] > 2**4 * 0.9
+    assert drifts[rk4, 1e-3] < 1e-7
+    assert drifts[semi_implicit_euler, 1e-3] < drifts[explicit_euler, 1e-3]
+
+
+@pytest.mark.parametrize('name', ['kuka_iiwa', 'ur5'])
+def test_a_real_arm_falls_as_it_does_with_another_library(name):
+    pinocchio = pytest.importorskip('pinocchio')
+    model = robots.load(name)
+    arm = Dynamics(model.with_actuation(viscous=0.0, coulomb=0.0))
+    # Later than this the wrist, at 90 rad/s, is chaotic.
+    run = simulate(Simulator(arm), idle, 3.0)
+
+    other = pinocchio.buildModelFromUrdf(str(robots.path(name)))
+    data, zero, h = other.createData(), np.zeros(model.n), 1e-3
+    state, states = np.zeros((2, model.n)), []
+
+    def rate(y):
+        return np.stack([y[1], pinocchio.aba(other, data, *y, zero)])
+
+    for _ in run.t:
+        states.append(state)
+        k1 = rate(state)
+        k2 = rate(state + h / 2 * k1)
+        k3 = rate(state + h / 2 * k2)
+        k4 = rate(state + h * k3)
+        state = state + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    q, qd = np.swapaxes(states, 0, 1)
+    # Rounding has grown a millionfold by now.
+    assert np.abs(run.q - q).max() < 1e-6
+    peak = arm.kinetic_energy(run.q, run.qd).max()
+    theirs = [pinocchio.computeMechanicalEnergy(other, data, *y) for y in zip(q, qd, strict=True)]
+    # The same drift of energy, that of the method.
+    assert np.ptp(energy(arm, run)) / peak == pytest.approx(np.ptp(theirs) / peak, rel=0.01)
+    assert np.ptp(energy(arm, run)) / peak < 3.3e-7
+
+
+def test_work_of_the_drives_becomes_energy():
+    rng = np.random.default_rng(2)
+    arm = Dynamics(random_tree(5, rng))
+    tau = rng.normal(size=5)
+    simulator = Simulator(arm, q=rng.normal(size=5), time_step=2.5e-4)
+    run = simulate(simulator, lambda t, q, qd: tau, 0.5)
+    # Constant torque: its work is tau . (q1 - q0), exactly.
+    work = tau @ (run.q[-1] - run.q[0])
+    E, peak = energy(arm, run), arm.kinetic_energy(run.q, run.qd).max()
+    assert E[-1] - E[0] == pytest.approx(work, abs=1e-8 * peak)
+
+
+def test_gravity_torque_holds_the_arm_still(arm):
+    q = np.array([0.4, -0.9])
+    run = simulate(Simulator(arm, q=q), lambda t, q, qd: arm.gravity_torque(q), 1.0)
+    assert np.abs(run.q - q).max() < 1e-12
+
+
+def test_effort_is_what_was_applied():
+    arm = Dynamics(replace(planar_2r(), effort_limit=np.array([3.0, np.inf])))
+    limited, told = Simulator(arm), Simulator(arm)
+    limited.step([100.0, -7.0])
+    told.step([3.0, -7.0])
+    assert np.array_equal(limited.effort, [3.0, -7.0])
+    assert np.array_equal(limited.q, told.q)
+    assert np.array_equal(limited.qd, told.qd)
+
+
+def test_external_torques_are_not_clamped_and_not_effort():
+    arm = Dynamics(replace(planar_2r(), effort_limit=np.array([3.0, 3.0])))
+    pushed, free = Simulator(arm), Simulator(Dynamics(planar_2r()))
+    pushed.step([1.0, 0.0], external=[50.0, 0.0])
+    free.step([51.0, 0.0])
+    assert np.array_equal(pushed.effort, [1.0, 0.0])
+    assert np.array_equal(pushed.qd, free.qd)
+
+
+def test_time_is_a_count_of_steps(arm):
+    simulator = Simulator(arm, time_step=0.1)
+    for _ in range(30):
+        simulator.step([0.0, 0.0])
+    assert simulator.time == 30 * 0.1
+    simulator.reset([1.0, 2.0])
+    assert simulator.time == 0.0
+    assert np.array_equal(simulator.q, [1.0, 2.0])
+    assert not simulator.qd.any()
+    assert not simulator.effort.any()
+
+
+def test_the_same_commands_give_the_same_bits():
+    arm = Dynamics(planar_2r().with_actuation(viscous=0.2, coulomb=1.0))
+    commands = np.random.default_rng(0).normal(size=(200, 2))
+    ends = []
+    for _ in range(2):
+        simulator = Simulator(arm)
+        for tau in commands:
+            simulator.step(tau)
+        ends.append((simulator.q.tobytes(), simulator.qd.tobytes()))
+    assert ends[0] == ends[1]
+
+
+def test_what_is_handed_out_is_not_changed_by_later_steps(arm):
+    simulator = Simulator(arm)
+    q, qd = simulator.q, simulator.qd
+    simulator.step([1.0, 1.0])
+    assert not q.any()
+    assert not qd.any()
+
+
+def test_rows_are_recorded_as_asked(arm):
+    run = simulate(Simulator(arm), lambda t, q, qd: [t, 0.0], 0.01, record_every=5)
+    assert np.allclose(run.t, [0.0, 0.005, 0.01])
+    assert run.q.shape == run.qd.shape == run.effort.shape == (3, 2)
+    assert np.allclose(run.effort[:, 0], [0.0, 0.004, 0.009])
+
+
+@pytest.mark.parametrize('bad', [[np.nan, 0.0], [0.0, np.inf]])
+def test_a_torque_that_is_not_finite_is_refused_and_nothing_moves(arm, bad):
+    simulator = Simulator(arm, q=[0.1, 0.2])
+    with pytest.raises(NotFinite, match=r"tau of joint 'joint[12]' is (nan|inf)"):
+        simulator.step(bad)
+    assert np.array_equal(simulator.q, [0.1, 0.2])
+    assert simulator.steps == 0
+
+
+def test_wrong_sizes_and_settings_are_refused_by_name(arm):
+    simulator = Simulator(arm)
+    with pytest.raises(ShapeError, match=r'tau has shape \(3,\)'):
+        simulator.step([0.0, 0.0, 0.0])
+    with pytest.raises(ShapeError, match=r'q has shape \(1,\)'):
+        simulator.reset([0.0])
+    for h in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match='time_step'):
+            Simulator(arm, time_step=h)
+
+    def leapfrog(a, q, qd, h):
+        return q, qd
+
+    with pytest.raises(ValueError, match="integrator is 'leapfrog'; it must be one of"):
+        Simulator(arm, integrator=leapfrog)
+
+
+def test_a_joint_without_inertia_is_refused_by_name():
+    with pytest.raises(ModelError, match="joint 'joint2' moves no inertia"):
+        Simulator(Dynamics(planar_2r(masses=(1.0, 0.0), inertias=(0.1, 0.0))))
+
+
+def test_divergence_is_an_error_that_says_when_and_keeps_the_last_state(arm):
+    simulator = Simulator(arm, time_step=1.0, integrator=explicit_euler)
+    with (
+        pytest.raises(SimulationDiverged, match=r"of joint 'joint[12]' became .* at t ="),
+        np.errstate(all='ignore'),
+    ):
+        simulate(simulator, lambda t, q, qd: [1e200, 0.0], 50.0)
+    assert np.isfinite(simulator.q).all()
+    assert np.isfinite(simulator.qd).all()
+    assert issubclass(SimulationDiverged, RobotDynamicsError)

@@ -1,0 +1,130 @@
+"""Who may import what: the contracts of pyproject.toml, and that each of them can be broken."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+ROS = [
+    'ament_index_python',
+    'builtin_interfaces',
+    'diagnostic_msgs',
+    'geometry_msgs',
+    'launch',
+    'launch_ros',
+    'lifecycle_msgs',
+    'rcl_interfaces',
+    'rclpy',
+    'rosgraph_msgs',
+    'sensor_msgs',
+    'std_msgs',
+    'std_srvs',
+    'trajectory_msgs',
+    'visualization_msgs',
+]
+OPTIONAL = ['llvmlite', 'matplotlib', 'mujoco', 'pinocchio', 'pybullet', 'rich']
+
+# One import for each contract, or each kind of mistake, that must be noticed.
+VIOLATIONS = [  # contract, file, line added to it
+    ('layers', 'spatial.py', 'import robot_dynamics.model'),
+    ('layers', 'kinematics.py', 'import robot_dynamics.dynamics'),
+    ('layers', 'validation/__init__.py', 'import robot_dynamics.nodes'),
+    ('layers', 'algorithms/__init__.py', 'import robot_dynamics.compiler'),
+    ('layers', 'formulations/euler_lagrange.py', 'import robot_dynamics.algorithms'),
+    ('layers', 'miscellaneous.py', 'import robot_dynamics.errors'),
+    (
+        'formulations-independent',
+        'formulations/euler_lagrange.py',
+        'import robot_dynamics.formulations.newton_euler_link_frame',
+    ),
+    (
+        'formulations-are-oracles',
+        'dynamics.py',
+        'import robot_dynamics.formulations.euler_lagrange',
+    ),
+    ('formulations-are-oracles', 'nodes/__init__.py', 'import robot_dynamics.formulations'),
+    ('algorithms-on-model', 'algorithms/__init__.py', 'import robot_dynamics.kinematics'),
+    ('compiler-knows-no-robots', 'compiler/__init__.py', 'import robot_dynamics.model'),
+    ('llvm-in-compiler', 'dynamics.py', 'import llvmlite'),
+    ('ros-in-nodes', 'control/__init__.py', 'import rclpy'),
+    ('ros-in-nodes', 'simulation/__init__.py', 'from sensor_msgs.msg import JointState'),
+    (
+        'closed-forms-by-hand',
+        'validation/closed_forms/__init__.py',
+        'import robot_dynamics.spatial',
+    ),
+]
+
+
+def lint_imports(checkout, *arguments):
+    command = 'from importlinter.cli import lint_imports_command as lint; lint()'
+    return subprocess.run(
+        [sys.executable, '-c', command, '--no-cache', '--no-logo', *arguments],
+        cwd=checkout,
+        env={**os.environ, 'PYTHONPATH': str(checkout)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_contracts_hold():
+    result = lint_imports(CHECKOUT)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert f'{len(contract_ids())} kept, 0 broken' in result.stdout
+
+
+@pytest.mark.parametrize(('contract', 'file', 'line'), VIOLATIONS)
+def test_broken_contract_is_noticed(contract, file, line, tmp_path):
+    shutil.copy(CHECKOUT / 'pyproject.toml', tmp_path)
+    shutil.copytree(CHECKOUT / 'robot_dynamics', tmp_path / 'robot_dynamics')
+    with (tmp_path / 'robot_dynamics' / file).open('a') as source:
+        source.write(f'\n{line}\n')
+    result = lint_imports(tmp_path, '--contract', contract)
+    assert result.returncode == 1
+    assert '0 kept, 1 broken' in result.stdout, result.stdout + result.stderr
+
+
+def test_every_contract_has_a_violation():
+    assert {contract for contract, _, _ in VIOLATIONS} == contract_ids()
+
+
+def contract_ids():
+    text = (CHECKOUT / 'pyproject.toml').read_text()
+    return set(re.findall(r'^id = "(.+)"$', text, re.MULTILINE))
+
+
+def python_without(packages, code):
+    # None in sys.modules makes `import` fail as it does where the package is not installed.
+    hide = f'import sys; sys.modules.update(dict.fromkeys({packages!r}))\n'
+    return subprocess.run(
+        [sys.executable, '-c', hide + code],
+        env={**os.environ, 'PYTHONPATH': str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_all_but_the_nodes_import_without_ros():
+    modules = [module for module in package_modules() if '.nodes' not in module]
+    assert 'robot_dynamics.dynamics' in modules
+    result = python_without(ROS, '\n'.join(f'import {module}' for module in modules))
+    assert result.returncode == 0, result.stderr
+
+
+def package_modules():
+    for file in sorted((CHECKOUT / 'robot_dynamics').rglob('*.py')):
+        parts = file.relative_to(CHECKOUT).with_suffix('').parts
+        yield '.'.join(parts[:-1] if parts[-1] == '__init__' else parts)
+
+
+def test_the_package_imports_without_ros_engines_or_compiler():
+    result = python_without(ROS + OPTIONAL, 'import robot_dynamics')
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,236 @@
+"""What is installed is what the checkout holds, and the descriptions of the package agree."""
+
+import ast
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from robot_dynamics import resources
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+SHARED_FOLDERS = ('launch', 'urdf', 'config')
+NODES = {'dynamics_node', 'feedforward_node', 'simulator_node', 'pybullet_validator_node'}
+HAS_ROS = importlib.util.find_spec('rclpy') is not None
+
+# Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
+# llvmlite has no rosdep key; ROS packages come from a ROS 2 distribution or its wheels.
+DEPENDENCIES = {
+    'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
+    'diagnostic_msgs': ('diagnostic_msgs', 'ros-jazzy-diagnostic-msgs'),
+    'geometry_msgs': ('geometry_msgs', 'ros-jazzy-geometry-msgs'),
+    'lifecycle_msgs': ('lifecycle_msgs', 'ros-jazzy-lifecycle-msgs'),
+    'llvmlite': (None, 'llvmlite'),
+    'matplotlib': ('python3-matplotlib', 'matplotlib'),
+    'mujoco': ('python3-mujoco-pip', 'mujoco'),
+    'numpy': ('python3-numpy', 'numpy'),
+    'pinocchio': ('pinocchio', 'pin'),
+    'pybullet': ('python3-pybullet-pip', 'pybullet'),
+    'rclpy': ('rclpy', 'ros-jazzy-rclpy'),
+    'rich': ('python3-rich', 'rich'),
+    'rosgraph_msgs': ('rosgraph_msgs', 'ros-jazzy-rosgraph-msgs'),
+    'scipy': ('python3-scipy', 'scipy'),
+    'sensor_msgs': ('sensor_msgs', 'ros-jazzy-sensor-msgs'),
+    'std_msgs': ('std_msgs', 'ros-jazzy-std-msgs'),
+    'std_srvs': ('std_srvs', 'ros-jazzy-std-srvs'),
+    'trajectory_msgs': ('trajectory_msgs', 'ros-jazzy-trajectory-msgs'),
+    'urdf_parser_py': ('urdfdom_py', 'urdf-parser-py'),
+    'visualization_msgs': ('visualization_msgs', 'ros-jazzy-visualization-msgs'),
+    'xacro': ('xacro', 'xacro'),
+    'yaml': ('python3-yaml', 'PyYAML'),
+}
+# Used by the launch files and the tests, or a dependency of rclpy itself.
+OTHER_KEYS = {
+    'joint_state_publisher_gui',
+    'launch',
+    'launch_ros',
+    'python3-hypothesis',
+    'python3-pytest',
+    'python3-setuptools',
+    'robot_state_publisher',
+    'ros2launch',
+    'rviz2',
+}
+COMES_WITH_RCLPY = {'action_msgs', 'builtin_interfaces', 'rcl_interfaces'}
+
+
+class Installation:
+    """The package as pip installs it, below a prefix of its own."""
+
+    def __init__(self, prefix):
+        self.share = prefix / 'share' / 'robot_dynamics'
+        self.scripts = prefix / 'bin'
+        (self.package,) = prefix.glob('lib*/python*/site-packages/robot_dynamics')
+        (self.metadata,) = importlib.metadata.distributions(
+            name='robot_dynamics', path=[str(self.package.parent)]
+        )
+        self.prefix = prefix
+
+    def python(self, code):
+        """Run code that sees this installation, not the checkout."""
+        return subprocess.run(
+            [sys.executable, '-c', code],
+            cwd=self.prefix,
+            env={
+                **os.environ,
+                'PYTHONPATH': str(self.package.parent),
+                'AMENT_PREFIX_PATH': str(self.prefix),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture(scope='module')
+def installed(tmp_path_factory):
+    source = tmp_path_factory.mktemp('source') / 'robot_dynamics'
+    prefix = tmp_path_factory.mktemp('prefix')
+    shutil.copytree(
+        CHECKOUT,
+        source,
+        ignore=shutil.ignore_patterns('.*', 'build', 'install', 'log', '*.egg-info'),
+    )
+    subprocess.run(
+        [sys.executable, '-m', 'pip', 'install', '--quiet', '--no-index', '--no-deps',
+         '--no-build-isolation', '--ignore-installed', '--prefix', prefix, source],
+        check=True,
+    )  # fmt: skip
+    return Installation(prefix)
+
+
+def test_all_modules_are_installed(installed):
+    files = {
+        path.relative_to(CHECKOUT / 'robot_dynamics')
+        for path in (CHECKOUT / 'robot_dynamics').rglob('*.py')
+    }
+    assert {file for file in files if not (installed.package / file).is_file()} == set()
+    assert (installed.package / 'py.typed').is_file()
+    assert not (installed.package.parent / 'test').exists()
+    assert not (installed.package.parent / 'benchmarks').exists()
+
+
+@pytest.mark.parametrize('folder', SHARED_FOLDERS)
+def test_shared_files_are_installed(installed, folder):
+    names = {path.name for path in (CHECKOUT / folder).iterdir() if path.is_file()}
+    assert names
+    shared = installed.share / folder
+    assert {path.name for path in shared.iterdir() if path.is_file()} == names
+
+
+def test_ament_finds_the_package(installed):
+    index = installed.prefix / 'share' / 'ament_index' / 'resource_index' / 'packages'
+    assert (index / 'robot_dynamics').is_file()
+    assert (installed.share / 'package.xml').read_text() == package_xml_text()
+
+
+def test_console_scripts_are_installed(installed):
+    scripts = installed.metadata.entry_points.select(group='console_scripts')
+    assert {script.name for script in scripts} == NODES | {'robot-dynamics'}
+    assert {path.name for path in installed.scripts.iterdir()} >= {s.name for s in scripts}
+
+
+def test_console_scripts_import(installed):
+    for script in installed.metadata.entry_points.select(group='console_scripts'):
+        if script.name in NODES and not HAS_ROS:
+            # Without ROS the node cannot be imported; that it defines main can be read.
+            file = installed.package / 'nodes' / f'{script.name}.py'
+            names = {getattr(node, 'name', None) for node in ast.parse(file.read_text()).body}
+            assert script.attr in names
+            continue
+        result = installed.python(
+            f'from {script.module} import {script.attr}; assert callable({script.attr})'
+        )
+        assert result.returncode == 0, result.stderr
+
+
+def test_resources_are_found_in_an_installation(installed):
+    code = 'from robot_dynamics import resources; print(resources.share_directory())'
+    result = installed.python(f'import sys; sys.prefix = {str(installed.prefix)!r}; {code}')
+    assert result.stdout.strip().splitlines()[-1:] == [str(installed.share)], result.stderr
+
+
+def test_resources_are_found_in_the_checkout():
+    assert resources.share_file('package.xml').read_text() == package_xml_text()
+
+
+def test_missing_resource_is_named_with_the_places_looked_at():
+    with pytest.raises(resources.ResourceNotFound) as error:
+        resources.share_file('urdf/no_such_robot.urdf')
+    assert isinstance(error.value, FileNotFoundError)
+    assert 'urdf/no_such_robot.urdf' in str(error.value)
+    assert str(Path(sys.prefix, 'share', 'robot_dynamics')) in str(error.value)
+    assert str(CHECKOUT) in str(error.value)
+
+
+# -- the descriptions agree --------------------------------------------------------------------
+
+
+def package_xml_text():
+    return (CHECKOUT / 'package.xml').read_text()
+
+
+def package_xml():
+    return ElementTree.fromstring(package_xml_text())
+
+
+def rosdep_keys():
+    return {element.text for element in package_xml() if element.tag.endswith('depend')}
+
+
+def test_package_xml_is_an_ament_python_package_of_format_3():
+    package = package_xml()
+    assert package.get('format') == '3'
+    assert package.findtext('name') == 'robot_dynamics'
+    assert package.findtext('export/build_type') == 'ament_python'
+    assert re.fullmatch(r'[\w.]+@[\w.]+\.\w+', package.find('maintainer').get('email'))
+
+
+def test_versions_agree(installed):
+    version = package_xml().findtext('version')
+    assert installed.metadata.version == version
+    newest = re.search(r'\d+\.\d+\.\d+', (CHECKOUT / 'CHANGELOG.rst').read_text())
+    assert newest.group() == version
+
+
+def test_licence_is_apache_2(installed):
+    assert package_xml().findtext('license') == 'Apache-2.0'
+    text = (CHECKOUT / 'LICENSE').read_text()
+    assert 'Apache License' in text
+    assert 'Version 2.0, January 2004' in text
+    assert any(file.name == 'LICENSE' for file in installed.metadata.files)
+
+
+def imported_names():
+    for file in (CHECKOUT / 'robot_dynamics').rglob('*.py'):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                yield from (alias.name.split('.')[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                yield node.module.split('.')[0]
+
+
+def test_all_imports_are_declared(installed):
+    known = sys.stdlib_module_names | COMES_WITH_RCLPY | {'robot_dynamics', 'pybullet_data'}
+    imported = set(imported_names()) - known
+    assert imported - set(DEPENDENCIES) == set()
+    keys = {key for key, _ in (DEPENDENCIES[name] for name in imported)} - {None}
+    assert keys - rosdep_keys() == set()
+    distributions = {DEPENDENCIES[name][1].lower() for name in imported}
+    assert distributions - required_distributions(installed) == set()
+
+
+def required_distributions(installed):
+    return {re.match(r'[\w.-]+', line).group().lower() for line in installed.metadata.requires}
+
+
+def test_dependencies_are_rosdep_keys():
+    known = {key for key, _ in DEPENDENCIES.values()} | OTHER_KEYS
+    assert rosdep_keys() - known == set()
