@@ -5,7 +5,14 @@ from os.path import isfile
 
 from setuptools import find_packages, setup
 
-NODES = ['dynamics_node', 'feedforward_node', 'simulator_node', 'pybullet_validator_node']
+NODES = [
+    'dynamics_node',
+    'feedforward_node',
+    'simulator_node',
+    'pybullet_validator_node',
+    'markers_node',
+    'state_publisher_node',
+]
 
 # What the nodes need beside rclpy.
 ROS_WHEELS = [
@@ -55,7 +62,7 @@ setup(
     data_files=[
         ('share/ament_index/resource_index/packages', ['resource/robot_dynamics']),
         ('share/robot_dynamics', ['package.xml']),
-        *share('launch', 'urdf', 'config'),
+        *share('launch', 'urdf', 'config', 'config/ros2_control'),
     ],
     zip_safe=False,
     python_requires='>=3.10',
@@ -77,13 +84,19 @@ setup(
             f'mujoco>=3.2; {NO_PYBULLET_WHEEL}',
         ],
         'demo': ['rich>=13', 'matplotlib>=3.8'],
+        # Simulated batches on more than one machine.
+        'cluster': ['distributed>=2024.1'],
+        'record': ['mcap>=1.1'],
         'test': [
             'pytest>=8',
             'hypothesis>=6.100',
+            'distributed>=2024.1',
             'pin>=2.7',
             'mujoco>=3.2',
             'example-robot-data>=4.3',
             'modern_robotics>=1.1',
+            'mcap>=1.1',
+            'mcap-ros2-support>=0.5',
             'import-linter>=2.5',
             # A formatter of another minor version formats otherwise, a checker finds more.
             'ruff>=0.17,<0.18',

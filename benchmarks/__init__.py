@@ -19,6 +19,7 @@ ratio take turns in the same minute on the same machine. `docs/benchmarks.md` de
 `targets`           what was promised, and whether it is met
 `report`            the figures as text and as Markdown
 `run`               the command
+`nodes`             a command of its own: the latency of the dynamics node beside an echo
 ==================  ==============================================================================
 """
 

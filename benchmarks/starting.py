@@ -1,11 +1,15 @@
 """A fresh process: how long to its first result, and how much memory it takes.
 
 Each process reads a URDF file and computes inverse dynamics once. What the interpreter itself
-takes is measured beside it and subtracted; what this package compiles is in the cache.
+takes is measured beside it and subtracted; what this package compiles is in the cache. Modules are
+there as byte code, as they are wherever a package is installed or used twice: it is made for the
+measurement, in a folder of its own, even where Python is told to write none. The clock stops at
+the first result: no process tidies up before it ends.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -14,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import ROOT
-from benchmarks.clock import Effort, Stopwatch, least
+from benchmarks.clock import Effort, least
 from benchmarks.robots import Robot
 
 OURS, IMPORTS, PINOCCHIO, INTERPRETER = 'ours', 'ours, imports alone', 'pinocchio', 'interpreter'
@@ -41,6 +45,10 @@ pinocchio.rnea(model, data, q, v, v)
 """,
     INTERPRETER: '',
 }
+AT_ONCE = """
+import os
+os._exit(0)
+"""
 PEAK = """
 from benchmarks.memory import peak_mib
 print(peak_mib())
@@ -63,30 +71,40 @@ def measure(robot: Robot, repeats: int) -> Start:
         urdf = Path(folder) / 'robot.urdf'
         urdf.write_text(robot.urdf, encoding='utf-8')
         # One process per repeat.
-        watches = {name: _watch(script, urdf) for name, script in SCRIPTS.items()}
+        processes = {name: Process(script, urdf, Path(folder)) for name, script in SCRIPTS.items()}
+        watches = {name: process.seconds for name, process in processes.items()}
         seconds = least(watches, Effort(repeats, seconds=0.0))
-        peaks = {name: _peak(script, urdf) for name, script in SCRIPTS.items()}
+        peaks = {name: process.peak_mib() for name, process in processes.items()}
     own = seconds[INTERPRETER]
     ms = {name: 1e3 * (taken - own) for name, taken in seconds.items() if name != INTERPRETER}
     return Start(robot.name, robot.model.n, ms, peaks)
 
 
-def _watch(script: str, urdf: Path) -> Stopwatch:
-    def seconds(number: int) -> float:
+@dataclass(frozen=True)
+class Process:
+    """A script that is run in fresh interpreters."""
+
+    script: str
+    urdf: Path
+    byte_code: Path  # a folder
+
+    def seconds(self, number: int) -> float:
+        """Return how long so many runs take."""
         begin = time.perf_counter()
         for _ in range(number):
-            _run(script, urdf)
+            self._run(self.script + AT_ONCE)
         return time.perf_counter() - begin
 
-    return seconds
+    def peak_mib(self) -> float | None:
+        """Return the most memory of a run, None if the platform does not say."""
+        text = self._run(self.script + PEAK)
+        return None if text == 'None' else float(text)
 
-
-def _peak(script: str, urdf: Path) -> float | None:
-    text = _run(script + PEAK, urdf)
-    return None if text == 'None' else float(text)
-
-
-def _run(script: str, urdf: Path) -> str:
-    command = [sys.executable, '-c', script, str(urdf)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-    return done.stdout.strip()
+    def _run(self, script: str) -> str:
+        environment = {**os.environ, 'PYTHONPYCACHEPREFIX': str(self.byte_code)}
+        environment.pop('PYTHONDONTWRITEBYTECODE', None)
+        command = [sys.executable, '-c', script, str(self.urdf)]
+        done = subprocess.run(
+            command, check=True, capture_output=True, text=True, cwd=ROOT, env=environment
+        )
+        return done.stdout.strip()

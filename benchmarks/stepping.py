@@ -1,21 +1,25 @@
 """Steps of simulation per second: a free arm without friction, contacts or limits, at 1 ms.
 
-Semi-implicit Euler on all sides, many steps in one call or a call from Python for each. The state
-after half a second has to be the same; then that half second is timed, over and over: a free arm
-left alone for long may swing too fast for any fixed step.
+Semi-implicit Euler on all sides, many steps in one call or a call from Python for each; ours also
+for a thousand arms at once, whose steps are counted together. The state after half a second has to
+be the same; then that half second is timed, over and over: a free arm left alone for long may
+swing too fast for any fixed step.
 """
 
 from __future__ import annotations
 
+import os
 import timeit
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import mujoco
 import numpy as np
 
 from benchmarks import agreement
-from benchmarks.clock import Effort, least
+from benchmarks.batches import THREADS_VARIABLE
+from benchmarks.clock import Effort, Stopwatch, least
 from benchmarks.contenders.mujoco import MuJoCo
 from benchmarks.functions import State, random_state
 from benchmarks.robots import Robot
@@ -27,7 +31,9 @@ TIME_STEP = 1e-3
 STRETCH = 500  # steps from the start, what is timed
 # Rounding errors grow along an arm's motion, which is chaotic.
 TOLERANCE = 1e-7
+ARMS = 1000
 SIMULATE, SIMULATOR = 'simulate, many in one call', 'Simulator.step'
+SIDE_BY_SIDE = {'simulate, 1000 arms, 1 thread': 1, 'simulate, 1000 arms, 2 threads': 2}
 MUJOCO_AT_ONCE, MUJOCO = 'mj_step, many in one call', 'mj_step'
 
 
@@ -55,16 +61,18 @@ def measure(robot: Robot, effort: Effort) -> Stepping:
     state = random_state(robot.model, np.random.default_rng(0))
     ours, theirs = Ours(robot, state), Theirs(robot, state)
     wanted = theirs.after_a_stretch()
-    error = agreement.relative_error(ours.after_a_stretch(), [wanted, wanted])
+    error = max(agreement.relative_error([q], [wanted]) for q in ours.after_a_stretch())
     agreement.check(f'{robot.name}: position after {STRETCH} steps', error, TOLERANCE)
     sides = {
         SIMULATE: ours.at_once,
         SIMULATOR: ours.one_by_one,
+        **{name: ours.side_by_side(count) for name, count in SIDE_BY_SIDE.items()},
         MUJOCO_AT_ONCE: theirs.at_once,
         MUJOCO: theirs.one_by_one,
     }
     seconds = least(sides, effort)
-    rates = {name: STRETCH / taken for name, taken in seconds.items()}
+    arms = {name: ARMS if name in SIDE_BY_SIDE else 1 for name in sides}
+    rates = {name: arms[name] * STRETCH / taken for name, taken in seconds.items()}
     return Stepping(robot.name, robot.model.n, rates, error)
 
 
@@ -80,7 +88,8 @@ class Ours:
     def after_a_stretch(self) -> list[Array]:
         """Return the positions after a stretch, by each way."""
         self._steps()
-        return [self._simulate().q, self._simulator.q]
+        many = self._simulate(ARMS).q
+        return [self._simulate().q, self._simulator.q, many[0], many[-1]]
 
     def at_once(self, number: int) -> float:
         """Return the seconds of so many stretches, each a call."""
@@ -90,12 +99,21 @@ class Ours:
         """Return the seconds of so many stretches, each step a call."""
         return sum(self._steps() for _ in range(number))
 
+    def side_by_side(self, threads: int) -> Stopwatch:
+        """Return what times so many stretches of many arms, each a call."""
+
+        def seconds(number: int) -> float:
+            with mock.patch.dict(os.environ, {THREADS_VARIABLE: str(threads)}):
+                return timeit.timeit(lambda: self._simulate(ARMS), number=number)
+
+        return seconds
+
     def _stretch(self) -> float:
         return timeit.timeit(lambda: self._simulate(), number=1)
 
-    def _simulate(self) -> Any:
+    def _simulate(self, *arms: int) -> Any:
         return self._arm.simulate(
-            *self._start,
+            *(np.broadcast_to(array, (*arms, len(array))) for array in self._start),
             self._rest,
             steps=STRETCH,
             time_step=TIME_STEP,

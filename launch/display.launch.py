@@ -2,14 +2,14 @@
 
     ros2 launch robot_dynamics display.launch.py robot_description_file:=/path/of/robot.urdf
 
-joint_state_publisher_gui publishes positions only, so the terms that need velocities stay silent.
+This is dynamics.launch.py with joint_state_publisher_gui, markers and rviz2, and takes the same
+arguments. The sliders publish positions only, so the terms that need velocities stay silent.
 """
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, GroupAction, IncludeLaunchDescription
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
-from launch_ros.actions import Node, PushRosNamespace
 from launch_ros.substitutions import FindPackageShare
 
 
@@ -17,6 +17,7 @@ def share(*path):
     return PathJoinSubstitution([FindPackageShare('robot_dynamics'), *path])
 
 
+# Those with another default than there; the rest are passed through.
 ARGUMENTS = [
     DeclareLaunchArgument(
         'robot_description_file',
@@ -24,34 +25,24 @@ ARGUMENTS = [
         description='Path of the robot, .urdf or .xacro.',
     ),
     DeclareLaunchArgument(
-        'namespace', default_value='', description='Namespace of every node and topic.'
+        'joint_state_publisher_gui',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Move the joints by sliders; else joint states come from elsewhere.',
     ),
     DeclareLaunchArgument(
-        'fixed_frame', default_value='base_link', description='Frame that stands still in rviz2.'
-    ),
-    DeclareLaunchArgument(
-        'rviz', default_value='true', choices=['true', 'false'], description='Start rviz2.'
+        'markers',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Draw weights, torques and inertias as arrows and ellipsoids.',
     ),
 ]
+CHANGED = ('robot_description_file', 'joint_state_publisher_gui', 'markers')
 
 
 def generate_launch_description():
     dynamics = IncludeLaunchDescription(
         PythonLaunchDescriptionSource(share('launch', 'dynamics.launch.py')),
-        launch_arguments={
-            name: LaunchConfiguration(name)
-            for name in ('robot_description_file', 'namespace', 'fixed_frame', 'rviz')
-        }.items(),
+        launch_arguments={name: LaunchConfiguration(name) for name in CHANGED}.items(),
     )
-    sliders = GroupAction(
-        [
-            PushRosNamespace(LaunchConfiguration('namespace')),
-            # It takes the robot from the topic robot_description.
-            Node(
-                package='joint_state_publisher_gui',
-                executable='joint_state_publisher_gui',
-                output='screen',
-            ),
-        ]
-    )
-    return LaunchDescription([*ARGUMENTS, dynamics, sliders])
+    return LaunchDescription([*ARGUMENTS, dynamics])

@@ -4,17 +4,25 @@
     ros2 topic pub --once joint_trajectory trajectory_msgs/msg/JointTrajectory "{...}"
 
 The simulator publishes /clock and every other node uses it. The feed-forward torque goes to the
-simulator by joint name and with its stamp, which is what lock step needs.
+simulator by joint name and with its stamp, which is what lock step needs. The arguments of
+dynamics.launch.py, which this file includes, work here too: state_publisher, markers and the rest.
 """
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, GroupAction, IncludeLaunchDescription
+from launch.actions import (
+    DeclareLaunchArgument,
+    GroupAction,
+    IncludeLaunchDescription,
+    OpaqueFunction,
+)
 from launch.conditions import IfCondition
 from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
-from launch_ros.actions import Node, PushRosNamespace
+from launch.substitutions import LaunchConfiguration, NotSubstitution, PathJoinSubstitution
+from launch_ros.actions import Node, PushRosNamespace, SetParameter
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
+
+from robot_dynamics.nodes.launch_values import feedback_gains
 
 
 def share(*path):
@@ -40,7 +48,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         'feedforward_params_file',
         default_value=share('config', 'feedforward_node.yaml'),
-        description='Parameters of feedforward_node, gains among them.',
+        description='Parameters of feedforward_node.',
     ),
     DeclareLaunchArgument(
         'validator_params_file',
@@ -49,6 +57,29 @@ ARGUMENTS = [
     ),
     DeclareLaunchArgument(
         'namespace', default_value='', description='Namespace of every node and topic.'
+    ),
+    DeclareLaunchArgument(
+        'use_sim_time',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Publish /clock and use it; else stamp with the wall time (several robots).',
+    ),
+    DeclareLaunchArgument(
+        'autostart',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Let the nodes activate themselves; else a lifecycle manager does.',
+    ),
+    DeclareLaunchArgument(
+        'gains',
+        default_value='from_robot',
+        choices=['from_robot', 'from_file'],
+        description='Feedback gains: computed from the robot, or in feedforward_params_file.',
+    ),
+    DeclareLaunchArgument(
+        'time_step',
+        default_value='0.001',
+        description='Simulated time per step, s.',
     ),
     DeclareLaunchArgument(
         'lockstep',
@@ -68,9 +99,6 @@ ARGUMENTS = [
         description='Start pybullet_validator_node.',
     ),
     DeclareLaunchArgument(
-        'fixed_frame', default_value='base_link', description='Frame that stands still in rviz2.'
-    ),
-    DeclareLaunchArgument(
         'rviz', default_value='true', choices=['true', 'false'], description='Start rviz2.'
     ),
     DeclareLaunchArgument(
@@ -80,17 +108,47 @@ ARGUMENTS = [
         description='Log level of the nodes of robot_dynamics.',
     ),
 ]
+SHARED = (
+    'robot_description_file',
+    'namespace',
+    'use_sim_time',
+    'autostart',
+    'rviz',
+    'log_level',
+)
 
 
-def node(executable, params_file, **options):
+def value(argument, kind):
+    return ParameterValue(LaunchConfiguration(argument), value_type=kind)
+
+
+def node(executable, params_file, overrides=None, **options):
     return Node(
         package='robot_dynamics',
         executable=executable,
         arguments=['--ros-args', '--log-level', LaunchConfiguration('log_level')],
-        parameters=[LaunchConfiguration(params_file), options.pop('overrides', {})],
+        parameters=[
+            LaunchConfiguration(params_file),
+            {'autostart': value('autostart', bool), **(overrides or {})},
+        ],
         output='screen',
         **options,
     )
+
+
+def feedforward(context):
+    values = context.launch_configurations
+    gains = {}
+    if values['gains'] == 'from_robot':
+        gains = feedback_gains(values['robot_description_file'], float(values['time_step']))
+    return [
+        node(
+            'feedforward_node',
+            'feedforward_params_file',
+            gains,
+            remappings=[('~/feedforward_torque', 'joint_effort')],
+        )
+    ]
 
 
 def generate_launch_description():
@@ -98,45 +156,36 @@ def generate_launch_description():
         PythonLaunchDescriptionSource(share('launch', 'dynamics.launch.py')),
         launch_arguments={
             'params_file': LaunchConfiguration('dynamics_params_file'),
-            'use_sim_time': 'true',
-            **{
-                name: LaunchConfiguration(name)
-                for name in (
-                    'robot_description_file',
-                    'namespace',
-                    'fixed_frame',
-                    'rviz',
-                    'log_level',
-                )
-            },
+            **{name: LaunchConfiguration(name) for name in SHARED},
         }.items(),
     )
     simulator = node(
         'simulator_node',
         'simulator_params_file',
-        overrides={
-            # It publishes /clock, so it must not wait for it.
+        {
+            # It is the clock, so it must not wait for one.
             'use_sim_time': False,
-            'publish_clock': True,
-            'lockstep': ParameterValue(LaunchConfiguration('lockstep'), value_type=bool),
-            'real_time_factor': ParameterValue(
-                LaunchConfiguration('real_time_factor'), value_type=float
+            'publish_clock': value('use_sim_time', bool),
+            'wall_stamps': ParameterValue(
+                NotSubstitution(LaunchConfiguration('use_sim_time')), value_type=bool
             ),
+            'time_step': value('time_step', float),
+            'lockstep': value('lockstep', bool),
+            'real_time_factor': value('real_time_factor', float),
         },
-    )
-    feedforward = node(
-        'feedforward_node',
-        'feedforward_params_file',
-        overrides={'use_sim_time': True},
-        remappings=[('~/feedforward_torque', 'joint_effort')],
     )
     validator = node(
         'pybullet_validator_node',
         'validator_params_file',
-        overrides={'use_sim_time': True},
         condition=IfCondition(LaunchConfiguration('validate')),
     )
     group = GroupAction(
-        [PushRosNamespace(LaunchConfiguration('namespace')), simulator, feedforward, validator]
+        [
+            PushRosNamespace(LaunchConfiguration('namespace')),
+            SetParameter('use_sim_time', value('use_sim_time', bool)),
+            simulator,
+            OpaqueFunction(function=feedforward),
+            validator,
+        ]
     )
     return LaunchDescription([*ARGUMENTS, dynamics, group])

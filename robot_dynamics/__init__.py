@@ -30,11 +30,14 @@ from robot_dynamics.algorithms.terms import Terms as Terms
 from robot_dynamics.dynamics import Dynamics as Dynamics
 from robot_dynamics.errors import FrameNotFound as FrameNotFound
 from robot_dynamics.errors import InertialWarning as InertialWarning
+from robot_dynamics.errors import LoopNotClosed as LoopNotClosed
 from robot_dynamics.errors import ModelError as ModelError
 from robot_dynamics.errors import RobotDynamicsError as RobotDynamicsError
 from robot_dynamics.errors import ShapeError as ShapeError
 from robot_dynamics.errors import SingularityError as SingularityError
 from robot_dynamics.errors import TrajectoryError as TrajectoryError
+from robot_dynamics.loops.closed_chain import ClosedChain as ClosedChain
+from robot_dynamics.model.closures import LoopClosure as LoopClosure
 from robot_dynamics.model.dh import from_dh as from_dh
 from robot_dynamics.model.inertia import Inertial as Inertial
 from robot_dynamics.model.robot_model import RobotModel as RobotModel

@@ -5,10 +5,12 @@
     validate    does another engine find the same torques
     compare     do all derivations in this package agree, and what does each cost
     simulate    let the arm fall, and see whether its energy stays
+    monte-carlo let arms with random payloads follow a trajectory
     precompile  make the compiled programs now, so that no first call waits
     demo        four ROS 2 nodes: a simulated arm follows a trajectory
+    replay      make a recorded simulation again, bit for bit
 
-Only `demo` needs ROS 2. What cannot be done is said in one line, with exit code 2.
+Only `demo` and `replay` need ROS 2. What cannot be done is said in one line, with exit code 2.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.urdf import load_urdf, urdf_text
 from robot_dynamics.resources import share_file
 from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
+from robot_dynamics.simulation.many import monte_carlo
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.cross_check import compare
 from robot_dynamics.validation.cross_check_plot import plot
@@ -83,6 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument(
         '--engine', choices=ENGINES, action='append', help='whom to ask; may be repeated'
     )
+    one.add_argument(
+        '--second', choices=ENGINES, action='append', help='whom to ask besides; may be repeated'
+    )
 
     one = verb('compare', compare_robot)
     _add_robot(one)
@@ -97,6 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument('--integrator', choices=sorted(INTEGRATORS), default='rk4', help='(rk4)')
     one.add_argument('--csv', type=_new_file, help='write time, positions and velocities here')
 
+    monte_carlo.add_options(verb('monte-carlo', monte_carlo.run_study))
+
     one = verb('precompile', precompile)
     _add_robot(one)
     one.add_argument(
@@ -104,6 +112,9 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     _add_demo_options(verb('demo', demo))
+
+    one = verb('replay', replay)
+    one.add_argument('file', type=Path, help='an .mcap file that the simulator node recorded')
     return parser
 
 
@@ -203,6 +214,7 @@ def validate_robot(options: argparse.Namespace) -> int:
         seed=options.seed,
         tolerance=options.tolerance,
         engines=options.engine or ENGINES,
+        second_judges=options.second or (),
     )
     print(report)
     return report.exit_code
@@ -265,13 +277,7 @@ def precompile(options: argparse.Namespace) -> int:
 
 def demo(options: argparse.Namespace) -> int:
     """Show a simulated arm that follows a trajectory, judged by another engine. Needs ROS 2."""
-    try:
-        import rclpy  # noqa: F401
-    except ImportError as error:
-        raise RosMissing(
-            f'the demo needs ROS 2, and rclpy cannot be imported ({error}): source a ROS 2 '
-            'distribution, or type ./run demo, which installs one; the other verbs need none'
-        ) from error
+    _find_ros('the demo')
     from robot_dynamics.nodes.demo.demo import DemoOptions, run
 
     robot = options.robot or share_file(DEFAULT_ROBOT)
@@ -279,6 +285,24 @@ def demo(options: argparse.Namespace) -> int:
         robot, options.duration, options.headless, json=options.json, picture=options.picture
     )
     return int(run(chosen))
+
+
+def replay(options: argparse.Namespace) -> int:
+    """Make a recorded simulation again; exit code 1 if it differs in any bit. Needs ROS 2."""
+    _find_ros('replay')
+    from robot_dynamics.nodes.recordings.replay import replay_file
+
+    return int(replay_file(options.file))
+
+
+def _find_ros(what: str) -> None:
+    try:
+        import rclpy  # noqa: F401
+    except ImportError as error:
+        raise RosMissing(
+            f'{what} needs ROS 2, and rclpy cannot be imported ({error}): source a ROS 2 '
+            'distribution, or type ./run demo, which installs one; the other verbs need none'
+        ) from error
 
 
 class RosMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what it is)

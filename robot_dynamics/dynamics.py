@@ -58,9 +58,10 @@ class Dynamics(MotionMethods, FrameMethods):
         held = arm.with_payload('tool', 1.2, [0.0, 0.0, 0.1])   # no compiling: 0.3 ms
         tau = held.inverse_dynamics(q, qd, qdd)
 
-    The first call of a method costs 0.1 ms then, each later one up to a tenth more than with
-    constants (forward dynamics and batches a fifth). `arm` itself stays as it was, so that a
-    control loop may go on with it, or with the arm before, until another thread hands it this one.
+    The first call of a method costs 0.1 ms then, each later one a tenth more than with constants,
+    forward dynamics and a simulated step a fifth; a sample of a batch a fifth to two thirds. `arm`
+    itself stays as it was, so that a control loop may go on with it, or with the arm before, until
+    another thread hands it this one.
 
     Args:
         model: the robot.
@@ -113,6 +114,11 @@ class Dynamics(MotionMethods, FrameMethods):
         """Return the dynamics of the same arm with ideal bearings."""
         model = self.model.with_actuation(viscous=0.0, coulomb=0.0)
         return self._varied(model, self.programs.without_friction())
+
+    def without_dry_friction(self) -> Dynamics:
+        """Return the dynamics of the same arm with viscous friction alone."""
+        model = self.model.with_actuation(coulomb=0.0)
+        return self._varied(model, self.programs.without_dry_friction())
 
     def precompile(self, *methods: str, frames: Sequence[str] = ()) -> None:
         """Compile now, and keep on disk, what the first calls would otherwise wait for.

@@ -25,6 +25,10 @@ class TrajectoryError(RobotDynamicsError, ValueError):
     """A trajectory cannot be followed: its message says which point, and why."""
 
 
+class LoopNotClosed(RobotDynamicsError, ValueError):  # noqa: N818  (says what is wrong)
+    """A posture, velocity or acceleration does not fit the closures of a mechanism with loops."""
+
+
 class SingularityError(RobotDynamicsError, ArithmeticError):
     """A matrix that has to be inverted is singular in this state."""
 

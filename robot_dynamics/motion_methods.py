@@ -113,7 +113,9 @@ class MotionMethods(Programmed):
             self._require_inertia()
 
             def step(robot: Robot, q: Scalars, qd: Scalars, tau: Scalars, h: Scalars) -> State:
-                friction = Friction(robot.model.viscous.tolist(), robot.model.coulomb.tolist())
+                friction = Friction(
+                    robot.per_joint(robot.model.viscous), robot.per_joint(robot.model.coulomb)
+                )
                 return simulation_step(robot.tree, friction, integrator, q, qd, tau, h[0])
 
             inputs = {**dict.fromkeys(('q', 'qd', 'tau'), self.model.n), 'time_step': 1}

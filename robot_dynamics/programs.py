@@ -20,14 +20,40 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robot_dynamics import algorithms
-from robot_dynamics.algorithms.payload import with_payload
-from robot_dynamics.compiler import CompiledFunction, compile_program
+from robot_dynamics.algorithms.payload import carrier_moments, with_carrier, with_payload
+from robot_dynamics.algorithms.rolled import (
+    Rolling,
+    coordinate_terms,
+    independent,
+    kind_keys,
+    per_joint,
+    rolled_tree,
+)
+from robot_dynamics.compiler import CompiledFunction, Coordinates, Rolled, Rows, compile_program
 from robot_dynamics.model.canonical import CanonicalTree, canonical_tree
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 Scalars = Sequence[Any]
-PARAMETERS = 10  # of a load: see algorithms.payload.with_payload
+
+# Methods whose algorithms go through the tree by `algorithms.sweeps` alone.
+SWEEPING = frozenset(
+    {
+        'inverse_dynamics',
+        'mass_matrix',
+        'coriolis_matrix',
+        'gravity_torque',
+        'coriolis_torque',
+        'bias_torque',
+        'terms',
+        'inverse_dynamics_derivatives',
+        'forward_dynamics',
+        'simulation_step',
+    }
+)
+
+# Of these, what needs joints that are coordinates of their own.
+OF_JOINTS = frozenset({'forward_dynamics', 'simulation_step'})
 
 
 class Robot(NamedTuple):
@@ -35,6 +61,10 @@ class Robot(NamedTuple):
 
     model: RobotModel
     tree: CanonicalTree
+
+    def per_joint(self, values: Array) -> list[Any]:
+        """Return numbers (n) of the model as the tree's algorithms take them."""
+        return per_joint(self.tree, values.tolist())
 
 
 class program:  # noqa: N801  (reads as the decorator it is)
@@ -74,27 +104,33 @@ class program:  # noqa: N801  (reads as the decorator it is)
 
 @dataclass(frozen=True)
 class Variation:
-    """Gravity and loads given to programs at run time."""
+    """Gravity, and what carries loads, given to programs at run time."""
 
-    gravity: Array  # (3,) m/s^2, base frame, as things fall
-    loads: Mapping[str, Array] = field(default_factory=dict)  # frame: (10,) parameters
+    tree: CanonicalTree  # the robot under this gravity, with these loads
+    carriers: tuple[str, ...] = ()  # a frame of each body that carries something
 
     @functools.cached_property
     def values(self) -> dict[str, Array]:
         """The inputs that all programs of this variation have in common."""
-        loads = {f'load{k}': parameters for k, parameters in enumerate(self.loads.values())}
-        return {'gravity': self.gravity, **loads}
+        moments = [carrier_moments(self.tree, frame) for frame in self.carriers]
+        bodies = {f'carrier{k}': np.array(entries) for k, entries in enumerate(moments)}
+        return {'gravity': np.array(self.tree.gravity), **bodies}
 
-    def applied(self, tree: CanonicalTree, gravity: Scalars, *loads: Scalars) -> CanonicalTree:
-        """Return the tree under a gravity and with loads, all of them scalars."""
+    def applied(self, tree: CanonicalTree, gravity: Scalars, *moments: Scalars) -> CanonicalTree:
+        """Return a tree of the robot with these inputs, all of them scalars."""
         tree = replace(tree, gravity=list(gravity))
-        for frame, parameters in zip(self.loads, loads, strict=True):
-            tree = with_payload(tree, frame, list(parameters))
+        for frame, entries in zip(self.carriers, moments, strict=True):
+            tree = with_carrier(tree, frame, entries)
         return tree
+
+    @property
+    def bodies(self) -> list[int]:
+        """The bodies that carry something."""
+        return [self.tree.frame(frame).body for frame in self.carriers]
 
     def key(self) -> str:
         """Return what programs of this variation have in the cache beside the robot."""
-        return f'gravity and loads on {list(self.loads)} as inputs'
+        return f'gravity and moments of bodies {self.bodies} as inputs'
 
 
 @dataclass(frozen=True)
@@ -116,23 +152,26 @@ class Programs:
     @functools.cached_property
     def tree(self) -> CanonicalTree:
         """The robot as it is, with the variation applied."""
-        if self.variation is None:
-            return self.constants
-        values = (value.tolist() for value in self.variation.values.values())
-        return self.variation.applied(self.constants, *values)
+        return self.constants if self.variation is None else self.variation.tree
 
     def varied(self, gravity: Array, link: str = '', load: Array | None = None) -> Programs:
         """Return programs under another gravity, and with one more load on a link."""
-        loads = {} if self.variation is None else dict(self.variation.loads)
+        carriers = () if self.variation is None else self.variation.carriers
+        tree = replace(self.tree, gravity=tuple(float(x) for x in gravity))
         if load is not None:
-            # Parameters about the same point add up.
-            loads[link] = loads.get(link, np.zeros(PARAMETERS)) + load
-        return replace(self, variation=Variation(np.array(gravity, dtype=float), loads))
+            tree = with_payload(tree, link, load.tolist())
+            bodies = {tree.frame(frame).body: frame for frame in (link, *carriers)}
+            carriers = tuple(bodies[body] for body in sorted(bodies))
+        return replace(self, variation=Variation(tree, carriers))
 
     def without_friction(self) -> Programs:
         """Return programs of the same robot with ideal bearings."""
         model = self.model.with_actuation(viscous=0.0, coulomb=0.0)
         return replace(self, model=model, made={})
+
+    def without_dry_friction(self) -> Programs:
+        """Return programs of the same robot with viscous friction alone."""
+        return replace(self, model=self.model.with_actuation(coulomb=0.0), made={})
 
     def compiled(
         self,
@@ -172,10 +211,36 @@ class Programs:
                 key=f'{self._fingerprint} {self.snap!r} {full_key} {algorithms_version()}',
                 backend=self.backend,
                 documentation=documentation,
+                rolled=self._rolled(key, function, inputs),
                 **several,
             )
         made = self.made[full_key]
         return made.bind(**values) if values else made
+
+    def _rolled(
+        self, key: str, function: Callable[..., Any], inputs: Mapping[str, int]
+    ) -> Rolled | None:
+        """Return how a function is recorded as loops over the bodies, if it can be."""
+        name, tree, coordinates = key.split()[0], self.constants, None
+        if name not in SWEEPING:
+            return None
+        if not independent(tree):
+            if name in OF_JOINTS or any(tree.reflected_inertia):
+                return None
+            coordinates = Coordinates(tree.n, tuple(coordinate_terms(tree)))
+        variation, apart = self.variation, set()
+        if variation is not None:
+            apart = set(variation.bodies)
+
+        def over_kinds(rolling: Rolling, *scalars: Scalars) -> Any:
+            own, given = scalars[: len(inputs)], scalars[len(inputs) :]
+            kinds: CanonicalTree = rolled_tree(tree, rolling, apart)
+            kinds = kinds if variation is None else variation.applied(kinds, *given)
+            return function(Robot(self.model, kinds), *own)
+
+        rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree, apart))
+        vectors = tuple(name for name, size in inputs.items() if size == tree.n)
+        return Rolled(over_kinds, rows, vectors, coordinates)
 
     def __reduce__(self) -> Any:
         # Machine code cannot be pickled.

@@ -1,9 +1,4 @@
-"""A compiled simulation step, taken many times.
-
-One state is stepped by a loop inside machine code. Many states go forward together, one call per
-step, which computes several of them at once and shares large batches over the cores; a few are
-faster one after the other. A state's result has the same bits whichever way it went.
-"""
+"""A compiled simulation step, taken many times: the loop runs inside machine code."""
 
 from __future__ import annotations
 
@@ -15,15 +10,12 @@ import numpy as np
 
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.compiler import CompiledFunction
-from robot_dynamics.compiler.arguments import as_vectors, leading_shape
+from robot_dynamics.compiler.arguments import as_vectors
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.spatial import Array
 
-# Steps of which the states in between are kept in memory at a time.
+# Steps of one state whose path is kept in memory at a time.
 STRETCH = 1000
-
-# Fewer states than this are faster one after the other: a call costs as much as some steps.
-FEW = 100
 
 
 def simulate(
@@ -41,15 +33,22 @@ def simulate(
     """
     count, h = checked_count(steps), checked_time_step(time_step)
     names, n = ('q', 'qd', 'tau'), step.signature.inputs[0][1]
-    given = [
-        as_vectors('simulate', name, value, n)
+    given: dict[str, Any] = {
+        name: as_vectors('simulate', name, value, n)
         for name, value in zip(names, (q, qd, tau), strict=True)
-    ]
-    leading = leading_shape('simulate', names, given)
-    start = [np.array(np.broadcast_to(value, (*leading, n))).reshape(-1, n) for value in given]
-    go = _one_by_one if math.prod(leading) < FEW else _together
-    after_q, after_qd = go(step, start, count, h)
-    return State(after_q.reshape(*leading, n), after_qd.reshape(*leading, n))
+    }
+    if all(array.ndim == 1 for array in given.values()):
+        return _alone(step, count, h, **given)
+    result: State = step.advance(count, **given, time_step=[h])
+    return result
+
+
+def _alone(step: CompiledFunction, steps: int, h: float, q: Array, qd: Array, tau: Array) -> State:
+    """Return the state after some steps from one state: what has least to prepare."""
+    for begin in range(0, steps, STRETCH):
+        path = step.iterate(min(STRETCH, steps - begin), q=q, qd=qd, tau=tau, time_step=[h])
+        q, qd = path.q[-1], path.qd[-1]
+    return State(np.array(q), np.array(qd))
 
 
 def rollout(step: CompiledFunction, q: Any, qd: Any, tau: Any, *, time_step: float) -> State:
@@ -78,29 +77,3 @@ def checked_time_step(time_step: float) -> float:
     if not (isinstance(time_step, int | float | np.number) and 0 < time_step < math.inf):
         raise ValueError(f'time_step is {time_step!r} s; it must be positive and finite')
     return float(time_step)
-
-
-def _one_by_one(
-    step: CompiledFunction, start: list[Array], steps: int, h: float
-) -> tuple[Array, Array]:
-    """Step rows q, qd, tau (N, n) one after the other, in place."""
-    q, qd, tau = start
-    for i in range(len(q)):
-        for done in range(0, steps, STRETCH):
-            stretch = min(STRETCH, steps - done)
-            motion = step.iterate(stretch, q=q[i], qd=qd[i], tau=tau[i], time_step=[h])
-            q[i], qd[i] = motion.q[-1], motion.qd[-1]
-    return q, qd
-
-
-def _together(
-    step: CompiledFunction, start: list[Array], steps: int, h: float
-) -> tuple[Array, Array]:
-    """Step rows q, qd, tau (N, n) together, to and fro between two memories."""
-    q, qd, tau = start
-    here, there = (q, qd), (np.empty_like(q), np.empty_like(qd))
-    time_step = np.array([h])
-    for _ in range(steps):
-        step.call(*here, tau, time_step, out=there)
-        here, there = there, here
-    return here

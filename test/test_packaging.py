@@ -16,12 +16,19 @@ import pytest
 from robot_dynamics import resources
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-SHARED_FOLDERS = ('launch', 'urdf', 'config')
-NODES = {'dynamics_node', 'feedforward_node', 'simulator_node', 'pybullet_validator_node'}
+SHARED_FOLDERS = ('launch', 'urdf', 'config', 'config/ros2_control')
+NODES = {
+    'dynamics_node',
+    'feedforward_node',
+    'simulator_node',
+    'pybullet_validator_node',
+    'markers_node',
+    'state_publisher_node',
+}
 HAS_ROS = importlib.util.find_spec('rclpy') is not None
 
 # Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
-# llvmlite has no rosdep key; ROS packages come from a ROS 2 distribution or its wheels.
+# llvmlite and mcap have no rosdep key; ROS packages come from a ROS 2 distribution or its wheels.
 DEPENDENCIES = {
     'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
     'diagnostic_msgs': ('diagnostic_msgs', 'ros-jazzy-diagnostic-msgs'),
@@ -29,6 +36,7 @@ DEPENDENCIES = {
     'lifecycle_msgs': ('lifecycle_msgs', 'ros-jazzy-lifecycle-msgs'),
     'llvmlite': (None, 'llvmlite'),
     'matplotlib': ('python3-matplotlib', 'matplotlib'),
+    'mcap': (None, 'mcap'),
     'mujoco': ('python3-mujoco-pip', 'mujoco'),
     'numpy': ('python3-numpy', 'numpy'),
     'pinocchio': ('pinocchio', 'pin'),
@@ -57,6 +65,7 @@ OTHER_KEYS = {
     'robot_state_publisher',
     'ros2launch',
     'rviz2',
+    'simulation_interfaces',
 }
 COMES_WITH_RCLPY = {'action_msgs', 'builtin_interfaces', 'rcl_interfaces'}
 

@@ -85,6 +85,14 @@ def test_two_loads_on_a_link_add_up_and_gravity_keeps_them(arm, load):
     assert_same(answers(turned), answers(Dynamics(model.with_gravity(GRAVITY))))
 
 
+def test_what_is_fixed_in_one_body_is_one_carrier():
+    arm = Dynamics(planar_2r()).with_payload('tip', 1.0, [0.1, 0.0, 0.0])
+    arm = arm.with_payload('link2', 2.0)
+    assert arm.programs.variation.bodies == [1]
+    expected = Dynamics(arm.model).gravity_torque([0.3, 0.2])
+    np.testing.assert_allclose(arm.gravity_torque([0.3, 0.2]), expected, rtol=1e-12)
+
+
 def test_another_value_compiles_nothing(arm, load, monkeypatch):
     link = arm.model.body_names[-1]
     answers(arm.with_payload(link, 0.0))

@@ -1,4 +1,4 @@
-"""The README: its code runs, its tables are those of the code, what it names exists."""
+"""The README and the page of parameters: code runs, tables are those of the code, links exist."""
 
 import importlib
 import re
@@ -9,13 +9,18 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / 'README.md').read_text()
+PARAMETERS = (ROOT / 'docs' / 'parameters.md').read_text()
 
+# Of each page: in which module of the nodes its parameters are.
 TABLES = {
     'RobotParameters': 'parameters',
-    'FeedforwardParameters': 'feedforward_node',
+    'LiveRobotParameters': 'live_parameters',
     'DynamicsParameters': 'dynamics_node',
-    'SimulatorParameters': 'simulator_node',
+    'FeedforwardParameters': 'feedforward_parameters',
+    'SimulatorParameters': 'simulator.parameters',
     'ValidatorParameters': 'pybullet_validator_node',
+    'MarkersParameters': 'markers_node',
+    'StatePublisherParameters': 'state_publisher_node',
 }
 
 
@@ -37,14 +42,14 @@ def test_python_runs(monkeypatch):
 
 
 def parameter_table(name: str) -> str:
-    """Return the README's table of a node's own parameters, from the code."""
+    """Return the table of the parameters that a class of them adds to those above it."""
+    specs = importlib.import_module('robot_dynamics.nodes.parameters').specs
     module = importlib.import_module(f'robot_dynamics.nodes.{TABLES[name]}')
-    parameters = importlib.import_module('robot_dynamics.nodes.parameters')
-    inherited = (
-        set() if name == 'RobotParameters' else parameters.specs(parameters.RobotParameters)
-    )
+    table = getattr(module, name)
+    above = [base for base in table.__mro__[1:] if base.__name__ in TABLES]
+    inherited = {key for base in above for key in specs(base)}
     rows = ['| parameter | default | meaning |', '|---|---|---|']
-    for key, spec in parameters.specs(getattr(module, name)).items():
+    for key, spec in specs(table).items():
         if key not in inherited:
             default = repr(spec.default)
             if isinstance(spec.default, bool):
@@ -58,7 +63,8 @@ def parameter_table(name: str) -> str:
 def test_parameter_tables_are_those_of_the_code(name):
     if name != 'RobotParameters':
         pytest.importorskip('rclpy', reason='the nodes need ROS 2')
-    written = re.search(rf'<!-- parameters {name} -->\n(.*?)\n?<!-- end -->', README, re.DOTALL)
+    pattern = rf'<!-- parameters {name} -->\n(.*?)\n?<!-- end -->'
+    written = re.search(pattern, PARAMETERS, re.DOTALL)
     assert written
     assert written.group(1) == parameter_table(name)
 

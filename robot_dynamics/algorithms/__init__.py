@@ -23,13 +23,16 @@ included throughout, friction nowhere.
 | `operational_space.py`  | Lambda, eta, mu, p of a frame               | n depth^2          |
 | `wrench_torque.py`      | J^T F of a frame                            | depth              |
 | `friction.py`           | friction(qd), which no other file includes  | n                  |
+| `loop_terms.py`         | M, C qd + g; a linkage's phi, J, dJ/dt qd   | n depth            |
+| `loop_motion.py`        | a step of a linkage, far from singularities | n depth, equations |
 | `payload.py`            | the tree with a load known only at run time | 1                  |
 | `integrators.py`        | a step in time, of any state                | 1                  |
 | `simulation_step.py`    | a step of the arm, with friction            | as `qdd`           |
 
-Helpers: `scalars.py` and `vectors.py` (arithmetic), `sweeps.py` (the two loops over a tree),
-`joint_frame.py`, `motion.py`, `wrench.py`, `composite.py`, `world.py`, and `deep.py` (the way that
-M and C take where many joints follow each other).
+Helpers: `scalars.py` and `vectors.py` (arithmetic), `sweeps.py` (the ways through a tree),
+`columns.py` (what each joint moves, walking inwards), `joint_frame.py`, `motion.py`, `wrench.py`,
+`composite.py`, `moving.py`, `world.py`, `deep.py` (the way that matrices take where many joints
+follow each other), and `rolled.py` (a long tree as a few kinds of bodies, for loops over them).
 """
 
 from robot_dynamics.algorithms.aba import aba

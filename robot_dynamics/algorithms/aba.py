@@ -21,8 +21,8 @@ from typing import NamedTuple
 from robot_dynamics.algorithms.composite import rotational_inertia
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
 from robot_dynamics.algorithms.motion import angular_velocities
-from robot_dynamics.algorithms.scalars import Scalar
-from robot_dynamics.algorithms.sweeps import outward
+from robot_dynamics.algorithms.scalars import Scalar, is_zero
+from robot_dynamics.algorithms.sweeps import inward, of_parent, outward
 from robot_dynamics.algorithms.vectors import (
     ZERO,
     Matrix,
@@ -84,21 +84,23 @@ def aba(tree: CanonicalTree, q: Vector, qd: Vector, tau: Vector) -> list[Scalar]
     _check_independent(tree)
     frames = joint_frames(tree, q)
     w = angular_velocities(tree, frames, qd)
-    drift = [_drift(tree, frames, w, qd, i) for i in range(tree.nb)]
-    bodies = [_rigid(body, w_i) for body, w_i in zip(tree.bodies, w, strict=True)]
-    free: list[FreeJoint] = [_NOT_YET] * tree.nb
-    for i in reversed(range(tree.nb)):
-        revolute, p = frames[i].revolute, tree.joints[i].parent
-        free[i] = _free_joint(revolute, bodies[i], tree.reflected_inertia[i], tau[i])
-        if p >= 0:
-            felt = _felt_by_parent(revolute, bodies[i], free[i], drift[i])
-            bodies[p] = _total(bodies[p], _in_parent(frames[i], felt))
+    drift = [
+        _drift(frame, w_p, w_i, rate)
+        for frame, w_p, w_i, rate in zip(frames, of_parent(tree, w, ZERO), w, qd, strict=True)
+    ]
+
+    def gives_way(i: int, body: ArticulatedBody) -> FreeJoint:
+        return _free_joint(frames[i].revolute, body, tree.reflected_inertia[i], tau[i])
+
+    def passed_on(i: int, body: ArticulatedBody) -> ArticulatedBody:
+        felt = _felt_by_parent(frames[i].revolute, body, gives_way(i, body), drift[i])
+        return _in_parent(frames[i], felt)
+
+    own = [_rigid(body, w_i) for body, w_i in zip(tree.bodies, w, strict=True)]
+    free = [gives_way(i, body) for i, body in enumerate(inward(tree, own, passed_on, _total))]
     base = Acceleration(ZERO, [-x for x in tree.gravity], 0.0)
     motions = outward(tree, base, lambda i, parent: _moved(frames[i], parent, drift[i], free[i]))
     return [motion.qdd for motion in motions]
-
-
-_NOT_YET = FreeJoint(Wrench(ZERO, ZERO), 0.0, 0.0, False)
 
 
 def dependent_joints(tree: CanonicalTree) -> list[int]:
@@ -118,19 +120,15 @@ def _check_independent(tree: CanonicalTree) -> None:
         )
 
 
-def _drift(
-    tree: CanonicalTree, frames: list[JointFrame], w: list[Vector], qd: Vector, i: int
-) -> tuple[Vector, Vector]:
-    """Return (wd, a) that velocities alone give body i: neither parent nor joint accelerates."""
-    frame, p = frames[i], tree.joints[i].parent
-    w_p = w[p] if p >= 0 else ZERO
+def _drift(frame: JointFrame, w_p: Vector, w: Vector, qd: Scalar) -> tuple[Vector, Vector]:
+    """Return (wd, a) that velocities alone give a body: neither parent nor joint accelerates."""
     # a = R (w_p x (w_p x p))
     a = frame.down(cross(w_p, cross(w_p, frame.p)))
     if frame.revolute:
         # wd = (R w_p) x z qd
-        return [w[i][1] * qd[i], -(w[i][0] * qd[i]), 0.0], a
+        return [w[1] * qd, -(w[0] * qd), 0.0], a
     # a += 2 w x z qd
-    return ZERO, [a[0] + 2.0 * (w[i][1] * qd[i]), a[1] - 2.0 * (w[i][0] * qd[i]), a[2]]
+    return ZERO, [a[0] + 2.0 * (w[1] * qd), a[1] - 2.0 * (w[0] * qd), a[2]]
 
 
 def _rigid(body: MassMoments, w: Vector) -> ArticulatedBody:
@@ -141,7 +139,7 @@ def _rigid(body: MassMoments, w: Vector) -> ArticulatedBody:
     return ArticulatedBody(J, skew(body.h), [[m, 0.0, 0.0], [0.0, m, 0.0], [0.0, 0.0, m]], bias)
 
 
-def _free_joint(revolute: bool, body: ArticulatedBody, rotor: float, tau: Scalar) -> FreeJoint:
+def _free_joint(revolute: bool, body: ArticulatedBody, rotor: Scalar, tau: Scalar) -> FreeJoint:
     """Return how the joint of a body gives way under the torque tau."""
     # U = (J z, H^T z), or (H z, A z) if it slides;   d = z . U + rotor;   u = tau - z . bias
     if revolute:
@@ -149,7 +147,7 @@ def _free_joint(revolute: bool, body: ArticulatedBody, rotor: float, tau: Scalar
     else:
         U = Wrench(_column_z(body.H), _column_z(body.A))
     d = along_joint(revolute, U) + rotor
-    return FreeJoint(U, 1.0 / d, tau - along_joint(revolute, body.bias), rotor != 0.0)
+    return FreeJoint(U, 1.0 / d, tau - along_joint(revolute, body.bias), not is_zero(rotor))
 
 
 def _felt_by_parent(

@@ -50,12 +50,14 @@ def unit_momentum(revolute: bool, body: MassMoments) -> Wrench:
     m, (x, y, _), Sigma = body
     if revolute:
         # z x r:   p = z x h,   l = sum m r x (z x r) = (tr(Sigma) 1 - Sigma) z
-        return Wrench(
-            [-Sigma[0][2], -Sigma[1][2], Sigma[0][0] + Sigma[1][1]],
-            [-y, x, 0.0],
-        )
+        return Wrench(axial(Sigma), [-y, x, 0.0])
     # p = m z,   l = h x z
     return Wrench([y, -x, 0.0], [0.0, 0.0, m])
+
+
+def axial(Sigma: Matrix) -> Vector:
+    """Return I z = (tr(Sigma) 1 - Sigma) z."""
+    return [-Sigma[0][2], -Sigma[1][2], Sigma[0][0] + Sigma[1][1]]
 
 
 def rotational_inertia(Sigma: Matrix) -> Matrix:

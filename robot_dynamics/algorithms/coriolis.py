@@ -8,27 +8,26 @@ A revolute joint i moves the particles beyond it by J_i = z_i x (r - o_i), so
 
     Jd_i = zd_i x (r - o_i) + z_i x (rd - od_i).
 
-The sums over particles need no more than six moments of every subtree, which one inward sweep
-collects: m, h, Sigma = sum m r r^T, hd = sum m rd, P = sum m r rd^T, all about the subtree's
-first origin, rd relative to it. A second walk inwards per joint then reads off row and column.
+The sums over particles need no more than the moments of every subtree in `moving.py`, which one
+inward sweep collects. A second walk inwards then reads off row and column of each joint.
 
 Sources: 003, (44) to (46); 000, (6.63) and (6.67); Echeandia and Wensing, "Numerical methods to
 compute the Coriolis matrix and Christoffel symbols for rigid-body systems", J. Comput. Nonlinear
-Dyn. 16, 2021 (with a 6x6 matrix per body in the place of P and hd).
+Dyn. 16, 2021 (with a 6x6 matrix per body in the place of these moments).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from robot_dynamics.algorithms.columns import walk_inwards
 from robot_dynamics.algorithms.composite import (
-    moments_in_parent,
-    rotational_inertia,
-    total_moments,
+    axial,
     unit_momentum,
 )
 from robot_dynamics.algorithms.crba import in_coordinates
 from robot_dynamics.algorithms.deep import (
+    Axis,
     axis_rates,
     base_poses,
     felt,
@@ -38,34 +37,26 @@ from robot_dynamics.algorithms.deep import (
 )
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
 from robot_dynamics.algorithms.motion import angular_velocities, velocities
-from robot_dynamics.algorithms.sweeps import inward
+from robot_dynamics.algorithms.moving import MovingBody, moving_composites
+from robot_dynamics.algorithms.sweeps import of_coordinates, pairs
 from robot_dynamics.algorithms.vectors import (
-    Matrix,
     Scalar,
     Vector,
     add,
     cross,
     dot,
-    mat_add,
     mat_vec,
-    outer,
     scaled,
+    sub,
 )
+from robot_dynamics.algorithms.world import WorldPose
 from robot_dynamics.algorithms.wrench import (
     Wrench,
     along_joint,
     wrench_in_parent,
 )
-from robot_dynamics.model.canonical import CanonicalTree, MassMoments
-from robot_dynamics.model.coordinates import body_rates, generalized_matrix
-
-
-class MovingBody(NamedTuple):
-    """Moments of a subtree's mass and velocity about its first origin, in its first frame."""
-
-    moments: MassMoments
-    hd: Vector  # sum m rd, kg m/s
-    P: Matrix  # sum m r rd^T, kg m^2/s
+from robot_dynamics.model.canonical import CanonicalTree
+from robot_dynamics.model.coordinates import body_rates
 
 
 class Column(NamedTuple):
@@ -74,6 +65,13 @@ class Column(NamedTuple):
     momentum: Wrench  # sum m (r - o) x J_i  and  sum m J_i
     momentum_rate: Wrench  # the same with Jd_i
     spin: Vector  # sum m (rd - od) x J_i
+
+
+class MovingAxis(NamedTuple):
+    """Unit twist of a joint, and its time derivative; base frame."""
+
+    axis: Axis
+    rate: Axis
 
 
 def coriolis_matrix(tree: CanonicalTree, q: Vector, qd: Vector) -> list[list[Scalar]]:
@@ -87,10 +85,14 @@ def mass_and_coriolis_matrix(
     """Return M(q) and C(q, qd), each (n, n). Arguments as for `rnea`."""
     frames, rates = joint_frames(tree, q), body_rates(tree.S, qd)
     w = angular_velocities(tree, frames, rates)
-    bodies = moving_composites(tree, frames, w, rates)
-    walk = _seen_from_base if is_deep(tree) else _walked_inwards
-    M, C = walk(tree, frames, w, rates, bodies)
-    return in_coordinates(tree, M), generalized_matrix(tree.S, C)
+    bodies = moving_composites(tree, frames, rates)
+    if is_deep(tree):
+        poses = base_poses(tree, frames)
+        od = origin_velocities(tree, frames, poses, rates)
+        M, C = seen_from_base(tree, frames, poses, w, od, bodies)
+    else:
+        M, C = _walked_inwards(tree, frames, w, rates, bodies)
+    return in_coordinates(tree, M), of_coordinates(tree, C)
 
 
 def _walked_inwards(
@@ -103,51 +105,126 @@ def _walked_inwards(
     """Return M and C (nb, nb) between the bodies' joints."""
     M: list[list[Scalar]] = [[0.0] * tree.nb for _ in range(tree.nb)]
     C: list[list[Scalar]] = [[0.0] * tree.nb for _ in range(tree.nb)]
-    for i, body in enumerate(bodies):
-        column = unit_column(frames[i].revolute, body, w[i])
-        M[i][i] = along_joint(frames[i].revolute, column.momentum)
-        C[i][i] = along_joint(frames[i].revolute, column.momentum_rate)
-        child, j = i, tree.joints[i].parent
-        while j >= 0:
-            pd = origin_velocity(frames[child], w[j], rates[child])
-            column = column_in_parent(frames[child], pd, column)
-            M[i][j] = M[j][i] = along_joint(frames[j].revolute, column.momentum)
-            C[j][i] = along_joint(frames[j].revolute, column.momentum_rate)
-            C[i][j] = seen_by_moving_joint(frames[j].revolute, w[j], column)
-            child, j = j, tree.joints[j].parent
+
+    def in_parent(i: int, column: Column) -> Column:
+        pd = origin_velocity(frames[i], w[tree.joints[i].parent], rates[i])
+        return column_in_parent(frames[i], pd, column)
+
+    def felt(j: int, column: Column) -> tuple[Scalar, Scalar, Scalar]:
+        revolute = frames[j].revolute
+        return (
+            along_joint(revolute, column.momentum),
+            along_joint(revolute, column.momentum_rate),
+            seen_by_moving_joint(revolute, w[j], column),
+        )
+
+    columns = [
+        unit_column(frame.revolute, body, w_i)
+        for frame, body, w_i in zip(frames, bodies, w, strict=True)
+    ]
+    for j, i, (inertia, felt_by_j, felt_by_i) in walk_inwards(tree, columns, in_parent, felt):
+        M[i][j] = M[j][i] = inertia
+        C[i][j] = felt_by_i
+        C[j][i] = felt_by_j
     return M, C
 
 
-def _seen_from_base(
+def origin_velocities(
+    tree: CanonicalTree, frames: list[JointFrame], poses: list[WorldPose], rates: Vector
+) -> list[Vector]:
+    """Return the velocities of the bodies' origins, base frame."""
+    moving = velocities(tree, frames, rates)
+    return [mat_vec(pose.R, motion.v) for pose, motion in zip(poses, moving, strict=True)]
+
+
+def seen_from_base(
     tree: CanonicalTree,
     frames: list[JointFrame],
+    poses: list[WorldPose],
     w: list[Vector],
-    rates: Vector,
+    od: list[Vector],
     bodies: list[MovingBody],
 ) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
-    """Return the same M and C, by way of the base frame."""
-    poses = base_poses(tree, frames)
-    od = [
-        mat_vec(pose.R, motion.v)
-        for pose, motion in zip(poses, velocities(tree, frames, rates), strict=True)
+    """Return the same M and C, by way of the base frame.
+
+    Args:
+        tree: the robot.
+        frames: of the bodies, in their parents'.
+        poses: of the bodies, in the base frame.
+        w: angular velocities, each in its body's frame.
+        od: velocities of the origins, base frame.
+        bodies: the composites of `moving_composites`.
+    """
+    axes = [
+        MovingAxis(*pair)
+        for pair in zip(joint_axes(frames, poses), axis_rates(frames, poses, w, od), strict=True)
     ]
-    axes, turning = joint_axes(frames, poses), axis_rates(frames, poses, w, od)
-    M: list[list[Scalar]] = [[0.0] * tree.nb for _ in range(tree.nb)]
-    C: list[list[Scalar]] = [[0.0] * tree.nb for _ in range(tree.nb)]
-    for i, body in enumerate(bodies):
-        column = unit_column(frames[i].revolute, body, w[i])
-        M[i][i] = along_joint(frames[i].revolute, column.momentum)
-        C[i][i] = along_joint(frames[i].revolute, column.momentum_rate)
-        momentum = wrench_in_base(poses[i], column.momentum)
-        rate = wrench_in_base(poses[i], column.momentum_rate)
-        # sum m rd x J_i = spin + od x sum m J_i
-        spin = add(mat_vec(poses[i].R, column.spin), cross(od[i], momentum.f))
-        for j in tree.support(tree.joints[i].parent):
-            M[i][j] = M[j][i] = felt(axes[j], momentum)
-            C[j][i] = felt(axes[j], rate)
-            # sum m J_i . (wd x r + w x rd + vd) of the twist (w, v) of axis j
-            C[i][j] = felt(turning[j], momentum) + dot(axes[j].w, spin)
+    columns = [
+        unit_column(frame.revolute, body, w_i)
+        for frame, body, w_i in zip(frames, bodies, w, strict=True)
+    ]
+    seen = [
+        column_in_base(pose, od_i, column)
+        for pose, od_i, column in zip(poses, od, columns, strict=True)
+    ]
+    M = pairs(
+        tree,
+        [
+            along_joint(frame.revolute, column.momentum)
+            for frame, column in zip(frames, columns, strict=True)
+        ],
+        axes,
+        seen,
+        below=lambda axis, column: felt(axis.axis, column.momentum),
+        above=lambda axis, column: felt(axis.axis, column.momentum),
+    )
+    C = pairs(
+        tree,
+        [
+            along_joint(frame.revolute, column.momentum_rate)
+            for frame, column in zip(frames, columns, strict=True)
+        ],
+        axes,
+        seen,
+        below=moving_axis_felt,
+        above=lambda axis, column: felt(axis.axis, column.momentum_rate),
+    )
     return M, C
+
+
+def column_in_base(pose: WorldPose, od: Vector, column: Column) -> Column:
+    """Return the same column about the base's origin, in its frame; od: velocity of its own."""
+    momentum = wrench_in_base(pose, column.momentum)
+    # sum m rd x J_i = spin + od x sum m J_i
+    spin = add(mat_vec(pose.R, column.spin), cross(od, momentum.f))
+    return Column(momentum, wrench_in_base(pose, column.momentum_rate), spin)
+
+
+def moving_axis_felt(axis: MovingAxis, column: Column) -> Scalar:
+    """Return sum m J_i . Jd_j of a joint j, both seen from the base."""
+    # sum m J_i . (wd x r + w x rd + vd) of the twist (w, v) of axis j
+    return felt(axis.rate, column.momentum) + dot(axis.axis.w, column.spin)
+
+
+def unit_column(revolute: bool, body: MovingBody, w: Vector) -> Column:
+    """Return the column of a joint, from the composite body that it carries."""
+    (m, h, Sigma), h_rate, l = body.moments, body.h_rate, body.l
+    momentum = unit_momentum(revolute, body.moments)
+    # zd = w x z
+    zd = [w[1], -w[0], 0.0]
+    if not revolute:
+        # J = z, Jd = zd:   sum m r x zd,   sum m rd x z,   rd = w x r + r'
+        x, y, _ = add(cross(w, h), h_rate)
+        return Column(momentum, Wrench(cross(h, zd), scaled(m, zd)), [y, -x, 0.0])
+    # Jd = w x J + z x r':   sum m Jd = w x (z x h) + z x h'
+    f = add(cross(w, momentum.f), [-h_rate[1], h_rate[0], 0.0])
+    # sum m r x (w x (z x r)) = -z x Sigma w,   sum m (w x r) x (z x r) = Sigma zd
+    x, y, _ = mat_vec(Sigma, w)
+    # sum m r x (z x r') = (I' z + z x l) / 2,   sum m r' x (z x r) = (I' z - z x l) / 2
+    Iz, zl = axial(body.Sigma_rate), [-l[1], l[0], 0.0]
+    n = add([y, -x, 0.0], scaled(0.5, add(Iz, zl)))
+    spin = add(mat_vec(Sigma, zd), scaled(0.5, sub(Iz, zl)))
+    return Column(momentum, Wrench(n, f), spin)
 
 
 def origin_velocity(frame: JointFrame, w_p: Vector, qd: Scalar) -> Vector:
@@ -155,59 +232,6 @@ def origin_velocity(frame: JointFrame, w_p: Vector, qd: Scalar) -> Vector:
     # pd = w_p x p + R z qd
     pd = cross(w_p, frame.p)
     return pd if frame.revolute else add(pd, scaled(qd, [row[2] for row in frame.R]))
-
-
-def moving_composites(
-    tree: CanonicalTree, frames: list[JointFrame], w: list[Vector], rates: Vector
-) -> list[MovingBody]:
-    """Return the moments of every body with all bodies beyond it, in its own frame."""
-
-    def passed_on(i: int, body: MovingBody) -> MovingBody:
-        p = tree.joints[i].parent
-        pd = origin_velocity(frames[i], w[p], rates[i])
-        return _moving_in_parent(frames[i], pd, body)
-
-    own = [_rigid(body, w_i) for body, w_i in zip(tree.bodies, w, strict=True)]
-    return inward(tree, own, passed_on, _total)
-
-
-def _rigid(body: MassMoments, w: Vector) -> MovingBody:
-    """Return the moments of one rigid body: rd = w x r."""
-    # sum m r rd^T = Sigma [w]^T: row by row, w x Sigma_row
-    return MovingBody(body, cross(w, body.h), [cross(w, row) for row in body.Sigma])
-
-
-def _total(a: MovingBody, b: MovingBody) -> MovingBody:
-    return MovingBody(total_moments(a.moments, b.moments), add(a.hd, b.hd), mat_add(a.P, b.P))
-
-
-def _moving_in_parent(frame: JointFrame, pd: Vector, body: MovingBody) -> MovingBody:
-    """Return the same moments about the parent's origin, in its frame: r + p, rd + pd."""
-    m, p, h = body.moments.m, frame.p, frame.up(body.moments.h)
-    # sum m (rd + pd) = hd + m pd
-    hd = add(frame.up(body.hd), scaled(m, pd))
-    # sum m (r + p)(rd + pd)^T = P + h pd^T + p (hd + m pd)^T
-    P = mat_add(mat_add(frame.up_matrix(body.P), outer(h, pd)), outer(p, hd))
-    return MovingBody(moments_in_parent(frame, body.moments), hd, P)
-
-
-def unit_column(revolute: bool, body: MovingBody, w: Vector) -> Column:
-    """Return the column of a joint, from the composite body that it carries."""
-    m, h, Sigma = body.moments
-    hd, P = body.hd, body.P
-    momentum = unit_momentum(revolute, body.moments)
-    # zd = w x z
-    zd = [w[1], -w[0], 0.0]
-    if not revolute:
-        # J = z, Jd = zd:   sum m rd x z
-        rate = Wrench(cross(h, zd), scaled(m, zd))
-        return Column(momentum, rate, [hd[1], -hd[0], 0.0])
-    # sum m r x (zd x r) = I zd,   sum m r x (z x rd) = (tr(P) 1 - P^T) z
-    n = add(mat_vec(rotational_inertia(Sigma), zd), [-P[2][0], -P[2][1], P[0][0] + P[1][1]])
-    # sum m Jd = zd x h + z x hd
-    f = add(cross(zd, h), [-hd[1], hd[0], 0.0])
-    # sum m rd x (z x r) = (tr(P) 1 - P) z
-    return Column(momentum, Wrench(n, f), [-P[0][2], -P[1][2], P[0][0] + P[1][1]])
 
 
 def column_in_parent(frame: JointFrame, pd: Vector, column: Column) -> Column:

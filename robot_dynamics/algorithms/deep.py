@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from robot_dynamics.algorithms.joint_frame import JointFrame
+from robot_dynamics.algorithms.rolled import RolledTree
 from robot_dynamics.algorithms.sweeps import outward
 from robot_dynamics.algorithms.vectors import (
     IDENTITY,
@@ -48,6 +49,8 @@ class Axis(NamedTuple):
 
 def is_deep(tree: CanonicalTree) -> bool:
     """Tell whether many joints follow each other."""
+    if isinstance(tree, RolledTree):
+        return True
     return sum(len(tree.support(i)) ** 2 for i in range(tree.nb)) > DEEP * tree.nb
 
 

@@ -11,6 +11,10 @@ where j carries i, z_i x J_j where i carries j. In the first case
 
     sum m (z_j x J_i) . A = z_j . sum m J_i x A.
 
+In both, much of what accelerates particles relative to a joint cancels by Jacobi's identity,
+u x (v x w) + v x (w x u) + w x (u x v) = 0, and the rest is in the wrench (N, F) that passes
+through the joint: moments of second derivatives are not needed.
+
 The second derivative of a Jacobian's column is, with zdd = U z,
 
     Jdd_j = zdd x (r - o_j) + 2 zd x (rd - od_j) + z x (rdd - odd_j).
@@ -23,31 +27,41 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from robot_dynamics.algorithms.columns import walk_inwards
 from robot_dynamics.algorithms.composite import rotational_inertia
 from robot_dynamics.algorithms.coriolis import (
-    MovingBody,
     mass_and_coriolis_matrix,
-    moving_composites,
+    origin_velocities,
     origin_velocity,
+    seen_from_base,
     unit_column,
+)
+from robot_dynamics.algorithms.crba import in_coordinates
+from robot_dynamics.algorithms.deep import (
+    Axis,
+    base_poses,
+    felt,
+    is_deep,
+    joint_axes,
+    wrench_in_base,
 )
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
 from robot_dynamics.algorithms.motion import Acceleration, accelerations
-from robot_dynamics.algorithms.sweeps import inward
+from robot_dynamics.algorithms.moving import MovingBody, moving_composites
+from robot_dynamics.algorithms.rnea import joint_wrenches
+from robot_dynamics.algorithms.sweeps import of_coordinates, pairs, times
 from robot_dynamics.algorithms.vectors import (
-    Matrix,
+    ZERO,
     Scalar,
     Vector,
     add,
     cross,
     dot,
-    mat_add,
     mat_vec,
-    outer,
     scaled,
     sub,
-    transposed,
 )
+from robot_dynamics.algorithms.world import WorldPose
 from robot_dynamics.algorithms.wrench import Wrench, along_joint, wrench_in_parent
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.coordinates import body_rates, generalized_matrix
@@ -61,35 +75,29 @@ class Derivatives(NamedTuple):
     M: list[list[Scalar]]  # dtau/dqdd
 
 
-class AcceleratingBody(NamedTuple):
-    """Moments of a subtree's acceleration about its first origin, in its first frame."""
-
-    hdd: Vector  # sum m rdd, relative to the origin, kg m/s^2
-    Q: Matrix  # sum m r rdd^T, kg m^2/s^2
-
-
 class Column(NamedTuple):
     """What joint i, moving at unit rate, means for how tau depends on the joints before it."""
 
     momentum: Wrench  # sum m (r - o) x J_i  and  sum m J_i
     spin: Vector  # sum m (rd - od) x J_i
-    pull: Vector  # sum m (rdd - odd) x J_i + sum m J_i x A
-    force: Wrench  # sum m (r - o) x (dA/dq_i)  and  sum m dA/dq_i, with J_i x A in the moment
+    force: Wrench  # d/dq_i of  sum m (r - o) x A  and  sum m A
 
 
-class Local(NamedTuple):
-    """Quantities of body i and its joint that the walk over its ancestors needs."""
+class AcceleratingAxis(NamedTuple):
+    """Joint j seen from the base: its axis, and what dtau/dq_j of the joints beyond it needs."""
 
-    frame: JointFrame
-    motion: Acceleration
-    pd: Vector  # velocity of the origin relative to the parent's, parent frame
-    pdd: Vector  # its acceleration
+    axis: Axis
+    zd: Vector
+    zdd: Vector
+    pull: Vector  # o x zdd + 2 od x zd + a x z, with a = odd - gravity
 
 
 def inverse_dynamics_derivatives(
     tree: CanonicalTree, q: Vector, qd: Vector, qdd: Vector
 ) -> Derivatives:
     """Return dtau/dq, dtau/dqd and M = dtau/dqdd. Arguments as for `rnea`."""
+    if is_deep(tree):
+        return _seen_from_base(tree, q, qd, qdd)
     M, C = mass_and_coriolis_matrix(tree, q, qd)
     dtau_dq = generalized_matrix(tree.S, _position_derivative(tree, q, qd, qdd))
     return Derivatives(dtau_dq, [[2.0 * x for x in row] for row in C], M)
@@ -101,121 +109,138 @@ def _position_derivative(
     """Return dtau/dq (nb, nb) between the bodies' joints."""
     frames, rates = joint_frames(tree, q), body_rates(tree.S, qd)
     motions = accelerations(tree, frames, rates, body_rates(tree.S, qdd))
-    moving = moving_composites(tree, frames, [motion.w for motion in motions], rates)
-    local = _locals(tree, frames, motions, rates, body_rates(tree.S, qdd))
-    bodies = _accelerating_composites(tree, local, moving)
+    through = joint_wrenches(tree, frames, motions)
+    bodies = moving_composites(tree, frames, rates)
+
+    def in_parent(i: int, column: Column) -> Column:
+        pd = origin_velocity(frames[i], motions[tree.joints[i].parent].w, rates[i])
+        return _in_parent(frames[i], pd, column)
+
+    def felt(j: int, column: Column) -> tuple[Scalar, Scalar]:
+        return (
+            along_joint(frames[j].revolute, column.force),
+            _seen_by_moving_joint(frames[j].revolute, motions[j], column),
+        )
+
+    columns = [
+        _unit_column(*of_joint) for of_joint in zip(frames, bodies, motions, through, strict=True)
+    ]
     D: list[list[Scalar]] = [[0.0] * tree.nb for _ in range(tree.nb)]
-    for i, at in enumerate(local):
-        column = _unit_column(at, moving[i], bodies[i])
-        D[i][i] = along_joint(at.frame.revolute, column.force)
-        child, j = i, tree.joints[i].parent
-        while j >= 0:
-            column = _in_parent(local[child], column)
-            D[j][i] = along_joint(frames[j].revolute, column.force)
-            D[i][j] = _seen_by_moving_joint(local[j], column)
-            child, j = j, tree.joints[j].parent
+    for j, i, (felt_by_j, felt_by_i) in walk_inwards(tree, columns, in_parent, felt):
+        D[i][j] = felt_by_i
+        D[j][i] = felt_by_j
     return D
 
 
-def _locals(
-    tree: CanonicalTree,
-    frames: list[JointFrame],
-    motions: list[Acceleration],
-    rates: Vector,
-    joint_accelerations: Vector,
-) -> list[Local]:
-    """Return the local quantities of every body; those relative to the base are not needed."""
-    result = []
-    for i, (frame, motion) in enumerate(zip(frames, motions, strict=True)):
-        p = tree.joints[i].parent
-        if p < 0:
-            result.append(Local(frame, motion, frame.p, frame.p))
-            continue
-        pd = origin_velocity(frame, motions[p].w, rates[i])
-        pdd = mat_vec(motions[p].U, frame.p)
-        if not frame.revolute:
-            # pdd = U_p p + 2 w_p x R z qd + R z qdd
-            z = [row[2] for row in frame.R]
-            pdd = add(pdd, scaled(2.0, cross(motions[p].w, scaled(rates[i], z))))
-            pdd = add(pdd, scaled(joint_accelerations[i], z))
-        result.append(Local(frame, motion, pd, pdd))
-    return result
+def _unit_column(
+    frame: JointFrame, body: MovingBody, motion: Acceleration, through: Wrench
+) -> Column:
+    """Return the column of a joint, from the composite body that it carries."""
+    w, _, U, a = motion
+    m, h, Sigma = body.moments
+    N, F = through
+    first = unit_column(frame.revolute, body, w)
+    # zd = w x z,   zdd = U z
+    zd, zdd = [w[1], -w[0], 0.0], [row[2] for row in U]
+    if not frame.revolute:
+        # J = z:   sum m r x zdd + z x sum m A,   sum m zdd
+        n = add(cross(h, zdd), [-F[1], F[0], 0.0])
+        return Column(first.momentum, first.spin, Wrench(n, scaled(m, zdd)))
+    # sum m Jdd = zdd x h + 2 zd x hd + z x hdd,
+    # hd = sum m rd = w x h + h',   zd x (w x h) = (zd . h) w,   hdd = sum m rdd = F - m a
+    hdd, zd_2, w_2 = sub(F, scaled(m, a)), scaled(2.0, zd), scaled(2.0, w)
+    f = add(cross(zdd, h), add(scaled(dot(zd, h), w_2), cross(zd_2, body.h_rate)))
+    f = add(f, [-hdd[1], hdd[0], 0.0])
+    # sum m r x (zdd x r) = I zdd,   sum m r x (zd x (w x r)) = -w x Sigma zd
+    n = sub(mat_vec(rotational_inertia(Sigma), zdd), cross(w_2, mat_vec(Sigma, zd)))
+    # 2 sum m r x (zd x r') = I' zd + zd x l
+    n = add(n, add(mat_vec(rotational_inertia(body.Sigma_rate), zd), cross(zd, body.l)))
+    # r x (z x rdd) + (z x r) x A = z x (r x A) - r x (z x a),   A = a + rdd
+    n = add(n, sub([-N[1], N[0], 0.0], cross(h, [-a[1], a[0], 0.0])))
+    return Column(first.momentum, first.spin, Wrench(n, f))
 
 
-def _accelerating_composites(
-    tree: CanonicalTree, local: list[Local], moving: list[MovingBody]
-) -> list[AcceleratingBody]:
-    """Return the moments of every body with all bodies beyond it, in its own frame."""
+def _in_parent(frame: JointFrame, pd: Vector, column: Column) -> Column:
+    """Return the same column about the parent's origin, in its frame."""
+    momentum = wrench_in_parent(frame, column.momentum)
+    # sum m (rd + pd) x J_i
+    spin = add(frame.up(column.spin), cross(pd, momentum.f))
+    return Column(momentum, spin, wrench_in_parent(frame, column.force))
 
-    def passed_on(i: int, body: AcceleratingBody) -> AcceleratingBody:
-        frame, pdd = local[i].frame, local[i].pdd
-        m, h, _ = moving[i].moments
-        # sum m (rdd + pdd) = hdd + m pdd
-        hdd = add(frame.up(body.hdd), scaled(m, pdd))
-        # sum m (r + p)(rdd + pdd)^T = Q + h pdd^T + p (hdd + m pdd)^T
-        Q = mat_add(frame.up_matrix(body.Q), outer(frame.up(h), pdd))
-        return AcceleratingBody(hdd, mat_add(Q, outer(frame.p, hdd)))
 
-    own = [
-        # rdd = U r:   sum m r rdd^T = Sigma U^T
-        AcceleratingBody(
-            mat_vec(at.motion.U, body.h), [mat_vec(at.motion.U, row) for row in body.Sigma]
-        )
-        for body, at in zip(tree.bodies, local, strict=True)
-    ]
-    return inward(
+def _seen_by_moving_joint(revolute: bool, motion: Acceleration, column: Column) -> Scalar:
+    """Return dtau_i/dq_j of the joint j in whose frame the column is given."""
+    w, _, U, a = motion
+    zd_2, zdd = [2.0 * w[1], -2.0 * w[0], 0.0], [row[2] for row in U]
+    n, f = column.momentum
+    if not revolute:
+        # J_i . zdd; sliding turns no axis
+        return dot(zdd, f)
+    # J_i . (zdd x r + 2 zd x rd + z x rdd) + z . (J_i x A),   A = a + rdd
+    return dot(zdd, n) + dot(zd_2, column.spin) + (f[0] * a[1] - f[1] * a[0])
+
+
+# -- deep trees ---------------------------------------------------------------------------------
+
+
+def _seen_from_base(tree: CanonicalTree, q: Vector, qd: Vector, qdd: Vector) -> Derivatives:
+    """Return the same, by way of the base frame."""
+    frames, rates = joint_frames(tree, q), body_rates(tree.S, qd)
+    motions = accelerations(tree, frames, rates, body_rates(tree.S, qdd))
+    w = [motion.w for motion in motions]
+    through, bodies = joint_wrenches(tree, frames, motions), moving_composites(tree, frames, rates)
+    poses = base_poses(tree, frames)
+    od = origin_velocities(tree, frames, poses, rates)
+    M, C = seen_from_base(tree, frames, poses, w, od, bodies)
+
+    columns = [_unit_column(*each) for each in zip(frames, bodies, motions, through, strict=True)]
+    D = pairs(
         tree,
-        own,
-        passed_on,
-        lambda a, b: AcceleratingBody(add(a.hdd, b.hdd), mat_add(a.Q, b.Q)),
+        [
+            along_joint(frame.revolute, column.force)
+            for frame, column in zip(frames, columns, strict=True)
+        ],
+        [
+            _accelerating_axis(*each)
+            for each in zip(frames, poses, joint_axes(frames, poses), od, motions, strict=True)
+        ],
+        [_column_in_base(*each) for each in zip(poses, od, columns, strict=True)],
+        below=_felt_by_accelerating_axis,
+        above=lambda j, column: felt(j.axis, column.force),
+    )
+    return Derivatives(
+        of_coordinates(tree, D),
+        times(tree, 2.0, of_coordinates(tree, C)),
+        in_coordinates(tree, M),
     )
 
 
-def _unit_column(at: Local, moving: MovingBody, body: AcceleratingBody) -> Column:
-    """Return the column of a joint, from the composite body that it carries."""
-    w, _, U, a = at.motion
-    m, h, Sigma = moving.moments
-    hdd, Q = body.hdd, body.Q
-    first = unit_column(at.frame.revolute, moving, w)
+def _accelerating_axis(
+    frame: JointFrame, pose: WorldPose, axis: Axis, od: Vector, motion: Acceleration
+) -> AcceleratingAxis:
+    """Return the axis of a joint; od: velocity of its origin, base frame."""
+    R, o = pose
     # zd = w x z,   zdd = U z
-    zd, zdd = [w[1], -w[0], 0.0], [row[2] for row in U]
-    if not at.frame.revolute:
-        # sum m z x A,   A = a + rdd
-        turned = [-(m * a[1] + hdd[1]), m * a[0] + hdd[0], 0.0]
-        force = Wrench(add(cross(h, zdd), turned), scaled(m, zdd))
-        return Column(first.momentum, first.spin, add([hdd[1], -hdd[0], 0.0], turned), force)
-    # sum m J_i x A = sum m (z x r) x A = sum m [r (z . A) - z (r . A)],   N = sum m r A^T
-    N = mat_add(outer(h, a), Q)
-    turned = [N[0][2], N[1][2], -(N[0][0] + N[1][1])]
-    # sum m rdd x (z x r) = (tr(Q) 1 - Q) z
-    pull = add([-Q[0][2], -Q[1][2], Q[0][0] + Q[1][1]], turned)
-    # sum m Jdd = zdd x h + 2 zd x hd + z x hdd
-    f = add(add(cross(zdd, h), scaled(2.0, cross(zd, moving.hd))), [-hdd[1], hdd[0], 0.0])
-    # sum m r x Jdd = I zdd + 2 (tr(P) 1 - P^T) zd + (tr(Q) 1 - Q^T) z
-    P = moving.P
-    trace = P[0][0] + P[1][1] + P[2][2]
-    twice = scaled(2.0, sub(scaled(trace, zd), mat_vec(transposed(P), zd)))
-    n = add(mat_vec(rotational_inertia(Sigma), zdd), twice)
-    n = add(add(n, [-Q[2][0], -Q[2][1], Q[0][0] + Q[1][1]]), turned)
-    return Column(first.momentum, first.spin, pull, Wrench(n, f))
-
-
-def _in_parent(at: Local, column: Column) -> Column:
-    """Return the same column about the parent's origin, in its frame."""
-    frame = at.frame
-    momentum = wrench_in_parent(frame, column.momentum)
-    # sum m (rd + pd) x J_i,   sum m (rdd + pdd) x J_i
-    spin = add(frame.up(column.spin), cross(at.pd, momentum.f))
-    pull = add(frame.up(column.pull), cross(at.pdd, momentum.f))
-    return Column(momentum, spin, pull, wrench_in_parent(frame, column.force))
-
-
-def _seen_by_moving_joint(at: Local, column: Column) -> Scalar:
-    """Return dtau_i/dq_j of the joint j in whose frame the column is given."""
-    w, U = at.motion.w, at.motion.U
-    zd, zdd = [w[1], -w[0], 0.0], [row[2] for row in U]
-    if not at.frame.revolute:
+    z, zd = [row[2] for row in R], mat_vec(R, [motion.w[1], -motion.w[0], 0.0])
+    zdd = mat_vec(R, [row[2] for row in motion.U])
+    if not frame.revolute:
         # J_i . zdd; sliding turns no axis
-        return dot(zdd, column.momentum.f)
-    # J_i . (zdd x r + 2 zd x rd + z x rdd) + z . (J_i x A)
-    return dot(zdd, column.momentum.n) + 2.0 * dot(zd, column.spin) + column.pull[2]
+        return AcceleratingAxis(axis, ZERO, ZERO, zdd)
+    pull = add(cross(o, zdd), scaled(2.0, cross(od, zd)))
+    return AcceleratingAxis(axis, zd, zdd, add(pull, cross(mat_vec(R, motion.a), z)))
+
+
+def _column_in_base(pose: WorldPose, od: Vector, column: Column) -> Column:
+    """Return a column about the base's origin, in its frame; od: velocity of its own."""
+    momentum = wrench_in_base(pose, column.momentum)
+    # sum m rd x J_i = spin + od x sum m J_i
+    spin = add(mat_vec(pose.R, column.spin), cross(od, momentum.f))
+    return Column(momentum, spin, wrench_in_base(pose, column.force))
+
+
+def _felt_by_accelerating_axis(j: AcceleratingAxis, column: Column) -> Scalar:
+    """Return dtau_i/dq_j of the joint j that carries joint i."""
+    # J_i . (zdd x (r - o) + 2 zd x (rd - od) + z x (rdd - odd)) + z . (J_i x A) with
+    # A = rdd - gravity: what has rdd in it cancels; what has o, od and odd in it is J_i . pull
+    turning = dot(j.zdd, column.momentum.n) + 2.0 * dot(j.zd, column.spin)
+    return turning + dot(j.pull, column.momentum.f)

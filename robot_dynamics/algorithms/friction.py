@@ -13,14 +13,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robot_dynamics.algorithms.vectors import Scalar, Vector
+from robot_dynamics.algorithms.scalars import Scalar, is_zero
+from robot_dynamics.algorithms.vectors import Vector
 
 # Speed at which dry friction has reached tanh(1) = 76 % of its full size, rad/s or m/s.
 COULOMB_SPEED = 1e-2
 
 
 def friction_torque(
-    viscous: Sequence[float], coulomb: Sequence[float], qd: Vector
+    viscous: Sequence[Scalar], coulomb: Sequence[Scalar], qd: Vector
 ) -> list[Scalar]:
     """Return what the motors must supply against friction (n).
 
@@ -31,7 +32,7 @@ def friction_torque(
     """
     # friction = F_v qd + F_s tanh(qd / v_0)
     return [
-        b * v + c * _tanh(v * (1 / COULOMB_SPEED)) if c != 0.0 else b * v
+        b * v if is_zero(c) else b * v + c * _tanh(v * (1 / COULOMB_SPEED))
         for b, c, v in zip(viscous, coulomb, qd, strict=True)
     ]
 

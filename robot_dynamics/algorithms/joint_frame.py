@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from robot_dynamics.algorithms.scalars import sincos
+from robot_dynamics.algorithms.scalars import is_zero, sincos
 from robot_dynamics.algorithms.vectors import (
     Matrix,
     Scalar,
@@ -21,6 +21,8 @@ from robot_dynamics.algorithms.vectors import (
 )
 from robot_dynamics.model.canonical import CanonicalJoint, CanonicalTree
 from robot_dynamics.model.coordinates import body_positions
+
+YZX, ZXY = (1, 2, 0), (2, 0, 1)
 
 
 class JointFrame(NamedTuple):
@@ -53,27 +55,41 @@ class JointFrame(NamedTuple):
 
     def up_symmetric(self, A: Matrix) -> Matrix:
         """Return R_pi A R_pi^T of a symmetric matrix."""
-        B = self._turned(A) if self.revolute else A
+        B = turned(A, self.c, self.s) if self.revolute else A
+        if is_x(self.R[0]):
+            # Rx(alpha) B Rx(alpha)^T, a turn about the first axis of (y, z, x)
+            return relabelled(turned(relabelled(B, YZX), self.R[1][1], self.R[2][1]), ZXY)
         # A symmetric matrix: its rows are its columns.
         rows = transposed([mat_vec(self.R, row) for row in B])
         x, y, z = (mat_vec(self.R, row) for row in rows)
         return symmetric([x, y[1:], z[2:]])
 
-    def _turned(self, A: Matrix) -> Matrix:
-        """Return Rz A Rz^T of a symmetric matrix."""
-        (xx, xy, xz), (_, yy, yz), (_, _, zz) = A
-        c, s = self.c, self.s
-        cc, ss, sc = c * c, s * s, s * c
-        # c^2 xx - 2 s c xy + s^2 yy = yy + t, with s^2 = 1 - c^2
-        d = xx - yy
-        t = cc * d - 2.0 * (sc * xy)
-        return symmetric(
-            [
-                [yy + t, sc * d + (cc - ss) * xy, c * xz - s * yz],
-                [xx - t, s * xz + c * yz],
-                [zz],
-            ]
-        )
+
+def is_x(v: Vector) -> bool:
+    """Tell whether a vector is known to be the x axis."""
+    return all(is_zero(a - b) for a, b in zip(v, (1.0, 0.0, 0.0), strict=True))
+
+
+def turned(A: Matrix, c: Scalar, s: Scalar) -> Matrix:
+    """Return Rz A Rz^T of a symmetric matrix, c and s those of the angle."""
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = A
+    # Next to a right angle, c^2 = 1 - s^2 rounds to 0.
+    sc, cc = s * c, 1.0 - s * s
+    # c^2 xx - 2 s c xy + s^2 yy = yy + t,   c^2 - s^2 = 2 c^2 - 1
+    d = xx - yy
+    t = cc * d - 2.0 * (sc * xy)
+    return symmetric(
+        [
+            [yy + t, sc * d + (2.0 * cc - 1.0) * xy, c * xz - s * yz],
+            [xx - t, s * xz + c * yz],
+            [zz],
+        ]
+    )
+
+
+def relabelled(A: Matrix, axes: tuple[int, int, int]) -> Matrix:
+    """Return a matrix with its axes in another order."""
+    return [[A[i][j] for j in axes] for i in axes]
 
 
 def joint_frames(tree: CanonicalTree, q: Vector) -> list[JointFrame]:
@@ -88,7 +104,7 @@ def joint_frame(joint: CanonicalJoint, position: Scalar) -> JointFrame:
         # p_pi = p + R z q
         z = [row[2] for row in joint.R]
         return JointFrame(False, joint.R, 1.0, 0.0, add(joint.p, scaled(position, z)))
-    s, c = sincos(position + joint.offset if joint.offset != 0.0 else position)
+    s, c = sincos(position if is_zero(joint.offset) else position + joint.offset)
     for _ in range(joint.quarter_turns):
         # sin(x + pi/2) = cos x,  cos(x + pi/2) = -sin x
         s, c = c, -s

@@ -1,8 +1,9 @@
 """A load that is known only at run time, as scalars.
 
 `RobotModel.with_payload` makes another robot, and another program where programs are compiled. For
-a load that changes while the robot works, its ten parameters can be inputs of one program instead:
-add them to the canonical tree with recording scalars, and every algorithm carries them along.
+a load that changes while the robot works, ten moments of the body that carries it can be inputs of
+one program instead: `with_payload` and `carrier_moments` find them once, and `with_carrier` puts
+them into the canonical tree as recording scalars, which every algorithm carries along.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import replace
 
 from robot_dynamics.algorithms.composite import moments_in_parent, total_moments
 from robot_dynamics.algorithms.joint_frame import JointFrame
-from robot_dynamics.algorithms.vectors import Vector
+from robot_dynamics.algorithms.vectors import Scalar, Vector
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.canonical import CanonicalTree, MassMoments
 
@@ -37,6 +38,21 @@ def with_payload(tree: CanonicalTree, frame: str, parameters: Vector) -> Canonic
     load = moments_in_parent(fixed, _moments(parameters))
     bodies = list(tree.bodies)
     bodies[place.body] = total_moments(bodies[place.body], load)
+    return replace(tree, bodies=tuple(bodies))
+
+
+def carrier_moments(tree: CanonicalTree, frame: str) -> list[Scalar]:
+    """Return m, h and the upper triangle of Sigma (10) of the body that a frame is fixed in."""
+    m, h, Sigma = tree.bodies[tree.frame(frame).body]
+    return [m, *h, *(Sigma[i][j] for i in range(3) for j in range(i, 3))]
+
+
+def with_carrier(tree: CanonicalTree, frame: str, moments: Vector) -> CanonicalTree:
+    """Return the tree with these moments (10) of the body that a frame is fixed in."""
+    m, h_x, h_y, h_z, xx, xy, xz, yy, yz, zz = moments
+    bodies = list(tree.bodies)
+    Sigma = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    bodies[tree.frame(frame).body] = MassMoments(m, [h_x, h_y, h_z], Sigma)
     return replace(tree, bodies=tuple(bodies))
 
 

@@ -9,8 +9,9 @@ Algorithms (2008), table 5.1.
 
 from __future__ import annotations
 
-from robot_dynamics.algorithms.joint_frame import joint_frames
+from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
 from robot_dynamics.algorithms.motion import Acceleration, accelerations
+from robot_dynamics.algorithms.scalars import is_zero
 from robot_dynamics.algorithms.sweeps import inward
 from robot_dynamics.algorithms.vectors import Scalar, Vector, add, cross, mat_vec, scaled
 from robot_dynamics.algorithms.wrench import (
@@ -34,17 +35,13 @@ def rnea(tree: CanonicalTree, q: Vector, qd: Vector, qdd: Vector) -> list[Scalar
     """
     frames = joint_frames(tree, q)
     motions = accelerations(tree, frames, body_rates(tree.S, qd), body_rates(tree.S, qdd))
-    needed = [
-        inertial_wrench(body, motion) for body, motion in zip(tree.bodies, motions, strict=True)
-    ]
-    # What a body and those beyond it need, its joint has to pass on.
-    through = inward(tree, needed, lambda i, F: wrench_in_parent(frames[i], F), total_wrench)
+    through = joint_wrenches(tree, frames, motions)
     tau = generalized_forces(
         tree.S, [along_joint(frame.revolute, F) for frame, F in zip(frames, through, strict=True)]
     )
     # Rotors turn with the joints:  tau += B qdd
     return [
-        t + B * a if B != 0.0 else t
+        t if is_zero(B) else t + B * a
         for t, B, a in zip(tau, tree.reflected_inertia, qdd, strict=True)
     ]
 
@@ -52,6 +49,17 @@ def rnea(tree: CanonicalTree, q: Vector, qd: Vector, qdd: Vector) -> list[Scalar
 def bias_torque(tree: CanonicalTree, q: Vector, qd: Vector) -> list[Scalar]:
     """Return C(q, qd) qd + g(q) (n): the torques that keep every joint from accelerating."""
     return rnea(tree, q, qd, [0.0] * tree.n)
+
+
+def joint_wrenches(
+    tree: CanonicalTree, frames: list[JointFrame], motions: list[Acceleration]
+) -> list[Wrench]:
+    """Return the wrench through each joint that moves its body, and those beyond it, as given."""
+    needed = [
+        inertial_wrench(body, motion) for body, motion in zip(tree.bodies, motions, strict=True)
+    ]
+    # What a body and those beyond it need, its joint has to pass on.
+    return inward(tree, needed, lambda i, F: wrench_in_parent(frames[i], F), total_wrench)
 
 
 def inertial_wrench(body: MassMoments, motion: Acceleration) -> Wrench:

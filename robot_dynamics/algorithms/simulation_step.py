@@ -16,17 +16,15 @@ section IV.3 (stiff damping).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.forward_dynamics import forward_dynamics
 from robot_dynamics.algorithms.friction import COULOMB_SPEED, friction_torque
 from robot_dynamics.algorithms.integrators import INTEGRATORS, semi_implicit_euler
-from robot_dynamics.algorithms.ltl import factorize, solve
-from robot_dynamics.algorithms.rnea import bias_torque
-from robot_dynamics.algorithms.scalars import Scalar
+from robot_dynamics.algorithms.scalars import Scalar, is_zero
 from robot_dynamics.algorithms.vectors import Vector
 from robot_dynamics.model.canonical import CanonicalTree
 
@@ -45,8 +43,8 @@ class State(NamedTuple):
 class Friction(NamedTuple):
     """Coefficients of the friction of each joint, as `friction_torque` takes them."""
 
-    viscous: Sequence[float]  # n, N m s/rad or N s/m
-    coulomb: Sequence[float]  # n, N m or N
+    viscous: Sequence[Scalar]  # n, N m s/rad or N s/m
+    coulomb: Sequence[Scalar]  # n, N m or N
 
 
 def simulation_step(
@@ -91,23 +89,20 @@ def braked_acceleration(
     tree: CanonicalTree, friction: Friction, q: Vector, qd: Vector, tau: Vector, h: Scalar
 ) -> list[Scalar]:
     """Return qdd (n) with the friction of the velocities qd + h qdd."""
-    if not (any(friction.viscous) or any(friction.coulomb)):
+    if all(map(is_zero, (*friction.viscous, *friction.coulomb))):
         return forward_dynamics(tree, q, qd, tau)
-    M = crba(tree, q)
-    for j, s in enumerate(friction_slope(friction, qd)):
-        M[j][j] = M[j][j] + h * s
-    # (M + h S) qdd = tau - C qd - g - S qd
-    b = bias_torque(tree, q, qd)
-    lost = friction_torque(*friction, qd)
-    driving = [t - x - f for t, x, f in zip(tau, b, lost, strict=True)]
-    return solve(factorize(tree, M), driving)
+    # (M + h S) qdd = tau - C qd - g - S qd:  h S slows a joint down as a heavier rotor would
+    slope = friction_slope(friction, qd)
+    rotors = [B + h * s for B, s in zip(tree.reflected_inertia, slope, strict=True)]
+    braked: CanonicalTree = replace(tree, reflected_inertia=tuple(rotors))
+    return driven_acceleration(braked, friction, q, qd, tau)
 
 
 def friction_slope(friction: Friction, qd: Vector) -> list[Scalar]:
     """Return S (n) with friction(qd) = S qd, largest at standstill."""
     return [
         # f / v,   and  F_v + F_s / v_0  where v = 0
-        (f * v + (b + c / COULOMB_SPEED) * STANDSTILL) / (v * v + STANDSTILL) if c != 0.0 else b
+        b if is_zero(c) else (f * v + (b + c / COULOMB_SPEED) * STANDSTILL) / (v * v + STANDSTILL)
         for b, c, f, v in zip(*friction, friction_torque(*friction, qd), qd, strict=True)
     ]
 

@@ -18,7 +18,6 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +50,7 @@ def fingerprint(*folders: Path) -> str:
     """Return a fingerprint of the Python files in these folders."""
     digest = hashlib.sha256()
     for folder in folders:
-        for path in sorted(folder.glob('*.py')):
+        for path in sorted(folder.rglob('*.py')):
             digest.update(path.name.encode() + b'\0' + path.read_bytes() + b'\0')
     return digest.hexdigest()
 
@@ -90,6 +89,9 @@ def read(text: str) -> tuple[Any, bytes] | None:
 
 def write(text: str, remembered: Any, code: bytes) -> None:
     """Keep an entry, if the disk lets us."""
+    # A process that finds all it asks for should not wait for this import.
+    import tempfile
+
     body = json.dumps([text, remembered]).encode() + b'\n' + code
     path = _path(text)
     try:

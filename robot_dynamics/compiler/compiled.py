@@ -6,6 +6,7 @@ A `CompiledFunction` is called like any function. Where every nanosecond counts,
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from robot_dynamics.compiler import machine_code, native_entry
 from robot_dynamics.compiler.arguments import Array, as_vectors
 from robot_dynamics.compiler.entry import Entry, Kernels, portable_entry
 from robot_dynamics.compiler.interpreter import InterpretedKernels, TooLarge, check_size
-from robot_dynamics.compiler.iterate import iterate
+from robot_dynamics.compiler.iterate import advance, iterate
 from robot_dynamics.compiler.kernels import MachineKernels, Recipe, make_entry
 from robot_dynamics.compiler.python_source import PythonKernels
+from robot_dynamics.compiler.rolled.program import Rolled, RolledProgram
+from robot_dynamics.compiler.rolled.python import rolled_source
 from robot_dynamics.compiler.trace import Signature
 from robot_dynamics.errors import RobotDynamicsError, ShapeError
 
@@ -41,6 +44,7 @@ def compile_program(
     pack: type[tuple[Any, ...]] | Callable[..., Any] = tuple,
     backend: str = 'auto',
     documentation: str = '',
+    rolled: Rolled | None = None,
 ) -> 'CompiledFunction':
     """Return a fast function of arrays that computes what `function` computes on scalars.
 
@@ -57,6 +61,7 @@ def compile_program(
         backend: 'llvm' for machine code, 'python' for none, 'auto' for machine code if llvmlite is
             there. A program of more than `interpreter.LARGEST` operations is never compiled.
         documentation: of the function.
+        rolled: how the same is recorded as loops, for when it has many operations.
 
     Raises:
         TraceError: `function` cannot be recorded.
@@ -64,7 +69,7 @@ def compile_program(
     """
     if backend not in BACKENDS:
         raise ValueError(f'backend {backend!r}, expected one of {", ".join(BACKENDS)}')
-    recipe = Recipe(function, inputs, name, outputs, key)
+    recipe = Recipe(function, inputs, name, outputs, key, rolled)
     kernels = _kernels(recipe, backend)
     # The class of a method `_make`: it is filled without the help of Python code.
     result_class: Any = getattr(pack, '__self__', pack)
@@ -75,11 +80,14 @@ def _kernels(recipe: Recipe, backend: str) -> Kernels:
     """Return what computes: machine code, Python code, or the program itself if it is huge."""
     try:
         if _use_llvm(backend):
-            return MachineKernels(recipe)
-        check_size(recipe.program)
-        return PythonKernels(recipe.program)
-    except TooLarge:
-        return InterpretedKernels(recipe.program)
+            return MachineKernels(replace(recipe, vectors=True))
+        program = recipe.program
+        if isinstance(program, RolledProgram):
+            return PythonKernels(program, rolled_source)
+        check_size(program)
+        return PythonKernels(program)
+    except TooLarge as large:
+        return InterpretedKernels(large.program)
 
 
 def _use_llvm(backend: str) -> bool:
@@ -187,6 +195,27 @@ class CompiledFunction:
             ShapeError: an input has another shape, or an output that of no vector to feed back.
         """
         results = iterate(self.name, self._kernels, self._bound, self.signature, steps, values)
+        return results[0] if len(results) == 1 else tuple.__new__(self._pack, results)
+
+    def advance(self, steps: int, *, changing: Sequence[str] = (), **values: Any) -> Any:
+        """Apply the function again and again to any number of samples, and return the end.
+
+        Samples go side by side, shared by threads; each has the bits that it has alone.
+
+        Args:
+            steps: how often.
+            changing: names of inputs that are given anew for every step: (..., steps, size).
+            values: the inputs by name, (..., size). Each output is fed back into its input.
+
+        Returns:
+            The outputs (..., size) of the last step; what was given if there is none.
+
+        Raises:
+            ShapeError: an input has another shape, or an output that of no input of its name.
+        """
+        results = advance(
+            self.name, self._kernels, self._bound, self.signature, steps, changing, values
+        )
         return results[0] if len(results) == 1 else tuple.__new__(self._pack, results)
 
     def __repr__(self) -> str:

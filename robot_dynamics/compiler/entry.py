@@ -29,16 +29,40 @@ Entry = Callable[..., Any]
 
 
 class Kernels(Protocol):
-    """A program ready to run on rows."""
+    """A program ready to run on rows; what can run on rows can do all of it."""
 
     backend: str
     signature: Signature
+    # How many samples lie side by side in columns: to NumPy so many cost little more than one.
+    lanes: int = 512
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Fill outputs (N, size), C-contiguous, from inputs (N, size) with adjacent entries."""
 
     def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Do the same row after row: rows of outputs may be later rows of inputs."""
+        for i in range(outputs[0].shape[0]):
+            row = slice(i, i + 1)
+            self.run([array[row] for array in inputs], [array[row] for array in outputs])
+
+    def march(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
+        """Take columns (blocks, steps, size, lanes) through steps: outputs may be inputs.
+
+        An array with one block, or one step, gives or takes the same at all of them.
+        """
+        for block in range(len(outputs[0])):
+            for step in range(steps):
+                targets = [_rows(array, block, step) for array in outputs]
+                results: list[Array] = [np.empty(target.shape) for target in targets]
+                self.run([_rows(array, block, step).copy('C') for array in inputs], results)
+                for target, result in zip(targets, results, strict=True):
+                    target[...] = result
+
+
+def _rows(columns: Array, block: int, step: int) -> Array:
+    """Return a block at a step as rows, a view."""
+    at: Array = columns[min(block, len(columns) - 1), min(step, columns.shape[1] - 1)]
+    return at.T
 
 
 def portable_entry(

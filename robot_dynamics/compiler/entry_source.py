@@ -32,12 +32,23 @@ PYTHON_FUNCTIONS = (
     'PyTuple_New',
     'PyTuple_SetItem',
     'PyTuple_Size',
+    'PyType_GenericAlloc',
     'PyType_GetFlags',
     'Py_DecRef',
     'Py_IncRef',
 )
 NUMPY_FUNCTIONS = ('PyArray_New', 'PyArray_Return')
-OBJECTS = ('array type', 'float64', 'tuple type', 'tuple new', 'out', 'portable', 'pack', 'kernel')
+OBJECTS = (
+    'array type',
+    'float64',
+    'tuple type',
+    'tuple new',
+    'out',
+    'portable',
+    'pack',
+    'form',
+    'kernel',
+)
 
 # The table: these, then the addresses of the bound inputs.
 SLOTS = (*PYTHON_FUNCTIONS, *NUMPY_FUNCTIONS, *OBJECTS)
@@ -217,7 +228,7 @@ class EntryWriter(Writer):
             array = self._new_array(shapes[0])
             self.ret_if_null(array)
             return array, [self.read('ptr', array, DATA)]
-        result, addresses = self.call('ptr', 'PyTuple_New', f'i64 {len(shapes)}'), []
+        result, addresses = self._new_tuple(len(shapes)), []
         self.ret_if_null(result)
         for i, shape in enumerate(shapes):
             array = self._new_array(shape)
@@ -225,6 +236,20 @@ class EntryWriter(Writer):
             self.call('i32', 'PyTuple_SetItem', f'ptr {result}, i64 {i}, ptr {array}')
             addresses.append(self.read('ptr', array, DATA))
         return result, addresses
+
+    def _new_tuple(self, count: int) -> str:
+        """Return a new tuple to fill: of the class in `form`, if there is one."""
+        form = self.slot('form')
+        formed, plain, allocated = map(self._block, ('formed', 'plain', 'allocated'))
+        self.branch(self.let(f'icmp ne ptr {form}, null'), formed, plain)
+        self.label(formed)
+        of_class = self.call('ptr', 'PyType_GenericAlloc', f'ptr {form}, i64 {count}')
+        self.do(f'br label %{allocated}')
+        self.label(plain)
+        bare = self.call('ptr', 'PyTuple_New', f'i64 {count}')
+        self.do(f'br label %{allocated}')
+        self.label(allocated)
+        return self.let(f'phi ptr [ {of_class}, %{formed} ], [ {bare}, %{plain} ]')
 
     def _new_array(self, shape: tuple[int, ...]) -> str:
         name, lengths = (

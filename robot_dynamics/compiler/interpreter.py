@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics.compiler.entry import Kernels
+from robot_dynamics.compiler.rolled.program import RolledProgram
 from robot_dynamics.compiler.trace import Program
 
 # Operations of the largest program that is compiled: 3 MB of stack, some ten seconds.
@@ -26,7 +28,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-class InterpretedKernels:
+class InterpretedKernels(Kernels):
     """Evaluates a program for all rows at once."""
 
     backend = 'python'
@@ -54,20 +56,16 @@ class InterpretedKernels:
             for i, entry in enumerate(entries):
                 output[:, i] = values[entry]
 
-    def scan(
-        self, inputs: Sequence[NDArray[np.float64]], outputs: Sequence[NDArray[np.float64]]
-    ) -> None:
-        """Do the same row after row: rows of outputs may be later rows of inputs."""
-        for i in range(outputs[0].shape[0]):
-            row = slice(i, i + 1)
-            self.run([array[row] for array in inputs], [array[row] for array in outputs])
-
 
 class TooLarge(Exception):  # noqa: N818  (never leaves this package)
     """A program is better read than compiled."""
 
+    def __init__(self, program: Program) -> None:
+        super().__init__(program.name)
+        self.program = program
 
-def check_size(program: Program) -> None:
+
+def check_size(program: Program | RolledProgram) -> None:
     """Raise TooLarge for a program that should not be compiled."""
-    if sum(program.operation_counts().values()) > LARGEST:
-        raise TooLarge
+    if isinstance(program, Program) and sum(program.operation_counts().values()) > LARGEST:
+        raise TooLarge(program)

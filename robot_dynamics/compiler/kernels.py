@@ -15,17 +15,26 @@ from typing import Any
 from robot_dynamics.compiler import (
     cache,
     entry_source,
-    llvm_source,
     machine_code,
     native_entry,
     threads,
 )
 from robot_dynamics.compiler.arguments import Array
-from robot_dynamics.compiler.entry import Entry
+from robot_dynamics.compiler.entry import Entry, Kernels
 from robot_dynamics.compiler.interpreter import check_size
-from robot_dynamics.compiler.llvm_writer import Writer
 from robot_dynamics.compiler.machine_code import LoadedCode
-from robot_dynamics.compiler.trace import Program, Signature, trace
+from robot_dynamics.compiler.rolled.program import Rolled, RolledProgram
+from robot_dynamics.compiler.trace import NO_OPERATIONS, Program, Signature, TooLong, trace
+
+# Straight lines of more instructions take long to compile, and are not faster than loops. Where
+# more nodes than that are recorded, the rest is not awaited.
+LONGEST_UNROLLED = 10_000
+MOST_RECORDED = 20_000
+
+# Loops gain by computing several entries of a matrix's row at once, where so many rows carry each
+# other in line. An operation takes a little longer in a loop, with its operands in memory.
+LONG_LINE = 9
+SLOWER = 1.15
 
 
 @dataclass(frozen=True)
@@ -37,11 +46,47 @@ class Recipe:
     name: str
     outputs: Sequence[str] | None
     key: str | None
+    rolled: Rolled | None = None
+    vectors: bool = False  # in straight-line programs
 
     @functools.cached_property
-    def program(self) -> Program:
-        """The program, recorded when it is first asked for."""
-        return trace(self.function, self.inputs, name=self.name, outputs=self.outputs)
+    def program(self) -> Program | RolledProgram:
+        """The program, recorded when it is first asked for.
+
+        Loops are chosen over a straight line if it is very long, or if they take less time by
+        their operations, several entries of a matrix in one.
+        """
+        if self.rolled is None:
+            return self._straight(None)
+        try:
+            straight = self._straight(MOST_RECORDED)
+        except TooLong:
+            return self._loops(self.rolled)
+        instructions = sum(node[0] not in NO_OPERATIONS for node in straight.nodes)
+        if instructions > LONGEST_UNROLLED:
+            return self._loops(self.rolled)
+        matrices = any(len(shape) == 2 for _, shape in straight.signature.outputs)
+        if not matrices or self.rolled.rows.depth < LONG_LINE or machine_code.why_not():
+            return straight
+        loops = self._loops(self.rolled)
+        faster = SLOWER * operations(loops, machine_code.lanes()) < instructions
+        return loops if faster else straight
+
+    def _loops(self, rolled: Rolled) -> RolledProgram:
+        # What is found in the cache starts faster without.
+        from robot_dynamics.compiler.rolled.assembly import trace_rolled
+
+        return trace_rolled(rolled, self.inputs, name=self.name, outputs=self.outputs)
+
+    def _straight(self, limit: int | None) -> Program:
+        return trace(
+            self.function,
+            self.inputs,
+            name=self.name,
+            outputs=self.outputs,
+            vectors=self.vectors,
+            limit=limit,
+        )
 
     @functools.cached_property
     def identity(self) -> str:
@@ -51,12 +96,9 @@ class Recipe:
         return repr((self.key, self.name, tuple(self.inputs.items()), self.outputs))
 
 
-# The functions in the module of each kernel.
-WRITERS: dict[str, Callable[[Program], list[Writer]]] = {
-    'sample': lambda program: [llvm_source.sample_kernel(program)],
-    'batch': lambda program: [llvm_source.batch_kernel(program, machine_code.lanes())],
-    'scan': lambda program: [llvm_source.sample_kernel(program), llvm_source.scan_kernel(program)],
-}
+def operations(program: Program | RolledProgram, *lanes: int) -> int:
+    """Return how many operations a program takes."""
+    return sum(program.operation_counts(*lanes).values())
 
 
 # A program of more operations takes rows one by one, in the calling thread: it keeps most of its
@@ -64,7 +106,7 @@ WRITERS: dict[str, Callable[[Program], list[Writer]]] = {
 LARGEST_IN_LANES = 20_000
 
 
-class MachineKernels:
+class MachineKernels(Kernels):
     """Runs a program's machine code on rows of arrays."""
 
     backend = 'llvm'
@@ -73,8 +115,8 @@ class MachineKernels:
         self._recipe = recipe
         self._lock = threading.Lock()
         self._loaded: dict[str, tuple[LoadedCode, Callable[..., None]]] = {}
-        signature, self._operations, self.code = self._load('sample')
-        inputs, outputs = signature
+        (inputs, outputs), self._operations, self._rolled, self.code = self._load('sample')
+        self.lanes = machine_code.lanes() if self._rolled else _lanes(self._operations)
         self.signature = Signature(
             tuple((name, size) for name, size in inputs),
             tuple((name, tuple(shape)) for name, shape in outputs),
@@ -84,30 +126,37 @@ class MachineKernels:
             self.sample_address
         )
 
-    def _load(self, kind: str) -> tuple[Any, int, LoadedCode]:
-        """Return the signature, the number of operations, and the loaded code of a kernel."""
+    def _load(self, kind: str) -> tuple[Any, int, bool, LoadedCode]:
+        """Return signature, number of operations, whether it is rolled, and code of a kernel."""
 
         def make() -> tuple[Any, bytes]:
+            # What is found in the cache starts faster without.
+            from robot_dynamics.compiler import writers
+
             program = self._recipe.program
             check_size(program)
-            operations = sum(program.operation_counts().values())
+            count = operations(program)
             signature = (program.signature.inputs, program.signature.outputs)
-            source = llvm_source.module_source(WRITERS[kind](program))
-            return (signature, operations), machine_code.compile_module(source)
+            source = writers.module_source(kind, program, _lanes(count))
+            about = (signature, count, isinstance(program, RolledProgram))
+            return about, machine_code.compile_module(source)
 
         text = f'{kind} kernel\n{self._recipe.identity}\n{machine_code.processor()}'
-        (signature, operations), code = cache.kept(text, make)
-        return signature, operations, LoadedCode(code)
+        about, code = cache.kept(text, make)
+        return *about, LoadedCode(code)
 
-    def _on_rows(self, kind: str) -> Callable[..., None]:
-        """Return the kernel `batch` or `scan`, loaded when it is first asked for."""
+    def _on_many(self, kind: str) -> Callable[..., None]:
+        """Return the kernel `batch`, `scan` or `march`, loaded when it is first asked for."""
         # Once: code that another thread runs must not be replaced.
         with self._lock:
             if kind not in self._loaded:
                 *_, code = self._load(kind)
-                inputs = [ctypes.c_void_p, ctypes.c_int64] * len(self.signature.inputs)
-                outputs = [ctypes.c_void_p] * len(self.signature.outputs)
-                prototype = ctypes.CFUNCTYPE(None, *inputs, *outputs, *[ctypes.c_int64] * 2)
+                pointer, count = ctypes.c_void_p, ctypes.c_int64
+                inputs, outputs = len(self.signature.inputs), len(self.signature.outputs)
+                parameters = [pointer, count] * inputs + [pointer] * outputs + [count] * 2
+                if kind == 'march':
+                    parameters = [pointer, count, count] * (inputs + outputs) + [count] * 3
+                prototype = ctypes.CFUNCTYPE(None, *parameters)
                 self._loaded[kind] = code, prototype(code.address(f'{self._recipe.name}.{kind}'))
         return self._loaded[kind][1]
 
@@ -117,9 +166,10 @@ class MachineKernels:
         if samples == 1:
             self._sample(*(array.ctypes.data for array in (*inputs, *outputs)))
             return
-        if self._operations > LARGEST_IN_LANES:
+        if self._operations > LARGEST_IN_LANES and not self._rolled:
             return self.scan(inputs, outputs)
-        addresses, batch = _row_addresses(inputs, outputs), self._on_rows('batch')
+        addresses = _row_addresses(inputs, outputs)
+        batch = self._on_many('batch')
         threads.in_parts(
             lambda begin, end: batch(*addresses, begin, end), samples, self._operations
         )
@@ -127,19 +177,43 @@ class MachineKernels:
     def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Do the same row after row: rows of outputs may be later rows of inputs."""
         steps = outputs[0].shape[0]
-        self._on_rows('scan')(*_row_addresses(inputs, outputs), 0, steps)
+        self._on_many('scan')(*_row_addresses(inputs, outputs), 0, steps)
+
+    def march(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
+        """Take columns (blocks, steps, size, lanes) through steps: outputs may be inputs."""
+        kernel, places = self._on_many('march'), _column_addresses([*inputs, *outputs])
+        threads.in_parts(
+            lambda begin, end: kernel(*places, begin, end, steps),
+            outputs[0].shape[0],
+            self._operations * self.lanes * steps,
+        )
 
     def precompile(self) -> None:
         """Make the kernels of many samples now, not when they are first asked for."""
-        if self._operations <= LARGEST_IN_LANES:
-            self._on_rows('batch')
-        self._on_rows('scan')
+        self._on_many('scan')
+        if self._rolled or self._operations <= LARGEST_IN_LANES:
+            self._on_many('batch')
+        self._on_many('march')
 
 
 def _row_addresses(inputs: Sequence[Array], outputs: Sequence[Array]) -> list[int]:
     """Return where rows begin, and for inputs how many doubles they are apart."""
     starts = [(array.ctypes.data, array.strides[0] // array.itemsize) for array in inputs]
     return [*itertools.chain(*starts), *(array.ctypes.data for array in outputs)]
+
+
+def _column_addresses(arrays: Sequence[Array]) -> list[int]:
+    """Return where columns begin, and how many doubles blocks and steps are apart."""
+    places = []
+    for array in arrays:
+        apart = zip(array.shape[:2], array.strides[:2], strict=True)
+        # One is for all.
+        places += [array.ctypes.data, *(stride // 8 if many > 1 else 0 for many, stride in apart)]
+    return places
+
+
+def _lanes(operations: int) -> int:
+    return machine_code.lanes() if operations <= LARGEST_IN_LANES else 1
 
 
 def make_entry(

@@ -25,11 +25,15 @@ class Writer:
         """Begin a block of instructions; the one before must have ended."""
         self.lines.append(f'{name}:')
 
-    def allocate(self) -> str:
-        """Return the address of memory for one value of the writer's type, on the stack."""
+    def new_block(self, name: str) -> str:
+        """Return a name for a block that no other has."""
+        return f'{name}{next(self._numbers)}'
+
+    def allocate(self, count: int = 1) -> str:
+        """Return the address of memory for values of the writer's type, on the stack."""
         name = f'%memory{next(self._numbers)}'
         self.lines.insert(
-            self.lines.index('start:') + 1, f'  {name} = alloca {self.type}, align 64'
+            self.lines.index('start:') + 1, f'  {name} = alloca {self.type}, i64 {count}, align 64'
         )
         return name
 
@@ -127,8 +131,29 @@ class Writer:
             f'shufflevector {self.type} {a}, {self.type} {b}, <{len(picks)} x i32> <{mask}>'
         )
 
-    def _mask(self, count: int) -> str:
-        lanes = ', '.join(f'i1 {int(lane < count)}' for lane in range(self.lanes))
+    def insert(self, vector: str, lane: int, value: str) -> str:
+        """Return a vector with a double in one lane, the others as they are."""
+        return self.let(f'insertelement {self.type} {vector}, double {value}, i32 {lane}')
+
+    def extract(self, vector: str, lane: int) -> str:
+        """Return the double in a lane."""
+        return self.let(f'extractelement {self.type} {vector}, i32 {lane}')
+
+    def spread(self, value: str) -> str:
+        """Return a double in every lane."""
+        return self._spread(self.type, f'double {value}')
+
+    def spread_integer(self, value: str) -> str:
+        """Return a 64-bit integer in every lane."""
+        return self._spread(self.integers, f'i64 {value}')
+
+    def _spread(self, kind: str, element: str) -> str:
+        first = self.let(f'insertelement {kind} poison, {element}, i32 0')
+        mask = f'<{self.lanes} x i32> zeroinitializer'
+        return self.let(f'shufflevector {kind} {first}, {kind} poison, {mask}')
+
+    def _mask(self, count: int, first: int = 0) -> str:
+        lanes = ', '.join(f'i1 {int(0 <= lane - first < count)}' for lane in range(self.lanes))
         return f'{self.vector("i1")} <{lanes}>'
 
     def load(self, pointer: str, count: int | None = None) -> str:
@@ -142,15 +167,32 @@ class Writer:
             f'call {self.type} {name}(ptr {pointer}, i32 8, {self._mask(count)}, {rest})'
         )
 
-    def store(self, value: str, pointer: str, count: int | None = None) -> None:
-        """Write the doubles to an address; only the first `count` of them."""
+    def store(self, value: str, pointer: str, count: int | None = None, first: int = 0) -> None:
+        """Write the doubles to an address; only `count` of them, from lane `first` on."""
         if count is None or count == self.lanes:
             return self.do(f'store {self.type} {value}, ptr {pointer}, align 8')
         name = f'@llvm.masked.store.v{self.lanes}f64.p0'
         self.intrinsics.add(f'declare void {name}({self.type}, ptr, i32, {self.vector("i1")})')
-        return self.do(
-            f'call void {name}({self.type} {value}, ptr {pointer}, i32 8, {self._mask(count)})'
-        )
+        mask = self._mask(count, first)
+        return self.do(f'call void {name}({self.type} {value}, ptr {pointer}, i32 8, {mask})')
+
+    def expect_store(self, pointer: str) -> None:
+        """Have the processor fetch what lies at an address: it is written to soon."""
+        self.intrinsics.add('declare void @llvm.prefetch.p0(ptr, i32, i32, i32)')
+        self.do(f'call void @llvm.prefetch.p0(ptr {pointer}, i32 1, i32 3, i32 1)')
+
+    def load_where(self, condition: str, pointer: str) -> str:
+        """Return the doubles at an address for whose lanes the condition holds, else 0."""
+        name, mask = f'@llvm.masked.load.v{self.lanes}f64.p0', self.vector('i1')
+        self.intrinsics.add(f'declare {self.type} {name}(ptr, i32, {mask}, {self.type})')
+        arguments = f'ptr {pointer}, i32 8, {mask} {condition}, {self.type} zeroinitializer'
+        return self.let(f'call {self.type} {name}({arguments})')
+
+    def store_where(self, condition: str, value: str, pointer: str) -> None:
+        """Write the doubles for whose lanes the condition holds to an address."""
+        name, mask = f'@llvm.masked.store.v{self.lanes}f64.p0', self.vector('i1')
+        self.intrinsics.add(f'declare void {name}({self.type}, ptr, i32, {mask})')
+        self.do(f'call void {name}({self.type} {value}, ptr {pointer}, i32 8, {mask} {condition})')
 
     def element(self, pointer: str, index: int | str) -> str:
         """Return the address of a double in an array."""

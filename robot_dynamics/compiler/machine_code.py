@@ -15,7 +15,7 @@ WIDE_REGISTERS = 'avx512f'
 
 # Beyond this many instructions compile without optimisation, five to ten times faster, for code
 # half as fast.
-MANY_INSTRUCTIONS = 20_000
+MANY_INSTRUCTIONS = 12_000
 
 # LLVM keeps what it parses in one place for all threads.
 ONE_AT_A_TIME = threading.RLock()

@@ -41,6 +41,10 @@ NUMPY_PLACES = {'PyArray_Type': 2, 'PyArray_Return': 76, 'PyArray_New': 93}
 
 PYTHON_VERSIONS = ((3, 10), (3, 14))
 NUMPY_VERSIONS = ((1, 26), (2, 99))
+
+# From here on a tuple keeps its hash: only its own constructor knows how to begin.
+TUPLES_WITH_HASH = (3, 14)
+
 METH_FASTCALL_KEYWORDS = 0x80 | 0x02
 
 # The slot of a type's constructor (Include/typeslots.h, Py_tp_new).
@@ -100,6 +104,7 @@ def native_entry(
         _tuple_new(),
         *map(id, (OUT, portable)),
         0 if pack is tuple else id(pack),
+        0 if pack is tuple or sys.version_info >= TUPLES_WITH_HASH else id(pack),
         kernel,
         *(0 if vector is None else vector.ctypes.data for vector in bound),
     ]

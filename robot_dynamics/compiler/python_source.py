@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics.compiler.entry import Kernels
 from robot_dynamics.compiler.trace import BINARY_OPERATIONS, Node, Program, operands
 
 SYMBOLS = dict(zip(BINARY_OPERATIONS, '+-*/', strict=True))
@@ -35,25 +36,34 @@ SUM, PRODUCT, SIGN, ATOM = range(4)
 
 def python_source(program: Program) -> str:
     """Return the source of a function `name(input, ...) -> [entries of the first output], ...`."""
-    uses = Counter(i for node in program.nodes for i in operands(node))
-    uses.update(i for entries in program.results for i in entries)
     lines = [f'def {program.name}({", ".join(name for name, _ in program.signature.inputs)}):']
     for name, size in program.signature.inputs:
         if size:
             entries = ', '.join(f'{name}_{i}' for i in range(size))
             lines.append(f'    ({entries},) = {name}' if size == 1 else f'    {entries} = {name}')
+    assignments, outputs = statements(program)
+    lines += [f'    {line}' for line in assignments]
+    returned = ['[' + ', '.join(entries) + ']' for entries in outputs]
+    lines.append('    return ' + ', '.join(returned))
+    return '\n'.join(lines) + '\n'
 
+
+def statements(program: Program) -> tuple[list[str], list[list[str]]]:
+    """Return the assignments of a program, and per output the expressions of its entries.
+
+    Entry i of an input is named input_i.
+    """
+    uses = Counter(i for node in program.nodes for i in operands(node))
+    uses.update(i for entries in program.results for i in entries)
+    lines: list[str] = []
     texts: list[tuple[str, int]] = []  # of each node: how to write it, how tightly it binds
     for index, node in enumerate(program.nodes):
         text, binding = _expression(node, texts)
         if binding < ATOM and (uses[index] > 1 or len(text) > LONGEST_INLINE):
-            lines.append(f'    t{index} = {text}')
+            lines.append(f't{index} = {text}')
             text, binding = f't{index}', ATOM
         texts.append((text, binding))
-
-    returned = ['[' + ', '.join(texts[i][0] for i in entries) + ']' for entries in program.results]
-    lines.append('    return ' + ', '.join(returned))
-    return '\n'.join(lines) + '\n'
+    return lines, [[texts[i][0] for i in entries] for entries in program.results]
 
 
 def _expression(node: Node, texts: Sequence[tuple[str, int]]) -> tuple[str, int]:
@@ -79,14 +89,14 @@ def _expression(node: Node, texts: Sequence[tuple[str, int]]) -> tuple[str, int]
     return f'{operand(node[1], level)} {SYMBOLS[op]} {operand(node[2], level + 1)}', level
 
 
-class PythonKernels:
+class PythonKernels(Kernels):
     """Runs a program's Python source on rows of arrays."""
 
     backend = 'python'
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Any, write: Callable[[Any], str] = python_source) -> None:
         self.signature = program.signature
-        self.source = python_source(program)
+        self.source = write(program)
         code = compile(self.source, f'<{program.name}>', 'exec')
         self._on_floats = _function(code, program.name, math)
         self._on_arrays = _function(code, program.name, np)
@@ -102,15 +112,6 @@ class PythonKernels:
         for output, entries in zip(outputs, results, strict=True):
             for i, entry in enumerate(entries):
                 output[:, i] = entry
-
-    def scan(
-        self, inputs: Sequence[NDArray[np.float64]], outputs: Sequence[NDArray[np.float64]]
-    ) -> None:
-        """Do the same row after row: rows of outputs may be later rows of inputs."""
-        for i in range(outputs[0].shape[0]):
-            self.run(
-                [array[i : i + 1] for array in inputs], [array[i : i + 1] for array in outputs]
-            )
 
     def _single(self, inputs: list[list[float]]) -> Sequence[Any]:
         try:

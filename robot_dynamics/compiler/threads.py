@@ -8,7 +8,7 @@ neighbours: any number of threads gives the same bits.
 import functools
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 # Operations for which a thread is worth waking: a fraction of a millisecond.
 SMALLEST_PART = 10_000_000
@@ -26,15 +26,19 @@ def thread_count() -> int:
 
 def in_parts(work: Callable[[int, int], object], samples: int, operations: int) -> None:
     """Call work(begin, end) for parts of range(samples), each sample of so many operations."""
-    parts = max(1, min(thread_count(), samples * operations // SMALLEST_PART))
+    parts = max(1, min(thread_count(), samples, samples * operations // SMALLEST_PART))
     cuts = [samples * part // parts for part in range(parts + 1)]
-    waiting = [_pool(os.getpid()).submit(work, *cuts[part : part + 2]) for part in range(1, parts)]
+    others = range(1, parts)
+    waiting = [_pool(os.getpid()).submit(work, *cuts[part : part + 2]) for part in others]
     work(cuts[0], cuts[1])
     for part in waiting:
         part.result()
 
 
 @functools.cache
-def _pool(process: int) -> ThreadPoolExecutor:
+def _pool(process: int) -> Any:
     """Return the threads of a process: those of its parent do not survive a fork."""
+    # Most processes never need it, and would wait for the import at their start.
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix=f'robot_dynamics-{process}')

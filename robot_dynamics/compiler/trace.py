@@ -26,10 +26,15 @@ import numpy as np
 from robot_dynamics.errors import RobotDynamicsError
 
 # ('input', name, i), ('constant', value), or an operation on earlier nodes, named by their index:
-# ('mul', 3, 7).
+# ('mul', 3, 7). Operations on a vector ('abreast', 3, 7, ...) are done with each of its entries;
+# ('lane', 9, k) is one of them again.
 Node = tuple[Any, ...]
 
+# Entries of the longest vector. Shorter ones are in the last lanes.
+LANES = 8
+
 BINARY_OPERATIONS = ('add', 'sub', 'mul', 'div')
+NO_OPERATIONS = ('input', 'constant', 'abreast', 'lane')
 UNARY_OPERATIONS = ('neg', 'sqrt', 'sin', 'cos', 'tanh')
 
 # What nests scalars in the outputs of a function.
@@ -41,6 +46,10 @@ RESERVED_NAMES = frozenset({'sin', 'cos', 'sqrt', 'tanh', 'out'})
 
 class TraceError(RobotDynamicsError, TypeError):
     """A function asks a recording scalar for something that only a number has."""
+
+
+class TooLong(Exception):  # noqa: N818  (never leaves this package)
+    """A program has more nodes than it may have."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +75,11 @@ class Program:
     results: tuple[tuple[int, ...], ...]  # per output, the nodes of its entries in C order
 
     def operation_counts(self) -> dict[str, int]:
-        """Return how often each operation occurs."""
-        counts = Counter(node[0] for node in self.nodes)
-        return {op: n for op, n in counts.items() if op not in ('input', 'constant')}
+        """Return how often each operation occurs, those on vectors once per entry."""
+        counts: Counter[str] = Counter()
+        for node, size in zip(self.nodes, sizes(self.nodes), strict=True):
+            counts[node[0]] += size
+        return {op: n for op, n in counts.items() if op not in NO_OPERATIONS}
 
     def digest(self) -> str:
         """Return a fingerprint: equal programs have equal digests, whatever the process."""
@@ -78,7 +89,29 @@ class Program:
 
 def operands(node: Node) -> tuple[int, ...]:
     """Return the indices of the nodes that a node is computed from."""
-    return () if node[0] in ('input', 'constant') else node[1:]
+    if node[0] in ('input', 'constant'):
+        return ()
+    return node[1:2] if node[0] == 'lane' else node[1:]
+
+
+def sizes(nodes: Sequence[Node]) -> list[int]:
+    """Return how many lanes each node has a use for: 1 for a scalar."""
+    found: list[int] = []
+    for node in nodes:
+        found.append(_size(node, found))
+    return found
+
+
+def _size(node: Node, before: Sequence[int]) -> int:
+    """Return the size of a node, given those of the nodes before it."""
+    if node[0] == 'abreast':
+        return len(node) - 1
+    return 1 if node[0] == 'lane' else max((before[i] for i in operands(node)), default=1)
+
+
+def entry_in_lane(node: Node, k: int) -> int:
+    """Return the node that a vector ('abreast', i, j, ...) has in lane k."""
+    return int(node[k - LANES])
 
 
 class Scalar:
@@ -134,6 +167,19 @@ class Scalar:
             power = power * self
         return power if exponent >= 0 else 1.0 / power
 
+    @property
+    def lanes(self) -> int:
+        """How many scalars `abreast` may take."""
+        return self.graph.lanes
+
+    def abreast(self, values: Sequence[Any]) -> 'Scalar':
+        """Return the vector of several scalars. What is done with it is done with each of them."""
+        return Scalar(self.graph, self.graph.abreast([_result(self.graph, x) for x in values]))
+
+    def lane(self, k: int) -> 'Scalar':
+        """Return the scalar in lane k of a vector; its scalars are in the last lanes."""
+        return Scalar(self.graph, self.graph.lane(self.index, k))
+
     def sin(self) -> 'Scalar':
         """Return the sine."""
         return Scalar(self.graph, self.graph.odd('sin', self.index))
@@ -173,17 +219,43 @@ class Scalar:
 class Graph:
     """The nodes recorded so far. Every rule of simplification is in one of its methods."""
 
-    def __init__(self) -> None:
+    def __init__(self, lanes: int = 1, limit: int | None = None) -> None:
+        self.lanes = lanes
         self.nodes: list[Node] = []
+        self._sizes: list[int] = []
         self._index: dict[Node, int] = {}
+        self._limit = limit
 
     def node(self, *node: Any) -> int:
         """Return the index of this very node, made only if it is new."""
         index = self._index.get(node)
         if index is None:
+            if len(self.nodes) == self._limit:
+                raise TooLong
             index = self._index[node] = len(self.nodes)
             self.nodes.append(node)
+            self._sizes.append(_size(node, self._sizes))
         return index
+
+    def abreast(self, entries: Sequence[int]) -> int:
+        """Record a vector that has these nodes in its last lanes."""
+        if len(set(entries)) == 1:
+            return entries[0]
+        before = self.nodes[entries[0]]
+        if before[0] == 'lane' and all(
+            self.nodes[i] == ('lane', before[1], lane)
+            for lane, i in enumerate(entries, LANES - len(entries))
+        ):
+            return int(before[1])
+        return self.node('abreast', *entries)
+
+    def lane(self, i: int, k: int) -> int:
+        """Record lane k of a vector; a scalar is the same in all lanes."""
+        if self._sizes[i] == 1:
+            return i
+        if self.nodes[i][0] == 'abreast':
+            return entry_in_lane(self.nodes[i], k)
+        return self.node('lane', i, k)
 
     def constant(self, value: float) -> int:
         """Return a constant; -0.0 counts as 0.0."""
@@ -262,6 +334,8 @@ class Graph:
             return self.negate(self.multiply(i, self.constant(-factor)))
         if a[0] == 'mul' and self.nodes[a[2]][0] == 'constant':
             return self.multiply(a[1], self.constant(self.nodes[a[2]][1] * factor))
+        if a[0] == 'lane':
+            return self.lane(self.multiply(a[1], self.constant(factor)), a[2])
         return self.node('mul', i, self.constant(factor))
 
     def divide(self, i: int, j: int) -> int:
@@ -322,6 +396,8 @@ def trace(
     *,
     name: str = 'program',
     outputs: Sequence[str] | None = None,
+    vectors: bool = False,
+    limit: int | None = None,
 ) -> Program:
     """Run a function on recording scalars and return the program it stands for.
 
@@ -332,16 +408,19 @@ def trace(
         inputs: name and size of each input vector.
         name: of the program; an identifier.
         outputs: names of the outputs; by default `out`, or `out0`, `out1`, ...
+        vectors: record what the function does with several scalars alike, by `Scalar.abreast`.
+        limit: how many nodes may be recorded; by default any number.
 
     Raises:
         TraceError: the function branches on a value, returns ragged lists, or names are unusable.
+        TooLong: the function records more nodes than the limit.
     """
     for text in (name, *inputs):
         if not text.isidentifier() or keyword.iskeyword(text) or text in RESERVED_NAMES:
             raise TraceError(
                 f'{text!r} cannot name a program or an input: use an identifier, no reserved word'
             )
-    graph = Graph()
+    graph = Graph(LANES if vectors else 1, limit)
     arguments = [
         [Scalar(graph, graph.node('input', key, i)) for i in range(size)]
         for key, size in inputs.items()
@@ -409,7 +488,7 @@ def _live_program(
     for index in order:
         node = nodes[index]
         moved = tuple(new[i] for i in operands(node))
-        kept.append((node[0], *moved) if moved else node)
+        kept.append((node[0], *moved, *node[1 + len(moved) :]) if moved else node)
     return Program(
         name, signature, tuple(kept), tuple(tuple(new[i] for i in entries) for entries in results)
     )

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.control.friction import Friction
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
@@ -86,6 +87,7 @@ def feedforward(
     qd: ArrayLike,
     switches: Switches = EVERYTHING,
     gains: Gains = NO_FEEDBACK,
+    friction: Friction | None = None,
 ) -> FeedForward:
     """Return the torque that leads the arm from its measured state along the reference.
 
@@ -98,18 +100,20 @@ def feedforward(
         qd: (..., n) velocities.
         switches: which parts to include.
         gains: feedback on the error.
+        friction: of the joints; the robot's own if None.
 
     Raises:
         ShapeError: an argument does not have n entries.
     """
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
-    _check_shapes(arm, reference, q, qd, gains)
+    check_shapes(arm, reference, q, qd, gains)
     zero = np.zeros(np.broadcast_shapes(q.shape, qd.shape, reference.q.shape))
+    friction_torque = arm.friction_torque if friction is None else friction.torque
     return FeedForward(
         gravity=zero + arm.gravity_torque(q) if switches.gravity else zero,
         coriolis=zero + arm.coriolis_torque(q, qd) if switches.coriolis else zero,
         inertia=zero + inertia_torque(arm, q, reference.qdd) if switches.inertia else zero,
-        friction=zero + arm.friction_torque(reference.qd) if switches.friction else zero,
+        friction=zero + friction_torque(reference.qd) if switches.friction else zero,
         # Kp (q_d - q) + Kd (qd_d - qd)
         feedback=gains.kp * (reference.q - q) + gains.kd * (reference.qd - qd),
     )
@@ -124,6 +128,7 @@ def waypoint_efforts(
     arm: Dynamics,
     trajectory: Trajectory,
     switches: Switches = EVERYTHING,
+    friction: Friction | None = None,
 ) -> Array:
     """Return the torque (m, n) at each point of a trajectory, for its `effort` fields.
 
@@ -131,10 +136,10 @@ def waypoint_efforts(
     feedback. Joints are in the model's order.
     """
     reference = trajectory.at_waypoints()
-    return feedforward(arm, reference, reference.q, reference.qd, switches).tau
+    return feedforward(arm, reference, reference.q, reference.qd, switches, friction=friction).tau
 
 
-def _check_shapes(arm: Dynamics, reference: Reference, q: Array, qd: Array, gains: Gains) -> None:
+def check_shapes(arm: Dynamics, reference: Reference, q: Array, qd: Array, gains: Gains) -> None:
     """Raise ShapeError unless every argument has n entries per row."""
     n = arm.model.n
     rows = {'q': q, 'qd': qd, **{f'reference.{k}': v for k, v in reference._asdict().items()}}

@@ -1,7 +1,8 @@
-"""Accelerations from measured velocities: a difference quotient behind a low-pass filter.
+"""Accelerations from velocities, velocities from positions: a difference behind a low-pass filter.
 
-JointState carries no acceleration. Differences of velocities do, but amplify their noise by 1/dt;
-a first-order low-pass takes it back out at the price of a delay of 1 / (2 pi f_c), 8 ms at 20 Hz.
+JointState carries no acceleration, and some drives measure no velocity. Differences give them, but
+amplify the noise by 1/dt; a first-order low-pass takes it back out at the price of a delay of
+1 / (2 pi f_c), 8 ms at 20 Hz.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class AccelerationFilter:
             qd: (n,) measured velocities.
         """
         qd = np.array(qd, dtype=float)
-        if not np.isfinite(qd).all() or not math.isfinite(stamp):
+        if not all(map(math.isfinite, (*qd.tolist(), stamp))):
             self.reset()
             return None
         if self._stamp is None or self._qd is None:
@@ -67,3 +68,7 @@ class AccelerationFilter:
         self._qdd = previous - math.expm1(-2 * math.pi * self.cutoff * dt) * (quotient - previous)
         self._stamp, self._qd = stamp, qd
         return self._qdd
+
+
+class VelocityFilter(AccelerationFilter):
+    """Estimate velocities from a stream of stamped positions: the same, one derivative lower."""

@@ -1,4 +1,4 @@
-"""What the drives allow: torques clamped to their limits, and changes of torque to their rate."""
+"""What the drives allow: torques clamped to their limits, changes to a rate, and a soft start."""
 
 from __future__ import annotations
 
@@ -65,3 +65,15 @@ class RateLimiter:
         allowed = np.where(limited, self._previous + np.clip(wanted, -step, step), tau)
         self._previous = allowed.copy()
         return Saturated(allowed, limited)
+
+
+def ramp(elapsed: float, duration: float) -> float:
+    """Return the part of the torque, 0 to 1, that a soft start of `duration` seconds gives.
+
+    It is smooth at both ends, so that neither torque nor its rate jumps.
+    """
+    if elapsed >= duration:
+        return 1.0
+    s = max(elapsed, 0.0) / duration
+    # s^2 (3 - 2 s)
+    return s * s * (3.0 - 2.0 * s)

@@ -24,6 +24,10 @@ from robot_dynamics.spatial import Array, inverse_pose, pose, skew
 # would lie too far away, and sums over such long arms would lose digits.
 NEARLY_PARALLEL = 0.1
 
+# Three axes in a row that meet in one point, but for so much, in metres: the first two meet at the
+# origin that they share. It is the third whose pose says by how much it misses that point.
+NEARLY_MEETING = 1e-9
+
 
 def of_parent(frames: Sequence[Array], p: int) -> Array:
     """Return the frame (4, 4) of body p, that of the base for -1."""
@@ -44,9 +48,12 @@ def canonical_frames(model: RobotModel, tolerance: float) -> list[Array]:
         if not model.revolute[i]:
             # A slide may start anywhere: start it at the parent's origin.
             origin = T_ip[:3, 3]
-        elif origin is None:
-            # Nothing to meet: the point of the axis that is nearest to the parent's origin.
-            origin = z * (z @ T_ip[:3, 3])
+        else:
+            # The point of the axis that is nearest to the parent's origin, if there is nothing to
+            # meet elsewhere.
+            nearest = z * (z @ T_ip[:3, 3])
+            if origin is None or np.linalg.norm(origin - nearest) < NEARLY_MEETING:
+                origin = nearest
         frames.append(pose(np.column_stack([x, np.cross(z, x), z]), origin))
     return frames
 

@@ -159,9 +159,16 @@ def generalized_forces(S: Matrix, tau: Vector) -> list[Any]:
 
 def generalized_matrix(S: Matrix, M: Matrix) -> list[list[Any]]:
     """Return S^T M S (n, n) of a matrix (nb, nb) between the bodies' joints."""
+    moved = [[i for i, s in enumerate(column) if s != 0.0] for column in zip(*S, strict=True)]
+    weights = [[S[i][j] for i in bodies] for j, bodies in enumerate(moved)]
+
+    def combined(values: Vector) -> list[Any]:
+        pairs = zip(weights, moved, strict=True)
+        return [_combination(w, [values[i] for i in bodies]) for w, bodies in pairs]
+
     # (S^T M) S, row by row
-    rows = zip(*(generalized_forces(S, column) for column in zip(*M, strict=True)), strict=True)
-    return [generalized_forces(S, row) for row in rows]
+    columns = [combined(column) for column in zip(*M, strict=True)]
+    return [combined(row) for row in zip(*columns, strict=True)]
 
 
 def _combination(weights: Vector, values: Vector) -> Any:

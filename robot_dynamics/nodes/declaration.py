@@ -66,7 +66,9 @@ def declare(node: Any, table: type, accept: Callable[[Any], None]) -> Any:
 
 def descriptor(spec: Spec) -> ParameterDescriptor:
     """Return what ROS shows and enforces of a parameter."""
-    result = ParameterDescriptor(description=spec.description, read_only=not spec.live)
+    result = ParameterDescriptor(
+        description=spec.description, read_only=not (spec.live or spec.description_of_robot)
+    )
     if spec.choices:
         result.additional_constraints = f'one of {", ".join(spec.choices)}'
     if math.isinf(spec.low) and math.isinf(spec.high):

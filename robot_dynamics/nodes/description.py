@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from std_msgs.msg import String
 
+from robot_dynamics.control import Friction
 from robot_dynamics.errors import ModelError, RobotDynamicsError
+from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.urdf import load_urdf, parse_urdf
 from robot_dynamics.nodes import qos
 from robot_dynamics.nodes.parameters import RobotParameters, given, joint_order, per_joint
 from robot_dynamics.spatial import Array, rotation_rpy
+
+LOOK = 0.01  # s, between two looks into the queue
 
 
 class DescriptionTimeout(RobotDynamicsError, TimeoutError):  # noqa: N818  (as TimeoutError)
@@ -24,9 +28,19 @@ class DescriptionTimeout(RobotDynamicsError, TimeoutError):  # noqa: N818  (as T
 def robot_from(parameters: RobotParameters, text: str = '') -> RobotModel:
     """Return the robot the parameters describe, with their gravity, payload and friction.
 
+    Arguments and errors are those of `bare_robot`.
+    """
+    model = _with_payload(bare_robot(parameters, text), parameters)
+    friction = friction_of(parameters, model)
+    return model.with_actuation(viscous=friction.viscous, coulomb=friction.coulomb)
+
+
+def bare_robot(parameters: RobotParameters, text: str = '') -> RobotModel:
+    """Return the robot as its URDF has it, under the gravity of the parameters.
+
     Args:
         parameters: of any node.
-        text: the URDF; if empty, the file named by the parameters is read.
+        text: the URDF; if empty, the file is read if the parameters name one.
 
     Raises:
         RobotDynamicsError: the description or a parameter is refused, and why.
@@ -37,11 +51,9 @@ def robot_from(parameters: RobotParameters, text: str = '') -> RobotModel:
         'tip_link': parameters.tip_link or None,
         'strict_inertials': parameters.strict_inertials,
     }
-    if text:
-        model = parse_urdf(text, **options)
-    else:
-        model = load_urdf(parameters.robot_description_file, **options)
-    return _with_friction(_with_payload(model, parameters), parameters)
+    if parameters.robot_description_file and not text:
+        return load_urdf(parameters.robot_description_file, **options)
+    return parse_urdf(text, **options)
 
 
 def gravity_in_base(parameters: RobotParameters) -> Array:
@@ -58,94 +70,123 @@ def _locked(parameters: RobotParameters) -> dict[str, float]:
 
 
 def _with_payload(model: RobotModel, parameters: RobotParameters) -> RobotModel:
+    load = payload(parameters)
     if not parameters.payload_link:
-        if parameters.payload_mass > 0:
-            raise ModelError('payload.mass is given; payload.link must say what carries it')
         return model
+    return model.with_payload(parameters.payload_link, load.mass, load.com, load.inertia_com)
+
+
+def payload(parameters: RobotParameters) -> Inertial:
+    """Return what the robot carries, in the frame of the link that carries it.
+
+    Raises:
+        ModelError: no link carries it, or no body has such an inertia.
+    """
+    if parameters.payload_mass > 0 and not parameters.payload_link:
+        raise ModelError('payload.mass is given; payload.link must say what carries it')
     ixx, ixy, ixz, iyy, iyz, izz = parameters.payload_inertia
-    tensor = [[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]
-    return model.with_payload(
-        parameters.payload_link, parameters.payload_mass, parameters.payload_com, tensor
-    )
+    tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    load = Inertial(parameters.payload_mass, np.array(parameters.payload_com), tensor)
+    # The tensor of a point mass is zero.
+    reason = inconsistency(load) if tensor.any() else None
+    if reason:
+        raise ModelError(f'the payload is no body: {reason}')
+    return load
 
 
-def _with_friction(model: RobotModel, parameters: RobotParameters) -> RobotModel:
+def friction_of(parameters: RobotParameters, model: RobotModel) -> Friction:
+    """Return the friction of the parameters, where they give none that of the model.
+
+    Raises:
+        ParameterError: neither one value nor one for each joint.
+    """
     names = model.joint_names
     order = joint_order(parameters.joints, names)
     viscous = per_joint('friction.viscous', parameters.friction_viscous, order, names)
     coulomb = per_joint('friction.coulomb', parameters.friction_coulomb, order, names)
-    return model.with_actuation(
+    return Friction(
         viscous=np.where(viscous < 0, model.viscous, viscous),
         coulomb=np.where(coulomb < 0, model.coulomb, coulomb),
     )
 
 
 class DescriptionSource:
-    """Delivers the robot to a node: at once where it is given, else when the topic has it.
+    """The URDF as it is given now: by a parameter, a file, else the newest message on the topic.
 
-    A later message on the topic replaces the robot; one that is refused leaves it as it is.
+    Attributes:
+        text: the URDF that the node took its robot from; empty if that was a file.
     """
 
-    def __init__(
-        self,
-        node: Any,
-        parameters: RobotParameters,
-        deliver: Callable[[RobotModel], None],
-        fail: Callable[[RobotDynamicsError], None],
-    ):
-        """Start looking; raises RobotDynamicsError if what is given at start is refused."""
-        self._node, self._parameters = node, parameters
-        self._deliver, self._fail = deliver, fail
-        self.text = ''
-        if parameters.robot_description or parameters.robot_description_file:
-            deliver(self._read(parameters.robot_description))
-            return
-        self._await_topic()
+    def __init__(self, node: Any, heard: Callable[[], None]):
+        """Begin to listen.
 
-    def _read(self, text: str) -> RobotModel:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter('always')
-            model = robot_from(self._parameters, text)
-        for warning in caught:
-            self._node.get_logger().warning(str(warning.message))
-        return model
-
-    def _await_topic(self) -> None:
-        self._subscription = self._node.create_subscription(
+        Args:
+            node: whose parameters, namespace and log.
+            heard: called when a text arrives that is not that of the present robot.
+        """
+        self._node, self._heard = node, heard
+        self.text = self._newest = ''
+        self._subscription = node.create_subscription(
             String, 'robot_description', self._on_description, qos.LATCHED
         )
-        timeout = self._parameters.description_timeout
-        self._timer = (
-            self._node.create_steady_timer(timeout, self._on_timeout) if timeout else None
+
+    @property
+    def _is_given(self) -> bool:
+        parameters = self._node.parameters
+        return bool(parameters.robot_description or parameters.robot_description_file)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is something to read."""
+        return self._is_given or bool(self._newest)
+
+    @property
+    def topic(self) -> str:
+        """The topic that is listened to, in full."""
+        return self._subscription.topic_name
+
+    def text_for(self, parameters: RobotParameters) -> str:
+        """Return the URDF to read now; empty if that is the file."""
+        if parameters.robot_description or parameters.robot_description_file:
+            return parameters.robot_description
+        return self._newest
+
+    def wait(self, patience: float) -> None:
+        """Wait for the topic, in the middle of a callback.
+
+        The executor is waiting too, so that the message has to be taken from the queue by hand.
+
+        Raises:
+            DescriptionTimeout: nothing came within `patience` seconds.
+        """
+        end = time.monotonic() + patience
+        while not self.is_there:
+            taken = self._take()
+            if taken is not None:
+                self._newest = taken.data
+            elif time.monotonic() >= end or self._node.is_ending():
+                raise self.missing(patience)
+            else:
+                time.sleep(LOOK)
+
+    def missing(self, waited: float) -> DescriptionTimeout:
+        """Return the error that says where nothing was heard."""
+        return DescriptionTimeout(
+            f'no robot_description on {self.topic} (namespace {self._node.get_namespace()}) '
+            f'within {waited:g} s: start robot_state_publisher there, or set the parameter '
+            'robot_description or robot_description_file'
         )
-        self._node.get_logger().info(f'waiting for {self._subscription.topic_name}')
+
+    def _take(self) -> Any:
+        queue = self._subscription.handle
+        with queue:
+            taken = queue.take_message(self._subscription.msg_type, self._subscription.raw)
+        return None if taken is None else taken[0]
 
     def _on_description(self, message: Any) -> None:
-        if message.data == self.text:
+        if message.data in (self.text, self._newest):
+            self._newest = message.data
             return
-        try:
-            self._deliver(self._read(message.data))
-        except RobotDynamicsError as error:
-            if not self.text:
-                return self._fail(error)
-            self._node.get_logger().error(
-                f'robot_description refused, the last one stays: {error}'
-            )
-            return
-        self.text = message.data
-        self._stop_waiting()
-
-    def _on_timeout(self) -> None:
-        self._stop_waiting()
-        topic = self._subscription.topic_name
-        self._fail(
-            DescriptionTimeout(
-                f'no robot_description on {topic} (namespace {self._node.get_namespace()}) within '
-                f'{self._parameters.description_timeout:g} s: start robot_state_publisher there, '
-                'or set the parameter robot_description or robot_description_file'
-            )
-        )
-
-    def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._newest = message.data
+        if not self._is_given:
+            self._heard()

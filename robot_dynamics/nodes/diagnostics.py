@@ -2,11 +2,13 @@
 
 `Health` counts and times while the node works; `diagnostic` turns it into a message. An OK node
 says how often it hears its input, how old the input is and how long its answers take; a WARN says
-what it had to refuse since the last report.
+what it had to refuse since the last report. The conventions are those of diagnostic_updater: a
+status is named `/namespace/node: task`, its hardware is the robot, and STALE has not begun.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
 from typing import Any
 
@@ -28,15 +30,18 @@ class Health:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.latencies: deque[float] = deque(maxlen=WINDOW)  # s
-        self.input_age: float | None = None  # s, of the newest input when it was heard
+        self.input_age: float | None = None  # s, when heard, of the last one looked at
         self.inputs = 0  # since the last report
+        self._heard: float | None = None  # s
         self._reported = Counter[str]()
         self._since: float | None = None
 
     def heard(self, age: float | None = None) -> None:
-        """Count an input message; `age` is its age when it was heard, s."""
+        """Count an input message; `age` is its age when it was heard, s, if somebody looked."""
         self.inputs += 1
-        self.input_age = age
+        if age is not None:
+            self.input_age = age
+        self._heard = time.monotonic()
 
     def news(self) -> Counter[str]:
         """Return what was counted since the last report."""
@@ -46,13 +51,15 @@ class Health:
         """Return the figures as text, and begin the next period.
 
         Args:
-            now: s, on a clock that never jumps.
+            now: s, as time.monotonic().
         """
         figures = {name: str(count) for name, count in sorted(self.counts.items())}
         if self._since is not None and now > self._since:
             figures['input rate [Hz]'] = f'{self.inputs / (now - self._since):.1f}'
         if self.input_age is not None:
             figures['input age [ms]'] = f'{1e3 * self.input_age:.3f}'
+        if self._heard is not None:
+            figures['last input [s ago]'] = f'{max(0.0, now - self._heard):.3f}'
         if self.latencies:
             for percent, value in zip((50, 99, 100), self.latency_percentiles(), strict=True):
                 figures[f'latency p{percent} [us]'] = f'{1e6 * value:.0f}'

@@ -12,7 +12,7 @@ Every answer carries the stamp of its question.
 
 from __future__ import annotations
 
-import time
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,14 +22,16 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics.control import AccelerationFilter
+from robot_dynamics.control import AccelerationFilter, Friction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.nodes import _main, messages, qos
-from robot_dynamics.nodes.joint_states import JointReading, JointStateReader, finite
-from robot_dynamics.nodes.messages import SECOND, JointStateWriter, MatrixWriter
-from robot_dynamics.nodes.parameters import RobotParameters, joint_order, parameter, per_joint
-from robot_dynamics.nodes.robot_node import RobotNode
+from robot_dynamics.nodes.description import friction_of
+from robot_dynamics.nodes.joint_states import JointReading, finite
+from robot_dynamics.nodes.live_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
+from robot_dynamics.nodes.live_robot import LiveRobotNode
+from robot_dynamics.nodes.messages import SECOND, MatrixWriter, torque_writer
+from robot_dynamics.nodes.parameters import joint_order, parameter, per_joint
 from robot_dynamics.spatial import Array
 
 TORQUES = (
@@ -41,19 +43,18 @@ TORQUES = (
     'external_torque',
     'effort_residual',
 )
-LONGEST_DIFFERENCE = 0.5  # s between two velocities that still give an acceleration
 MATRICES = ('mass_matrix', 'coriolis_matrix')
 
 
 @dataclass(frozen=True)
-class DynamicsParameters(RobotParameters):
+class DynamicsParameters(LiveRobotParameters):
     """Parameters of the dynamics node."""
 
-    input_timeout: float = parameter(
-        0.1, 'How long the last value of a joint not heard again is held, s.', low=0.0
-    )
     publish_rate: float = parameter(
-        0.0, 'Most answers per second of the stamps; 0: one for every joint state.', low=0.0
+        0.0,
+        'Most answers per second of the stamps; 0: one for every joint state.',
+        low=0.0,
+        live=True,
     )
     acceleration_source: str = parameter(
         'differentiate',
@@ -63,19 +64,20 @@ class DynamicsParameters(RobotParameters):
         choices=('none', 'differentiate', 'reference'),
     )
     acceleration_cutoff: float = parameter(
-        20.0, 'Cut-off frequency of that low-pass, Hz.', low=0.1, high=1000.0
+        20.0, 'Cut-off frequency of that low-pass, Hz.', low=0.1, high=1000.0, live=True
     )
     effort_scale: tuple[float, ...] = parameter(
         [1.0],
         'Measured effort times this is N m or N, one value or one per joint: the torque constant '
         'where a driver reports currents.',
+        live=True,
     )
     effort_gravity_compensated: bool = parameter(
-        False, 'The measured effort leaves out what compensates gravity.'
+        False, 'The measured effort leaves out what compensates gravity.', live=True
     )
 
 
-class DynamicsNode(RobotNode):
+class DynamicsNode(LiveRobotNode):
     """Publishes the terms of the equation of motion of every joint state."""
 
     table = DynamicsParameters
@@ -91,13 +93,6 @@ class DynamicsNode(RobotNode):
             for name in MATRICES
         }
         self.create_subscription(
-            JointState,
-            'joint_states',
-            self._on_state,
-            qos.JOINT_STATES_IN,
-            qos_overriding_options=qos.overridable(),
-        )
-        self.create_subscription(
             WrenchStamped, 'external_wrench', self._on_wrench, qos.JOINT_STATES_IN
         )
         self._wants_accelerations = self.parameters.acceleration_source != 'none'
@@ -109,46 +104,53 @@ class DynamicsNode(RobotNode):
 
     def use(self, arm: Dynamics) -> None:
         """Prepare messages and filters for this robot."""
-        names, parameters = arm.model.joint_names, self.parameters
+        scale = effort_scale(self.parameters, arm.model.joint_names)
         still = np.zeros(arm.model.n)
-        terms_of(arm, still, still, still)
-        terms_of(arm, still, None, None)
-        order = joint_order(parameters.joints, names)
-        self._effort_scale = per_joint('effort_scale', parameters.effort_scale, order, names)
-        self._reader = JointStateReader(names, parameters.input_timeout)
-        self._filter = AccelerationFilter(
-            cutoff=parameters.acceleration_cutoff, max_gap=LONGEST_DIFFERENCE
+        torques_of(
+            *terms_of(arm, still, still), friction_of(self.parameters, arm.model), still, still
         )
-        self._effort = JointStateWriter(names, arm.model.link_names[0], ('effort',))
-        self._matrix = MatrixWriter(arm.model.n)
+        arm.mass_matrix(still)
+        arm.gravity_torque(still)
+        super().use(arm)
+        self._effort_scale = scale
+        effort = torque_writer(arm.model)
+        matrix = MatrixWriter(arm.model.n)
+        self._answers = {name: (out, effort) for name, out in self._torques.items()}
+        self._answers |= {name: (out, matrix) for name, out in self._matrices.items()}
+        self.start()
+
+    def start(self) -> None:
+        """Begin with nothing heard."""
+        super().start()
+        self._filter = self._new_filter(self.parameters)
         self._reference: tuple[int, Array] | None = None
         self._wrench: tuple[int, str, Array] | None = None
-        rate = parameters.publish_rate
-        self._period = round(SECOND / rate) if rate > 0 else 0
         self._answered: int | None = None
 
-    def trouble(self) -> tuple[bytes, str] | None:
-        """Return the level and the sentence for what is wrong at present, None if nothing is."""
-        return self.input_condition(self._reader)
+    def accept(self, parameters: DynamicsParameters) -> None:
+        """Refuse what does not fit the robot."""
+        super().accept(parameters)
+        if self.arm is not None:
+            effort_scale(parameters, self.arm.model.joint_names)
+
+    def adopt(self, parameters: DynamicsParameters) -> None:
+        """Answer the next state by other parameters."""
+        if parameters.acceleration_cutoff != self.parameters.acceleration_cutoff:
+            self._filter = self._new_filter(parameters)
+        super().adopt(parameters)
+        if self.arm is not None:
+            self._effort_scale = effort_scale(parameters, self.arm.model.joint_names)
+
+    @staticmethod
+    def _new_filter(parameters: DynamicsParameters) -> AccelerationFilter:
+        return AccelerationFilter(
+            cutoff=parameters.acceleration_cutoff, max_gap=LONGEST_DIFFERENCE
+        )
 
     # -- inputs -----------------------------------------------------------------------------
 
-    def _on_state(self, message: JointState) -> None:
-        if self.arm is None:
-            return
-        began = time.perf_counter()
-        stamp = messages.nanoseconds(message.header.stamp)
-        self.hear(stamp)
-        try:
-            reading = self._reader.read(message, stamp)
-        except RobotDynamicsError as error:
-            return self.refuse('joint state', error)
-        if reading is not None:
-            self._answer(self.arm, reading)
-            self.health.latencies.append(time.perf_counter() - began)
-
     def _on_reference(self, message: JointTrajectory) -> None:
-        if self.arm is None:
+        if not self.active:
             return
         try:
             qdd = messages.one_point(message, self.arm.model.joint_names).qdd
@@ -159,7 +161,7 @@ class DynamicsNode(RobotNode):
         self._reference = messages.nanoseconds(message.header.stamp), qdd
 
     def _on_wrench(self, message: WrenchStamped) -> None:
-        if self.arm is None:
+        if not self.active:
             return
         frame, F = message.header.frame_id, messages.wrench(message.wrench)
         try:
@@ -171,15 +173,24 @@ class DynamicsNode(RobotNode):
 
     # -- answers ----------------------------------------------------------------------------
 
-    def _answer(self, arm: Dynamics, reading: JointReading) -> None:
-        if reading.qd is None:
-            self.health.counts['joint state without velocity'] += 1
+    def answer(self, arm: Dynamics, reading: JointReading) -> None:
+        """Publish the terms of a state.
+
+        The matrices go first: who has the torques of a state has had its matrices. They are sent
+        before the torques are computed, which happens while those who listen wake up.
+        """
+        too_soon, qd = self._is_too_soon(reading.stamp), reading.qd
+        if not too_soon:
+            M, C, g = terms_of(arm, reading.q, qd)
+            self._publish('mass_matrix', reading.stamp, M)
+            if C is not None:
+                self._publish('coriolis_matrix', reading.stamp, C)
         qdd = self._acceleration(reading)
-        if qdd is None and reading.qd is not None and self._wants_accelerations:
+        if qdd is None and qd is not None and self._wants_accelerations:
             self.health.counts['joint state without acceleration'] += 1
-        if self._is_too_soon(reading.stamp):
+        if too_soon:
             return
-        matrices, torques = terms_of(arm, reading.q, reading.qd, qdd)
+        torques = torques_of(M, C, g, self.friction, qd, qdd)
         external = self._external_torque(arm, reading)
         if external is not None:
             torques['external_torque'] = external
@@ -188,15 +199,14 @@ class DynamicsNode(RobotNode):
             if self.parameters.effort_gravity_compensated:
                 measured = measured + torques['gravity_torque']
             torques['effort_residual'] = effort_residual(measured, torques)
-        # The matrices first: who has the torques of a state has had its matrices.
-        for name, matrix in matrices.items():
-            self._publish(self._matrices[name], self._matrix, reading.stamp, matrix)
         for name, tau in torques.items():
-            self._publish(self._torques[name], self._effort, reading.stamp, tau)
+            self._publish(name, reading.stamp, tau)
 
     def _is_too_soon(self, stamp: int) -> bool:
         # A state said again is for a listener that came late; time that ran back begins anew.
-        if self._answered is not None and 0 < stamp - self._answered < self._period:
+        rate = self.parameters.publish_rate
+        period = SECOND / rate if rate > 0 else 0
+        if self._answered is not None and 0 < stamp - self._answered < period:
             return True
         self._answered = stamp
         return False
@@ -222,39 +232,62 @@ class DynamicsNode(RobotNode):
     def _is_fresh(self, now: int, stamp: int) -> bool:
         return abs(now - stamp) <= self.parameters.input_timeout * SECOND
 
-    def _publish(self, publisher: Any, writer: Any, stamp: int, values: Array) -> None:
-        if np.isfinite(values).all():
+    def _publish(self, name: str, stamp: int, values: Array) -> None:
+        publisher, writer = self._answers[name]
+        # A sum is finite only where all its terms are, and quicker than a look at each.
+        if math.isfinite(sum(values.ravel().tolist())):
             publisher.publish(writer.fill(stamp, values))
         else:
             self.health.counts['not finite, not published'] += 1
 
 
-def terms_of(
-    arm: Dynamics, q: Array, qd: Array | None, qdd: Array | None
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the matrices and the torques of a state, by topic name.
+def terms_of(arm: Dynamics, q: Array, qd: Array | None) -> tuple[Array, Array | None, Array]:
+    """Return M (n, n), C (n, n) and g (n,) of a state; without velocities there is no C."""
+    if qd is None:
+        return arm.mass_matrix(q), None, arm.gravity_torque(q)
+    return arm.terms(q, qd)
+
+
+def torques_of(
+    M: Array,
+    C: Array | None,
+    g: Array,
+    friction: Friction,
+    qd: Array | None,
+    qdd: Array | None,
+) -> dict[str, Array]:
+    """Return the torques (n,) of a state, by topic name.
 
     Without velocities or accelerations, what needs them is left out: it is never guessed.
     """
-    if qd is None:
-        return {'mass_matrix': arm.mass_matrix(q)}, {'gravity_torque': arm.gravity_torque(q)}
-    M, C, g = arm.terms(q, qd)
+    if C is None or qd is None:
+        return {'gravity_torque': g}
+    coriolis = C @ qd
     torques = {
         'gravity_torque': g,
-        'coriolis_torque': C @ qd,
-        'friction_torque': arm.friction_torque(qd),
+        'coriolis_torque': coriolis,
+        'friction_torque': friction.torque(qd),
     }
     if qdd is not None:
-        torques['inertia_torque'] = M @ qdd
+        torques['inertia_torque'] = inertia = M @ qdd
         # tau = M qdd + C qd + g
-        torques['inverse_dynamics_torque'] = M @ qdd + torques['coriolis_torque'] + g
-    return {'mass_matrix': M, 'coriolis_matrix': C}, torques
+        torques['inverse_dynamics_torque'] = inertia + coriolis + g
+    return torques
 
 
 def effort_residual(measured: Array, torques: dict[str, Array]) -> Array:
     """Return what the motors give (n,) beyond what the model explains, N m or N."""
     explained = torques['inverse_dynamics_torque'] + torques['friction_torque']
     return measured - explained + torques.get('external_torque', 0.0)
+
+
+def effort_scale(parameters: DynamicsParameters, names: tuple[str, ...]) -> Array:
+    """Return what measured efforts are multiplied with (n,), in the model's order.
+
+    Raises ParameterError if there is neither one value nor one for each joint.
+    """
+    order = joint_order(parameters.joints, names)
+    return per_joint('effort_scale', parameters.effort_scale, order, names)
 
 
 def main() -> None:

@@ -2,88 +2,44 @@
 
     tau = M(q) qdd_d + C(q, qd) qd + g(q) + friction(qd_d) + Kp (q_d - q) + Kd (qd_d - qd)
 
-One answer per joint state, with its stamp: the reference is sampled at that time. Without a
-reference the arm is held where it is, by gravity compensation and feedback. If the robot already
-compensates gravity, switch that term off: `compensate_gravity: false`.
+or another of the laws in robot_dynamics.control.laws, by the parameter `control_law`. One answer
+per joint state, with its stamp: the reference is sampled at that time. Without a reference the arm
+is held where it is, by gravity compensation and feedback; without a velocity only gravity is
+compensated. If the robot already does that itself: `compensate_gravity: false`.
+
+Torque is given while the node is active and enabled, joint states arrive, and nobody else was
+commanding the same motors when it was switched on.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics.control import (
-    Gains,
-    RateLimiter,
-    Reference,
-    Switches,
-    feedforward,
-    saturate,
-    waypoint_efforts,
-)
+from robot_dynamics.control import Reference, gravity_only, waypoint_efforts
+from robot_dynamics.control.laws import compile_laws
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.nodes import _main, diagnostics, messages, qos
-from robot_dynamics.nodes.joint_states import JointDataError, JointReading, JointStateReader
-from robot_dynamics.nodes.messages import SECOND, JointStateWriter
-from robot_dynamics.nodes.parameters import RobotParameters, joint_order, parameter, per_joint
-from robot_dynamics.nodes.publisher_guard import PublisherGuard
+from robot_dynamics.nodes.feedforward_parameters import FeedforwardParameters, settings_of
+from robot_dynamics.nodes.joint_states import JointReading
+from robot_dynamics.nodes.live_robot import LiveRobotNode
+from robot_dynamics.nodes.publisher_guard import PublisherGuard, RivalGuard
 from robot_dynamics.nodes.reference_follower import ReferenceFollower
-from robot_dynamics.nodes.robot_node import LOOK, RobotNode
+from robot_dynamics.nodes.robot_node import LOOK
+from robot_dynamics.nodes.torque_gate import TorqueGate
+from robot_dynamics.nodes.torque_output import TorqueOutput
 from robot_dynamics.spatial import Array
 
-
-@dataclass(frozen=True)
-class FeedforwardParameters(RobotParameters):
-    """Parameters of the feed-forward node."""
-
-    compensate_gravity: bool = parameter(
-        True, 'Add g(q). Switch off if the robot compensates gravity itself.', live=True
-    )
-    compensate_coriolis: bool = parameter(True, 'Add C(q, qd) qd.', live=True)
-    compensate_inertia: bool = parameter(True, 'Add M(q) qdd_d.', live=True)
-    compensate_friction: bool = parameter(True, 'Add friction(qd_d).', live=True)
-    kp: tuple[float, ...] = parameter(
-        [0.0], 'Feedback on positions, N m/rad or N/m; one or one per joint.', low=0.0, live=True
-    )
-    kd: tuple[float, ...] = parameter(
-        [0.0], 'Feedback on velocities, N m s/rad or N s/m.', low=0.0, live=True
-    )
-    start_tolerance: tuple[float, ...] = parameter(
-        [0.1],
-        'How far from the arm a motion may begin, rad or m; one or one per joint.',
-        low=0.0,
-    )
-    input_timeout: float = parameter(
-        0.1,
-        'How long the last value of a joint not heard again is held, and a stream of references '
-        'may be silent, s.',
-        low=0.0,
-    )
-    torque_limit_scale: float = parameter(
-        1.0, "Torques are clamped to this part of the URDF's effort limits.", low=0.0, high=1.0
-    )
-    max_torque_rate: tuple[float, ...] = parameter(
-        [0.0],
-        'Largest change of torque, N m/s or N/s; one or one per joint; 0: no limit.',
-        low=0.0,
-    )
-    publish_commands: bool = parameter(
-        False, 'Publish effort_controller/commands as well: the bridge to ros2_control.'
-    )
-    start_enabled: bool = parameter(
-        True, 'Give torques from the start; else the service ~/enable is awaited.'
-    )
+WATCH = 0.02  # s, between two looks whether joint states still arrive
 
 
-class FeedforwardNode(RobotNode):
+class FeedforwardNode(LiveRobotNode):
     """Answers every joint state with the torque that follows the reference."""
 
     table = FeedforwardParameters
@@ -91,25 +47,11 @@ class FeedforwardNode(RobotNode):
     def __init__(self, **kwargs: Any):
         super().__init__('feedforward_node', **kwargs)
         self._enabled = self.parameters.start_enabled
-        self._torque_out = self.create_publisher(
-            JointState, '~/feedforward_torque', qos.STREAM_OUT
-        )
+        self._output = TorqueOutput(self, bridge=self.parameters.publish_commands)
         self._filled_out = self.create_publisher(
             JointTrajectory, '~/joint_trajectory_with_effort', qos.STREAM_OUT
         )
         self._status_out = self.create_publisher(String, '~/status', qos.LATCHED)
-        self._commands_out = (
-            self.create_publisher(Float64MultiArray, 'effort_controller/commands', qos.STREAM_OUT)
-            if self.parameters.publish_commands
-            else None
-        )
-        self.create_subscription(
-            JointState,
-            'joint_states',
-            self._on_state,
-            qos.JOINT_STATES_IN,
-            qos_overriding_options=qos.overridable(),
-        )
         self.create_subscription(
             JointTrajectory, 'joint_trajectory', self._on_trajectory, qos.COMMANDS_IN
         )
@@ -117,50 +59,73 @@ class FeedforwardNode(RobotNode):
             JointTrajectory, 'reference', self._on_reference, qos.COMMANDS_IN
         )
         self._guard = PublisherGuard()
+        self._rivals = RivalGuard(self.get_fully_qualified_name())
+        self._state: JointReading | None = None
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_steady_timer(LOOK, self._on_look)
+        self.create_steady_timer(WATCH, self._on_watch)
         self.find_robot()
 
     def use(self, arm: Dynamics) -> None:
         """Prepare for this robot; it is held at its first state."""
-        model, parameters = arm.model, self.parameters
-        names, still = model.joint_names, np.zeros(model.n)
-        feedforward(arm, Reference(still, still, still), still, still)
-        order = joint_order(parameters.joints, names)
-        tolerance = per_joint('start_tolerance', parameters.start_tolerance, order, names)
-        rate = per_joint('max_torque_rate', parameters.max_torque_rate, order, names)
-        self._gains = _gains(parameters, names)
-        self._switches = _switches(parameters)
-        self._order = [names.index(name) for name in order]
-        self._reader = JointStateReader(names, parameters.input_timeout)
-        self._follower = ReferenceFollower(model, tolerance, parameters.input_timeout)
-        self._limit = parameters.torque_limit_scale * model.effort_limit
-        self._limiter = RateLimiter(np.where(rate > 0, rate, np.inf)) if rate.any() else None
-        self._limited_at = 0
-        self._torque = JointStateWriter(names, model.link_names[0], ('effort',))
+        parameters, model = self.parameters, arm.model
+        settings = settings_of(parameters, model)
+        compile_laws(arm)
+        super().use(arm)
+        self._settings = settings
+        self._follower = ReferenceFollower(model, settings.tolerance, parameters.input_timeout)
+        self._gate = TorqueGate(settings.limits, self.health.counts)
+        self._output.use(model, settings.order)
+        if self.active:
+            self.start()
+
+    def start(self) -> None:
+        """Hold the arm at its next state."""
+        super().start()
+        self._switch_on()
         self._say('')
 
+    def stop(self) -> None:
+        """Leave the arm with the torque that `on_deactivate` chooses."""
+        self._status_out.publish(String(data='inactive'))
+        self._let_go()
+
+    def _let_go(self) -> None:
+        choice, state = self.parameters.on_deactivate, self._state
+        if state is None or not self._gate.is_open or choice == 'none':
+            return
+        tau = np.zeros(len(state.q)) if choice == 'zero' else self._gravity(state)
+        self._output.publish(state.stamp, tau)
+        self._output.wait_until_heard()
+
     def accept(self, parameters: FeedforwardParameters) -> None:
-        """Refuse gains that do not fit the robot."""
+        """Refuse what does not fit the robot."""
+        super().accept(parameters)
         if self.arm is not None:
-            _gains(parameters, self.arm.model.joint_names)
+            settings_of(parameters, self.arm.model)
 
     def adopt(self, parameters: FeedforwardParameters) -> None:
-        """Use other gains and switches from the next state on."""
+        """Use other gains, switches and limits from the next state on."""
         super().adopt(parameters)
-        if self.arm is not None:
-            self._gains = _gains(parameters, self.arm.model.joint_names)
-            self._switches = _switches(parameters)
+        if self.arm is None:
+            return
+        before, self._settings = self._settings, settings_of(parameters, self.arm.model)
+        self._follower.adjust(self._settings.tolerance, parameters.input_timeout)
+        self._gate.limit(self._settings.limits)
+        if before.law is not self._settings.law:
+            self._follower.hold()
+            self._say('')
 
     # -- what to follow ---------------------------------------------------------------------
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        if self.arm is None:
+        if not self.active:
             return
         arm, names = self.arm, self.arm.model.joint_names
         # Disabled, the node still fills in the efforts: for a controller that follows itself.
         take = self._follower.follow if self._enabled else self._follower.check
         try:
+            self._refuse_if_led()
             trajectory = messages.trajectory(message).in_order(names)
             take(trajectory, messages.nanoseconds(message.header.stamp))
         except RobotDynamicsError as error:
@@ -168,121 +133,153 @@ class FeedforwardNode(RobotNode):
             self.get_logger().error(f'trajectory refused: {error}')
             return self._say(f'trajectory refused: {error}; ')
         self._say('')
-        efforts = waypoint_efforts(arm, trajectory, self._switches)
+        efforts = waypoint_efforts(arm, trajectory, self._settings.switches, self.friction)
         self._filled_out.publish(messages.with_efforts(message, names, efforts))
 
     def _on_reference(self, message: JointTrajectory) -> None:
-        if self.arm is None or not self._enabled:
+        if not (self.active and self._enabled):
             return
         try:
+            self._refuse_if_led()
             if self._guard.conflict:
                 raise TrajectoryError(self._guard.conflict)
-            point = messages.one_point(message, self.arm.model.joint_names)
-            # Where to be; what is not said about how to move there is: at rest.
-            still = np.zeros(self.arm.model.n)
             self._follower.follow_reference(
-                Reference(
-                    point.q,
-                    still if point.qd is None else point.qd,
-                    still if point.qdd is None else point.qdd,
-                )
+                messages.reference(message, self.arm.model.joint_names)
             )
         except RobotDynamicsError as error:
             self.refuse('reference', error)
 
-    def _on_look(self) -> None:
-        self._guard.look(self.publishers_of(self._reference_in.topic_name))
+    def _refuse_if_led(self) -> None:
+        if self._settings.law is gravity_only:
+            raise TrajectoryError('control_law is gravity_only: the arm is led by hand')
+
+    # -- on and off -------------------------------------------------------------------------
 
     def _on_enable(self, request: Any, response: Any) -> Any:
         self._enabled = request.data
         response.success, response.message = True, 'enabled' if request.data else 'disabled'
-        if self.arm is not None:
-            self._follower.hold()
-            if self._limiter is not None:
-                self._limiter.reset()
+        if self.active:
+            if not self._enabled:
+                self._let_go()
+            self._switch_on()
             self._say('')
+            if self._enabled and self._rivals.conflict:
+                response.message += f', but {self._rivals.conflict}'
         return response
 
+    def _switch_on(self) -> None:
+        """Begin softly, where the arm is, unless somebody else commands it."""
+        self._follower.hold()
+        self._gate.reset()
+        self._state, self._heard, self._silent = None, time.monotonic(), False
+        self._rivals.switch_on(self._heard)
+        self._look_for_rivals()
+
+    def _look_for_rivals(self) -> None:
+        topics = [publisher.topic_name for publisher in self._output.publishers]
+        names = [name for topic in topics for name in self._several(topic)]
+        if self._rivals.look(names, time.monotonic()):
+            self._follower.hold()
+        if self._rivals.waits:
+            self._gate.reset()
+
+    def _several(self, topic: str) -> list[str]:
+        """Return the nodes behind the publishers of a topic, if there is more than one."""
+        # Counting is ten times cheaper than asking for names.
+        return self.publishers_of(topic) if self.count_publishers(topic) > 1 else []
+
+    def _on_look(self) -> None:
+        if self.active:
+            self._guard.look(self._several(self._reference_in.topic_name))
+            self._look_for_rivals()
+
+    def _on_watch(self) -> None:
+        """Do what `on_timeout` says while joint states are missing."""
+        if not self.active or time.monotonic() - self._heard < self.parameters.silence_timeout:
+            return
+        choice, state = self.parameters.on_timeout, self._state
+        if not self._silent:
+            self._silent = True
+            self.health.counts['joint states fell silent'] += 1
+            self._say(f'no joint states, {choice}; ')
+        if state is None or not self._gate.is_open:
+            return
+        if choice == 'stop':
+            self._gate.reset()
+        else:
+            self._output.publish(
+                state.stamp, self._last if choice == 'hold' else self._gravity(state)
+            )
+
+    @property
+    def _doing(self) -> str:
+        if not self._enabled:
+            return 'disabled'
+        if self._settings.law is gravity_only:
+            return 'led by hand'
+        return self._follower.doing
+
     def _say(self, event: str) -> None:
-        doing = self._follower.doing if self._enabled else 'disabled'
-        self._status_out.publish(String(data=event + doing))
+        self._status_out.publish(String(data=event + self._doing))
 
     # -- answers ----------------------------------------------------------------------------
 
-    def _on_state(self, message: JointState) -> None:
-        if self.arm is None:
-            return
-        began = time.perf_counter()
-        stamp = messages.nanoseconds(message.header.stamp)
-        self.hear(stamp)
-        try:
-            state = self._reader.read(message, stamp)
-            if state is None:
-                return
-            if state.qd is None:
-                raise JointDataError('no velocity: friction, Coriolis and feedback need it')
-        except RobotDynamicsError as error:
-            return self.refuse('joint state', error)
+    def answer(self, arm: Dynamics, state: JointReading) -> None:
+        """Publish the torque for a state."""
+        self._state, self._heard = state, time.monotonic()
+        event = 'joint states are back; ' if self._silent else ''
+        self._silent = False
         doing = self._follower.doing
         reference, dropped = self._follower.reference(state)
+        if state.qd is None:
+            self._follower.hold()
         if dropped:
             self.get_logger().warning(f'{dropped}: {self._follower.doing}')
-        if dropped or self._follower.doing != doing:
-            self._say(f'{dropped}; ' if dropped else '')
-        if self._enabled:
-            self._publish(state.stamp, self._limited(stamp, self._tau(self.arm, state, reference)))
-        self.health.latencies.append(time.perf_counter() - began)
+        if dropped or event or self._follower.doing != doing:
+            self._say(event + (f'{dropped}; ' if dropped else ''))
+        if not self._enabled or self._rivals.waits:
+            return
+        tau = self._tau(arm, state, reference)
+        if np.isfinite(tau).all():
+            self._last = self._gate(state.stamp, tau)
+            self._output.publish(state.stamp, self._last)
+        else:
+            self.health.counts['not finite, not published'] += 1
 
     def _tau(self, arm: Dynamics, state: JointReading, reference: Reference) -> Array:
-        return feedforward(arm, reference, state.q, state.qd, self._switches, self._gains).tau
+        if state.qd is None:
+            return self._gravity(state)
+        law, gains, switches, *_ = self._settings
+        return law(arm, reference, state.q, state.qd, switches, gains, self.friction).tau
 
-    def _limited(self, stamp: int, tau: Array) -> Array:
-        tau, active = saturate(tau, self._limit)
-        self.health.counts['torque at its limit'] += bool(active.any())
-        if self._limiter is not None:
-            tau, active = self._limiter(tau, (stamp - self._limited_at) / SECOND)
-            self.health.counts['torque at its rate limit'] += bool(active.any())
-            self._limited_at = stamp
-        return tau
-
-    def _publish(self, stamp: int, tau: Array) -> None:
-        if not np.isfinite(tau).all():
-            self.health.counts['not finite, not published'] += 1
-            return
-        self._torque_out.publish(self._torque.fill(stamp, tau))
-        if self._commands_out is not None:
-            self._commands_out.publish(Float64MultiArray(data=tau[self._order].tolist()))
+    def _gravity(self, state: JointReading) -> Array:
+        if not self._settings.switches.gravity:
+            return np.zeros(len(state.q))
+        return self._gate.clamp(self.arm.gravity_torque(state.q))
 
     # -- diagnostics ------------------------------------------------------------------------
 
     def trouble(self) -> tuple[bytes, str] | None:
         """Return the level and the sentence for what is wrong at present, None if nothing is."""
-        if self._guard.conflict:
-            return diagnostics.ERROR, self._guard.conflict
-        return self.input_condition(self._reader)
+        conflict = self._rivals.conflict or self._guard.conflict
+        if conflict:
+            return diagnostics.ERROR, conflict
+        if self._silent:
+            return diagnostics.WARN, f'no joint states: {self.parameters.on_timeout}'
+        return super().trouble()
 
     def condition(self) -> tuple[bytes, str]:
         """Return the level and the sentence for the diagnostics of a node without trouble."""
         level, message = super().condition()
         if level == diagnostics.OK:
-            return level, self._follower.doing if self._enabled else 'disabled'
+            return level, self._doing
         return level, message
 
-
-def _gains(parameters: FeedforwardParameters, names: tuple[str, ...]) -> Gains:
-    order = joint_order(parameters.joints, names)
-    return Gains(
-        per_joint('kp', parameters.kp, order, names), per_joint('kd', parameters.kd, order, names)
-    )
-
-
-def _switches(parameters: FeedforwardParameters) -> Switches:
-    return Switches(
-        gravity=parameters.compensate_gravity,
-        coriolis=parameters.compensate_coriolis,
-        inertia=parameters.compensate_inertia,
-        friction=parameters.compensate_friction,
-    )
+    def figures(self) -> dict[str, str]:
+        """Return the joints that felt a limit since the last diagnostics."""
+        names = self.arm.model.joint_names
+        saturated = [name for name, hit in zip(names, self._gate.saturated(), strict=True) if hit]
+        return {'joints at their limit': ', '.join(saturated) or 'none'}
 
 
 def main() -> None:

@@ -8,10 +8,12 @@ that there is no state. Messages are read by attribute, so that this file needs 
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from robot_dynamics.control import VelocityFilter
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.spatial import Array
 
@@ -25,7 +27,7 @@ class JointReading(NamedTuple):
 
     stamp: int  # ns, the input's
     q: Array  # (n,) rad or m
-    qd: Array | None  # (n,) rad/s or m/s; None where a velocity is missing
+    qd: Array | None  # (n,) rad/s or m/s; None where a velocity is missing and not estimated
     effort: Array | None  # (n,) N m or N; None where an effort is missing
     restarted: bool = False  # time has run backwards since the reading before
 
@@ -39,7 +41,7 @@ class JointMap:
         self._places = self._joints = np.zeros(0, dtype=int)
 
     def places(self, names: list[str]) -> tuple[Array, Array]:
-        """Return (places, joints): entry places[k] of the message is joint joints[k].
+        """Return (places, joints): entry places[k] of the message is joint joints[k], ascending.
 
         Raises JointDataError if a joint is named twice.
         """
@@ -48,8 +50,9 @@ class JointMap:
             if len(set(found)) != len(found):
                 twice = sorted({name for name in found if found.count(name) > 1})
                 raise JointDataError(f'joint {", ".join(twice)} is named more than once')
-            self._places = np.array([names.index(name) for name in found], dtype=int)
-            self._joints = np.array([self.joint_names.index(name) for name in found], dtype=int)
+            known = [name for name in self.joint_names if name in found]
+            self._places = np.array([names.index(name) for name in known], dtype=int)
+            self._joints = np.array([self.joint_names.index(name) for name in known], dtype=int)
             self._names = list(names)
         return self._places, self._joints
 
@@ -91,18 +94,37 @@ def finite(values: Array, joint_names: tuple[str, ...], quantity: str) -> Array:
 class JointStateReader:
     """Collects joint states until, and as long as, they describe the whole robot."""
 
-    def __init__(self, joint_names: tuple[str, ...], input_timeout: float):
-        """Read these joints; a value is held for `input_timeout` seconds of the stamps' time."""
-        self._map = JointMap(joint_names)
-        self._timeout = round(input_timeout * 1e9)
-        self._restarted = False
-        self._forget()
+    def __init__(
+        self,
+        joint_names: tuple[str, ...],
+        input_timeout: float,
+        velocities: VelocityFilter | None = None,
+    ):
+        """Begin with nothing heard.
 
-    def _forget(self) -> None:
+        Args:
+            joint_names: of the robot.
+            input_timeout: how long a value is held, s of the stamps' time.
+            velocities: estimates them where a message has none; None: they stay unknown.
+        """
+        self._map = JointMap(joint_names)
+        self.adjust(input_timeout, velocities)
+        self._restarted = False
+        self.forget()
+
+    def adjust(self, input_timeout: float, velocities: VelocityFilter | None) -> None:
+        """Go on with other settings."""
+        self._timeout = round(input_timeout * 1e9)
+        self._velocities = velocities
+
+    def forget(self) -> None:
+        """Drop what was heard."""
         n = len(self._map.joint_names)
         self._last = -1
-        # One row each: position, velocity, effort. NaN: not heard, or not given.
-        self._values = np.full((3, n), np.nan)
+        # Position, velocity, effort. NaN: not heard, or not given. Readings share these arrays, so
+        # they are replaced and never written to.
+        self._unknown = np.full(n, np.nan)
+        self._values = [self._unknown] * 3
         self._heard = np.full(n, -1, dtype=np.int64)
 
     def missing(self) -> list[str]:
@@ -130,40 +152,58 @@ class JointStateReader:
         places, joints = self._map.places(message.name)
         if not len(places):
             return None  # a gripper's, or another robot's
-        columns = self._checked(message, places, joints)
-        if stamp < self._heard[joints].max():
-            self._forget()
+        rows = self._checked(message, places, joints)
+        if stamp < self._last and stamp < self._heard[joints].max():
+            self.forget()
             self._restarted = True
         self._last = max(stamp, self._last)
-        self._values[:, joints] = columns
         self._heard[joints] = stamp
-        if len(joints) < len(self._heard) and self.missing():
-            return None
-        q, qd, effort = self._values.copy()
+        if len(joints) == len(self._heard):  # the whole robot, in the model's order
+            self._values = [self._unknown if row is None else row for row in rows]
+        else:
+            held = zip(self._values, rows, strict=True)
+            self._values = [_replaced(values, joints, row) for values, row in held]
+            if self.missing():
+                return None
+        q, qd, effort = self._values
         restarted, self._restarted = self._restarted, False
-        return JointReading(stamp, q, _if_given(qd), _if_given(effort), restarted)
+        velocity = _if_given(qd)
+        if velocity is None and self._velocities is not None:
+            velocity = self._velocities.update(stamp / 1e9, q)
+        return JointReading(stamp, q, velocity, _if_given(effort), restarted)
 
-    def _checked(self, message: Any, places: Array, joints: Array) -> Array:
+    def _checked(self, message: Any, places: Array, joints: Array) -> list[Array | None]:
+        """Return positions, velocities and efforts of the joints, None for what is not given."""
         count = len(message.name)
-        if len(message.position) != count:
-            raise JointDataError(f'{len(message.position)} positions for {count} joint names')
-        columns = np.full((3, len(places)), np.nan)
-        columns[0] = np.asarray(message.position)[places]
-        for row, quantity in ((1, 'velocity'), (2, 'effort')):
-            values = getattr(message, quantity)
+        given = message.position, message.velocity, message.effort
+        if len(given[0]) != count:
+            raise JointDataError(f'{len(given[0])} positions for {count} joint names')
+        for quantity, values in zip(('velocity', 'effort'), given[1:], strict=True):
             if len(values) not in (0, count):
                 raise JointDataError(
                     f'{len(values)} entries of {quantity} for {count} joint names; '
                     f'there must be {count}, or none'
                 )
-            if len(values):
-                columns[row] = np.asarray(values)[places]
-        if not np.isfinite(columns[0]).all():
+        rows = [
+            np.asarray(values, dtype=float)[places] if len(values) else None for values in given
+        ]
+        if not _all_finite(rows[0]):
             names = tuple(self._map.joint_names[j] for j in joints)
-            finite(columns[0], names, 'position')
-        return columns
+            finite(rows[0], names, 'position')
+        return rows
+
+
+def _replaced(values: Array, joints: Array, row: Array | None) -> Array:
+    values = values.copy()
+    values[joints] = np.nan if row is None else row
+    return values
 
 
 def _if_given(values: Array) -> Array | None:
     # joint_state_broadcaster writes NaN where the hardware has no such interface.
-    return values if np.isfinite(values).all() else None
+    return values if _all_finite(values) else None
+
+
+def _all_finite(values: Array) -> bool:
+    # For the few joints of an arm this is quicker than NumPy, and it happens at every message.
+    return all(map(math.isfinite, values.tolist()))

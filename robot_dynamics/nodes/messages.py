@@ -15,8 +15,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynamics.control.trajectory import Trajectory, Waypoint
+from robot_dynamics.control.trajectory import Reference, Trajectory, Waypoint
 from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 SECOND = 1_000_000_000  # ns
@@ -51,6 +52,7 @@ class JointStateWriter:
         """
         self.message = JointState(name=list(joint_names))
         self.message.header.frame_id = frame_id
+        self._stamp = 0
         self._views = []
         for quantity in quantities:
             setattr(self.message, quantity, [0.0] * len(joint_names))
@@ -59,10 +61,17 @@ class JointStateWriter:
 
     def fill(self, stamp: int, *values: Array) -> JointState:
         """Return the message with these values (n,), in the order of the quantities."""
-        self.message.header.stamp.sec, self.message.header.stamp.nanosec = divmod(stamp, SECOND)
+        if stamp != self._stamp:  # one message for all torques of a state
+            self._stamp, time = stamp, self.message.header.stamp
+            time.sec, time.nanosec = divmod(stamp, SECOND)
         for view, value in zip(self._views, values, strict=True):
             view[:] = value
         return self.message
+
+
+def torque_writer(model: RobotModel) -> JointStateWriter:
+    """Return the writer of a robot's torques."""
+    return JointStateWriter(model.joint_names, model.link_names[0], ('effort',))
 
 
 class MatrixWriter:
@@ -76,10 +85,14 @@ class MatrixWriter:
         self.message = Float64MultiArray(data=[0.0] * (n * n))
         self.message.layout.dim = dimensions
         self._view = np.frombuffer(self.message.data).reshape(n, n)
+        self._stamp: int | None = None
 
     def fill(self, stamp: int, matrix: Array) -> Float64MultiArray:
         """Return the message with this matrix (n, n)."""
-        self.message.layout.dim[0].label = f'rows; stamp {stamp // SECOND}.{stamp % SECOND:09d}'
+        if stamp != self._stamp:
+            self._stamp = stamp
+            label = f'rows; stamp {stamp // SECOND}.{stamp % SECOND:09d}'
+            self.message.layout.dim[0].label = label
         self._view[:] = matrix
         return self.message
 
@@ -141,6 +154,20 @@ def one_point(message: JointTrajectory, joint_names: tuple[str, ...]) -> Waypoin
     if len(message.points) != 1:
         raise TrajectoryError(f'a reference has {len(message.points)} points; it must have one')
     return trajectory(message).in_order(joint_names).waypoints[0]
+
+
+def reference(message: JointTrajectory, joint_names: tuple[str, ...]) -> Reference:
+    """Return the reference of a JointTrajectory of one point; errors are those of `one_point`.
+
+    What is not said about how to move there is: at rest.
+    """
+    point = one_point(message, joint_names)
+    still = np.zeros(len(joint_names))
+    return Reference(
+        point.q,
+        still if point.qd is None else point.qd,
+        still if point.qdd is None else point.qdd,
+    )
 
 
 def wrench(message: Wrench) -> Array:

@@ -2,7 +2,8 @@
 
 A table is a frozen dataclass whose fields are made by `parameter(...)`: declared once, it gives
 the ROS descriptors, the validation of values given at start and at run time, and the object the
-node reads. Structural parameters are read-only; those marked `live` may change while running.
+node reads. Parameters are read-only, but for those marked `live`, which may change while the node
+runs, and those of the description, which may change while it is unconfigured.
 All of that is pure; `declaration.py` puts a table on a node.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class Spec:
     sizes: tuple[int, ...] = ()  # allowed lengths of an array; any if empty
     choices: tuple[str, ...] = ()
     live: bool = False
+    description_of_robot: bool = False  # may change while the node is unconfigured
     name: str = ''  # where the ROS name has a dot
 
 
@@ -53,6 +55,18 @@ def specs(table: type) -> dict[str, Spec]:
     return {
         item.metadata['spec'].name or item.name: item.metadata['spec'] for item in fields(table)
     }
+
+
+def changed(before: Any, after: Any) -> set[str]:
+    """Return the ROS names of the parameters in which two filled tables differ."""
+    old, new = values(before), values(after)
+    return {name for name in new if new[name] != old[name]}
+
+
+def live(table: type, name: str) -> Any:
+    """Return a dataclass field like that of a table, of a parameter that may change any time."""
+    spec = replace(table.__dataclass_fields__[name].metadata['spec'], live=True)
+    return field(default=table.__dataclass_fields__[name].default, metadata={'spec': spec})
 
 
 def values(parameters: Any) -> dict[str, Any]:
@@ -145,27 +159,47 @@ def given(names: tuple[str, ...]) -> tuple[str, ...]:
 class RobotParameters:
     """What every node needs to know its robot."""
 
-    robot_description: str = parameter(
-        '', 'The URDF as text. If empty, robot_description_file is read, else the topic awaited.'
+    autostart: bool = parameter(
+        True,
+        'Configure and activate as soon as the robot is known; else a lifecycle manager does.',
     )
-    robot_description_file: str = parameter('', 'Path of a .urdf or .xacro file.')
+    robot_description: str = parameter(
+        '',
+        'The URDF as text. If empty, robot_description_file is read, else the topic awaited.',
+        description_of_robot=True,
+    )
+    robot_description_file: str = parameter(
+        '', 'Path of a .urdf or .xacro file.', description_of_robot=True
+    )
     description_timeout: float = parameter(
-        10.0, 'How long to wait for the topic robot_description, s; 0: for ever.', low=0.0
+        10.0,
+        'How long to wait for the topic robot_description, s; 0: for ever.',
+        low=0.0,
+        description_of_robot=True,
     )
     tip_link: str = parameter(
-        '', 'Keep only the joints that move this link, lock all others at 0. Empty: whole tree.'
+        '',
+        'Keep only the joints that move this link, lock all others at 0. Empty: whole tree.',
+        description_of_robot=True,
     )
-    locked_joints: tuple[str, ...] = parameter([''], 'Joints that stand still.')
+    locked_joints: tuple[str, ...] = parameter(
+        [''], 'Joints that stand still.', description_of_robot=True
+    )
     locked_positions: tuple[float, ...] = parameter(
-        [0.0], 'Where they stand, rad or m: one value for all, or one each.'
+        [0.0],
+        'Where they stand, rad or m: one value for all, or one each.',
+        description_of_robot=True,
     )
     strict_inertials: bool = parameter(
-        False, 'Refuse inertia tensors that no body can have, instead of warning.'
+        False,
+        'Refuse inertia tensors that no body can have, instead of warning.',
+        description_of_robot=True,
     )
     joints: tuple[str, ...] = parameter(
         [''],
         'Order of the joints in lists with one value per joint and in messages without names. '
         "Empty: the model's.",
+        description_of_robot=True,
     )
     gravity: tuple[float, ...] = parameter(
         [0.0, 0.0, -9.81],
@@ -204,5 +238,5 @@ class RobotParameters:
         name='friction.coulomb',
     )
     diagnostics_period: float = parameter(
-        1.0, 'Time between two messages on /diagnostics, s.', low=0.1, high=60.0
+        1.0, 'Time between two messages on /diagnostics, s.', low=0.1, high=60.0, live=True
     )

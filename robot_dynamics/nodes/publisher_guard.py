@@ -1,4 +1,6 @@
-"""One commander per arm: notice when two publishers send commands on one topic. No ROS here.
+"""One commander per arm: notice when two publishers send commands to the same motors. No ROS here.
+
+`PublisherGuard` is for who is commanded, `RivalGuard` for who commands.
 
 The graph alone cannot say so. A publisher that was killed stays in it until its lease runs out,
 so a controller that was restarted is listed twice, under the same name; it must not be locked
@@ -12,6 +14,7 @@ from collections.abc import Collection
 
 # Commands per published state above which two are answering; one gives 1, and jitter little more.
 TWO_ANSWER = 1.5
+SETTLING = 1.0  # s after switching on, in which whoever is discovered was there before
 FEW = 6  # commands: fewer say nothing
 
 
@@ -48,3 +51,47 @@ class PublisherGuard:
         else:
             self.conflict = ''
         self._commands = self._states = 0
+
+
+class RivalGuard:
+    """Says whether a commander may begin, seeing who else publishes where it does.
+
+    Whoever was there before has the arm: a commander that is switched on then waits. Discovery
+    takes its time, so that a rival found within `SETTLING` seconds is taken to have been there;
+    one that comes later is in the wrong, and is complained about by the diagnostics.
+    """
+
+    def __init__(self, own_name: str):
+        """Begin before the first look; `own_name` is the full name of the commander's node."""
+        self._own = own_name
+        self._since = 0.0
+        self.rivals: list[str] = []
+        self.waits = False
+
+    @property
+    def conflict(self) -> str:
+        """What is wrong, for people; empty if nothing is."""
+        if not self.rivals:
+            return ''
+        which = ', '.join(self.rivals)
+        consequence = ': no torque is given until it stops' if self.waits else ''
+        return f'{which} commands the same motors{consequence}'
+
+    def switch_on(self, now: float) -> None:
+        """Begin at this time, s."""
+        self._since, self.waits = now, False
+
+    def look(self, publishers: Collection[str], now: float) -> bool:
+        """Judge the present; return whether the way has just become clear.
+
+        Args:
+            publishers: the node name behind every publisher of the commands.
+            now: s.
+        """
+        self.rivals = sorted(set(publishers) - {self._own})
+        if self.rivals and now - self._since < SETTLING:
+            self.waits = True
+        freed = self.waits and not self.rivals
+        if freed:
+            self.switch_on(now)
+        return freed

@@ -3,10 +3,10 @@
 PyBullet, or MuJoCo or Pinocchio where PyBullet cannot judge, holds the same URDF in a process of
 its own. First come random states within the joint limits; they decide PASS, FAIL, or that nothing
 is comparable, and why. Then, a few times a second, one joint state and what the dynamics node said
-about it are checked in the same way:
+about it are checked in the same way, the sum and each term:
 
     ~/residual    the dynamics node's torque minus the engine's, with the joint state's stamp
-    ~/report      the verdict and the largest differences so far
+    ~/report      the verdict, the largest differences so far, and what would explain them
 
 With `one_shot: true` the process ends after the random states, with exit code 1 for FAIL, else 0.
 """
@@ -14,6 +14,7 @@ With `one_shot: true` the process ends after the random states, with exit code 1
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.urdf import urdf_text
 from robot_dynamics.nodes import _main, diagnostics, qos
+from robot_dynamics.nodes.description import bare_robot
 from robot_dynamics.nodes.diagnostics import diagnostic
 from robot_dynamics.nodes.dynamics_streams import DynamicsStreams
 from robot_dynamics.nodes.messages import JointStateWriter
@@ -40,6 +42,7 @@ from robot_dynamics.nodes.robot_node import RobotNode
 from robot_dynamics.validation.bare_urdf import with_payload
 from robot_dynamics.validation.engines import ENGINES
 from robot_dynamics.validation.examiner import TOLERANCE, Examiner
+from robot_dynamics.validation.jury import Jury
 from robot_dynamics.validation.report import Report, Verdict
 from robot_dynamics.validation.states import random_states
 
@@ -62,6 +65,9 @@ class ValidatorParameters(RobotParameters):
 
     engines: tuple[str, ...] = parameter(
         list(ENGINES), f'Whom to ask, in this order; of {", ".join(ENGINES)}.'
+    )
+    second_judges: tuple[str, ...] = parameter(
+        [''], f'Whom to ask besides about the random states; of {", ".join(ENGINES)}.'
     )
     random_states: int = parameter(
         100, 'How many random states to compare at the start.', low=1, high=100_000
@@ -93,13 +99,16 @@ class PyBulletValidatorNode(RobotNode):
     table = ValidatorParameters
 
     def __init__(self, **kwargs: Any):
+        # A node whose parameters are refused is destroyed half made.
+        self._jury: Jury | None = None
+        self._streams: DynamicsStreams | None = None
         super().__init__('pybullet_validator_node', **kwargs)
-        unknown = [name for name in self.parameters.engines if name not in ENGINES]
-        if unknown:
-            raise ParameterError(
-                f'engines holds {", ".join(map(repr, unknown))}; known are {", ".join(ENGINES)}'
-            )
-        self._examiner: Examiner | None = None
+        for name in ('engines', 'second_judges'):
+            unknown = [e for e in given(getattr(self.parameters, name)) if e not in ENGINES]
+            if unknown:
+                raise ParameterError(
+                    f'{name} holds {", ".join(map(repr, unknown))}; known are {", ".join(ENGINES)}'
+                )
         self._residual_out = self.create_publisher(JointState, '~/residual', qos.STREAM_OUT)
         self._report_out = self.create_publisher(DiagnosticArray, '~/report', qos.LATCHED)
         self._streams = DynamicsStreams(self, self.parameters.dynamics_node)
@@ -117,8 +126,13 @@ class PyBulletValidatorNode(RobotNode):
             arm.model.joint_names, arm.model.link_names[0], ('effort',)
         )
         self._restarts = 0
-        self._verdict: Verdict | None = None
+        self._announced: tuple[Verdict, str] | None = None
         self._work_timer.reset()
+
+    def forget(self) -> None:
+        """Drop the robot, and the other engine's."""
+        self._dismiss()
+        super().forget()
 
     def condition(self) -> tuple[bytes, str]:
         """Return the level and the sentence for the diagnostics."""
@@ -137,68 +151,78 @@ class PyBulletValidatorNode(RobotNode):
     def figures(self) -> dict[str, str]:
         """Return the verdict and what is behind it."""
         report = self._report
-        if report is None or self._examiner is None:
+        if report is None or self._jury is None:
             return {}
         return {
             'verdict': report.verdict.value,
             'engine': report.engine,
             'random states': str(report.states),
-            'live states': str(self._examiner.observed),
-            'engine restarts': str(self._examiner.restarts),
+            'live states': str(self._jury.observed),
+            'engine restarts': str(self._jury.restarts),
             'tolerance': f'{report.tolerance:g}',
+            **({'likely cause': report.cause} if report.cause else {}),
             **{found.quantity: str(found) for found in report.residuals},
             **{f'note {k}': note for k, note in enumerate(report.notes, start=1)},
+            **{f'second opinion {k}': str(r) for k, r in enumerate(report.opinions, start=1)},
         }
 
     def destroy_node(self) -> None:
         """End the engine's process as well."""
         self._dismiss()
-        self._streams.close()
+        if self._streams is not None:
+            self._streams.close()
         super().destroy_node()
 
     # -- the examination --------------------------------------------------------------------
 
     @property
     def _report(self) -> Report | None:
-        return None if self._examiner is None else self._examiner.report
+        return None if self._jury is None else self._jury.report
 
     def _dismiss(self) -> None:
-        if self._examiner is not None:
-            self._examiner.close()
-        self._examiner = None
+        if self._jury is not None:
+            self._jury.close()
+        self._jury = None
 
     def _on_work(self) -> None:
         """Do one step of the examination of random states."""
-        if self.arm is None:
+        if not self.active:
             return
-        if self._examiner is None:
-            self._examiner = self._new_examiner(self.arm)
-        self._examiner.work()
+        if self._jury is None:
+            self._jury = self._new_jury(self.arm)
+        self._jury.work()
         self._notice_restarts()
         if self._report is not None:
             self._work_timer.cancel()
             self._conclude(self._report)
 
-    def _new_examiner(self, arm: Dynamics) -> Examiner:
-        parameters = self.parameters
-        rng = np.random.default_rng(parameters.seed)
+    def _new_jury(self, arm: Dynamics) -> Jury:
+        """Return whom the parameters ask about this robot."""
+        parameters, urdf = self.parameters, self._urdf()
+        states = random_states(
+            arm.model, parameters.random_states, np.random.default_rng(parameters.seed)
+        )
         locked = given(parameters.locked_joints)
-        return Examiner(
-            self._urdf(),
-            arm,
-            random_states(arm.model, parameters.random_states, rng),
-            engines=parameters.engines,
-            tolerance=parameters.tolerance,
-            locked_joints=dict(
-                zip(
-                    locked,
-                    per_joint('locked_positions', parameters.locked_positions, locked),
-                    strict=True,
-                )
-                if locked
-                else ()
-            ),
-            timeout=parameters.engine_timeout,
+        positions = (
+            per_joint('locked_positions', parameters.locked_positions, locked) if locked else ()
+        )
+
+        def examiner(engines: Sequence[str]) -> Examiner:
+            return Examiner(
+                urdf,
+                arm,
+                states,
+                engines=engines,
+                tolerance=parameters.tolerance,
+                locked_joints=dict(zip(locked, positions, strict=True)),
+                timeout=parameters.engine_timeout,
+                read=lambda text: bare_robot(parameters, text),
+                who=parameters.dynamics_node,
+            )
+
+        return Jury(
+            examiner(parameters.engines),
+            [examiner([name]) for name in given(parameters.second_judges)],
         )
 
     def _urdf(self) -> str | bytes:
@@ -226,10 +250,10 @@ class PyBulletValidatorNode(RobotNode):
             signal.raise_signal(signal.SIGINT)
 
     def _announce(self, report: Report) -> None:
-        """Log and publish a verdict that is new."""
-        if report.verdict is self._verdict:
+        """Log and publish a verdict, or an explanation, that is new."""
+        if (report.verdict, report.cause) == self._announced:
             return
-        self._verdict = report.verdict
+        self._announced = report.verdict, report.cause
         if report.verdict is Verdict.PASS:
             self.get_logger().info(str(report))
         elif report.verdict is Verdict.FAIL:
@@ -239,15 +263,15 @@ class PyBulletValidatorNode(RobotNode):
         self._publish_report()
 
     def _notice_restarts(self) -> None:
-        assert self._examiner is not None
-        if self._examiner.restarts != self._restarts:
-            self._restarts = self._examiner.restarts
+        assert self._jury is not None
+        if self._jury.restarts != self._restarts:
+            self._restarts = self._jury.restarts
             self.health.counts['engine restarted'] += 1
-            self.get_logger().warning(f'{self._examiner.misfortune}; started again')
+            self.get_logger().warning(f'{self._jury.misfortune}; started again')
 
     def _publish_report(self) -> None:
         report = self._report
-        if report is None or self.arm is None:
+        if report is None or not self.active:
             return
         self._report_out.publish(
             diagnostic(
@@ -264,7 +288,7 @@ class PyBulletValidatorNode(RobotNode):
 
     def _on_check(self) -> None:
         """Check the newest joint state that the dynamics node has answered."""
-        if self._report is None or self._examiner is None:
+        if self._report is None or self._jury is None or not self.active:
             return
         try:
             found = self._streams.newest()
@@ -274,7 +298,7 @@ class PyBulletValidatorNode(RobotNode):
             return
         stamp, observation = found
         self.hear(stamp)
-        residual = self._examiner.observe(observation)
+        residual = self._jury.observe(observation)
         self._notice_restarts()
         if residual is not None:
             self._residual_out.publish(self._residual.fill(stamp, residual))

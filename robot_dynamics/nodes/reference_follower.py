@@ -49,10 +49,14 @@ class ReferenceFollower:
             input_timeout: s, after which a stream that fell silent is over.
         """
         self._model = model
-        self._tolerance = np.asarray(start_tolerance, dtype=float)
-        self._timeout = round(input_timeout * SECOND)
+        self.adjust(start_tolerance, input_timeout)
         self._state: JointReading | None = None
         self.hold()
+
+    def adjust(self, start_tolerance: Array, input_timeout: float) -> None:
+        """Go on with other settings."""
+        self._tolerance = np.asarray(start_tolerance, dtype=float)
+        self._timeout = round(input_timeout * SECOND)
 
     def hold(self) -> None:
         """Drop every motion; hold where the arm is at the next state."""

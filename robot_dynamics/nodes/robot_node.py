@@ -1,58 +1,69 @@
 """A node that has a robot: its parameters, its description, its health.
 
 A node of this package is this class, a parameter table, and a few methods: `use(arm)`, called with
-the dynamics of the robot as soon as it is known (and again when the description changes), and
-`trouble()` and `condition()`, which say how the node fares.
+the dynamics of the robot when the node is configured (and again when the description changes),
+`start()` and `stop()` where it is activated and deactivated, and `trouble()` and `condition()`,
+which say how it fares. Whatever arrives while the node is not `active` is for it to ignore.
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.nodes import diagnostics, messages, qos
+from robot_dynamics.nodes import diagnostics, qos
 from robot_dynamics.nodes.declaration import declare
-from robot_dynamics.nodes.description import DescriptionSource
+from robot_dynamics.nodes.description import DescriptionSource, robot_from
 from robot_dynamics.nodes.diagnostics import Health, diagnostic
 from robot_dynamics.nodes.joint_states import JointStateReader
-from robot_dynamics.nodes.parameters import RobotParameters
+from robot_dynamics.nodes.managed_node import ManagedNode
+from robot_dynamics.nodes.messages import SECOND
+from robot_dynamics.nodes.namesakes import Namesakes
+from robot_dynamics.nodes.parameters import ParameterError, RobotParameters, changed, specs
 
 UNSTAMPED = 100  # messages in a row with stamp 0: more than a start needs
 WARNING_PERIOD = 5.0  # s, between two warnings about a stream of messages
 UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'  # while a publisher is known and its node is not yet
 ANOTHER_CLOCK = 1e6  # s; stamps further off than this are those of a simulation, or of no clock
+PATIENCE = 10.0  # s; who asks to configure may not wait longer for the description
+TASK = 'health'  # of the status on /diagnostics
 LOOK = 0.1  # s, between two looks at who publishes commands
 
 
-class RobotNode(Node):
+class RobotNode(ManagedNode):
     """Base of the nodes: a robot from its description, parameters, diagnostics."""
 
     table: ClassVar[type] = RobotParameters
 
     def __init__(self, name: str, **kwargs: Any):
-        """Declare the parameters; the keywords are those of rclpy's Node.
+        """Declare the parameters; the keywords are those of rclpy's LifecycleNode.
 
         Raises:
-            RobotDynamicsError: a parameter or the description is refused.
+            RobotDynamicsError: a parameter is refused.
         """
         super().__init__(name, **kwargs)
-        self.failure: RobotDynamicsError | None = None  # set: the process ends with exit code 1
-        self.arm: Dynamics | None = None
+        self.base: Dynamics | None = None  # the robot of the description
+        self.arm: Dynamics | None = None  # and as it is at present
         self.health = Health()
         self._unstamped = 0
+        self._starts_itself = False  # as soon as the description is there
+        self._deadline: Any = None  # for the description
         self._trouble: tuple[bytes, str] | None = None  # at the last diagnostics
         self._warned: dict[str, float] = {}  # s, when a kind of message was last warned about
+        self._namesakes = Namesakes(self)
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.parameters = declare(self, self.table, self.accept)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', qos.STREAM_OUT)
-        self.create_steady_timer(self.parameters.diagnostics_period, self._on_diagnostics)
+        self._report_timer = self.create_steady_timer(
+            self.parameters.diagnostics_period, self._on_diagnostics
+        )
 
     # -- for the nodes to say ---------------------------------------------------------------
 
@@ -63,12 +74,33 @@ class RobotNode(Node):
         """
         raise NotImplementedError
 
+    def model_of(self, parameters: Any, text: str) -> RobotModel:
+        """Return the robot of a URDF, or of the file the parameters name if that is empty."""
+        return robot_from(parameters, text)
+
+    def vary(self, base: Dynamics, parameters: Any) -> Dynamics:
+        """Return the dynamics to work with: `base` under what parameters may change any time."""
+        return base
+
     def accept(self, parameters: Any) -> None:
         """Refuse parameter values by raising a RobotDynamicsError; called before they change."""
+        if self.arm is None:
+            return
+        for name in changed(self.parameters, parameters):
+            if specs(self.table)[name].description_of_robot:
+                raise ParameterError(
+                    f'{name} may change only while the node is unconfigured; it is {self.state}'
+                )
 
     def adopt(self, parameters: Any) -> None:
         """Work with accepted parameter values from now on."""
+        period = round(parameters.diagnostics_period * SECOND)
+        if period != self._report_timer.timer_period_ns:
+            self._report_timer.timer_period_ns = period
+            self._report_timer.reset()
         self.parameters = parameters
+        if self._starts_itself and self._source.is_there:
+            self._on_description()
 
     def trouble(self) -> tuple[bytes, str] | None:
         """Return the level and the sentence for what is wrong at present, None if nothing is.
@@ -91,17 +123,24 @@ class RobotNode(Node):
     # -- for the nodes to use ---------------------------------------------------------------
 
     def find_robot(self) -> None:
-        """Look for the description; `use` is called when it is there."""
-        self._source = DescriptionSource(self, self.parameters, self._on_robot, self.fail)
+        """Look for the description: the last thing a node does in its constructor.
 
-    def fail(self, error: RobotDynamicsError) -> None:
-        """End the process: the node cannot do its work."""
-        self.failure = error
+        Raises:
+            RobotDynamicsError: the description is there, and is refused.
+        """
+        self._source = DescriptionSource(self, self._on_description)
+        if self.parameters.autostart:
+            self._await_description()
+        else:
+            self.get_logger().info('unconfigured: waiting for a lifecycle manager')
 
     def hear(self, stamp: int) -> None:
         """Count an input message with this stamp, ns."""
         self._unstamped = self._unstamped + 1 if stamp == 0 else 0
-        age = (self.get_clock().now().nanoseconds - stamp) / messages.SECOND
+        if self.health.inputs:
+            return self.health.heard()
+        # Once in every report: the clock is slow to read.
+        age = (self.get_clock().now().nanoseconds - stamp) / SECOND
         self.health.heard(age if abs(age) < ANOTHER_CLOCK else None)
 
     def input_condition(self, reader: JointStateReader) -> tuple[bytes, str] | None:
@@ -135,28 +174,97 @@ class RobotNode(Node):
         """Return a timer [s] that neither simulated time nor a clock's jump can stop."""
         return self.create_timer(period, callback, clock=self._steady)
 
-    def _on_robot(self, model: RobotModel) -> None:
-        arm = Dynamics(model)
+    # -- the robot --------------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Take the robot of the description.
+
+        Raises:
+            RobotDynamicsError: there is none in time, or it is refused.
+        """
+        timeout = self.parameters.description_timeout
+        self._source.wait(min(timeout, PATIENCE) if timeout else PATIENCE)
+        self._take_robot()
+        self._stop_waiting()
+
+    def forget(self) -> None:
+        """Drop the robot."""
+        self.base = self.arm = None
+
+    def _await_description(self) -> None:
+        """Configure and activate now, or when the topic says which robot it is."""
+        if self._source.is_there:
+            return self.configure_and_activate()
+        timeout = self.parameters.description_timeout
+        self._starts_itself = True
+        if timeout:
+            self._deadline = self.create_steady_timer(timeout, self._on_deadline)
+        self.get_logger().info(f'waiting for {self._source.topic}')
+
+    def _stop_waiting(self) -> None:
+        self._starts_itself = False
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _on_deadline(self) -> None:
+        if self._starts_itself:
+            self.fail(self._source.missing(self.parameters.description_timeout))
+        self._stop_waiting()
+
+    def _on_description(self) -> None:
+        """Take in a new text: the first, if the node starts itself, or that of another robot."""
+        if self._starts_itself:
+            self._stop_waiting()
+            try:
+                self.configure_and_activate()
+            except RobotDynamicsError as error:
+                self.fail(error)
+        elif self.arm is not None:
+            try:
+                self._take_robot()
+            except RobotDynamicsError as error:
+                self.health.counts['robot_description refused'] += 1
+                self.get_logger().error(f'robot_description refused, the last one stays: {error}')
+
+    def _take_robot(self) -> None:
+        text = self._source.text_for(self.parameters)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter('always')
+            model = self.model_of(self.parameters, text)
+        for warning in caught:
+            self.get_logger().warning(str(warning.message))
+        base = Dynamics(model)
+        arm = self.vary(base, self.parameters)
         self.use(arm)
-        self.arm = arm
+        self.base, self.arm, self._source.text = base, arm, text
         self.get_logger().info(
             f'robot {model.name!r}, joints {", ".join(model.joint_names)}, '
             f'model {model.fingerprint()[:12]}'
         )
 
+    # -- diagnostics ------------------------------------------------------------------------
+
+    def _present(self) -> tuple[bytes, str]:
+        """Return the level and the sentence for what the node does in its lifecycle state."""
+        if self.active:
+            return self._notice(self.trouble()) or self.condition()
+        if self._starts_itself:
+            return diagnostics.STALE, 'waiting for robot_description'
+        if self.refusal is not None:
+            return diagnostics.ERROR, f'not configured: {self.refusal}'
+        return diagnostics.OK, self.state
+
     def _on_diagnostics(self) -> None:
-        if self.arm is None:
-            level, message, robot = diagnostics.STALE, 'waiting for robot_description', ''
-            figures = {}
-        else:
-            level, message = self._notice(self.trouble()) or self.condition()
-            robot = self.arm.model.name
-            figures = {'model': self.arm.model.fingerprint()[:12], **self.figures()}
+        level, message = self._namesakes.added_to(*self._present())
+        robot, figures = '', {'lifecycle': self.state}
+        if self.base is not None:
+            robot = self.base.model.name
+            figures |= {'model': self.base.model.fingerprint()[:12], **self.figures()}
         figures.update(self.health.report(time.monotonic()))
         self._diagnostics.publish(
             diagnostic(
                 self.get_clock().now().to_msg(),
-                self.get_fully_qualified_name(),
+                f'{self.get_fully_qualified_name()}: {TASK}',
                 robot,
                 level,
                 message,

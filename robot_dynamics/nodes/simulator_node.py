@@ -2,91 +2,44 @@
 
 Commands come as `std_msgs/Float64MultiArray` in the order of the parameter `joints`, as
 ros2_control's forward_command_controller takes them, or as `sensor_msgs/JointState` by name, which
-wins if both arrive. When to step is decided in simulation_loop.py, how in
-robot_dynamics.simulation. The node publishes /clock on request, so its own timers run on the
-steady clock.
+wins if both arrive. When to step is decided in simulator/loop.py, how in
+robot_dynamics.simulation; simulator/inputs.py hears, simulator/services.py answers people. The
+node publishes /clock on request, so its own timers run on the steady clock.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, fields
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import Trigger
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.nodes import _main, diagnostics, messages, qos
-from robot_dynamics.nodes.joint_states import JointDataError, JointMap
 from robot_dynamics.nodes.messages import JointStateWriter
-from robot_dynamics.nodes.parameters import (
-    ParameterError,
-    RobotParameters,
-    joint_order,
-    parameter,
-    per_joint,
-)
-from robot_dynamics.nodes.publisher_guard import PublisherGuard
+from robot_dynamics.nodes.parameters import ParameterError, changed, joint_order, values
 from robot_dynamics.nodes.robot_node import LOOK, RobotNode
-from robot_dynamics.nodes.simulation_loop import Command, LoopOptions, Outcome, SimulationLoop
-from robot_dynamics.simulation import INTEGRATORS, Simulator
-from robot_dynamics.spatial import Array
+from robot_dynamics.nodes.simulator.inputs import SimulatorInputs
+from robot_dynamics.nodes.simulator.loop import Command, SimulationLoop
+from robot_dynamics.nodes.simulator.parameters import (
+    SimulatorParameters,
+    loads,
+    loop_options,
+    plant,
+    start_state,
+    unloaded_robot,
+)
+from robot_dynamics.nodes.simulator.recording import SimulatorRecording
+from robot_dynamics.nodes.simulator.requests import Outcome, Result, SimulationRequests, State
+from robot_dynamics.nodes.simulator.services import TriggerServices, standard_services
+from robot_dynamics.simulation.plant import Place, Push
 
 BURST = 0.01  # s of stepping at most before messages are heard again
 REPEAT = 0.1  # s, between two messages of a state that does not change
-
-
-@dataclass(frozen=True)
-class SimulatorParameters(RobotParameters):
-    """Parameters of the simulator node."""
-
-    time_step: float = parameter(1e-3, 'Simulated time per step, s.', low=1e-5, high=0.1)
-    integrator: str = parameter(
-        'semi_implicit_euler', 'How a step is made.', choices=tuple(INTEGRATORS)
-    )
-    publish_every: int = parameter(
-        1,
-        'Steps between two joint states (and between two commands in lock step).',
-        low=1,
-        high=1000,
-    )
-    real_time_factor: float = parameter(
-        1.0, 'Simulated time per wall time; 0: as fast as possible.', low=0.0, high=1000.0
-    )
-    lockstep: bool = parameter(
-        False,
-        'Wait for the command on joint_effort that carries the stamp of the last joint state '
-        'before going on.',
-    )
-    command_timeout: float = parameter(
-        0.5, 'Wall time after which a command, or the wait for one, is over, s.', low=0.001
-    )
-    on_command_timeout: str = parameter(
-        'brake',
-        'What the arm does then: brake (held still), zero (no torque), hold_last (last torque).',
-        choices=('brake', 'zero', 'hold_last'),
-    )
-    hold_until_command: bool = parameter(
-        True, 'Brakes hold the arm until the first command; else it falls.'
-    )
-    initial_positions: tuple[float, ...] = parameter(
-        [0.0],
-        'Positions at start and after reset, rad or m: one value for all joints, or one each in '
-        'the order of joints.',
-    )
-    start_paused: bool = parameter(False, 'Start paused; the service ~/resume goes on.')
-    publish_clock: bool = parameter(False, 'Publish simulated time on /clock.')
-    wall_stamps: bool = parameter(
-        False,
-        'Stamps count from the wall time at start and reset instead of from 0: for tools that do '
-        'not use simulated time.',
-    )
 
 
 class SimulatorNode(RobotNode):
@@ -100,113 +53,99 @@ class SimulatorNode(RobotNode):
             raise ParameterError(
                 'use_sim_time is true, but this node publishes /clock: it would wait for itself'
             )
+        self.clock = time.monotonic  # s; a machine's that may stop, but does not jump
         self._states = self.create_publisher(JointState, 'joint_states', qos.STREAM_OUT)
         self._clock_out = (
             self.create_publisher(Clock, '/clock', qos.CLOCK)
             if self.parameters.publish_clock
             else None
         )
-        ordered = self.create_subscription(
-            Float64MultiArray, 'effort_controller/commands', self._on_ordered, qos.COMMANDS_IN
-        )
-        named = self.create_subscription(
-            JointState, 'joint_effort', self._on_named, qos.COMMANDS_IN
-        )
-        self._ordered_guard, self._named_guard = PublisherGuard(), PublisherGuard()
-        self._command_guards = {
-            ordered.topic_name: self._ordered_guard,
-            named.topic_name: self._named_guard,
-        }
-        for name in ('reset', 'pause', 'resume', 'step'):
-            self.create_service(Trigger, f'~/{name}', getattr(self, f'_on_{name}'))
+        self._inputs = SimulatorInputs(self, self._on_command, self._on_push)
+        self._answering = TriggerServices(self), standard_services(self)
         self.create_steady_timer(LOOK, self._on_look)
+        self._recording = SimulatorRecording(self)
+        self._ticks: Any = None
         self.find_robot()
 
+    # -- the robot and the parameters -------------------------------------------------------
+
+    def model_of(self, parameters: SimulatorParameters, text: str) -> RobotModel:
+        """Return the robot without its payload, which comes and goes in the simulator."""
+        return unloaded_robot(parameters, text)
+
     def use(self, arm: Dynamics) -> None:
-        """Put this robot at its initial positions."""
-        parameters, names = self.parameters, arm.model.joint_names
-        still = np.zeros(arm.model.n)
+        """Put this robot at its start."""
+        parameters, model = self.parameters, arm.model
+        still = np.zeros(model.n)
         arm.forward_dynamics(still, still, still)
-        order = joint_order(parameters.joints, names)
-        initial = self._initial_positions(arm.model, order)
-        simulator = Simulator(
-            arm,
-            time_step=parameters.time_step,
-            integrator=INTEGRATORS[parameters.integrator],
-        )
-        options = LoopOptions(
-            **{item.name: getattr(parameters, item.name) for item in fields(LoopOptions)}
-        )
-        self._commands, self._command_order = JointMap(names), order
-        self._loop = SimulationLoop(simulator, initial, options)
+        start = start_state(parameters, model)
+        simulated = plant(parameters, arm)
+        for load in loads(parameters):
+            simulated.apply(load)
+        self._log(self.end_record())  # the file is about the robot before
+        self._loop = SimulationLoop(simulated, start, loop_options(parameters), self._epoch)
+        self._requests = SimulationRequests(self._loop)
+        self._inputs.use(model, joint_order(parameters.joints, model.joint_names))
         self._state = JointStateWriter(
-            names, arm.model.link_names[0], ('position', 'velocity', 'effort')
+            model.joint_names, model.link_names[0], ('position', 'velocity', 'effort')
         )
-        self._epoch = self._new_epoch()
-        if self.arm is None:
-            # As fast as possible, the period only bounds how long the node listens in between.
-            self.create_steady_timer(
-                parameters.time_step / (parameters.real_time_factor or 1.0), self._on_tick
-            )
 
-    def _initial_positions(self, model: RobotModel, order: tuple[str, ...]) -> Array:
-        names, given_values = model.joint_names, self.parameters.initial_positions
-        q = per_joint('initial_positions', given_values, order, names)
-        nearest = np.clip(q, model.lower, model.upper)
-        # One value for all may lie outside the limits of some joints: the nearest will do.
-        if len(given_values) > 1 and (q != nearest).any():
-            j = int(np.argmax(q != nearest))
-            raise ParameterError(
-                f'initial_positions: joint {names[j]} at {q[j]}; it must be in '
-                f'[{model.lower[j]}, {model.upper[j]}]'
-            )
-        return nearest
+    def start(self) -> None:
+        """Begin at the start."""
+        self._loop.paused = self.parameters.start_paused
+        self._requests = SimulationRequests(self._loop)
+        self._requests.reset(self._start())
+        if self.parameters.record_to:
+            self._log(self.record())
+        self._tick_anew()
 
-    # -- commands ---------------------------------------------------------------------------
+    def stop(self) -> None:
+        """Let time stand."""
+        self.destroy_timer(self._ticks)
+        self._log(self.end_record())
 
-    def _on_named(self, message: JointState) -> None:
-        if self.arm is None:
-            return
-        self._named_guard.heard()
-        try:
-            _refuse_conflict(self._named_guard)
-            tau = self._commands.complete(message.name, message.effort, 'joint_effort')
-        except RobotDynamicsError as error:
-            return self.refuse('command', error)
-        stamp = messages.nanoseconds(message.header.stamp) - self._epoch
-        self._take(tau, stamp)
+    def accept(self, parameters: SimulatorParameters) -> None:
+        """Refuse a start that is outside the robot's limits, and a payload that is no body."""
+        super().accept(parameters)
+        loads(parameters)
+        if self.arm is not None:
+            start_state(parameters, self.arm.model)
 
-    def _on_ordered(self, message: Float64MultiArray) -> None:
+    def adopt(self, parameters: SimulatorParameters) -> None:
+        """Go on with other parameters."""
+        before = self.parameters
+        super().adopt(parameters)
         if self.arm is None:
             return
-        self._ordered_guard.heard()
-        order = self._command_order
-        try:
-            _refuse_conflict(self._ordered_guard)
-            if len(message.data) != len(order):
-                raise JointDataError(
-                    f'{len(message.data)} efforts; there must be {len(order)}, in the order '
-                    f'{", ".join(order)}'
-                )
-            tau = self._commands.complete(list(order), message.data, 'effort_controller/commands')
-        except RobotDynamicsError as error:
-            return self.refuse('command', error)
-        self._take(tau, None)
+        now = values(parameters)
+        self._recording.parameters({name: now[name] for name in changed(before, parameters)})
+        for load in loads(parameters):
+            self._loop.plant.apply(load)
+        self._loop.choose(loop_options(parameters))
+        if self.active and parameters.real_time_factor != before.real_time_factor:
+            self.destroy_timer(self._ticks)
+            self._tick_anew()
 
-    def _take(self, tau: Any, stamp: int | None) -> None:
-        now = time.monotonic()
-        self.health.heard()
-        self._loop.command(Command(tau, stamp, now))
-        self._advance(now)
-
-    def _on_look(self) -> None:
-        for topic, guard in self._command_guards.items():
-            guard.look(self.publishers_of(topic))
+    def _epoch(self) -> int:
+        return time.time_ns() if self.parameters.wall_stamps else 0
 
     # -- time -------------------------------------------------------------------------------
 
+    def _tick_anew(self) -> None:
+        # As fast as possible, the period only bounds how long the node listens in between.
+        self._ticks = self.create_steady_timer(self._loop.pace.look, self._on_tick)
+
     def _on_tick(self) -> None:
-        self._advance(time.monotonic())
+        if self.active:  # a tick may be under way when its timer goes
+            self._advance(self.clock())
+
+    def _on_command(self, command: Command) -> None:
+        self._loop.command(command)
+        if self.parameters.lockstep:
+            self._advance(command.heard)
+
+    def _on_push(self, push: Push) -> None:
+        self._loop.push(push)
 
     def _advance(self, now: float) -> None:
         loop, end = self._loop, now + BURST
@@ -214,7 +153,11 @@ class SimulatorNode(RobotNode):
         while now < end and loop.due(now):
             loop.step(now)
             self._publish_if_wanted(now)
-            now = time.monotonic()
+            now = self.clock()
+
+    def _on_look(self) -> None:
+        self._inputs.look()
+        self._recording.look(self.clock())
 
     def _publish_if_wanted(self, now: float) -> None:
         if self._loop.wants_publishing(now, REPEAT):
@@ -222,51 +165,84 @@ class SimulatorNode(RobotNode):
 
     def _publish_state(self, now: float) -> None:
         loop = self._loop
-        stamp = self._epoch + loop.stamp
         if self._clock_out is not None:
-            self._clock_out.publish(Clock(clock=messages.time_message(stamp)))
-        self._states.publish(
-            self._state.fill(stamp, loop.simulator.q, loop.simulator.qd, loop.applied_effort)
-        )
+            self._clock_out.publish(Clock(clock=messages.time_message(loop.stamp)))
+        plant = loop.plant
+        self._states.publish(self._state.fill(loop.stamp, plant.q, plant.qd, plant.effort))
         loop.published(now)
-        for guard in self._command_guards.values():
-            guard.published()
+        self._inputs.published()
+        self._recording.seen()
 
-    def _new_epoch(self) -> int:
-        return time.time_ns() if self.parameters.wall_stamps else 0
+    # -- requests ---------------------------------------------------------------------------
 
-    # -- services ---------------------------------------------------------------------------
-
-    def _on_reset(self, _request: Any, response: Any) -> Any:
-        self._epoch = self._new_epoch()
-        return _answer(response, self._ask('reset'))
-
-    def _on_pause(self, _request: Any, response: Any) -> Any:
-        return _answer(response, self._ask('pause'))
-
-    def _on_resume(self, _request: Any, response: Any) -> Any:
-        return _answer(response, self._ask('resume', time.monotonic()))
-
-    def _on_step(self, _request: Any, response: Any) -> Any:
-        return _answer(response, self._ask('single_step'))
-
-    def _ask(self, verb: str, *arguments: Any) -> Outcome:
+    def simulation_state(self) -> State | None:
+        """Return what the simulation does; None if there is no robot."""
         if self.arm is None:
-            return Outcome(False, 'waiting for robot_description')
-        outcome = getattr(self._loop, verb)(*arguments)
-        self._publish_state(time.monotonic())
+            return None
+        return self._requests.state if self.active else State.STOPPED
+
+    def play(self) -> Outcome:
+        """Let time go on."""
+        return self._ask(lambda: self._requests.play())
+
+    def pause(self) -> Outcome:
+        """Let time stand."""
+        return self._ask(lambda: self._requests.pause())
+
+    def stop_simulation(self) -> Outcome:
+        """Return to the start, and let time stand."""
+        return self._ask(lambda: self._requests.stop(self._start()))
+
+    def step(self, steps: int) -> Outcome:
+        """Make some steps, while paused."""
+
+        def publish() -> None:
+            self._publish_if_wanted(self.clock())
+
+        return self._ask(lambda: self._requests.step(steps, publish))
+
+    def reset(self, *, time: bool = True, state: bool = True) -> Outcome:
+        """Begin again: the time, the state, or both."""
+        return self._ask(lambda: self._requests.reset(self._start() if state else None, time=time))
+
+    def _start(self) -> Place:
+        return start_state(self.parameters, self.arm.model)
+
+    def record(self) -> Outcome:
+        """Record from now on."""
+        if self.arm is None:
+            return Outcome(Result.NOT_NOW, f'the node is {self.state}')
+        return self._recording.begin(self._loop, self._source.text)
+
+    def end_record(self) -> Outcome:
+        """End the recording."""
+        return self._recording.end()
+
+    def _ask(self, request: Callable[[], Outcome]) -> Outcome:
+        if not self.active:
+            return Outcome(Result.NOT_NOW, f'the node is {self.state}')
+        outcome = request()
+        self._publish_state(self.clock())
         return outcome
+
+    def _log(self, outcome: Outcome) -> None:
+        """Say what came of something that nobody waits for."""
+        if outcome.result is Result.DONE:
+            self.get_logger().info(outcome.message)
+        elif not outcome.success:
+            self.get_logger().error(outcome.message)
 
     # -- diagnostics ------------------------------------------------------------------------
 
     def trouble(self) -> tuple[bytes, str] | None:
         """Return the level and the sentence for what is wrong at present, None if nothing is."""
         loop = self._loop
-        conflict = self._named_guard.conflict or self._ordered_guard.conflict
         if loop.diverged:
             return diagnostics.ERROR, loop.diverged
-        if conflict:
-            return diagnostics.ERROR, conflict
+        if self._inputs.conflict:
+            return diagnostics.ERROR, self._inputs.conflict
+        if self._recording.failure:
+            return diagnostics.ERROR, self._recording.failure
         if loop.paused:
             return None
         if not loop.commanded:
@@ -278,30 +254,24 @@ class SimulatorNode(RobotNode):
 
     def condition(self) -> tuple[bytes, str]:
         """Return the level and the sentence for the diagnostics of a node without trouble."""
-        return (diagnostics.OK, 'paused') if self._loop.paused else super().condition()
+        state = self._requests.state
+        return super().condition() if state is State.PLAYING else (diagnostics.OK, state.value)
 
     def figures(self) -> dict[str, str]:
         """Return more values for the diagnostics."""
-        loop = self._loop
+        loop, pace = self._loop, self._loop.pace
         return {
-            'simulated time [s]': f'{loop.stamp / messages.SECOND:.3f}',
-            'real-time factor': f'{loop.real_time_factor(time.monotonic()):.3f}',
+            'simulated time [s]': f'{loop.time:.3f}',
+            'real-time factor': f'{pace.factor(self.clock(), loop.steps):.3f}',
             'steps': str(loop.steps),
-            'late steps': str(loop.overruns),
+            'late steps': str(pace.late),
+            'schedule restarts': str(pace.restarts),
+            'clock jumps': str(pace.jumps),
             'missed commands': str(loop.missed),
             'answers to another state': str(loop.strays),
-            'brakes': 'on' if loop.braked else 'off',
+            'brakes': 'on' if loop.plant.braked else 'off',
+            **self._recording.figures(),
         }
-
-
-def _refuse_conflict(guard: PublisherGuard) -> None:
-    if guard.conflict:
-        raise JointDataError(guard.conflict)
-
-
-def _answer(response: Any, outcome: Outcome) -> Any:
-    response.success, response.message = outcome
-    return response
 
 
 def main() -> None:

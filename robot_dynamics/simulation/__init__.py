@@ -1,27 +1,52 @@
 """An arm in motion under given torques, at a fixed step, free of ROS.
 
-Reading order: `algorithms.integrators` and `algorithms.simulation_step` (a step, compiled),
-`joint_effects` (what drives and stiff bearings do to a torque), `simulator` (the arm), `run` (a
-whole motion as arrays). Torques known beforehand are faster in `Dynamics.simulate` and `rollout`.
+`simulator` is the arm, `run` a whole motion as arrays; `effects` is what stands between an ideal
+torque and an ideal joint, `steps` how a step is made. Torques known beforehand are faster in
+`Dynamics.simulate` and `rollout`; many arms at once are in `many`, mechanisms with loops in
+`loops`. What is done to an arm from outside is in `plant`, and `replay` does it again.
 """
 
-from robot_dynamics.algorithms.integrators import (
-    INTEGRATORS,
-    explicit_euler,
-    rk4,
-    semi_implicit_euler,
-)
+from robot_dynamics.algorithms.integrators import explicit_euler, rk4, semi_implicit_euler
+from robot_dynamics.simulation.effects.actuators import Actuators
+from robot_dynamics.simulation.effects.joint_effects import FRICTION_LAWS, JointEffects
+from robot_dynamics.simulation.effects.payloads import Payload
+from robot_dynamics.simulation.effects.stops import InelasticStop, SpringDamperStop
+from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
+from robot_dynamics.simulation.loops import ClosedLoopSimulator
+from robot_dynamics.simulation.many.batch import BatchRun, PerStep, simulate_batch
+from robot_dynamics.simulation.many.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.run import Run, simulate
-from robot_dynamics.simulation.simulator import NotFinite, SimulationDiverged, Simulator
+from robot_dynamics.simulation.simulator import Simulator, Snapshot
+from robot_dynamics.simulation.steps.adaptive import Adaptive
+from robot_dynamics.simulation.steps.elastic_arm import Elasticity
+from robot_dynamics.simulation.steps.integrators import INTEGRATORS
+from robot_dynamics.simulation.steps.midpoint import discrete_gradient, implicit_midpoint
 
 __all__ = [
+    'FRICTION_LAWS',
     'INTEGRATORS',
+    'Actuators',
+    'Adaptive',
+    'BatchRun',
+    'ClosedLoopSimulator',
+    'Elasticity',
+    'InelasticStop',
+    'JointEffects',
     'NotFinite',
+    'Payload',
+    'PerStep',
+    'Perturbations',
     'Run',
     'SimulationDiverged',
     'Simulator',
+    'Snapshot',
+    'SpringDamperStop',
+    'discrete_gradient',
     'explicit_euler',
+    'implicit_midpoint',
+    'payload_parameters',
     'rk4',
     'semi_implicit_euler',
     'simulate',
+    'simulate_batch',
 ]

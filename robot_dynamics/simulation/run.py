@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.simulation.simulator import Simulator
+from robot_dynamics.simulation.steps import adaptive
+from robot_dynamics.simulation.steps.adaptive import Adaptive
 from robot_dynamics.spatial import Array
 
 # tau (n,) = torque(t, q, qd)
@@ -25,20 +27,35 @@ class Run(NamedTuple):
 
 
 def simulate(
-    simulator: Simulator, torque: TorqueLaw, duration: float, *, record_every: int = 1
+    simulator: Simulator,
+    torque: TorqueLaw,
+    duration: float,
+    *,
+    record_every: int = 1,
+    solver: Adaptive | None = None,
 ) -> Run:
     """Advance a simulator for a duration and return its motion.
 
     Args:
         simulator: starts in its present state, and keeps the last one.
-        torque: the commanded torques (n,), asked for once per step.
+        torque: the commanded torques (n,), asked for once per step and held over it; by an
+            adaptive solver asked for all the time.
         duration: s, rounded to whole steps.
         record_every: steps per recorded row.
+        solver: instead of the simulator's integrator. Rows between the solver's own steps are
+            interpolated, to a little less than its accuracy; the last is not.
 
     Raises:
-        SimulationDiverged: the state stopped being finite.
+        SimulationDiverged: the state stopped being finite, or its energy came from nowhere.
+        ValueError: a solver for effects that are no function of the state: dry friction that
+            sticks, stops, or drives that remember.
     """
     steps = round(duration / simulator.time_step)
+    if solver is not None:
+        t, x, effort = adaptive.advance(simulator, torque, steps, solver)
+        n, m = len(simulator.q), x.shape[1] // 2
+        kept = slice(None, None, record_every)
+        return Run(t[kept], x[kept, :n], x[kept, m : m + n], effort[kept])
     rows = [_row(simulator)]
     for k in range(1, steps + 1):
         simulator.step(torque(simulator.time, simulator.q, simulator.qd))

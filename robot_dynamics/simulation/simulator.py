@@ -11,43 +11,54 @@ state give the same bits: time is a count of steps, and nothing depends on a clo
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.integrators import Integrator, rk4
-from robot_dynamics.algorithms.simulation_step import State
+from robot_dynamics.algorithms.integrators import rk4
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.model.robot_model import check_vector
-from robot_dynamics.simulation import joint_effects
+from robot_dynamics.simulation.effects.actuators import Actuators, Drives, DriveState
+from robot_dynamics.simulation.effects.joint_effects import JointEffects
+from robot_dynamics.simulation.effects.payloads import Payload, loaded
+from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
+from robot_dynamics.simulation.steps.body import Body
+from robot_dynamics.simulation.steps.elastic_arm import ElasticArm
+from robot_dynamics.simulation.steps.energy_watch import Balance
+from robot_dynamics.simulation.steps.integrators import AnyIntegrator
+from robot_dynamics.simulation.steps.motion import Motion
+from robot_dynamics.simulation.steps.rigid_arm import RigidArm
 from robot_dynamics.spatial import Array
 
-# Postures at which the joints' mobility is looked up once, and its margin for those in between.
-POSTURES = 64
-MARGIN = 2.0
 
+@dataclass(frozen=True)
+class Snapshot:
+    """All that the future of a simulator depends on, besides what it was made with."""
 
-class NotFinite(RobotDynamicsError, ValueError):  # noqa: N818  (says what it is)
-    """A torque or a state given to the simulator is NaN or infinite."""
-
-
-class SimulationDiverged(RobotDynamicsError, ArithmeticError):  # noqa: N818  (says what happened)
-    """The state stopped being finite; the simulator keeps the last state that was."""
+    y: Array  # (n,) positions, or (2n,) of links and motors, rad or m
+    yd: Array
+    effort: Array  # (n,) N m or N
+    steps: int
+    drives: DriveState | None
+    payloads: Mapping[str, Payload]
+    balance: Balance
 
 
 class Simulator:
     """A robot with a state.
 
     Attributes:
-        arm: its dynamics.
+        arm: its dynamics, with what it carries at present.
         time_step: s.
         integrator: one of `INTEGRATORS`.
-        q: (n,) positions, rad or m.
-        qd: (n,) velocities.
+        effects: of its joints and drives.
         effort: (n,) torques the drives applied in the last step, after clamping.
         steps: number of steps taken since the last reset.
+        payloads: what is attached, by link.
     """
 
     def __init__(
@@ -57,97 +68,285 @@ class Simulator:
         q: ArrayLike | None = None,
         qd: ArrayLike | None = None,
         time_step: float = 1e-3,
-        integrator: Integrator = rk4,
+        integrator: AnyIntegrator = rk4,
+        effects: JointEffects = JointEffects(),  # noqa: B008  (frozen)
+        payload_links: Sequence[str] = (),
+        wrench_frames: Sequence[str] = (),
     ):
         """Start at rest at q = 0 unless told otherwise.
+
+        Args:
+            arm: the robot.
+            q: (n,) positions to start from.
+            qd: (n,) velocities to start with.
+            time_step: s.
+            integrator: one of `INTEGRATORS`.
+            effects: of its joints and drives.
+            payload_links: links that `attach` will be called for. The programs for them are made
+                now; at others the first load waits for a compiler.
+            wrench_frames: frames at which wrenches will act, likewise.
 
         Raises:
             ShapeError: q or qd does not have n entries.
             NotFinite: q or qd is not finite.
-            ModelError: a joint moves no inertia, so that it has no acceleration.
+            ModelError: a joint moves no inertia, so that it has no acceleration; a limit of the
+                effects is not one; a payload link is fixed to the base.
+            FrameNotFound: no such link or frame.
             ValueError: the time step is not positive, or the integrator not one of those.
         """
         if not (np.isfinite(time_step) and time_step > 0):
             raise ValueError(f'time_step is {time_step} s; it must be positive and finite')
-        self.arm = arm
         self.time_step = time_step
         self.integrator = integrator
-        model = arm.model
-        self._has_friction = bool(np.any(model.viscous) or np.any(model.coulomb))
-        self._step = arm.simulation_step(integrator.__name__).call
-        self._time_step = np.array([time_step])
-        if self._has_friction:
-            postures = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSTURES, model.n))
-            self._mobility = MARGIN * joint_effects.mobility(arm, postures)
+        self.effects = effects
+        self.payloads: dict[str, Payload] = {}
+        self._n = arm.model.n
+        self._payload_links = tuple(payload_links)
+        self._unloaded = Motion(_body(arm, effects), integrator, time_step, effects)
+        self._drives = _drives(arm, effects.actuators, time_step)
+        self._limit = arm.model.effort_limit
+        # What a wrench amounts to does not depend on loads.
+        self._wrench_torque = functools.cache(
+            lambda frame: arm.frame_program('wrench_torque', frame).call
+        )
+        for frame in wrench_frames:
+            self._wrench_torque(frame)
+        self._carry({})
         self.reset(q, qd)
+        self._motion.warm_up(self._y)
 
-    def reset(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
-        """Put the arm at (q, qd), zero where omitted, and time to zero."""
-        self.q = self._vector('q', np.zeros(self.arm.model.n) if q is None else q)
-        self.qd = self._vector('qd', np.zeros(self.arm.model.n) if qd is None else qd)
-        self.effort: Array = np.zeros(self.arm.model.n)
-        self.steps = 0
+    @property
+    def arm(self) -> Dynamics:
+        """The dynamics of the robot with what it carries at present."""
+        return self._motion.body.arm
+
+    @property
+    def body(self) -> Body:
+        """What is stepped: links, and motors if joints are elastic."""
+        return self._motion.body
+
+    @property
+    def q(self) -> Array:
+        """Positions of the links (n,), rad or m."""
+        q: Array = self._y[: self._n]
+        return q
+
+    @property
+    def qd(self) -> Array:
+        """Velocities of the links (n,)."""
+        qd: Array = self._yd[: self._n]
+        return qd
+
+    @property
+    def motor_q(self) -> Array:
+        """Positions of the motors (n,), seen at the joints: those of the links if rigid."""
+        q: Array = self._y[-self._n :]
+        return q
+
+    @property
+    def motor_qd(self) -> Array:
+        """Velocities of the motors (n,), seen at the joints."""
+        qd: Array = self._yd[-self._n :]
+        return qd
 
     @property
     def time(self) -> float:
         """Simulated time since the last reset, s."""
         return self.steps * self.time_step
 
-    def step(self, tau: ArrayLike, *, external: ArrayLike | None = None) -> None:
+    def reset(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
+        """Put the arm at (q, qd), zero where omitted, and time to zero; loads stay."""
+        still = np.zeros(self.arm.model.n)
+        q = self._vector('q', still if q is None else q)
+        qd = self._vector('qd', still if qd is None else qd)
+        self._y, self._yd = self._motion.body.start(q, qd)
+        self.effort: Array = still
+        self.steps = 0
+        self._drive_state = None if self._drives is None else self._drives.rest()
+        self._balance = Balance.start(*self._energy())
+
+    # -- stepping ---------------------------------------------------------------------------
+
+    def step(
+        self,
+        tau: ArrayLike,
+        *,
+        external: ArrayLike | None = None,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
         """Advance by one time step.
 
         Args:
             tau: (n,) commanded torques of the drives [N m or N], clamped to their limits.
-            external: (n,) joint torques of whatever else pushes the arm, J^T F; not clamped.
+            external: (n,) joint torques of whatever else pushes the arm; not clamped.
+            wrenches: (6,) by frame, what the environment exerts there: moment [N m] and force [N],
+                world-aligned at the frame's origin. J(q)^T F is held over the step.
 
         Raises:
-            ShapeError: an argument does not have n entries.
+            ShapeError: an argument does not have n (or 6) entries.
+            FrameNotFound: a wrench on a frame that there is not.
             NotFinite: an argument is not finite. The state is left as it was.
-            SimulationDiverged: the new state is not finite. The state is left as it was.
+            SimulationDiverged: the new state is not finite, or has more energy than was put in.
+                The state is left as it was.
         """
-        effort = joint_effects.clamp_effort(self.arm.model, self._vector('tau', tau))
-        total = effort if external is None else effort + self._vector('external', external)
-        q, qd = self._advance(total)
-        for name, value in (('position', q), ('velocity', qd)):
-            if not np.isfinite(value).all():
-                j = int(np.argmin(np.isfinite(value)))
-                raise SimulationDiverged(
-                    f'{name} of joint {self.arm.model.joint_names[j]!r} became {value[j]} at '
-                    f't = {self.time:.6g} s, from {self.qd[j]:.3g} per second a step earlier'
-                )
-        self.q, self.qd, self.effort = q, qd, effort
+        command = self._vector('tau', tau)
+        drive_state = self._drive_state
+        if self._drives is None or drive_state is None:
+            effort = np.minimum(np.maximum(command, -self._limit), self._limit)
+        else:
+            effort, drive_state = self._drives.apply(drive_state, command, self.motor_qd)
+        outside = self._outside(external, wrenches) if external is not None or wrenches else None
+        body = self._motion.body
+        force = body.force(effort, outside)
+        y, yd = self._motion.step(self._y, self._yd, force)
+        balance = self._balance.after(*self._motion.energy(y, yd), float(force @ (y - self._y)))
+        # Whatever is not finite makes this sum so; 0 times inf is NaN.
+        if balance.explodes or not math.isfinite(balance.energy + float(y @ yd)):
+            raise self._divergence(y, yd, balance)
+        self._y, self._yd = y, yd
+        self.effort, self._balance, self._drive_state = effort, balance, drive_state
         self.steps += 1
 
-    def _advance(self, tau: Array) -> State:
-        """Return the state after one step under the torques tau (n,) and friction."""
-        step = self._step
-        if self._has_friction and self._friction_may_stop_a_joint():
-            tau = tau - joint_effects.implicit_friction(
-                self.arm, self.q, self.qd, tau, self.time_step
+    def _outside(
+        self, external: ArrayLike | None, wrenches: Mapping[str, ArrayLike] | None
+    ) -> Array:
+        """Return the joint torques (n,) of everything but the drives."""
+        total = np.zeros(len(self.q)) if external is None else self._vector('external', external)
+        for frame, wrench in (wrenches or {}).items():
+            F = np.asarray(wrench, dtype=float)
+            if F.shape != (6,):
+                raise ShapeError(f'wrench on {frame!r} has shape {F.shape}; it must be (6,)')
+            if not np.isfinite(F).all():
+                raise NotFinite(f'wrench on {frame!r} is {F}; it must be finite')
+            # tau = J^T F
+            total = total + self._wrench_torque(frame)(self.q, F)
+        return total
+
+    def _divergence(self, y: Array, yd: Array, balance: Balance) -> SimulationDiverged:
+        """Return the error that says which joint, when, and why."""
+        n = self._n
+        name, value = ('velocity', yd) if np.isfinite(y).all() else ('position', y)
+        # NaN counts as the largest.
+        j = int(np.argmax(np.abs(value)))
+        why = f', with {balance.created:.3g} J more than work and gravity account for'
+        return SimulationDiverged(
+            f'{name} of {"motor" if j >= n else "joint"} {self.arm.model.joint_names[j % n]!r} '
+            f'became {value[j]:.6g} at t = {self.time:.6g} s, from {self._yd[j]:.3g} per second a '
+            f'step earlier{why if balance.explodes else ""}: a step of {self.time_step:g} s is '
+            'too long for such a motion'
+        )
+
+    # -- energy -----------------------------------------------------------------------------
+
+    def kinetic_energy(self) -> float:
+        """Return the kinetic energy of links, rotors and loads, J."""
+        return self._energy()[0]
+
+    def potential_energy(self) -> float:
+        """Return the potential energy of gravity, zero at the base's origin, and springs, J."""
+        return self._energy()[1]
+
+    def _energy(self) -> tuple[float, float]:
+        return self._motion.energy(self._y, self._yd)
+
+    # -- loads ------------------------------------------------------------------------------
+
+    def attach(
+        self,
+        link: str,
+        mass: float,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike | None = None,
+    ) -> float:
+        """Attach a load to a link, as it moves; return the energy [J] that comes with it.
+
+        Positions and velocities are continuous: the load is taken over at the link's velocity, as
+        if someone had carried it along, and brings its kinetic and potential energy. Momentum
+        grows by that of the load. A load that is at rest when an arm grasps it in motion is
+        another thing, an impact.
+
+        Raises:
+            FrameNotFound: no such link.
+            ModelError: a mass or tensor that no load has, a link that is fixed to the base, or
+                one that carries a load already.
+        """
+        if link in self.payloads:
+            raise ModelError(f'{link!r} carries {self.payloads[link].mass:g} kg already: drop it')
+        tensor = None if inertia is None else np.array(inertia, dtype=float)
+        payload = Payload(float(mass), np.array(com, dtype=float), tensor)
+        return self._change_loads({**self.payloads, link: payload})
+
+    def drop(self, link: str) -> float:
+        """Let go of the load of a link; return the energy [J] that leaves with it, as a negative.
+
+        Positions and velocities of the arm are continuous; the load flies on with its momentum.
+        Raises ModelError if the link carries none.
+        """
+        if link not in self.payloads:
+            raise ModelError(
+                f'{link!r} carries no load; {sorted(self.payloads) or "no link"} does'
             )
-            step = self._frictionless_step
-        state: State = step(self.q, self.qd, tau, self._time_step)
-        return state
+        return self._change_loads({k: v for k, v in self.payloads.items() if k != link})
 
-    def _friction_may_stop_a_joint(self) -> bool:
-        """Tell whether friction is too stiff to be taken at the start of a step."""
-        slope = joint_effects.friction_slope(self.arm, self.qd)
-        # h s(qd) |qd| / m >= |qd|
-        return bool((self.time_step * slope * self._mobility >= 1).any())
+    def _change_loads(self, payloads: dict[str, Payload]) -> float:
+        before = sum(self._energy())
+        self._carry(payloads)
+        after = sum(self._energy())
+        self._balance = self._balance.moved(after)
+        return after - before
 
-    @functools.cached_property
-    def _frictionless_step(self) -> Callable[..., State]:
-        """The step of the same arm with ideal bearings."""
-        return self.arm.without_friction().simulation_step(self.integrator.__name__).call
+    def _carry(self, payloads: dict[str, Payload]) -> None:
+        self._motion = self._unloaded.carrying(
+            lambda arm: loaded(arm, payloads, self._payload_links)
+        )
+        self.payloads = payloads
+
+    # -- replay -----------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Return everything that determines the future: the same commands give the same bits."""
+        return Snapshot(
+            self._y,
+            self._yd,
+            self.effort,
+            self.steps,
+            self._drive_state,
+            self.payloads,
+            self._balance,
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot of this simulator, or of one made with the same arguments.
+
+        Raises ShapeError if it is one of another robot.
+        """
+        if snapshot.y.shape != self._y.shape:
+            raise ShapeError(
+                f'the snapshot has {len(snapshot.y)} coordinates, this simulator {len(self._y)}'
+            )
+        if snapshot.payloads != self.payloads:
+            self._carry(dict(snapshot.payloads))
+        self._y, self._yd = snapshot.y, snapshot.yd
+        self.effort, self.steps = snapshot.effort, snapshot.steps
+        self._drive_state, self._balance = snapshot.drives, snapshot.balance
 
     def _vector(self, name: str, value: ArrayLike) -> Array:
         """Return a float copy of an argument, once it is (n,) and finite."""
         array = np.array(value, dtype=float)
-        check_vector(self.arm.model, **{name: array})
+        model = self._unloaded.body.arm.model
+        if array.shape != (model.n,):
+            check_vector(model, **{name: array})
         if not np.isfinite(array).all():
             j = int(np.argmin(np.isfinite(array)))
             raise NotFinite(
-                f'{name} of joint {self.arm.model.joint_names[j]!r} is {array[j]}; '
-                'it must be finite'
+                f'{name} of joint {model.joint_names[j]!r} is {array[j]}; it must be finite'
             )
         return array
+
+
+def _body(arm: Dynamics, effects: JointEffects) -> Body:
+    return RigidArm(arm) if effects.elasticity is None else ElasticArm(arm, effects.elasticity)
+
+
+def _drives(arm: Dynamics, actuators: Actuators | None, time_step: float) -> Drives | None:
+    return None if actuators is None else Drives(arm.model, actuators, time_step)

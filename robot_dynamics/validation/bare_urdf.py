@@ -26,7 +26,7 @@ def bare_urdf(text: str | bytes) -> str:
 
     The root link's inertial is left out: it is bolted to the world.
     """
-    source = _root(text)
+    source = parsed(text)
     bare = ElementTree.Element('robot', name=source.get('name') or 'robot')
     root_link = _root_link(source)
     for element in (*source.findall('link'), *source.findall('joint')):
@@ -42,7 +42,7 @@ def bare_urdf(text: str | bytes) -> str:
 
 def with_payload(text: str | bytes, link: str, payload: Inertial) -> str:
     """Return a URDF with a body fixed to one of its links, as `RobotModel.with_payload` has it."""
-    robot = _root(text)
+    robot = parsed(text)
     carried = ElementTree.SubElement(robot, 'link', name='payload_of_' + link)
     carried.append(_inertial_element(payload))
     joint = ElementTree.SubElement(robot, 'joint', name='payload_joint_of_' + link, type='fixed')
@@ -61,7 +61,7 @@ def inertials(text: str | bytes) -> dict[str, Inertial]:
     """Return what the text says of each link that has an inertial, in the link's frame."""
     return {
         str(link.get('name')): _inertial(link)
-        for link in _root(text).findall('link')
+        for link in parsed(text).findall('link')
         if link.find('inertial') is not None
     }
 
@@ -73,7 +73,7 @@ def still_positions(text: str | bytes, locked: Mapping[str, float]) -> dict[str,
         text: the URDF.
         locked: positions, rad or m; a joint that mimics one of these follows it.
     """
-    joints = {str(joint.get('name')): joint for joint in _root(text).findall('joint')}
+    joints = {str(joint.get('name')): joint for joint in parsed(text).findall('joint')}
 
     def position(name: str) -> float:
         mimic = joints[name].find('mimic')
@@ -86,7 +86,8 @@ def still_positions(text: str | bytes, locked: Mapping[str, float]) -> dict[str,
     return {name: position(name) for name in joints}
 
 
-def _root(text: str | bytes) -> ElementTree.Element:
+def parsed(text: str | bytes) -> ElementTree.Element:
+    """Return the root element of a URDF text. Raises ModelError."""
     # A text that declares its encoding has to be bytes.
     xml = (text.encode() if isinstance(text, str) else text).strip()
     if b'<!DOCTYPE' in xml:

@@ -6,6 +6,7 @@
 
 PyBullet judges first. Where it is not installed, or holds another robot than the URDF says (it
 zeroes tensors that no body can have), MuJoCo or Pinocchio judge instead, and the report says so.
+Second judges are asked besides. If torques differ, the report names what would explain it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.urdf import parse_urdf
 from robot_dynamics.validation.engines import ENGINES
 from robot_dynamics.validation.examiner import TOLERANCE, Examiner
+from robot_dynamics.validation.jury import Jury
 from robot_dynamics.validation.report import Report
 from robot_dynamics.validation.states import States, random_states
 
@@ -31,6 +33,7 @@ def validate(
     seed: int = 0,
     tolerance: float = TOLERANCE,
     engines: Sequence[str] = ENGINES,
+    second_judges: Sequence[str] = (),
     locked_joints: Mapping[str, float] | None = None,
     timeout: float = 60.0,
 ) -> Report:
@@ -43,6 +46,7 @@ def validate(
         seed: of the random states.
         tolerance: largest difference relative to the largest value of the quantity.
         engines: whom to ask, in this order; a subset of `engines.ENGINES`.
+        second_judges: whom to ask besides, each of them.
         locked_joints: where joints stand that the model has locked.
         timeout: s, for each answer of an engine.
 
@@ -53,18 +57,23 @@ def validate(
         model = parse_urdf(urdf, locked_joints=locked_joints)
     if isinstance(states, int):
         states = random_states(model, states, np.random.default_rng(seed))
-    examiner = Examiner(
-        urdf,
-        Dynamics(model),
-        states,
-        engines=engines,
-        tolerance=tolerance,
-        locked_joints=locked_joints,
-        timeout=timeout,
-    )
+    arm, given = Dynamics(model), states
+
+    def examiner(names: Sequence[str]) -> Examiner:
+        return Examiner(
+            urdf,
+            arm,
+            given,
+            engines=names,
+            tolerance=tolerance,
+            locked_joints=locked_joints,
+            timeout=timeout,
+        )
+
+    jury = Jury(examiner(engines), [examiner([name]) for name in second_judges])
     try:
-        while examiner.report is None:
-            examiner.work()
-        return examiner.report
+        while jury.report is None:
+            jury.work()
+        return jury.report
     finally:
-        examiner.close()
+        jury.close()

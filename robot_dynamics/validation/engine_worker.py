@@ -6,9 +6,10 @@ it takes this process along and no other. Requests:
     {"engine": "pybullet", "urdf": "<robot ...>", "gravity": [0, 0, -9.81]}
         -> {"version": "...", "joints": [[joint, link], ...], "inertials": {link: [...]}}
     {"q": [[...], ...], "qd": ..., "qdd": ...}
-        -> {"tau": [[...], ...], "M": [[[...]]], "g": [[...], ...]}
+        -> {"tau": [[...], ...], "M": [[[...]]], "g": [[...], ...], "h": [[...], ...]}
 
-An engine that is missing, or that refuses the robot, answers {"missing": why} or {"refused": why}.
+tau are the torques of the states, h those without acceleration, g those at rest. An engine that is
+missing, or that refuses the robot, answers {"missing": why} or {"refused": why}.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def answer(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
             'tau': [_plain(engine.inverse_dynamics(*row)) for row in zip(q, qd, qdd, strict=True)],
             'M': [_plain(engine.mass_matrix(row)) for row in q],
             'g': [_plain(engine.inverse_dynamics(row, rest, rest)) for row in q],
+            'h': [_plain(engine.inverse_dynamics(*row, rest)) for row in zip(q, qd, strict=True)],
         }
     except RuntimeError as error:
         return {'refused': str(error)}

@@ -6,11 +6,13 @@
 
 First come states of our choice, all of them before the same judge; an engine that is missing, dies
 twice, or holds another robot hands over to the next. After that single observations, whatever a
-running system says about itself, may follow for as long as one likes (`observe`).
+running system says about itself, may follow for as long as one likes (`observe`). Where the
+torques differ, the report names what would explain it (`diagnosis`).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,9 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.urdf import parse_urdf
 from robot_dynamics.spatial import Array
+from robot_dynamics.validation.diagnosis import ENOUGH, likely_cause
 from robot_dynamics.validation.engine_process import EngineCrashed, EngineError, EngineMissing
 from robot_dynamics.validation.engines import ENGINES
+from robot_dynamics.validation.faults import Reader, faulty_robots
 from robot_dynamics.validation.judge import Answers, Judge
 from robot_dynamics.validation.report import QUANTITIES, Report, Residual, Verdict, residual
 from robot_dynamics.validation.states import States
@@ -28,6 +34,7 @@ from robot_dynamics.validation.states import States
 TOLERANCE = 1e-6  # of the largest torque; where all is right, 1e-10 is usual
 BATCH = 5  # states per step of work
 LIVES = 2  # an engine that dies as often over one task is given up
+FIRST_LOOK = 3  # differing observations after which their cause is looked for, and again at twice
 
 
 class Observation(NamedTuple):
@@ -62,6 +69,8 @@ class Examiner:
         tolerance: float = TOLERANCE,
         locked_joints: Mapping[str, float] | None = None,
         timeout: float = 60.0,
+        read: Reader | None = None,
+        who: str = 'the system',
     ):
         """Prepare; nothing is started yet.
 
@@ -73,6 +82,9 @@ class Examiner:
             tolerance: largest difference relative to the largest value of the quantity.
             locked_joints: where joints stand that the model has locked.
             timeout: s, for each answer of an engine.
+            read: how the robot was read from the text, to try other texts; `parse_urdf` with the
+                same locked joints if omitted.
+            who: whose words the observations are.
         """
         self.arm = arm
         self.report: Report | None = None
@@ -85,6 +97,11 @@ class Examiner:
         self._notes: list[str] = []
         self._without = Verdict.NO_ENGINE  # the verdict if nobody can judge
         self._scale = 0.0  # largest torque seen, N m or N
+        self._read = read or (lambda text: parse_urdf(text, locked_joints=locked_joints))
+        self._who = who
+        self._differing: deque[tuple[Array, ...]] = deque(maxlen=ENOUGH)  # q, qd, qdd, said
+        self._look_at = FIRST_LOOK
+        self._different = 0  # observations so far
 
     @property
     def engine_pid(self) -> int | None:
@@ -155,13 +172,26 @@ class Examiner:
         self._deaths, self._scale = 0, float(np.abs(theirs.tau).max())
         report = self._report(Verdict.PASS if passed else Verdict.FAIL)
         self.report = replace(
-            report, engine=judge.version, residuals=residuals, states=len(self._states.q)
+            report,
+            engine=judge.version,
+            residuals=residuals,
+            states=len(self._states.q),
+            cause='' if passed else self._cause(judge.version, self._states, theirs.tau),
         )
 
     def _report(self, verdict: Verdict) -> Report:
         return Report(
             verdict, self.arm.model.name, tolerance=self._tolerance, notes=tuple(self._notes)
         )
+
+    def _cause(self, who: str, states: States, said: Array) -> str:
+        """Return in a sentence what would explain torques that somebody says, '' if unclear."""
+        try:
+            faults = faulty_robots(self._urdf, self.arm.model, self._read)
+            what = likely_cause(self.arm.model, states, said, faults)
+        except (RobotDynamicsError, np.linalg.LinAlgError):
+            return ''
+        return f'the torques of {who} are those of {what}' if what else ''
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -181,41 +211,84 @@ class Examiner:
             if self._judge is None:
                 self._start()
             assert self._judge is not None
-            ours, theirs, found = self._judged(self._judge, seen)
+            meant = understood(seen)
+            theirs = self._judge.answers(States(*(row[None] for row in meant[:3])))
         except EngineError as error:
             self.close()
             self.restarts, self.misfortune = self.restarts + 1, str(error)
             return None
         self.observed += 1
+        found = self._differences(seen, meant, theirs)
         self.report = self.report.with_observed(found)
-        return ours - theirs
+        # Written so that NaN counts as a difference.
+        if not found[0].relative <= self._tolerance:
+            self._wonder(meant)
+        return np.asarray(meant.said - theirs.tau[0])
 
-    def _judged(self, judge: Judge, seen: Observation) -> tuple[Array, Array, list[Residual]]:
-        """Return the system's torque, the engine's, and the differences with their sizes."""
-        rest = np.zeros_like(seen.q)
-        qd, qdd = rest if seen.qd is None else seen.qd, rest
-        ours = seen.gravity
-        if seen.M is not None and seen.inertia is not None and seen.inverse_dynamics is not None:
-            # The acceleration the system had in mind: tau_inertia = M qdd.
-            qdd = np.linalg.lstsq(seen.M, seen.inertia, rcond=None)[0]
-            ours = seen.inverse_dynamics
-        elif seen.coriolis is not None:
-            ours = seen.gravity + seen.coriolis
-        else:
-            qd = rest
-        answers = judge.answers(States(seen.q[None], qd[None], qdd[None]))
-        self._scale = max(self._scale, float(np.abs(answers.tau).max()))
-        torque = residual('live torque', ours[None], answers.tau, self._names, self._scale)
-        found = [torque]
+    def _differences(self, seen: Observation, meant: Meaning, theirs: Answers) -> list[Residual]:
+        """Return the sizes of the differences: of the whole torque, and of each term."""
+        self._scale = max(self._scale, float(np.abs(theirs.tau).max()))
+        inertia = (theirs.M @ meant.qdd[:, None])[..., 0]
+        terms = {
+            'live torque': (meant.said, theirs.tau),
+            'live gravity torque': (seen.gravity, theirs.g),
+            'live Coriolis torque': (seen.coriolis, theirs.coriolis),
+            'live inertia torque': (seen.inertia, inertia),
+        }
+        if seen.qd is None:
+            del terms['live Coriolis torque']
+        if seen.M is None or seen.inverse_dynamics is None:
+            # Of which acceleration, nobody said.
+            del terms['live inertia torque']
+        found = [
+            residual(name, ours[None], other, self._names, self._scale)
+            for name, (ours, other) in terms.items()
+            if ours is not None
+        ]
         if seen.M is not None:
-            found.append(residual('live mass matrix', seen.M[None], answers.M, self._names))
-        return ours, answers.tau[0], found
+            found.append(residual('live mass matrix', seen.M[None], theirs.M, self._names))
+        return found
+
+    def _wonder(self, meant: Meaning) -> None:
+        """Look for the cause of differences once there are enough of them."""
+        self._differing.append(tuple(meant))
+        self._different += 1
+        if self.report is None or self.report.cause or self._different < self._look_at:
+            return
+        self._look_at *= 2
+        *states, said = (np.array(rows) for rows in zip(*self._differing, strict=True))
+        self.report = replace(self.report, cause=self._cause(self._who, States(*states), said))
+
+
+class Meaning(NamedTuple):
+    """An observation as a state, and the torque it says of it."""
+
+    q: Array  # (n,)
+    qd: Array
+    qdd: Array
+    said: Array  # the sum of the terms that were said
+
+
+def understood(seen: Observation) -> Meaning:
+    """Return the state that an observation's torques are of."""
+    rest = np.zeros_like(seen.q)
+    qd = rest if seen.qd is None else seen.qd
+    if seen.M is not None and seen.inertia is not None and seen.inverse_dynamics is not None:
+        # The acceleration the system had in mind: tau_inertia = M qdd.
+        qdd = np.linalg.lstsq(seen.M, seen.inertia, rcond=None)[0]
+        return Meaning(seen.q, qd, qdd, seen.inverse_dynamics)
+    if seen.coriolis is not None:
+        return Meaning(seen.q, qd, rest, seen.gravity + seen.coriolis)
+    return Meaning(seen.q, rest, rest, seen.gravity)
 
 
 def our_answers(arm: Dynamics, states: States) -> Answers:
     """Return what this package finds for k states."""
     return Answers(
-        arm.inverse_dynamics(*states), arm.mass_matrix(states.q), arm.gravity_torque(states.q)
+        arm.inverse_dynamics(*states),
+        arm.mass_matrix(states.q),
+        arm.gravity_torque(states.q),
+        arm.coriolis_torque(states.q, states.qd),
     )
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.bare_urdf import bare_urdf, inertials, still_positions
@@ -32,6 +32,7 @@ class Answers(NamedTuple):
     tau: Array  # (k, n) inverse dynamics
     M: Array  # (k, n, n)
     g: Array  # (k, n)
+    coriolis: Array  # (k, n) C qd
 
 
 class Judge:
@@ -110,11 +111,13 @@ class Judge:
                 'qdd': (states.qdd @ A.T).tolist(),
             }
         )
-        tau, M, g = (np.array(reply[key]) for key in ('tau', 'M', 'g'))
-        if not all(np.isfinite(array).all() for array in (tau, M, g)):
+        tau, M, g, h = (np.array(reply[key]) for key in ('tau', 'M', 'g', 'h'))
+        if not all(np.isfinite(array).all() for array in (tau, M, g, h)):
             raise EngineRefused(f'{self._title} gave numbers that are not finite')
         # A URDF knows no rotors: theirs is r^2 B_m on the diagonal.
-        return Answers(tau @ A + rotors * states.qdd, A.T @ M @ A + np.diag(rotors), g @ A)
+        return Answers(
+            tau @ A + rotors * states.qdd, A.T @ M @ A + np.diag(rotors), g @ A, (h - g) @ A
+        )
 
     def close(self) -> None:
         """End the engine's process."""
@@ -161,6 +164,9 @@ def _differences(
         elif np.abs(body.inertia_com - true.inertia_com).max() > SAME * size:
             diagonal, meant = (_shown(np.diag(x.inertia_com)) for x in (body, true))
             what = f'inertia with the diagonal ({diagonal}), written ({meant}) kg m^2'
+            impossible = inconsistency(true)
+            if impossible is not None:
+                what += f', which no body can have: {impossible}'
         else:
             continue
         sentences.append(f'{who} holds another link {link!r}: {what}')

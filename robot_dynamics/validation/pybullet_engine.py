@@ -3,7 +3,8 @@
 What it needs to be a fair one: inertias from the file instead of from collision shapes, a fixed
 base at the origin, no damping, and no change of anything after the first inverse dynamics, which
 caches the model. Fixed joints have no coordinate. Tensors that no body can have it replaces by
-zero, which is why `inertials` reads back what it holds.
+zero, which is why `inertials` reads back what it holds. Beyond 128 moving joints its inverse
+dynamics returns numbers that are wrong, and says nothing.
 
 Source: PyBullet Quickstart Guide, loadURDF, calculateInverseDynamics, calculateMassMatrix,
 getDynamicsInfo.
@@ -21,6 +22,8 @@ import pybullet
 
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.spatial import Array
+
+MOST_JOINTS = 128  # of one robot: MAX_DEGREE_OF_FREEDOM in its SharedMemoryPublic.h
 
 MASS, DIAGONAL, POSITION, ORIENTATION = 0, 2, 3, 4  # of getDynamicsInfo
 JOINT_NAME, JOINT_TYPE, LINK_NAME = 1, 2, 12  # of getJointInfo
@@ -52,6 +55,11 @@ class PyBulletEngine:
         self._moving = [
             j for j, joint in enumerate(self._joints) if joint[JOINT_TYPE] != pybullet.JOINT_FIXED
         ]
+        if len(self._moving) > MOST_JOINTS:
+            raise RuntimeError(
+                f'it computes with at most {MOST_JOINTS} moving joints; this robot has '
+                f'{len(self._moving)}, and its torques would be wrong without a word'
+            )
         # The default motors hold every joint still.
         for j in self._moving:
             pybullet.setJointMotorControl2(

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dynamics.spatial import Array
 
-QUANTITIES = ('inverse dynamics', 'mass matrix', 'gravity torque')
+QUANTITIES = ('inverse dynamics', 'mass matrix', 'gravity torque', 'Coriolis torque')
 
 
 class Verdict(enum.Enum):
@@ -46,6 +46,8 @@ class Report:
     states: int = 0
     tolerance: float = 0.0
     notes: tuple[str, ...] = ()  # why other engines could not judge
+    cause: str = ''  # what would explain a difference, if anything simple does
+    opinions: tuple[Report, ...] = ()  # of second judges
 
     @property
     def worst(self) -> Residual | None:
@@ -79,7 +81,22 @@ class Report:
                 f' against {self.engine}, {self.states} states, worst {self.worst}, '
                 f'tolerance {self.tolerance:g}'
             )
-        return '\n  '.join([head, *self.notes])
+        cause = [f'likely cause: {self.cause}'] if self.cause else []
+        seconds = [f'second opinion: {opinion}' for opinion in self.opinions]
+        return '\n  '.join([head, *cause, *self.notes, *seconds])
+
+    def with_opinions(self, opinions: Sequence[Report]) -> Report:
+        """Return the report with those of second judges: one that disagrees is enough to fail."""
+        judged = [r for r in (self, *opinions) if r.verdict in (Verdict.PASS, Verdict.FAIL)]
+        failed = [r for r in judged if r.verdict is Verdict.FAIL]
+        notes = self.notes
+        if failed and len(failed) < len(judged):
+            agree = ', '.join(r.engine for r in judged if r.verdict is Verdict.PASS)
+            notes += (f'{agree} and this package agree: {failed[0].engine} stands alone',)
+        verdict = self.verdict
+        if judged:
+            verdict = Verdict.FAIL if failed else Verdict.PASS
+        return replace(self, verdict=verdict, notes=notes, opinions=tuple(opinions))
 
 
 def residual(

@@ -23,7 +23,7 @@ def both_ways(monkeypatch, function, tree, *arguments):
     """Return what a function gives for a shallow and for a deep tree."""
     results = []
     for answer in (False, True):
-        for file in ('crba', 'coriolis'):
+        for file in ('crba', 'coriolis', 'derivatives'):
             module = importlib.import_module(f'robot_dynamics.algorithms.{file}')
             monkeypatch.setattr(module, 'is_deep', lambda _tree, answer=answer: answer)
         results.append(function(tree, *arguments))
@@ -31,11 +31,14 @@ def both_ways(monkeypatch, function, tree, *arguments):
 
 
 @pytest.mark.parametrize('seed', range(10))
-@pytest.mark.parametrize('function', [alg.crba, alg.mass_and_coriolis_matrix])
-def test_both_ways_give_the_same_matrices(monkeypatch, function, seed):
+@pytest.mark.parametrize(
+    ('function', 'count'),
+    [(alg.crba, 1), (alg.mass_and_coriolis_matrix, 2), (alg.inverse_dynamics_derivatives, 3)],
+)
+def test_both_ways_give_the_same_matrices(monkeypatch, function, count, seed):
     rng = np.random.default_rng(seed)
     tree = canonical_tree(random_tree(9, rng, prismatic=0.4))
-    arguments = rng.normal(size=(1 if function is alg.crba else 2, 9)).tolist()
+    arguments = rng.normal(size=(count, 9)).tolist()
     walked, seen = map(np.array, both_ways(monkeypatch, function, tree, *arguments))
     np.testing.assert_allclose(seen, walked, rtol=0, atol=2000 * EPS * np.abs(walked).max())
 

@@ -16,11 +16,11 @@ KUKA = [
     (alg.rnea, QDD, 230, 210),
     (alg.gravity_torque, Q, 36, 20),
     (alg.crba, Q, 140, 110),
-    (alg.coriolis_matrix, QD, 595, 455),
-    (alg.terms, QD, 645, 490),
+    (alg.coriolis_matrix, QD, 550, 410),
+    (alg.terms, QD, 600, 440),
     (alg.forward_dynamics, QDD, 480, 400),
-    (alg.aba, QDD, 580, 440),
-    (alg.inverse_dynamics_derivatives, QDD, 1445, 1115),
+    (alg.aba, QDD, 580, 435),
+    (alg.inverse_dynamics_derivatives, QDD, 1240, 950),
 ]
 
 

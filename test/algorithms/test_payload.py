@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.algorithms import forward_dynamics, potential_energy, rnea, with_payload
+from robot_dynamics.algorithms.payload import carrier_moments, with_carrier
 from robot_dynamics.compiler.trace import trace
 from robot_dynamics.errors import FrameNotFound, ModelError
 from robot_dynamics.model.canonical import canonical_tree
@@ -46,3 +47,21 @@ def test_unknown_and_fixed_frames_are_refused(robot):
         with_payload(robot.tree, 'nowhere', [0.0] * 10)
     with pytest.raises(ModelError, match='fixed to the base'):
         with_payload(robot.tree, robot.frames[0], [0.0] * 10)
+
+
+def test_moments_of_the_carrier_can_be_taken_out_and_put_back(robot, load, relative):
+    frame = robot.frames[-1]
+    loaded = with_payload(robot.tree, frame, to_parameters(load).tolist())
+    moments = carrier_moments(loaded, frame)
+    assert len(moments) == 10
+    again = with_carrier(robot.tree, frame, moments)
+    for q, qd, x in robot.states:
+        np.testing.assert_array_equal(rnea(again, q, qd, x), rnea(loaded, q, qd, x))
+
+
+def test_payloads_of_many_arms_are_taken_at_once(robot, load):
+    frame, each = robot.frames[-1], np.outer([0.0, 1.0, 2.5], to_parameters(load))
+    together = carrier_moments(with_payload(robot.tree, frame, list(each.T)), frame)
+    for k, parameters in enumerate(each):
+        alone = carrier_moments(with_payload(robot.tree, frame, parameters.tolist()), frame)
+        assert [np.broadcast_to(entry, 3)[k] for entry in together] == alone

@@ -10,7 +10,7 @@ SHORT = Effort(repeats=1, seconds=1e-4)
 def test_both_simulators_come_to_the_same_state(fork):
     run = stepping.measure(fork, SHORT)
     assert run.error < 1e-10
-    assert len(run.steps_per_s) == 4
+    assert len(run.steps_per_s) == 6
     assert all(rate > 0 for rate in run.steps_per_s.values())
 
 

@@ -4,6 +4,7 @@ import copy
 import gc
 import sys
 import sysconfig
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -91,6 +92,8 @@ def test_references_balance(native, several):
     result = compiled.call(q, v)
     out = tuple(map(np.empty_like, result)) if several else np.empty(1)
     watched = [q, v, out, *(out if several else []), compiled.call, native_entry.OUT, np.ndarray]
+    # What other tests have left behind holds references too.
+    gc.collect()
     before = [sys.getrefcount(item) for item in watched]
     for _ in range(1000):
         compiled.call(q, v)
@@ -126,3 +129,32 @@ def test_table_cannot_be_written(native):
     table = compile_program(lambda x: [x[0]], {'x': 1}).call.__self__
     with pytest.raises(ValueError, match='read-only'):
         table[0] = 0
+
+
+class Pair(NamedTuple):
+    thrice: np.ndarray
+    twice: np.ndarray
+
+
+@pytest.mark.usefixtures('native')
+@pytest.mark.parametrize('with_hash', [(3, 0), (3, 99)])
+def test_several_results_are_a_named_tuple_however_tuples_are_made(monkeypatch, with_hash):
+    monkeypatch.setattr(native_entry, 'TUPLES_WITH_HASH', with_hash)
+    compiled = compile_program(
+        lambda x: ([3.0 * x[0]], [2.0 * x[0]]),
+        {'x': 1},
+        outputs=Pair._fields,
+        pack=Pair,
+    )
+    x = np.array([0.5])
+    gc.collect()
+    before = sys.getrefcount(Pair)
+    results = [compiled(x) for _ in range(100)]
+    assert sys.getrefcount(Pair) == before + 100
+    assert all(type(result) is Pair and gc.is_tracked(result) for result in results)
+    assert results[7].thrice[0] == 1.5
+    assert results[8] == ([1.5], [1.0])
+    with pytest.raises(TypeError):
+        hash(results[9])
+    del results
+    assert sys.getrefcount(Pair) == before

@@ -2,12 +2,20 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from robot_dynamics.algorithms.gravity import gravity_torque
-from robot_dynamics.compiler import trace
+from robot_dynamics.algorithms.rolled import kind_keys, rolled_tree
+from robot_dynamics.compiler import Rolled, Rows, trace
 from robot_dynamics.compiler.llvm_source import module_source, sample_kernel
 from robot_dynamics.compiler.python_source import python_source
+from robot_dynamics.compiler.rolled.assembly import trace_rolled
+from robot_dynamics.compiler.rolled.python import rolled_source
+from robot_dynamics.model.builder import build_tree
 from robot_dynamics.model.canonical import canonical_tree
+from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.spatial import pose
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,3 +32,25 @@ def test_every_stage_is_shown_as_it_is():
 
     shown = page.split('```llvm\n')[1].split('```')[0]
     assert shown in module_source([sample_kernel(program)])
+
+
+def test_the_loops_of_a_row_of_rods_are_shown_as_they_are():
+    n, end = 100, pose(np.eye(3), np.array([1.0, 0.0, 0.0]))
+    rod = Inertial(1.0, np.array([0.5, 0.0, 0.0]), np.diag([0.0, 1 / 12, 1 / 12]))
+    rods = build_tree(
+        'rods',
+        range(-1, n - 1),
+        [True] * n,
+        [np.array([0.0, 0.0, 1.0])] * n,
+        [np.eye(4), *[end] * (n - 1)],
+        [rod] * n,
+        gravity=np.array([0.0, -9.81, 0.0]),
+    )
+    tree = canonical_tree(rods)
+    rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree))
+    rolled = Rolled(lambda way, q: gravity_torque(rolled_tree(tree, way), q), rows, ('q',))
+    program = trace_rolled(rolled, {'q': n}, name='gravity_torque', outputs=('g',))
+    source = rolled_source(program)
+    page = (ROOT / 'docs' / 'compiler.md').read_text(encoding='utf-8')
+    assert f'```python\n{source[source.index("def ") :]}```' in page
+    np.testing.assert_allclose(program.table[0], np.arange(99.5, 0.0, -1.0))

@@ -4,41 +4,72 @@ import numpy as np
 import pytest
 
 from robot_dynamics.compiler import compile_program, trace
-from robot_dynamics.compiler.sums import chains
+from robot_dynamics.compiler.sums import fused, soonest_first
+from robot_dynamics.compiler.trace import operands
 
 EPS = np.finfo(float).eps
 
 
-def signed_terms(function, size):
-    """Return, of each sum, its terms as (sign, the node itself, computed in the sum)."""
-    program = trace(function, {'x': size})
-    terms, _ = chains(program)
-    return [
-        [('+' if positive else '-', program.nodes[i], product) for positive, i, product in chain]
-        for chain in terms.values()
-    ]
+def instructions(function, size):
+    """Return the instructions of a function of x, in order: what is not input or constant."""
+    program = fused(trace(function, {'x': size}))
+    return [node for node in program.nodes if node[0] not in ('input', 'constant')]
+
+
+def operations(function, size):
+    return [op for op, *_ in instructions(function, size)]
 
 
 def test_a_sum_used_once_dissolves_with_its_sign():
-    (chain,) = signed_terms(lambda x: [x[0] - (x[1] - x[2])], 3)
-    assert sorted((sign, node[2]) for sign, node, _ in chain) == [('+', 0), ('+', 2), ('-', 1)]
+    # x0 - (x1 - x2) = x0 + x2 - x1
+    assert sorted(operations(lambda x: [x[0] - (x[1] - x[2])], 3)) == ['add', 'sub']
 
 
 def test_a_sum_used_twice_stays():
-    assert len(signed_terms(lambda x: [x[2] - (x[0] + x[1]), x[3] * (x[0] + x[1])], 4)) == 2
+    assert operations(lambda x: [x[2] - (x[0] + x[1]), x[3] * (x[0] + x[1])], 4) == [
+        'add',
+        'sub',
+        'mul',
+    ]
 
 
 def test_the_first_term_is_a_number_added():
-    (chain,) = signed_terms(lambda x: [x[0] * x[1] - x[2] + x[3]], 4)
-    assert chain[0] == ('+', ('input', 'x', 3), False)
-    assert [product for *_, product in chain] == [False, False, True]
+    program = fused(trace(lambda x: [x[0] * x[1] - x[2] + x[3]], {'x': 4}))
+    first, second = (node for node in program.nodes if node[0] != 'input')
+    assert first[0] == 'fma'
+    assert program.nodes[first[3]] == ('input', 'x', 3)
+    assert second[0] == 'sub'
 
 
 def test_a_product_is_computed_in_the_only_sum_that_uses_it():
-    (chain,) = signed_terms(lambda x: [x[0] * x[1] + x[2]], 3)
-    assert [product for *_, product in chain] == [False, True]
-    chains = signed_terms(lambda x: [x[0] * x[1] + x[2], x[0] * x[1] - x[3]], 4)
-    assert not any(product for chain in chains for *_, product in chain)
+    assert operations(lambda x: [x[0] * x[1] + x[2]], 3) == ['fma']
+    assert operations(lambda x: [x[0] * x[1] + x[2], x[0] * x[1] - x[3]], 4) == [
+        'mul',
+        'add',
+        'sub',
+    ]
+
+
+def test_what_comes_late_is_added_last():
+    def function(x):
+        late = x[0] * x[0] * x[0] * x[0]
+        return [late * x[1] + x[2] * x[3] + x[4], late]
+
+    *_, before, last = instructions(function, 5)
+    assert (before[0], last[0]) == ('fma', 'fma')
+    program = fused(trace(function, {'x': 5}))
+    assert {program.nodes[i] for i in before[1:]} == {('input', 'x', i) for i in (2, 3, 4)}
+
+
+def test_a_vector_takes_no_scalar_products_into_its_sums():
+    def function(x):
+        both = x[0].abreast(x[:2])
+        total = both * x[2] + x[3] * x[4]
+        return [total.lane(6), total.lane(7)]
+
+    program = fused(trace(function, {'x': 5}, vectors=True))
+    found = [op for op, *_ in program.nodes if op not in ('input', 'lane')]
+    assert sorted(found) == ['abreast', 'fma', 'mul']
 
 
 @pytest.mark.usefixtures('machine')
@@ -60,3 +91,14 @@ def test_sums_of_random_terms(seed):
     # Rounding errors are small beside the sums of sizes.
     sizes = np.array(function(list(np.abs(x)), minus=1.0))
     assert (np.abs(compiled(x) - np.array(function(list(x)))) <= 60 * EPS * sizes).all()
+
+
+def test_what_can_begin_at_once_comes_before_what_waits():
+    program = trace(lambda x: [x[0].sin() * x[1], x[1] * x[2] + x[0]], {'x': 3})
+    ordered = soonest_first(fused(program))
+    operations = [op for op, *_ in ordered.nodes if op != 'input']
+    assert operations == ['sin', 'fma', 'mul']
+    # The same instructions, each after what it is made from.
+    assert sorted(operations) == sorted(op for op, *_ in fused(program).nodes if op != 'input')
+    for index, node in enumerate(ordered.nodes):
+        assert all(i < index for i in operands(node))

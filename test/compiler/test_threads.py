@@ -20,7 +20,7 @@ def test_parts_cover_every_sample_once(count, samples, monkeypatch):
         seen[begin:end] += 1
         names.add(threading.current_thread().name)
 
-    threads.in_parts(work, samples, threads.SMALLEST_PART)
+    threads.in_parts(work, samples, 2 * threads.SMALLEST_PART)
     assert (seen == 1).all()
     assert threading.current_thread().name in names
 

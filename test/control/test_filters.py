@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.control import AccelerationFilter
+from robot_dynamics.control import AccelerationFilter, VelocityFilter
 
 
 def run(filter_, stamps, velocity):
@@ -62,3 +62,10 @@ def test_what_cannot_be_a_difference_starts_afresh(stamp, velocity):
 def test_settings_must_be_positive(wrong):
     with pytest.raises(ValueError, match='must be positive'):
         AccelerationFilter(**wrong)
+
+
+def test_velocities_come_from_positions_in_the_same_way():
+    filter_ = VelocityFilter(cutoff=50.0)
+    velocities = run(filter_, np.arange(0, 0.5, 1e-3), lambda t: np.array([3.0 * t, -t]))
+    assert velocities[0] is None
+    assert np.allclose(velocities[1:], [3.0, -1.0])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.control import RateLimiter, saturate
+from robot_dynamics.control import RateLimiter, ramp, saturate
 
 
 def test_torques_beyond_the_limit_are_clamped_and_named():
@@ -43,3 +43,19 @@ def test_reset_forgets_or_starts_from_a_torque():
 def test_a_rate_of_zero_is_refused():
     with pytest.raises(ValueError, match='must be positive'):
         RateLimiter([1.0, 0.0])
+
+
+def test_a_soft_start_rises_without_a_jump_in_torque_or_its_rate():
+    t = np.linspace(-0.5, 2.5, 3001)
+    s = np.array([ramp(time, 2.0) for time in t])
+    assert (s[t <= 0] == 0).all()
+    assert (s[t >= 2] == 1).all()
+    rate = np.diff(s) / np.diff(t)
+    assert rate.min() >= 0
+    # Its steepest is 3/2 of the mean, in the middle, and it starts and ends flat.
+    assert rate.max() == pytest.approx(1.5 / 2.0, rel=1e-3)
+    assert np.abs(np.diff(rate)).max() < 2e-3
+
+
+def test_without_a_duration_there_is_no_soft_start():
+    assert ramp(0.0, 0.0) == 1.0

@@ -14,7 +14,27 @@ import yaml
 from robot_dynamics.resources import share_directory
 
 FILES = sorted((share_directory() / 'launch').glob('*.launch.py'))
-OURS = {'dynamics_node', 'feedforward_node', 'simulator_node', 'pybullet_validator_node'}
+OURS = {
+    'dynamics_node',
+    'feedforward_node',
+    'simulator_node',
+    'pybullet_validator_node',
+    'markers_node',
+    'state_publisher_node',
+}
+# What every launch file takes, itself or through the one it includes.
+COMMON = {
+    'autostart',
+    'frame_prefix',
+    'joint_state_publisher_gui',
+    'log_level',
+    'markers',
+    'namespace',
+    'robot_description_file',
+    'rviz',
+    'state_publisher',
+    'use_sim_time',
+}
 THEIRS = {
     'robot_state_publisher': 'robot_state_publisher',
     'rviz2': 'rviz2',
@@ -86,6 +106,22 @@ def test_every_argument_has_a_default_and_a_description_and_is_used(path):
         assert len(re.findall(rf"'{name}'", text)) >= 2, f'{name} is declared but not used'
 
 
+def test_the_parameters_that_the_simulation_sets_exist():
+    pytest.importorskip('rclpy', reason='the nodes need ROS 2')
+    from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+    from robot_dynamics.nodes.markers_node import MarkersNode
+    from robot_dynamics.nodes.parameters import specs
+    from robot_dynamics.nodes.simulator_node import SimulatorNode
+
+    simulator = {'publish_clock', 'wall_stamps', 'time_step', 'lockstep', 'real_time_factor'}
+    assert simulator | {'autostart'} <= set(specs(SimulatorNode.table))
+    text = (share_directory() / 'launch' / 'simulation.launch.py').read_text()
+    for name in simulator:
+        assert f"'{name}': " in text
+    assert {'kp', 'kd', 'autostart'} <= set(specs(FeedforwardNode.table))
+    assert {'tip_frame', 'frame_prefix', 'autostart'} <= set(specs(MarkersNode.table))
+
+
 def test_every_package_is_a_dependency():
     manifest = (share_directory() / 'package.xml').read_text()
     for package in (*THEIRS, 'launch', 'launch_ros', 'xacro'):
@@ -103,17 +139,43 @@ def test_the_rviz_configuration_shows_the_robot_and_its_efforts():
         if display['Class'] == 'rviz_default_plugins/Effort'
     }
     assert topics == {'/joint_states', '/dynamics_node/gravity_torque'}
+    (markers,) = [d for d in displays if d['Class'] == 'rviz_default_plugins/MarkerArray']
+    assert markers['Topic']['Value'] == '/markers_node/markers'
+    # All of them follow the namespace.
+    remapped = (share_directory() / 'launch' / 'dynamics.launch.py').read_text()
+    for topic in (*topics, '/markers_node/markers', '/robot_description'):
+        assert f"'{topic.removeprefix('/')}'" in remapped
+
+
+# -- where launch is ------------------------------------------------------------------------------
+
+
+def launch_description(path):
+    pytest.importorskip('launch_ros', reason='launch_ros comes with a ROS 2 distribution only')
+    spec = importlib.util.spec_from_file_location(path.stem.replace('.', '_'), path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.generate_launch_description()
 
 
 @each_file
 def test_it_builds_a_launch_description(path):
-    pytest.importorskip('launch_ros', reason='launch_ros comes with a ROS 2 distribution only')
-    import launch
-
-    spec = importlib.util.spec_from_file_location(path.stem.replace('.', '_'), path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    description = module.generate_launch_description()
-    assert isinstance(description, launch.LaunchDescription)
+    import_launch = pytest.importorskip('launch', reason='launch comes with ROS 2 only')
+    description = launch_description(path)
+    assert isinstance(description, import_launch.LaunchDescription)
     names = {argument.name for argument in description.get_launch_arguments()}
-    assert {'robot_description_file', 'namespace', 'rviz'} <= names
+    assert 'robot_description_file' in names
+
+
+def test_dynamics_takes_all_common_arguments():
+    (path,) = [path for path in FILES if path.name == 'dynamics.launch.py']
+    names = {argument.name for argument in launch_description(path).get_launch_arguments()}
+    assert names >= COMMON
+
+
+@pytest.mark.parametrize('name', ['display.launch.py', 'simulation.launch.py'])
+def test_the_others_include_dynamics(name):
+    (path,) = [path for path in FILES if path.name == name]
+    includes = list(calls(path, 'IncludeLaunchDescription'))
+    assert len(includes) == 1
+    assert 'dynamics.launch.py' in ast.dump(includes[0])

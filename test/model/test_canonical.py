@@ -163,6 +163,18 @@ def test_nearly_parallel_axes_lose_no_digits(sine):
     assert np.abs(crba(canonical_tree(model), q) - M).max() < 1e-13 * np.abs(M).max()
 
 
+def test_axes_that_nearly_meet_share_an_origin():
+    # The right angles of this robot have eleven digits.
+    model = robots.load('kuka_iiwa')
+    tree = canonical_tree(model)
+    assert [any(joint.p) for joint in tree.joints] == [True, False, True, False, True, False, True]
+    assert all(0 < abs(joint.R[1][1]) < 1e-11 for joint in tree.joints[1:])
+    # Exactly the same robot.
+    q = np.linspace(-1.0, 2.0, 7)
+    M = mass_matrix(model, q)
+    assert np.abs(np.array(crba(tree, q)) - M).max() < 1e-15 * model.nb * np.abs(M).max()
+
+
 @pytest.mark.parametrize('axis', [(0, 0, 1), (0, 0, -1), (0, 1, 0), (-1, 0, 0), (0.6, 0, -0.8)])
 def test_any_axis_of_a_single_joint(axis):
     body = Inertial(2.0, np.zeros(3), np.diag([0.1, 0.2, 0.3]))

@@ -8,6 +8,7 @@ import yaml
 
 pytest.importorskip('rclpy')
 
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.parameter import Parameter
 
 from robot_dynamics.nodes.dynamics_node import DynamicsNode, DynamicsParameters
@@ -59,7 +60,7 @@ def test_every_parameter_is_declared_and_described(graph, name):
     for key, spec in specs(table).items():
         descriptor = node.describe_parameter(key)
         assert descriptor.description == spec.description
-        assert descriptor.read_only == (not spec.live)
+        assert descriptor.read_only == (not (spec.live or spec.description_of_robot))
         assert not descriptor.dynamic_typing
 
 
@@ -76,15 +77,50 @@ def test_live_parameters_change_and_bad_values_change_nothing(graph):
         ('kp', [1.0, 2.0, 3.0], 'kp has 3 values'),
         ('kp', [-1.0], 'kp is -1.0'),
         ('kd', [float('nan')], 'kd is nan'),
+        ('torque_limit_scale', float('nan'), 'nan'),
+        ('torque_limit_scale', 1.5, 'torque_limit_scale'),
+        ('control_law', 'magic', 'it must be feedforward or pd_plus'),
         ('kp', ['a lot'], 'Wrong parameter type'),
         ('compensate_gravity', 1, 'Wrong parameter type'),
-        ('input_timeout', 1.0, 'read-only'),
+        ('publish_commands', True, 'read-only'),
+        ('tip_link', 'forearm', 'only while the node is unconfigured; it is active'),
     ):
         result = set_one(node, name, value)
         assert not result.successful
         assert why in result.reason
     assert values(node.parameters) == before
     assert node.get_parameter('kp').value == np.array([3.0])
+
+
+def test_several_changes_are_made_together_or_not_at_all(graph):
+    node = graph.start(FeedforwardNode, kp=[1.0], kd=[2.0])
+    before = values(node.parameters)
+    for bad in (Parameter('kd', value=[-1.0]), Parameter('kd', value=[1.0] * 3)):
+        result = node.set_parameters_atomically([Parameter('kp', value=[5.0]), bad])
+        assert not result.successful
+        assert 'kd' in result.reason
+        assert values(node.parameters) == before
+        assert list(node.get_parameter('kp').value) == [1.0]
+    both = [Parameter('kp', value=[5.0]), Parameter('kd', value=[6.0])]
+    assert node.set_parameters_atomically(both).successful
+    assert (node.parameters.kp, node.parameters.kd) == ((5.0,), (6.0,))
+
+
+def test_what_belongs_to_the_description_may_change_while_unconfigured(graph, elbow_urdf):
+    node = graph.start(DynamicsNode, autostart=False, description='<robot name="bad"/>')
+    node.trigger_configure()
+    assert "robot 'bad' has no link" in str(node.refusal)
+    for name, value in (('robot_description', elbow_urdf), ('locked_joints', ['elbow'])):
+        assert set_one(node, name, value).successful
+    node.trigger_configure()
+    assert node.arm.model.joint_names == ('shoulder',)
+
+
+def test_the_time_between_two_diagnostics_may_change(graph):
+    node = graph.start(DynamicsNode, diagnostics_period=60.0)
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+    assert set_one(node, 'diagnostics_period', 0.1).successful
+    graph.until(lambda: len(reports) > 2, 'diagnostics')
 
 
 def test_changes_are_adopted_where_ros_has_no_callback_after_them(graph, monkeypatch):

@@ -107,6 +107,31 @@ def test_a_later_description_replaces_the_robot_and_a_bad_one_does_not(graph, el
     assert node.arm.model.mass[1] == 1.4
 
 
+def test_the_same_description_again_changes_nothing(graph, elbow_urdf):
+    publisher = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
+    publisher.publish(String(data=elbow_urdf))
+    node = graph.start(DynamicsNode, description=None)
+    graph.until(lambda: node.arm is not None, 'the robot')
+    first = node.arm
+    # Nor does the good one after a bad one.
+    for text in (elbow_urdf, '<robot name="bad"/>', '<robot name="bad"/>', elbow_urdf):
+        publisher.publish(String(data=text))
+        graph.drain(0.1)
+    assert node.arm is first
+    assert node.health.counts['robot_description refused'] == 1
+
+
+def test_a_parameter_is_preferred_to_the_topic(graph, elbow_urdf):
+    publisher = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
+    publisher.publish(String(data='<robot name="bad"/>'))
+    node = graph.start(DynamicsNode)
+    first = node.arm
+    publisher.publish(String(data=elbow_urdf.replace('value="0.7"', 'value="1.4"')))
+    graph.drain()
+    assert node.arm is first
+    assert not node.health.counts
+
+
 def test_a_bad_first_description_ends_the_node(graph):
     publisher = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
     publisher.publish(String(data='<robot name="bad"/>'))

@@ -309,9 +309,12 @@ def test_diagnostics(graph, elbow):
     assert node_says['model'] == elbow.model.fingerprint()[:12]
     assert float(node_says['input rate [Hz]']) > 0
     assert float(node_says['latency p50 [us]']) > 0
+    assert float(node_says['latency p99 [us]']) >= float(node_says['latency p50 [us]'])
+    assert float(node_says['last input [s ago]']) < 5
+    assert node_says['lifecycle'] == 'active'
     states.publish(JointState(name=['elbow'], position=[float('nan')]))
     graph.until(lambda: says(DiagnosticStatus.WARN, 'joint state refused: 1'), 'a warning')
-    assert reports[-1].status[0].name == '/dynamics_node'
+    assert reports[-1].status[0].name == '/dynamics_node: health'
     assert reports[-1].status[0].hardware_id == 'elbow'
 
 

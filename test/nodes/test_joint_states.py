@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from robot_dynamics.control import VelocityFilter
 from robot_dynamics.nodes.joint_states import JointDataError, JointMap, JointStateReader
 
 NAMES = ('shoulder', 'elbow', 'wrist')
@@ -128,3 +129,17 @@ def test_a_complete_command_is_put_in_order():
 def test_an_incomplete_command_is_refused(names, values, why):
     with pytest.raises(JointDataError, match=why):
         JointMap(NAMES).complete(list(names), values, 'effort')
+
+
+def test_velocities_that_are_missing_are_estimated_on_request():
+    reader = JointStateReader(NAMES, 0.1, VelocityFilter(cutoff=50.0))
+    slope = np.array([1.0, -2.0, 0.5])
+    first = reader.read(message(NAMES, [0.0, 0.0, 0.0]), 0)
+    assert first.qd is None
+    for k in range(1, 20):
+        velocity = [np.nan] * 3 if k % 2 else ()
+        state = reader.read(message(NAMES, slope * k * 1e-3, velocity), k * MS)
+        np.testing.assert_allclose(state.qd, slope, rtol=1e-9)
+    # A measured velocity is preferred, and after a reset the estimate begins anew.
+    assert reader.read(message(NAMES, [0.0] * 3, [7.0] * 3), 20 * MS).qd.tolist() == [7.0] * 3
+    assert reader.read(message(NAMES, [1.0, 1.0, 1.0]), 0).qd is None

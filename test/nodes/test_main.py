@@ -1,46 +1,26 @@
 """The nodes as processes: how they start, and how they end."""
 
-import os
 import signal
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-import robot_dynamics
-
 pytest.importorskip('rclpy')
 
-PACKAGE = str(Path(robot_dynamics.__file__).parents[1])
-NODES = ['dynamics_node', 'feedforward_node', 'simulator_node', 'pybullet_validator_node']
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from live_nodes import line_with, start_node
+from sensor_msgs.msg import JointState
+
+NODES = [
+    'dynamics_node',
+    'feedforward_node',
+    'simulator_node',
+    'pybullet_validator_node',
+    'markers_node',
+]
 DEADLINE = 30.0  # s
-
-
-def start(node, *arguments):
-    return subprocess.Popen(
-        [sys.executable, '-m', f'robot_dynamics.nodes.{node}', '--ros-args', *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={
-            **os.environ,
-            'PYTHONPATH': os.pathsep.join([PACKAGE, os.environ.get('PYTHONPATH', '')]),
-            'PYTHONUNBUFFERED': '1',
-            'RCUTILS_LOGGING_USE_STDOUT': '1',
-        },
-    )
-
-
-def line_with(process, text):
-    """Return the first line that contains the text."""
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if text in line:
-            return line
-    raise AssertionError(f'{text!r} is not in\n{"".join(lines)}')
 
 
 @pytest.fixture
@@ -53,7 +33,7 @@ def robot_file(tmp_path, elbow_urdf):
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize('node', NODES)
 def test_a_signal_ends_a_node_cleanly(node, number, robot_file):
-    process = start(node, '-p', robot_file)
+    process = start_node(node, '-p', robot_file)
     line_with(process, "robot 'elbow', joints shoulder, elbow")
     process.send_signal(number)
     rest, _ = process.communicate(timeout=DEADLINE)
@@ -63,12 +43,47 @@ def test_a_signal_ends_a_node_cleanly(node, number, robot_file):
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_node_that_still_waits_for_its_robot(number):
-    process = start('dynamics_node')
+    process = start_node('dynamics_node')
     line_with(process, 'waiting for /robot_description')
     process.send_signal(number)
     rest, _ = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0
     assert 'Traceback' not in rest
+
+
+def test_a_signal_ends_a_node_that_is_told_to_wait_for_its_robot(graph):
+    process = start_node(
+        'dynamics_node', '-p', 'autostart:=false', '-p', 'description_timeout:=0.0'
+    )
+    line_with(process, 'waiting for a lifecycle manager')
+    client = graph.probe.create_client(ChangeState, 'dynamics_node/change_state')
+    graph.until(client.service_is_ready, 'the node')
+    request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_CONFIGURE))
+    client.call_async(request)
+    graph.drain(0.5)
+    process.send_signal(signal.SIGINT)
+    # Long before the wait would be over.
+    output, _ = process.communicate(timeout=5.0)
+    assert process.returncode == 0
+    assert 'Traceback' not in output
+
+
+def test_a_controller_that_is_ended_says_a_last_torque(graph, robot_file):
+    process = start_node('feedforward_node', '-p', robot_file)
+    torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')
+    states = graph.publisher(JointState, 'joint_states')
+    state = JointState(name=['elbow', 'shoulder'], position=[0.1, 0.2], velocity=[0.0, 0.0])
+
+    def answered():
+        states.publish(state)
+        return torques
+
+    graph.until(answered, 'a torque')
+    assert any(torques[-1].effort)
+    process.send_signal(signal.SIGTERM)
+    graph.until(lambda: not any(torques[-1].effort), 'the last torque')
+    process.communicate(timeout=DEADLINE)
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -86,7 +101,7 @@ def test_a_signal_ends_a_node_that_still_waits_for_its_robot(number):
     ],
 )
 def test_what_cannot_start_says_why_in_one_line_and_exits_with_1(arguments, why):
-    process = start('simulator_node', *arguments)
+    process = start_node('simulator_node', *arguments)
     output, _ = process.communicate(timeout=DEADLINE)
     assert process.returncode == 1
     errors = [line for line in output.splitlines() if 'ERROR' in line and '[rcl]' not in line]
@@ -108,7 +123,7 @@ def test_a_killed_node_is_replaced_and_the_others_go_on(robot_file):
             if name in running:
                 running[name].kill()
                 running[name].communicate()
-            running[name] = start(name, *arguments[name])
+            running[name] = start_node(name, *arguments[name])
             line_with(running[name], "robot 'elbow'")
             if len(running) == 2:
                 assert moved_on(0.05)
@@ -139,7 +154,6 @@ def moved_on(seconds):
     import rclpy
     from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor
-    from sensor_msgs.msg import JointState
 
     context, times = Context(), []
     rclpy.init(context=context)

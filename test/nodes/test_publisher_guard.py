@@ -1,4 +1,4 @@
-from robot_dynamics.nodes.publisher_guard import PublisherGuard
+from robot_dynamics.nodes.publisher_guard import PublisherGuard, RivalGuard
 
 
 def exchange(guard, states, answers):
@@ -58,3 +58,37 @@ def test_few_commands_change_no_verdict_but_add_up():
     guard.look(['/controller', '/controller'])
     guard.look(['/controller'])
     assert not guard.conflict
+
+
+def test_who_comes_second_waits_until_the_first_is_gone():
+    guard = RivalGuard('/ours')
+    guard.switch_on(10.0)
+    assert not guard.look(['/ours'], 10.1)
+    assert not guard.waits
+    assert not guard.conflict
+    assert not guard.look(['/ours', '/theirs'], 10.2)  # discovered late, but there before
+    assert guard.waits
+    assert '/theirs commands the same motors: no torque' in guard.conflict
+    assert not guard.look(['/ours', '/theirs'], 60.0)
+    assert guard.waits
+    assert guard.look(['/ours'], 60.1)
+    assert not guard.waits
+    assert not guard.look(['/ours'], 60.2)
+
+
+def test_who_was_first_goes_on_and_complains():
+    guard = RivalGuard('/ours')
+    guard.switch_on(10.0)
+    guard.look(['/ours'], 10.1)
+    assert not guard.look(['/ours', '/theirs'], 12.0)
+    assert not guard.waits
+    assert guard.conflict == '/theirs commands the same motors'
+    assert not guard.look(['/ours'], 13.0)
+    assert not guard.conflict
+
+
+def test_the_ghost_of_ones_own_past_is_no_rival():
+    guard = RivalGuard('/ours')
+    guard.switch_on(0.0)
+    guard.look(['/ours', '/ours'], 0.1)
+    assert not guard.waits

@@ -149,6 +149,33 @@ def test_a_wrong_torque_fails_and_is_shown_as_it_is(graph, start, elbow):
     assert values['verdict'] == 'FAIL'
 
 
+def test_a_dynamics_node_with_another_gravity_is_explained(graph, start):
+    graph.start(DynamicsNode, gravity=[0.0, 0.0, 9.81])
+    _, ears = start()
+    ears.verdict('PASS')
+    arm = Arm(graph)
+    move_until(
+        graph,
+        arm,
+        lambda: 'likely cause' in ears.report[2],
+        'an explanation',
+    )
+    _, sentence, values = ears.verdict('FAIL')
+    assert 'live' in sentence
+    assert values['likely cause'] == (
+        'the torques of dynamics_node are those of gravity (0, 0, 9.81) m/s^2 instead of '
+        '(0, 0, -9.81)'
+    )
+    for term in ('torque', 'gravity torque', 'Coriolis torque', 'mass matrix'):
+        assert f'live {term}' in values
+
+
+def test_second_judges_are_asked_besides(start):
+    _, ears = start(engines=SOME_ENGINE[:1], second_judges=SOME_ENGINE[-1:])
+    values = ears.verdict('PASS')[2]
+    assert values['second opinion 1'].startswith('PASS: elbow against ')
+
+
 def test_words_that_make_no_sense_are_refused_and_counted(graph, start, elbow):
     node, ears = start()
     ears.verdict('PASS')
@@ -193,7 +220,7 @@ def test_an_engine_that_dies_is_started_again(graph, start):
     ears.verdict('PASS')
     arm = Arm(graph)
     move_until(graph, arm, lambda: ears.residuals, 'a residual')
-    os.kill(node._examiner.engine_pid, signal.SIGKILL)
+    os.kill(node._jury.engine_pid, signal.SIGKILL)
     move_until(graph, arm, lambda: node.health.counts['engine restarted'], 'a restart')
     ears.residuals.clear()
     move_until(graph, arm, lambda: len(ears.residuals) >= 2, 'residuals again')
@@ -228,12 +255,14 @@ def test_parameters_of_the_robot_are_those_of_the_comparison(start):
 def test_an_unknown_engine_is_refused(graph):
     with pytest.raises(ParameterError, match="engines holds 'physx'; known are pybullet"):
         graph.start(PyBulletValidatorNode, engines=['physx'])
+    with pytest.raises(ParameterError, match="second_judges holds 'physx'; known are pybullet"):
+        graph.start(PyBulletValidatorNode, second_judges=['physx'])
 
 
 def test_the_engine_ends_with_the_node(graph, start):
     node, ears = start()
     ears.verdict('PASS')
-    pid = node._examiner.engine_pid
+    pid = node._jury.engine_pid
     graph.stop(node)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.nodes.simulation_loop import LAG, Command, LoopOptions, SimulationLoop
+from robot_dynamics.nodes.simulator.loop import Command, LoopOptions, SimulationLoop
+from robot_dynamics.nodes.simulator.pace import LAG
 from robot_dynamics.simulation import Simulator
+from robot_dynamics.simulation.plant import Place, Plant
 
 MS = 1_000_000
 DT = 1e-3
@@ -16,9 +18,10 @@ def options(**changes):
 
 @pytest.fixture
 def make(elbow):
-    def make(initial=(0.3, -0.4), **changes):
-        simulator = Simulator(elbow, time_step=DT)
-        return SimulationLoop(simulator, np.array(initial), options(**changes))
+    def make(initial=(0.3, -0.4), velocity=(0.0, 0.0), **changes):
+        plant = Plant(Simulator(elbow, time_step=DT))
+        start = Place(np.array(initial), np.array(velocity))
+        return SimulationLoop(plant, start, options(**changes))
 
     return make
 
@@ -48,8 +51,8 @@ def test_simulated_time_follows_the_wall_clock(make):
     now = run(loop, 10.0, 0.2)
     assert loop.steps == pytest.approx(200, abs=2)
     assert loop.stamp == loop.steps * MS
-    loop.real_time_factor(now)
-    assert loop.real_time_factor(run(loop, now, 0.5)) == pytest.approx(1.0, abs=0.01)
+    loop.pace.factor(now, loop.steps)
+    assert loop.pace.factor(run(loop, now, 0.5), loop.steps) == pytest.approx(1.0, abs=0.01)
 
 
 def test_the_real_time_factor_scales_time(make):
@@ -64,21 +67,21 @@ def test_as_fast_as_possible_every_look_makes_a_step(make):
         assert loop.due(7.0)
         loop.step(7.0)
     assert loop.steps == 50
-    assert loop.overruns == 0
+    assert loop.pace.late == 0
 
 
 def test_brakes_hold_until_the_first_command_and_time_goes_on(make):
     loop = make()
     now = run(loop, 0.0, 0.1)
-    assert loop.braked
+    assert loop.plant.braked
     assert loop.steps > 90
-    np.testing.assert_array_equal(loop.simulator.q, [0.3, -0.4])
-    np.testing.assert_array_equal(loop.applied_effort, [0, 0])
+    np.testing.assert_array_equal(loop.plant.q, [0.3, -0.4])
+    np.testing.assert_array_equal(loop.plant.effort, [0, 0])
     loop.command(Command(HOLD, None, now))
     run(loop, now, 0.05)
-    assert not loop.braked
-    assert np.abs(loop.simulator.qd).min() > 0
-    np.testing.assert_array_equal(loop.applied_effort, HOLD)
+    assert not loop.plant.braked
+    assert np.abs(loop.plant.qd).min() > 0
+    np.testing.assert_array_equal(loop.plant.effort, HOLD)
 
 
 def test_without_brakes_it_falls_from_the_start(make, elbow):
@@ -87,7 +90,7 @@ def test_without_brakes_it_falls_from_the_start(make, elbow):
     for _ in range(10):
         loop.step(0.0)
         falling.step(np.zeros(2))
-    np.testing.assert_array_equal(loop.simulator.q, falling.q)
+    np.testing.assert_array_equal(loop.plant.q, falling.q)
     assert np.abs(falling.qd).min() > 0
 
 
@@ -96,10 +99,10 @@ def test_a_command_by_name_wins_over_one_by_order_until_it_is_old(make):
     loop.command(Command(np.array([5.0, 0.0]), None, 0.0))
     loop.command(Command(np.array([0.0, 1.0]), 123, 0.0))
     loop.step(0.0)
-    np.testing.assert_array_equal(loop.applied_effort, [0, 1])
+    np.testing.assert_array_equal(loop.plant.effort, [0, 1])
     loop.command(Command(np.array([5.0, 0.0]), None, 0.6))
     loop.step(0.6)
-    np.testing.assert_array_equal(loop.applied_effort, [5, 0])
+    np.testing.assert_array_equal(loop.plant.effort, [5, 0])
 
 
 @pytest.mark.parametrize('choice', ['brake', 'zero', 'hold_last'])
@@ -108,25 +111,25 @@ def test_when_commands_run_dry(make, choice):
     loop.command(Command(HOLD, None, 0.0))
     now = run(loop, 0.0, 0.4)
     assert (loop.missed, loop.starved) == (0, False)
-    moving = loop.simulator.qd.copy()
+    moving = loop.plant.qd.copy()
     run(loop, now, 0.2)
     assert (loop.missed, loop.starved) == (1, True)  # once per famine, not per step
     if choice == 'brake':
-        assert loop.braked
+        assert loop.plant.braked
         assert np.abs(moving).min() > 0
-        np.testing.assert_array_equal(loop.simulator.qd, [0, 0])
+        np.testing.assert_array_equal(loop.plant.qd, [0, 0])
     else:
         expected = [0, 0] if choice == 'zero' else HOLD
-        np.testing.assert_array_equal(loop.applied_effort, expected)
+        np.testing.assert_array_equal(loop.plant.effort, expected)
 
 
 def test_steps_that_come_late_are_counted_and_caught_up(make):
     loop = make()
     now = run(loop, 0.0, 0.1)
-    before, steps = loop.overruns, loop.steps
+    before, steps = loop.pace.late, loop.steps
     now = run(loop, now + 0.05, DT / 10)
     assert loop.steps - steps == pytest.approx(50, abs=2)
-    assert loop.overruns - before == pytest.approx(50, abs=3)
+    assert loop.pace.late - before == pytest.approx(50, abs=3)
 
 
 def test_far_behind_the_schedule_starts_afresh(make):
@@ -195,14 +198,14 @@ def test_an_answer_that_does_not_come_is_counted_and_the_arm_braked(make):
     assert loop.due(0.502)
     loop.step(0.502)
     assert (loop.missed, loop.starved) == (1, True)
-    assert loop.braked
-    np.testing.assert_array_equal(loop.simulator.qd, [0, 0])
+    assert loop.plant.braked
+    np.testing.assert_array_equal(loop.plant.qd, [0, 0])
     # The controller is back: the motion goes on.
     loop.published(0.502)
     answer(loop, 0.51)
     assert loop.due(0.51)
     loop.step(0.51)
-    assert not loop.braked
+    assert not loop.plant.braked
     assert (loop.missed, loop.starved) == (1, False)
 
 
@@ -213,7 +216,7 @@ def test_between_published_states_the_answer_holds(make):
     for _ in range(4):
         assert loop.due(0.0)
         loop.step(0.0)
-        np.testing.assert_array_equal(loop.applied_effort, HOLD)
+        np.testing.assert_array_equal(loop.plant.effort, HOLD)
     assert loop.wants_publishing(0.0, REPEAT)
     loop.published(0.0)
     assert not loop.due(0.0)
@@ -228,68 +231,8 @@ def test_the_same_answers_give_the_same_bits_whatever_the_wall_clock(make):
             loop.published(now)
             answer(loop, now, rng.uniform(-5, 5, 2))
             loop.step(now)
-        return loop.simulator.q.tobytes() + loop.simulator.qd.tobytes()
+        return loop.plant.q.tobytes() + loop.plant.qd.tobytes()
 
     first = motion(np.random.default_rng(1), np.random.default_rng(2))
     assert first == motion(np.random.default_rng(1), np.random.default_rng(3))
     assert first != motion(np.random.default_rng(4), np.random.default_rng(2))
-
-
-# -- services -------------------------------------------------------------------------------
-
-
-def test_pause_and_resume(make):
-    loop = make(hold_until_command=False)
-    now = run(loop, 0.0, 0.05)
-    assert loop.pause() == (True, 'paused')
-    assert loop.pause() == (True, 'was paused already')
-    steps = loop.steps
-    now = run(loop, now, 0.5)
-    assert loop.steps == steps
-    assert loop.resume(now) == (True, 'resumed')
-    assert loop.resume(now) == (True, 'was running already')
-    run(loop, now, 0.05)
-    assert loop.steps - steps == pytest.approx(50, abs=2)  # the pause is not caught up
-
-
-def test_single_steps_only_while_paused(make):
-    loop = make(start_paused=True, hold_until_command=False)
-    assert not loop.due(100.0)
-    loop.command(Command(HOLD, None, 0.0))
-    for k in range(3):
-        assert loop.single_step() == (True, f'at 0.00{k + 1} s')
-    np.testing.assert_array_equal(loop.applied_effort, HOLD)
-    loop.resume(0.0)
-    refused = loop.single_step()
-    assert not refused.success
-    assert 'pause first' in refused.message
-    assert loop.steps == 3
-
-
-def test_reset_returns_to_the_start(make):
-    loop = make()
-    loop.command(Command(HOLD, None, 0.0))
-    run(loop, 0.0, 0.1)
-    assert np.abs(loop.simulator.q - [0.3, -0.4]).min() > 0
-    assert loop.reset().success
-    np.testing.assert_array_equal(loop.simulator.q, [0.3, -0.4])
-    np.testing.assert_array_equal(loop.simulator.qd, [0, 0])
-    assert loop.stamp == 0
-    assert loop.braked
-    assert not loop.commanded
-
-
-def test_a_motion_that_diverges_stops_and_only_a_reset_goes_on(make):
-    loop = make(initial=(0.0, 0.0), hold_until_command=False)
-    loop.step(0.0)
-    good = loop.simulator.q.copy()
-    loop.simulator.qd = np.array([1e200, 1e200])  # whatever brought it there
-    loop.step(0.001)
-    assert 'reset to go on' in loop.diverged
-    np.testing.assert_array_equal(loop.simulator.q, good)
-    assert not loop.due(1.0)
-    assert not loop.resume(1.0).success
-    assert not loop.single_step().success
-    assert loop.reset().success
-    assert not loop.diverged
-    assert loop.due(1.0)

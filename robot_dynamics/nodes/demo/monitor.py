@@ -135,7 +135,7 @@ class Monitor(Node):
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if status.name.endswith(SIMULATOR):
+            if status.name.partition(':')[0].endswith(SIMULATOR):
                 self.simulation = status
 
     def _on_status(self, message: String) -> None:

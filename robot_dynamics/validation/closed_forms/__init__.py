@@ -16,6 +16,7 @@ linear form tau = Y Theta.
     RemoteElbow           the same, the second joint driven from the base        000, 6.4.3
     FiveBarLinkage        a closed chain, decoupled by one choice of masses      000, 6.4.4
     PointMassArm          the elbow with point masses                            001, 9.1.1
+    SliderCrank           crank, rod and piston: one motion for three links      Shigley, 12
     RigidBody             one free body, in two forms and in the inertial frame  001, 9.2
 """
 
@@ -33,3 +34,4 @@ from robot_dynamics.validation.closed_forms.single_links import GearedLink as Ge
 from robot_dynamics.validation.closed_forms.single_links import (
     VerticalParticle as VerticalParticle,
 )
+from robot_dynamics.validation.closed_forms.slider_crank import SliderCrank as SliderCrank

@@ -6,20 +6,22 @@ that answers it has arrived, so that a slow controller slows the simulation down
 samples, and the same answers give the same motion, bit for bit.
 
 The arm has brakes. They hold it until the first command and, if so chosen, whenever commands stop
-arriving. Time is counted in whole steps; wall times come in as arguments, in seconds.
+arriving. Time is counted in whole steps; wall times come in as arguments, in seconds. What people
+ask for (pause, step, reset) is in requests.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.nodes.simulator.pace import Pace
+from robot_dynamics.simulation.plant import Drive, Place, Plant, Push
+from robot_dynamics.simulation.simulator import SimulationDiverged
 from robot_dynamics.spatial import Array
-
-LAG = 0.1  # s; further behind than this the schedule starts afresh instead of catching up
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class LoopOptions:
     command_timeout: float = 0.5  # wall time
     on_command_timeout: str = 'brake'  # or zero, or hold_last
     hold_until_command: bool = True
+    wrench_timeout: float = 0.1  # simulated time
     start_paused: bool = False
 
 
@@ -44,57 +47,82 @@ class Command(NamedTuple):
     heard: float  # s, wall time
 
 
-class Outcome(NamedTuple):
-    """What a request to the loop came to."""
-
-    success: bool
-    message: str
-
-
 class SimulationLoop:
-    """Drives a Simulator by commands and a wall clock."""
+    """Drives a plant by commands and a wall clock.
 
-    def __init__(self, simulator: Any, initial: Array, options: LoopOptions):
-        """Start at rest.
+    Attributes:
+        steps: made since time began, which a reset may let begin again.
+        paused: no step is due.
+        diverged: why the motion cannot go on without a reset; empty if it can.
+        starved: commands have come, and come no more.
+        missed: in lock step, states without an answer; else, times commands ran dry.
+        strays: answers to a state other than the present one.
+    """
 
-        Args:
-            simulator: has q, qd, effort, step(tau) and reset(q, qd).
-            initial: (n,) positions to start from, and to return to on reset.
-            options: see LoopOptions.
-        """
-        self.simulator, self.options = simulator, options
-        self._initial = np.array(initial, dtype=float)
+    def __init__(
+        self,
+        plant: Plant,
+        start: Place,
+        options: LoopOptions,
+        epoch: Callable[[], int] = lambda: 0,
+    ):
+        """Begin at a start; `epoch` says what stamp [ns] that is whenever time begins."""
+        self.plant, self.options = plant, options
+        self._new_epoch = epoch
+        self.epoch = epoch()
+        self.pace = Pace(options.time_step, options.real_time_factor)
         self._step_ns = round(options.time_step * 1e9)
+        self._zero = np.zeros_like(plant.q)
         self.paused = options.start_paused
-        self.overruns = 0  # steps that began more than one step late
-        self.missed = 0  # in lock step, states without an answer; else, times commands ran dry
-        self.strays = 0  # answers to a state other than the present one
-        self._start()
-
-    def _start(self) -> None:
+        self.missed = self.strays = 0
         self.steps = 0
+        self.place(start)
+
+    def place(self, start: Place) -> None:
+        """Put the arm somewhere, with no command and nothing that presses on it."""
         self.diverged = ''
-        self._rest(self._initial)
+        self.starved = False
         self._named: Command | None = None
         self._ordered: Command | None = None
         self._torque: Array | None = None  # for the steps until the next choice; None: brakes
-        self._last_torque = np.zeros(len(self._initial))
-        self.starved = False  # commands have come, and come no more
-        self._schedule: tuple[float, int] | None = None  # (wall time, steps) it counts from
+        self._last_torque = self._zero
+        self._until: dict[str, int] = {}  # steps, of the wrenches
+        # Brakes hold an arm at rest; one that is put in motion moves.
+        self._held = self.options.hold_until_command and not start.qd.any()
+        for frame in [*self.plant.pushes]:
+            self.plant.apply(Push(frame, None))
+        self.plant.apply(Drive(None))
+        self.plant.apply(start)
+        self.wait_anew()
+
+    def begin_time(self) -> None:
+        """Let time begin again at zero."""
+        self._until = {frame: end - self.steps for frame, end in self._until.items()}
+        self.steps, self.epoch = 0, self._new_epoch()
+        if self._named is not None:
+            self._named = self._named._replace(stamp=None)  # of the time before
+
+    def wait_anew(self) -> None:
+        """Publish the present state again; the wait for its answer begins anew."""
         self._published: tuple[int, float, float] | None = None  # steps; first, last wall time
-        self._measured: tuple[float, int] | None = None
+        self.pace.forget()
+
+    def choose(self, options: LoopOptions) -> None:
+        """Go on with other options; the time step and the start stay."""
+        self.options = options
+        self.pace.choose(options.real_time_factor)
 
     # -- what it is, and what it is told ----------------------------------------------------
 
     @property
     def stamp(self) -> int:
-        """Simulated time, ns."""
-        return self.steps * self._step_ns
+        """The present state's, ns."""
+        return self.epoch + self.steps * self._step_ns
 
     @property
-    def applied_effort(self) -> Array:
-        """What the motors supply (n,): nothing while the brakes hold."""
-        return np.zeros(len(self._initial)) if self.braked else self.simulator.effort
+    def time(self) -> float:
+        """Simulated time since it began, s."""
+        return self.steps * self._step_ns / 1e9
 
     @property
     def commanded(self) -> bool:
@@ -114,6 +142,12 @@ class SimulationLoop:
         else:
             self._named = command
 
+    def push(self, push: Push) -> None:
+        """Let a finite wrench press on a frame that exists, for the wrenches' timeout."""
+        steps = max(1, round(self.options.wrench_timeout / self.options.time_step))
+        self._until[push.frame] = self.steps + steps
+        self.plant.apply(push if np.any(push.wrench) else Push(push.frame, None))
+
     def published(self, now: float) -> None:
         """Note that the present state went out."""
         if self._published is None or self._published[0] != self.steps:
@@ -125,7 +159,9 @@ class SimulationLoop:
 
     def due(self, now: float) -> bool:
         """Say whether the next step has to be made now."""
-        if self.paused or self.diverged or now < self._due_time(now):
+        if self.pace.jumped(now):
+            self.wait_anew()
+        if self.paused or not self.pace.is_due(now, self.steps):
             return False
         return not (self.options.lockstep and self._at_choice and self._worth_waiting(now))
 
@@ -139,13 +175,6 @@ class SimulationLoop:
         steps, _, last = self._published
         return (steps != self.steps and self._at_choice) or now - last >= repeat_after
 
-    def real_time_factor(self, now: float) -> float:
-        """Return simulated time per wall time since the last call, 0 at the first."""
-        before, self._measured = self._measured, (now, self.steps)
-        if before is None or now <= before[0]:
-            return 0.0
-        return (self.steps - before[1]) * self.options.time_step / (now - before[0])
-
     @property
     def _at_choice(self) -> bool:
         # The state after these steps is published, and a new command chosen.
@@ -156,38 +185,30 @@ class SimulationLoop:
             return False
         if self._published is None or self._published[0] != self.steps:
             return True
-        if not self.commanded and self.options.hold_until_command:
+        if not self.commanded and self._held:
             return True
         return now - self._published[1] < self.options.command_timeout
 
     def _is_answer(self, command: Command | None) -> bool:
         return command is not None and command.stamp == self.stamp
 
-    def _due_time(self, now: float) -> float:
-        factor = self.options.real_time_factor
-        if factor == 0 or self._schedule is None:
-            return now
-        start, steps = self._schedule
-        return start + (self.steps - steps) * self.options.time_step / factor
-
     # -- stepping ---------------------------------------------------------------------------
 
     def step(self, now: float) -> None:
         """Make one step of simulated time."""
-        self._keep_schedule(now)
+        self.pace.begins(now, self.steps)
         if self.options.lockstep:
             if self._at_choice:
                 self._torque = self._answer()
         else:
             self._torque = self._newest(now)
-        self._move(self._torque)
+        self._move()
 
-    def _keep_schedule(self, now: float) -> None:
-        late = now - self._due_time(now)
-        if self.options.real_time_factor > 0:
-            self.overruns += late > self.options.time_step / self.options.real_time_factor
-        if self._schedule is None or late > LAG:
-            self._schedule = now, self.steps
+    def step_with_last(self) -> None:
+        """Make one step with the last command, however old."""
+        command = self._named or self._ordered
+        self._torque = self._without_command() if command is None else command.tau
+        self._move()
 
     def _answer(self) -> Array | None:
         answered = self._is_answer(self._named)
@@ -199,7 +220,8 @@ class SimulationLoop:
 
     def _newest(self, now: float) -> Array | None:
         for command in (self._named, self._ordered):
-            if command is not None and now - command.heard <= self.options.command_timeout:
+            # Of a command from the future of a clock that ran backwards nobody knows the age.
+            if command is not None and 0 <= now - command.heard <= self.options.command_timeout:
                 self.starved = False
                 return command.tau
         if self.commanded and not self.starved:
@@ -208,59 +230,26 @@ class SimulationLoop:
         return self._without_command()
 
     def _without_command(self) -> Array | None:
-        zero = np.zeros(len(self._initial))
         if not self.commanded:
-            return None if self.options.hold_until_command else zero
-        fallback = {'brake': None, 'zero': zero, 'hold_last': self._last_torque}
+            return None if self._held else self._zero
+        fallback = {'brake': None, 'zero': self._zero, 'hold_last': self._last_torque}
         return fallback[self.options.on_command_timeout]
 
-    def _move(self, tau: Array | None) -> None:
-        self.steps += 1
-        if tau is None:
-            if not self.braked:
-                self._rest(self.simulator.q)
-            return
-        self.braked = False
-        self._last_torque = tau
+    def _move(self) -> None:
+        if self._until:
+            self._release()
+        self.plant.apply(Drive(self._torque))
+        if self._torque is not None:
+            self._last_torque = self._torque
         try:
-            self.simulator.step(tau)
-        except (RobotDynamicsError, np.linalg.LinAlgError) as error:
-            self.diverged = f'stopped at {self.stamp / 1e9:.3f} s, reset to go on: {error}'
-            self._rest(self.simulator.q)
+            self.plant.step()
+        except SimulationDiverged as error:
+            self.paused = True
+            self.diverged = f'paused at {self.time:.3f} s, reset to go on: {error}'
+        else:
+            self.steps += 1
 
-    def _rest(self, q: Array) -> None:
-        self.simulator.reset(np.array(q), np.zeros(len(self._initial)))
-        self.braked = True
-
-    # -- services ---------------------------------------------------------------------------
-
-    def reset(self) -> Outcome:
-        """Return to the initial positions, at rest, at time zero."""
-        self._start()
-        return Outcome(True, 'reset' + (', paused' if self.paused else ''))
-
-    def pause(self) -> Outcome:
-        """Stop time."""
-        before, self.paused = self.paused, True
-        return Outcome(True, 'was paused already' if before else 'paused')
-
-    def resume(self, now: float) -> Outcome:
-        """Let time go on."""
-        if self.diverged:
-            return Outcome(False, self.diverged)
-        before, self.paused = self.paused, False
-        if before:
-            self._schedule = None
-            self._published = None  # and the wait for an answer begins anew
-        return Outcome(True, 'resumed' if before else 'was running already')
-
-    def single_step(self) -> Outcome:
-        """Make one step with the last command, while paused."""
-        if self.diverged:
-            return Outcome(False, self.diverged)
-        if not self.paused:
-            return Outcome(False, 'running: pause first')
-        command = self._named or self._ordered
-        self._torque = self._without_command() if command is None else command.tau
-        self._move(self._torque)
-        return Outcome(not self.diverged, self.diverged or f'at {self.stamp / 1e9:.3f} s')
+    def _release(self) -> None:
+        for frame in [frame for frame, end in self._until.items() if end <= self.steps]:
+            del self._until[frame]
+            self.plant.apply(Push(frame, None))

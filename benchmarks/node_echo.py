@@ -1,0 +1,68 @@
+"""The least a node in Python can do: answer every joint state with constants.
+
+It publishes what the dynamics node does, with the same topics, message sizes and executor, and
+computes nothing. What it takes is the price of ROS 2 and Python; the benchmark of the nodes
+compares with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from robot_dynamics.nodes import _main, qos
+from robot_dynamics.nodes.messages import JointStateWriter, MatrixWriter
+
+# What the dynamics node answers to a state without efforts, in its order.
+MATRICES = ('mass_matrix', 'coriolis_matrix')
+TORQUES = (
+    'gravity_torque',
+    'coriolis_torque',
+    'friction_torque',
+    'inertia_torque',
+    'inverse_dynamics_torque',
+)
+
+
+class EchoNode(Node):
+    """Answers joint states with constants."""
+
+    failure = None
+    active = True
+
+    def __init__(self, **kwargs: Any):
+        super().__init__('dynamics_node', **kwargs)
+        joints = tuple(self.declare_parameter('joints', ['']).value)
+        self._matrix = MatrixWriter(len(joints)).message
+        self._torque = JointStateWriter(joints, 'base', ('effort',)).message
+        self._matrices_out = [self._publisher(Float64MultiArray, name) for name in MATRICES]
+        self._torques_out = [self._publisher(JointState, name) for name in TORQUES]
+        self.create_subscription(
+            JointState,
+            'joint_states',
+            self._on_state,
+            qos.JOINT_STATES_IN,
+            qos_overriding_options=qos.overridable(),
+        )
+
+    def _publisher(self, kind: type, name: str) -> Any:
+        return self.create_publisher(kind, f'~/{name}', qos.STREAM_OUT)
+
+    def _on_state(self, message: JointState) -> None:
+        stamp = message.header.stamp
+        self._matrix.layout.dim[0].label = f'rows; stamp {stamp.sec}.{stamp.nanosec:09d}'
+        for publisher in self._matrices_out:
+            publisher.publish(self._matrix)
+        self._torque.header.stamp = stamp
+        for publisher in self._torques_out:
+            publisher.publish(self._torque)
+
+    def end(self) -> None:
+        """Have no last word."""
+
+
+if __name__ == '__main__':
+    _main.main(EchoNode)

@@ -1,0 +1,259 @@
+"""The dynamics node beside an echo: `python -m benchmarks.nodes`, where ROS 2 is.
+
+A client sends joint states at 1 kHz to one node at a time, in short turns, and notes when the
+last of the answers to each has come. One of the nodes is the dynamics node, the other
+publishes messages of the same sizes and computes nothing. All of them are processes, with the
+same executor and the same settings of the middleware.
+
+`--soak SECONDS` sends to the dynamics node alone: does its memory grow, does it miss a deadline?
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.qos import ReliabilityPolicy
+
+from benchmarks import timer_jitter
+from benchmarks.ending import tidy_on_sigterm
+from benchmarks.node_client import ANSWERS, DEPTH, Block, Client
+from benchmarks.node_process import NodeDied, NodeProcess, running
+from benchmarks.results import this_machine
+from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.nodes.demo.graph import isolate
+from robot_dynamics.nodes.demo.supervisor import remove_shared_memory, shared_memory
+from robot_dynamics.resources import share_file
+
+OURS, ECHO = 'dynamics_node', 'echo'
+MODULES = {OURS: 'robot_dynamics.nodes.dynamics_node', ECHO: 'benchmarks.node_echo'}
+WARM_UP = 300  # states
+TURN = 0.5  # s, that a node is asked before the other's turn
+WANTED = 1.25  # times the latency of the echo
+JITTER = 2.0  # s, to see how punctual the machine is
+SAMPLE = 1.0  # s between two looks at the memory
+SETTLING = 0.2  # part of a soak before the slope is taken
+QOS = {
+    'sensor': ('sensor QoS: best effort, depth 10', ReliabilityPolicy.BEST_EFFORT, 10),
+    'reliable': (f'reliable, depth {DEPTH}', ReliabilityPolicy.RELIABLE, DEPTH),
+}
+
+
+@tidy_on_sigterm()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; return 1 if a node fails, else 0."""
+    options = parsed(arguments)
+    before = shared_memory()
+    isolate()
+    gc.disable()
+    try:
+        figures = [measure(options, qos) for qos in options.qos]
+    except NodeDied as error:
+        print(f'benchmarks.nodes: {error}', file=sys.stderr)
+        return 1
+    finally:
+        remove_shared_memory(before)
+    if options.json:
+        everything = {'machine': this_machine(), 'figures': figures}
+        options.json.write_text(json.dumps(everything, indent=1) + '\n', encoding='utf-8')
+    return 0
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options."""
+    parser = argparse.ArgumentParser(
+        prog='python -m benchmarks.nodes', description='Measure the dynamics node beside an echo.'
+    )
+    parser.add_argument('--robot', type=Path, default=share_file('urdf/panda.urdf'))
+    parser.add_argument('--rate', type=float, default=1000.0, help='joint states per second')
+    parser.add_argument('--seconds', type=float, default=20.0, help='to ask each of the nodes')
+    parser.add_argument('--soak', type=float, metavar='SECONDS', help='ask ours alone, this long')
+    parser.add_argument('--qos', nargs='+', choices=QOS, default=list(QOS), help='of the input')
+    parser.add_argument('--json', type=Path, metavar='FILE', help='write all figures there')
+    return parser.parse_args(arguments)
+
+
+def measure(options: argparse.Namespace, qos: str) -> dict[str, Any]:
+    """Return the figures under one setting of the middleware, and print them."""
+    title, reliability, depth = QOS[qos]
+    joints = load_urdf(options.robot).joint_names
+    print(f'\n{len(joints)} joints, {options.rate:g} Hz, {ANSWERS} answers each; {title}\n')
+    client = Client(joints, options.rate, reliability)
+    with contextlib.closing(client), nodes(options, joints, reliability, depth) as asked:
+        for node in asked:
+            client.add(node)
+            client.ask(node, WARM_UP)
+        ask = soak if options.soak else compare
+        return ask(client, asked, options)
+
+
+@contextlib.contextmanager
+def nodes(
+    options: argparse.Namespace,
+    joints: tuple[str, ...],
+    reliability: ReliabilityPolicy,
+    depth: int,
+) -> Iterator[list[NodeProcess]]:
+    """Run the nodes to be asked, each in a namespace of its own."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        started = []
+        for name in (OURS,) if options.soak else (OURS, ECHO):
+            parameters = {
+                'qos_overrides': {
+                    f'/{name}/joint_states': {
+                        'subscription': {
+                            'reliability': reliability.name.lower(),
+                            'history': 'keep_last',
+                            'depth': depth,
+                        }
+                    }
+                },
+                **({'joints': list(joints)} if name == ECHO else robot(options)),
+            }
+            file = folder / f'{name}.yaml'
+            # JSON is YAML.
+            file.write_text(json.dumps({'/**': {'ros__parameters': parameters}}))
+            ros = ('--params-file', str(file), '-r', f'__ns:=/{name}')
+            started.append(stack.enter_context(running(name, MODULES[name], *ros)))
+        yield started
+
+
+def robot(options: argparse.Namespace) -> dict[str, Any]:
+    return {'robot_description_file': str(options.robot.resolve())}
+
+
+# -- beside the echo ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the blocks of one node come to."""
+
+    median_us: float
+    p99_us: float
+    max_us: float
+    cpu_percent: float
+    states: int
+    lost: int  # answers
+    late: int  # states not answered in full within a period
+
+
+def summary(blocks: Sequence[Block]) -> Answers:
+    """Return the figures of a node's blocks together."""
+    latency = 1e6 * np.concatenate([block.answered for block in blocks])
+    median, p99, most = np.percentile(latency, (50, 99, 100))
+    return Answers(
+        float(median),
+        float(p99),
+        float(most),
+        100 * float(np.mean([block.cpu for block in blocks])),
+        sum(len(block.latency) for block in blocks),
+        sum(block.lost for block in blocks),
+        sum(block.late for block in blocks),
+    )
+
+
+def compare(
+    client: Client, asked: Sequence[NodeProcess], options: argparse.Namespace
+) -> dict[str, Any]:
+    """Ask the nodes in turns; print and return their figures."""
+    per_turn = max(1, round(TURN * options.rate))
+    blocks: dict[str, list[Block]] = {node.name: [] for node in asked}
+    for _ in range(max(1, round(options.seconds / TURN))):
+        for node in asked:
+            blocks[node.name].append(client.ask(node, per_turn))
+    # Afterwards, as a third busy process would disturb both.
+    with timer_jitter.measured(options.rate) as jitter:
+        time.sleep(JITTER)
+    figures = {name: summary(row) for name, row in blocks.items()}
+    ours, echo = figures[OURS], figures[ECHO]
+    ratios = {k: getattr(ours, k) / getattr(echo, k) for k in ('median_us', 'p99_us')}
+    print(table(figures))
+    for name, ratio in ratios.items():
+        met = 'met' if ratio <= WANTED else 'MISSED'
+        print(f'{name[:-3]}: {ratio:.2f} of the echo; wanted: at most {WANTED}: {met}')
+    print(f'a process that only sleeps was late by more than a period in {jitter.part:.3%}')
+    return {
+        'nodes': {name: vars(answers) for name, answers in figures.items()},
+        'ratios': ratios,
+        'timer': vars(jitter),
+    }
+
+
+def table(figures: dict[str, Answers]) -> str:
+    """Return the figures as Markdown."""
+    rows = ['| node | median us | p99 us | max us | CPU % | answers lost | late by a period |']
+    rows.append('|---|---|---|---|---|---|---|')
+    for name, f in figures.items():
+        lost = f'{f.lost} of {f.states * ANSWERS}'
+        rows.append(
+            f'| {name} | {f.median_us:.0f} | {f.p99_us:.0f} | {f.max_us:.0f} '
+            f'| {f.cpu_percent:.0f} | {lost} | {f.late} of {f.states} |'
+        )
+    return '\n'.join(rows)
+
+
+# -- alone, for long ------------------------------------------------------------------------------
+
+
+def soak(
+    client: Client, asked: Sequence[NodeProcess], options: argparse.Namespace
+) -> dict[str, Any]:
+    """Ask the dynamics node without a pause; print and return what it cost."""
+    (node,) = asked
+    samples: list[tuple[float, float]] = []  # s, MiB
+    every = max(1, round(SAMPLE * options.rate))
+
+    def look(k: int) -> None:
+        if k % every == 0:
+            samples.append((k / options.rate, node.resident_mib()))
+
+    with timer_jitter.measured(options.rate) as jitter:
+        block = client.ask(node, round(options.soak * options.rate), look)
+    figures = summary([block])
+    memory, error = slope(np.array(samples))
+    print(table({node.name: figures}))
+    print(
+        f'memory: {samples[-1][1]:.1f} MiB at the end, slope {3600 * memory:+.2f} '
+        f'+- {3600 * error:.2f} MiB/h'
+    )
+    print(
+        f'deadlines missed: {figures.late / figures.states:.3%}; a process that only sleeps: '
+        f'{jitter.part:.3%}; states sent late: {float((block.lateness > block.period).mean()):.3%}'
+    )
+    return {
+        'nodes': {node.name: vars(figures)},
+        'memory': samples,
+        'slope': [memory, error],
+        'timer': vars(jitter),
+    }
+
+
+def slope(samples: NDArray) -> tuple[float, float]:
+    """Return the slope of samples (k, 2) of (time, value) and its standard error.
+
+    The beginning is left out: caches fill, and the allocator takes what it will need.
+    """
+    t, y = samples[int(SETTLING * len(samples)) :].T
+    if len(t) < 3:
+        return float('nan'), float('nan')
+    t = t - t.mean()
+    best = float(t @ y / (t @ t))
+    residual = y - y.mean() - best * t
+    return best, float(np.sqrt(residual @ residual / (len(t) - 2) / (t @ t)))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

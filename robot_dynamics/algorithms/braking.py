@@ -1,0 +1,67 @@
+"""The velocities at the end of a step in which friction is that of these velocities.
+
+Where friction is stiff, semi-implicit Euler's way out is to write it with its secant slope S at
+the velocities v of the start (`simulation_step`). Here S is that of the velocities v' of the end,
+found by a fixed number of rounds:
+
+    (M + h S(v')) v' = M v + h (tau - C v - g).
+
+Source: Hairer and Wanner, Solving Ordinary Differential Equations II (1996), section IV.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from robot_dynamics.algorithms.crba import crba
+from robot_dynamics.algorithms.ltl import factorize, solve
+from robot_dynamics.algorithms.rnea import bias_torque
+from robot_dynamics.algorithms.scalars import Scalar
+from robot_dynamics.algorithms.simulation_step import Friction, friction_slope
+from robot_dynamics.algorithms.vectors import Vector
+from robot_dynamics.model.canonical import CanonicalTree
+
+ROUNDS = 4
+
+
+class Braked(NamedTuple):
+    """Where some rounds lead to."""
+
+    v: Any  # n, after the last
+    before: Any  # n, and after the last but one
+    lost: Any  # n, the friction that belongs to v, S v
+
+
+def braked_velocity(
+    tree: CanonicalTree,
+    friction: Friction,
+    q: Vector,
+    qd: Vector,
+    tau: Vector,
+    guess: Vector,
+    h: Scalar,
+) -> Braked:
+    """Return the velocities at the end of a step, after some rounds from a guess.
+
+    Args:
+        tree: the robot.
+        friction: of its joints.
+        q: (n) joint positions at the start, rad or m.
+        qd: (n) joint velocities there.
+        tau: (n) torques of the motors.
+        guess: (n) of the velocities at the end.
+        h: the step, s.
+    """
+    M = crba(tree, q)
+    driving = [h * (t - x) for t, x in zip(tau, bias_torque(tree, q, qd), strict=True)]
+    momentum = [
+        p + sum(m * v for m, v in zip(row, qd, strict=True))
+        for p, row in zip(driving, M, strict=True)
+    ]
+    v, before = list(guess), list(guess)
+    for _ in range(ROUNDS):
+        H = [list(row) for row in M]
+        for j, s in enumerate(friction_slope(friction, v)):
+            H[j][j] = H[j][j] + h * s
+        before, v = v, solve(factorize(tree, H), momentum)
+    return Braked(v, before, [s * x for s, x in zip(friction_slope(friction, v), v, strict=True)])

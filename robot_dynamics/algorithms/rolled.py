@@ -1,0 +1,147 @@
+"""A long tree as its few kinds of bodies, for recording each algorithm once instead of nb times.
+
+Bodies are alike if their joints both turn or both slide, if both or neither have a rotor, and if
+both or neither hang on the base. A `RolledTree` has one body for each kind. Its numbers are those
+of a body that is not said yet (columns of a table: see `compiler.rolled.trace`), and only the ways
+of `sweeps.py` know how bodies follow each other. So algorithms that take these ways alone take a
+rolled tree like any other, and what they return, one scalar per kind, stands for all joints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from robot_dynamics.model.canonical import CanonicalJoint, CanonicalTree, MassMoments
+
+Vector = Sequence[Any]
+Matrix = list[list[Any]]
+
+
+class Rolling(Protocol):
+    """What records loops over rows of several kinds: see `sweeps.py` for its verbs."""
+
+    kinds: Sequence[int]
+    rows: Any
+
+    def table(self, values: Sequence[float]) -> list[Any]:
+        """Return a number of every row, as one scalar per kind."""
+
+    def outward(self, base: Any, step: Callable[[int, Any], Any]) -> list[Any]:
+        """Return the states of all kinds."""
+
+    def inward(self, own: Sequence[Any], passed_on: Callable[[int, Any], Any]) -> list[Any]:
+        """Return the loads of all kinds."""
+
+    def of_parent(self, values: Sequence[Any], base: Any) -> list[Any]:
+        """Return the parents' values."""
+
+    def pairs(
+        self, diagonal: Vector, carriers: Vector, carried: Vector, below: Any, above: Any
+    ) -> Matrix:
+        """Return a matrix."""
+
+    def plus_diagonal(self, matrix: Matrix, more: Vector) -> Matrix:
+        """Return a matrix with more on its diagonal."""
+
+    def times(self, factor: float, matrix: Matrix) -> Matrix:
+        """Return a matrix times a number."""
+
+
+@dataclass(frozen=True)
+class RolledTree(CanonicalTree):
+    """A tree with one body for each kind; that of frames stands for the only one of its kind."""
+
+    rolling: Rolling
+
+
+def kind_keys(tree: CanonicalTree, apart: Collection[int] = ()) -> list[Hashable]:
+    """Return for each body what its kind is; those of `apart` are of kinds of their own."""
+    return [
+        (joint.revolute, rotor != 0.0, i if i in apart else -1)
+        for i, (joint, rotor) in enumerate(zip(tree.joints, rotors(tree), strict=True))
+    ]
+
+
+def rotors(tree: CanonicalTree) -> Sequence[float]:
+    """Return the reflected inertia (nb) of joints; none where coordinates are something else."""
+    return tree.reflected_inertia if independent(tree) else [0.0] * tree.nb
+
+
+def independent(tree: CanonicalTree) -> bool:
+    """Tell whether every joint is a coordinate of its own."""
+    return coordinate_terms(tree) == [(i, i, 1.0) for i in range(tree.nb)]
+
+
+def coordinate_terms(tree: CanonicalTree) -> list[tuple[int, int, float]]:
+    """Return (body, coordinate, weight) of all entries of S that are not 0."""
+    return [
+        (i, j, float(weight))
+        for i, row in enumerate(tree.S)
+        for j, weight in enumerate(row)
+        if weight != 0.0
+    ]
+
+
+def rolled_tree(tree: CanonicalTree, rolling: Rolling, apart: Collection[int] = ()) -> RolledTree:
+    """Return the kinds of bodies of a tree.
+
+    Args:
+        tree: the robot.
+        rolling: records loops over rows of the kinds of `kind_keys`.
+        apart: bodies of kinds of their own, whose frames can be named.
+    """
+    one_each = [members[0] for members in rolling.rows.members]
+    firsts = [tree.joints[i] for i in one_each]
+    poses = [_placement(joint, s0) for joint, s0 in zip(tree.joints, tree.s0, strict=True)]
+    moments = [[body.m, *body.h, *(x for row in body.Sigma for x in row)] for body in tree.bodies]
+
+    joints = []
+    for pose, first in zip(_columns(rolling, poses), firsts, strict=True):
+        R, p, offset = _rows(pose[:9]), pose[9:12], pose[12]
+        # Nobody but the sweeps knows who the parent is.
+        parent: Any = -1 if first.parent < 0 else None
+        joints.append(CanonicalJoint(parent, first.revolute, R, p, offset, 0))
+    kinds = range(len(joints))
+    return RolledTree(
+        joints=tuple(joints),
+        bodies=tuple(MassMoments(m[0], m[1:4], _rows(m[4:])) for m in _columns(rolling, moments)),
+        gravity=tree.gravity,
+        S=tuple(tuple(float(i == j) for j in kinds) for i in kinds),
+        s0=(0.0,) * len(joints),
+        reflected_inertia=tuple(rolling.table(rotors(tree))),
+        frames={
+            name: place._replace(body=rolling.rows.kinds[place.body])
+            for name, place in tree.frames.items()
+            if place.body in apart
+        },
+        body_frames=(),
+        base_moment=tree.base_moment,
+        rolling=rolling,
+    )
+
+
+def per_joint(tree: CanonicalTree, values: Sequence[float]) -> list[Any]:
+    """Return numbers, one for each joint of the robot, as the algorithms on a tree take them."""
+    return tree.rolling.table(values) if isinstance(tree, RolledTree) else list(values)
+
+
+def _placement(joint: CanonicalJoint, s0: float) -> list[float]:
+    """Return R, p and the angle of a joint at the origin of its coordinate."""
+    R, p = [x for row in joint.R for x in row], list(joint.p)
+    if joint.revolute:
+        return [*R, *p, joint.offset + joint.quarter_turns * (math.pi / 2) + s0]
+    return [*R, *(x + s0 * row[2] for x, row in zip(p, joint.R, strict=True)), 0.0]
+
+
+def _columns(rolling: Rolling, rows: Sequence[Sequence[float]]) -> list[list[Any]]:
+    """Return the numbers of all bodies, column by column in tables, as numbers of each kind."""
+    columns = [rolling.table(column) for column in zip(*rows, strict=True)]
+    return [list(entries) for entries in zip(*columns, strict=True)]
+
+
+def _rows(entries: Vector) -> list[Vector]:
+    """Return a 3x3 matrix."""
+    return [entries[0:3], entries[3:6], entries[6:9]]

@@ -1,0 +1,123 @@
+"""Other laws of control, each of them feed-forward and feedback woven together differently.
+
+With e = q_d - q, and friction(qd_d) added to each:
+
+    feedforward       tau = M(q) qdd_d + C(q, qd) qd   + g(q) + Kp e + Kd e'       `feedforward.py`
+    pd_plus           tau = M(q) qdd_d + C(q, qd) qd_d + g(q) + Kp e + Kd e'
+    computed_torque   tau = M(q) (qdd_d + Kp e + Kd e') + C(q, qd) qd + g(q)
+    gravity_only      tau = g(q) - Kd qd
+
+PD+ multiplies C by the desired velocity: the error then obeys M e'' + C e' + Kd e' + Kp e = 0, and
+V = 1/2 e'^T M e' + 1/2 e^T Kp e falls as -e'^T Kd e', because dM/dt - 2 C is skew. For an arm that
+is to rest it is PD with gravity compensation. Computed torque makes the error linear and the same
+for every joint, e'' + Kd e' + Kp e = 0, with gains in 1/s^2 and 1/s; it relies on M. Gravity alone
+lets the arm be led by hand.
+
+Source: Paden and Panja, Int. J. Control 47 (1988), for PD+; Takegaki and Arimoto, ASME J. Dyn.
+Syst. 103 (1981), for PD with gravity; Lynch and Park, Modern Robotics (2017), section 11.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.control.feedforward import (
+    EVERYTHING,
+    NO_FEEDBACK,
+    FeedForward,
+    Gains,
+    Switches,
+    check_shapes,
+    feedforward,
+    inertia_torque,
+)
+from robot_dynamics.control.friction import Friction
+from robot_dynamics.control.trajectory import Reference
+from robot_dynamics.dynamics import Dynamics
+
+Law = Callable[..., FeedForward]
+
+
+def pd_plus(
+    arm: Dynamics,
+    reference: Reference,
+    q: ArrayLike,
+    qd: ArrayLike,
+    switches: Switches = EVERYTHING,
+    gains: Gains = NO_FEEDBACK,
+    friction: Friction | None = None,
+) -> FeedForward:
+    """Return the torque of PD+; arguments and errors are those of `feedforward`."""
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    others = replace(switches, coriolis=False)
+    parts = feedforward(arm, reference, q, qd, others, gains, friction)
+    if not switches.coriolis:
+        return parts
+    # C(q, qd) qd_d
+    coriolis = (arm.coriolis_matrix(q, qd) @ reference.qd[..., None])[..., 0]
+    return replace(parts, coriolis=coriolis)
+
+
+def computed_torque(
+    arm: Dynamics,
+    reference: Reference,
+    q: ArrayLike,
+    qd: ArrayLike,
+    switches: Switches = EVERYTHING,
+    gains: Gains = NO_FEEDBACK,
+    friction: Friction | None = None,
+) -> FeedForward:
+    """Return the torque of computed torque control, whose gains are in 1/s^2 and 1/s.
+
+    Other arguments and errors are those of `feedforward`. The feedback is shaped by M even if the
+    switch `inertia` leaves out M(q) qdd_d.
+    """
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    parts = feedforward(arm, reference, q, qd, switches, gains, friction)
+    # M(q) (Kp e + Kd e'), of what is Kp e + Kd e' so far
+    return replace(parts, feedback=inertia_torque(arm, q, parts.feedback))
+
+
+def gravity_only(
+    arm: Dynamics,
+    reference: Reference,
+    q: ArrayLike,
+    qd: ArrayLike,
+    switches: Switches = EVERYTHING,
+    gains: Gains = NO_FEEDBACK,
+    friction: Friction | None = None,
+) -> FeedForward:
+    """Return the torque that holds up the arm and damps it, wherever somebody leads it.
+
+    Arguments and errors are those of `feedforward`; the reference, friction and kp play no part.
+    """
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    check_shapes(arm, reference, q, qd, gains)
+    zero = np.zeros(np.broadcast_shapes(q.shape, qd.shape))
+    return FeedForward(
+        gravity=zero + arm.gravity_torque(q) if switches.gravity else zero,
+        coriolis=zero,
+        inertia=zero,
+        friction=zero,
+        feedback=zero - gains.kd * qd,
+    )
+
+
+LAWS: dict[str, Law] = {
+    'feedforward': feedforward,
+    'pd_plus': pd_plus,
+    'computed_torque': computed_torque,
+    'gravity_only': gravity_only,
+}
+
+
+def compile_laws(arm: Dynamics) -> None:
+    """Compile what a change of law, or a first trajectory, would wait for."""
+    still = np.zeros((2, arm.model.n))
+    for law in LAWS.values():
+        for q in (still, still[0]):
+            law(arm, Reference(q, q, q), q, q)

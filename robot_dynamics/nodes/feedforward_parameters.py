@@ -1,0 +1,140 @@
+"""What the feed-forward node can be told, and what follows from it for one robot. No ROS here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.control import LAWS, Gains, Switches
+from robot_dynamics.control.laws import Law
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.nodes.live_parameters import LiveRobotParameters
+from robot_dynamics.nodes.parameters import joint_order, parameter, per_joint
+from robot_dynamics.nodes.torque_gate import Limits
+from robot_dynamics.spatial import Array
+
+
+@dataclass(frozen=True)
+class FeedforwardParameters(LiveRobotParameters):
+    """Parameters of the feed-forward node."""
+
+    input_timeout: float = parameter(
+        0.1,
+        'How long the last value of a joint not heard again is held, and a stream of references '
+        'may be silent, s.',
+        low=0.0,
+        live=True,
+    )
+    control_law: str = parameter(
+        'feedforward',
+        'How torque follows from reference and state: feedforward, pd_plus (Coriolis torque of '
+        'the desired velocity), computed_torque (feedback times the mass matrix; gains in 1/s^2 '
+        'and 1/s), gravity_only (the arm can be led by hand).',
+        choices=tuple(LAWS),
+        live=True,
+    )
+    compensate_gravity: bool = parameter(
+        True, 'Add g(q). Switch off if the robot compensates gravity itself.', live=True
+    )
+    compensate_coriolis: bool = parameter(True, 'Add C(q, qd) qd.', live=True)
+    compensate_inertia: bool = parameter(True, 'Add M(q) qdd_d.', live=True)
+    compensate_friction: bool = parameter(True, 'Add friction(qd_d).', live=True)
+    kp: tuple[float, ...] = parameter(
+        [0.0], 'Feedback on positions, N m/rad or N/m; one or one per joint.', low=0.0, live=True
+    )
+    kd: tuple[float, ...] = parameter(
+        [0.0], 'Feedback on velocities, N m s/rad or N s/m.', low=0.0, live=True
+    )
+    start_tolerance: tuple[float, ...] = parameter(
+        [0.1],
+        'How far from the arm a motion may begin, rad or m; one or one per joint.',
+        low=0.0,
+        live=True,
+    )
+    torque_limit_scale: float = parameter(
+        1.0,
+        "Torques are clamped to this part of the URDF's effort limits.",
+        low=0.0,
+        high=1.0,
+        live=True,
+    )
+    max_torque_rate: tuple[float, ...] = parameter(
+        [0.0],
+        'Largest change of torque, N m/s or N/s; one or one per joint; 0: no limit.',
+        low=0.0,
+        live=True,
+    )
+    ramp_time: float = parameter(
+        0.0, 'Torques rise smoothly over this time after switching on, s.', low=0.0, live=True
+    )
+    silence_timeout: float = parameter(
+        0.5,
+        'Wall time without joint states of the whole robot after which on_timeout applies, s.',
+        low=0.01,
+        live=True,
+    )
+    on_timeout: str = parameter(
+        'stop',
+        'What is sent then: stop (nothing), hold (the last torque), gravity (that of the last '
+        'state).',
+        choices=('stop', 'hold', 'gravity'),
+        live=True,
+    )
+    publish_commands: bool = parameter(
+        False, 'Publish effort_controller/commands as well: the bridge to ros2_control.'
+    )
+    start_enabled: bool = parameter(
+        True, 'Give torques from the start; else the service ~/enable is awaited.'
+    )
+    on_deactivate: str = parameter(
+        'zero',
+        'The last torque sent when the node is disabled or deactivated, or ends: zero, gravity '
+        '(that of the last state), none.',
+        choices=('zero', 'gravity', 'none'),
+        live=True,
+    )
+
+
+class Settings(NamedTuple):
+    """The parameters as the laws of control take them, in the model's joint order."""
+
+    law: Law
+    gains: Gains
+    switches: Switches
+    tolerance: Array  # (n,) rad or m
+    limits: Limits
+    order: list[int]  # of the model's joints in the parameter `joints`
+
+
+def settings_of(parameters: FeedforwardParameters, model: RobotModel) -> Settings:
+    """Return the settings for a robot.
+
+    Raises:
+        ParameterError: a list fits neither all joints nor each of them.
+    """
+    names = model.joint_names
+    order = joint_order(parameters.joints, names)
+
+    def each(name: str) -> Array:
+        return per_joint(name, getattr(parameters, name), order, names)
+
+    rate = each('max_torque_rate')
+    return Settings(
+        law=LAWS[parameters.control_law],
+        gains=Gains(each('kp'), each('kd')),
+        switches=Switches(
+            gravity=parameters.compensate_gravity,
+            coriolis=parameters.compensate_coriolis,
+            inertia=parameters.compensate_inertia,
+            friction=parameters.compensate_friction,
+        ),
+        tolerance=each('start_tolerance'),
+        limits=Limits(
+            effort=parameters.torque_limit_scale * model.effort_limit,
+            rate=np.where(rate > 0, rate, np.inf),
+            ramp_time=parameters.ramp_time,
+        ),
+        order=[names.index(name) for name in order],
+    )

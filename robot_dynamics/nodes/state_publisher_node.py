@@ -1,0 +1,194 @@
+"""Where every link is: `/tf`, `/tf_static` and the latched `robot_description`.
+
+For systems without robot_state_publisher, with the same topics and the same meaning: a transform
+goes out when its joint is heard, with the stamp of the joint state; mimic joints follow their
+leader; fixed joints, and those locked by parameter, go to /tf_static. The poses come from this
+package's own kinematics.
+
+It needs tf2_msgs, which comes with every ROS 2 distribution but is not among the wheels on PyPI.
+Without it the node says so and ends.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Transform, TransformStamped, Vector3
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.urdf import urdf_text
+from robot_dynamics.nodes import _main, diagnostics, messages, qos
+from robot_dynamics.nodes.joint_states import JointDataError
+from robot_dynamics.nodes.markers import quaternion_message
+from robot_dynamics.nodes.parameters import RobotParameters, given, parameter, per_joint
+from robot_dynamics.nodes.robot_node import RobotNode
+from robot_dynamics.nodes.thinning import Thinning
+from robot_dynamics.spatial import Array
+from robot_dynamics.visualization import LinkFrame, link_frames
+
+
+class TfMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what is missing)
+    """There is no message type for transforms."""
+
+
+@dataclass(frozen=True)
+class StatePublisherParameters(RobotParameters):
+    """Parameters of the state publisher."""
+
+    frame_prefix: str = parameter('', "Put before the links' names, as `left/`.")
+    publish_frequency: float = parameter(
+        20.0, 'Most transforms of a joint per second of the stamps; 0: all.', low=0.0
+    )
+    ignore_timestamp: bool = parameter(
+        False, 'Stamp transforms with the present time, for joint states without stamps.'
+    )
+
+
+class StatePublisherNode(RobotNode):
+    """Turns joint states into transforms."""
+
+    table = StatePublisherParameters
+
+    def __init__(self, **kwargs: Any):
+        super().__init__('state_publisher_node', **kwargs)
+        self._message = tf_message_type()
+        self._tf_out = self.create_publisher(self._message, '/tf', qos.STREAM_OUT)
+        self._static_out = self.create_publisher(self._message, '/tf_static', qos.LATCHED)
+        self._text_out: Any = None  # made when it is this node that has the description
+        self.create_subscription(
+            JointState,
+            'joint_states',
+            self._on_state,
+            qos.JOINT_STATES_IN,
+            qos_overriding_options=qos.overridable(),
+        )
+        self.find_robot()
+
+    def use(self, arm: Dynamics) -> None:
+        """Publish the frames of this robot from now on."""
+        parameters = self.parameters
+        text = self._source.text_for(parameters) or urdf_text(parameters.robot_description_file)
+        if isinstance(text, bytes):
+            text = text.decode()
+        joints = given(parameters.locked_joints)
+        values = per_joint('locked_positions', parameters.locked_positions, joints)
+        self._links = link_frames(text, dict(zip(joints, values, strict=True)) if joints else {})
+        self._text = text
+        rate = parameters.publish_frequency
+        self._thinned = {joint: Thinning(rate) for joint in self._links.coordinates}
+        self._silent = set(self._links.coordinates)
+        if self.active:
+            self.start()
+
+    def start(self) -> None:
+        """Publish what does not change: the description and the fixed frames."""
+        if self.parameters.robot_description or self.parameters.robot_description_file:
+            if self._text_out is None:
+                self._text_out = self.create_publisher(String, 'robot_description', qos.LATCHED)
+            self._text_out.publish(String(data=self._text))
+        still = [frame for frame in self._links.frames if frame.coordinate is None]
+        self._publish(self._static_out, self.get_clock().now().to_msg(), still, {})
+
+    def trouble(self) -> tuple[bytes, str] | None:
+        """Return the level and the sentence for what is wrong at present, None if nothing is."""
+        if not self.health.inputs:
+            return diagnostics.WARN, 'no joint_states'
+        if self._silent:
+            return diagnostics.WARN, f'never heard of {", ".join(sorted(self._silent))}'
+        return None
+
+    def _on_state(self, message: JointState) -> None:
+        if not self.active:
+            return
+        stamp = messages.nanoseconds(message.header.stamp)
+        self.hear(stamp)
+        try:
+            positions = positions_of(message, self._thinned)
+        except JointDataError as error:
+            return self.refuse('joint state', error)
+        self._silent -= positions.keys()
+        if self.parameters.ignore_timestamp:
+            stamp = self.get_clock().now().nanoseconds
+        due = {joint for joint in positions if self._thinned[joint].is_due(stamp)}
+        moved = [frame for frame in self._links.frames if frame.coordinate in due]
+        if moved:
+            self._publish(self._tf_out, messages.time_message(stamp), moved, positions)
+
+    def _publish(
+        self, publisher: Any, stamp: Time, frames: Iterable[LinkFrame], positions: dict[str, float]
+    ) -> None:
+        prefix = self.parameters.frame_prefix
+        publisher.publish(self._message(transforms=transforms(frames, positions, stamp, prefix)))
+
+
+def tf_message_type() -> type:
+    """Return tf2_msgs/TFMessage; raises TfMissing where it is not installed."""
+    try:
+        return importlib.import_module('tf2_msgs.msg').TFMessage
+    except ImportError as error:
+        distro = os.environ.get('ROS_DISTRO', 'DISTRO')
+        raise TfMissing(
+            f'tf needs tf2_msgs, which is not installed (apt install ros-{distro}-tf2-msgs; '
+            'it is no wheel on PyPI): without it there is no state_publisher_node'
+        ) from error
+
+
+def positions_of(message: Any, joints: Iterable[str]) -> dict[str, float]:
+    """Return the positions that a joint state gives of these joints, strangers left out.
+
+    Raises:
+        JointDataError: the message contradicts itself, or a position is not finite.
+    """
+    if len(message.position) != len(message.name):
+        raise JointDataError(
+            f'{len(message.position)} positions for {len(message.name)} joint names'
+        )
+    positions: dict[str, float] = {}
+    for name, position in zip(message.name, message.position, strict=True):
+        if name not in joints:
+            continue
+        if name in positions:
+            raise JointDataError(f'joint {name} is named more than once')
+        if not math.isfinite(position):
+            raise JointDataError(f'position of {name} is {position}; it must be finite')
+        positions[name] = position
+    return positions
+
+
+def transforms(
+    frames: Iterable[LinkFrame], positions: dict[str, float], stamp: Time, prefix: str
+) -> list[TransformStamped]:
+    """Return the poses of links in their parent links, at the positions of their coordinates."""
+    result = []
+    for frame in frames:
+        at = 0.0 if frame.coordinate is None else positions[frame.coordinate]
+        transform = TransformStamped(
+            child_frame_id=prefix + frame.link, transform=transform_message(frame.pose(at))
+        )
+        transform.header.frame_id, transform.header.stamp = prefix + frame.parent, stamp
+        result.append(transform)
+    return result
+
+
+def transform_message(T: Array) -> Transform:
+    """Return a transform message of a pose (4, 4)."""
+    x, y, z = T[:3, 3].tolist()
+    return Transform(translation=Vector3(x=x, y=y, z=z), rotation=quaternion_message(T[:3, :3]))
+
+
+def main() -> None:
+    """Run the node."""
+    _main.main(StatePublisherNode)
+
+
+if __name__ == '__main__':
+    main()

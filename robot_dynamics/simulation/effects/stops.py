@@ -1,0 +1,93 @@
+"""Position limits as something a joint runs into, which never gives back more than it took.
+
+An inelastic stop takes the velocity of the joint that meets it, within the step in which it does:
+the joint ends the step exactly at its limit, and stays while it is pushed there.
+
+A spring-damper stop lets it in by x > 0 and pushes back with F = max(0, k x + d xd): it never
+pulls. Its energy 1/2 k x^2 is stored and given back at most once, since
+
+    d/dt (K + 1/2 k x^2) = -(F - k x) xd <= 0:
+
+deeper (xd > 0) F >= k x; outwards (xd < 0) F <= k x. Force and penetration are taken at the end of
+the step, which leaves that true for steps of any length. It makes the spring an inelastic stop for
+a pad without mass between which and the joint there is a spring: what solves the one solves both.
+
+A joint that starts beyond a limit may come back, and is not pushed by an inelastic stop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.spatial import Array
+
+
+@dataclass(frozen=True)
+class InelasticStop:
+    """Rigid stops at the position limits of the model."""
+
+
+@dataclass(frozen=True)
+class SpringDamperStop:
+    """Yielding stops at the position limits of the model; one number for all joints, or one each.
+
+    Attributes:
+        stiffness: k, N m/rad or N/m.
+        damping: d, N m s/rad or N s/m.
+    """
+
+    stiffness: ArrayLike
+    damping: ArrayLike = 0.0
+
+
+Stops = InelasticStop | SpringDamperStop
+
+
+class Pads(NamedTuple):
+    """What spring-damper stops do in one step: s (v - edge) [N m s or N s] beyond the edge.
+
+    With x the penetration, to the side where it grows, the force at the end of the step is
+    F = k (x + h v) + d v where positive: h F = s (v - edge), s = h^2 k + h d, edge = -h k x / s.
+    """
+
+    s: Array  # (m,)
+    lower: Array  # (m,) edges: the velocities below which the lower stops push
+    upper: Array  # (m,)
+
+    @property
+    def edges(self) -> Array:
+        """Those of the lower stops, then of the upper (2m,)."""
+        return np.append(self.lower, self.upper)
+
+
+class Yielding(NamedTuple):
+    """Spring-damper stops of each coordinate that is stepped."""
+
+    k: Array  # (m,) N m/rad or N/m
+    d: Array  # (m,) N m s/rad or N s/m
+    lower: Array  # (m,)
+    upper: Array  # (m,)
+
+    def pads(self, y: Array, h: float) -> Pads:
+        """Return what the stops do in a step that starts at y (m,)."""
+        # A damper acts from touch to parting: not in the step in which the stop is reached.
+        d = np.where((y <= self.lower) | (y >= self.upper), self.d, 0.0)
+        s = h * (h * self.k + d)
+        present = s > 0
+        # h k / s of the way that is left
+        share = np.divide(h * self.k, s, out=np.zeros(len(s)), where=present)
+        left = (
+            np.where(present, self.lower - y, -np.inf),
+            np.where(present, self.upper - y, np.inf),
+        )
+        return Pads(s, *(np.multiply(share, x, out=x, where=present) for x in left))
+
+    def energy(self, y: Array) -> float:
+        """Return what is stored in the springs, J."""
+        x = np.maximum(np.maximum(self.lower - y, y - self.upper), 0.0)
+        # 1/2 k x^2
+        return 0.5 * float(self.k @ (x * x))

@@ -1,0 +1,13 @@
+"""What can go wrong with a simulation."""
+
+from __future__ import annotations
+
+from robot_dynamics.errors import RobotDynamicsError
+
+
+class NotFinite(RobotDynamicsError, ValueError):  # noqa: N818  (says what it is)
+    """A torque or a state given to the simulator is NaN or infinite."""
+
+
+class SimulationDiverged(RobotDynamicsError, ArithmeticError):  # noqa: N818  (says what happened)
+    """The new state is not finite, or its energy comes from nowhere; the old one is kept."""

@@ -1,0 +1,50 @@
+"""How far a long run has come, for whoever waits for it: a bar, or lines where rich is missing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+PERIOD = 0.1  # s, between two looks of a person
+LINES = 10  # where there is no bar
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function progress(done, of all) that shows it on the standard error.
+
+    with progress_bar('payloads') as progress:
+        simulate_batch(..., progress=progress)
+    """
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ImportError:
+        yield _lines(title)
+        return
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        shown = -PERIOD
+
+        def show(done: int, total: int) -> None:
+            nonlocal shown
+            if done == total or time.monotonic() - shown > PERIOD:
+                shown = time.monotonic()
+                bar.update(task, completed=done, total=total)
+
+        yield show
+
+
+def _lines(title: str) -> Callable[[int, int], None]:
+    shown = 0
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown
+        part = LINES * done // total
+        if part > shown:
+            shown = part
+            print(f'{title}: {100 * done // total} %', file=sys.stderr, flush=True)
+
+    return show

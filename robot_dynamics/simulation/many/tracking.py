@@ -1,0 +1,92 @@
+"""A law for many arms: follow a trajectory by what a model says, and by feedback on the error.
+
+The model is the controller's own, and may be wrong about the arms: that is what to find out. A
+motion to try it on, and gains for it, are made for any robot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynamics.control import Gains, Switches, Trajectory, feedforward
+from robot_dynamics.control.feedforward import EVERYTHING
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.spatial import Array
+
+LARGEST = 0.6, 0.1  # rad, m, of the motion either way
+OF_LIMIT = 0.7  # of speed and effort: feedback needs the rest
+SHRINK, ROUNDS = 0.8, 20  # of a motion that asks too much
+
+FREQUENCY, DAMPING = 40.0, 1.0  # rad/s, of the feedback at most
+PER_STEP = 0.5  # h lambda_max(M^-1 Kd), well below 1
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """A law of `simulate_batch`; see `control.feedforward`.
+
+    Attributes:
+        believed: what the controller takes the arms for.
+        trajectory: what to follow, joints in the order of the model.
+        gains: of the feedback on positions and velocities.
+        switches: which parts of the model to use.
+    """
+
+    believed: Dynamics
+    trajectory: Trajectory
+    gains: Gains
+    switches: Switches = EVERYTHING
+
+    def __call__(self, t: float, q: Array, qd: Array) -> Array:
+        """Return the torques (N, n) of arms at q, qd (N, n) at a time [s]."""
+        desired = self.trajectory.sample(t)
+        # Along the desired motion: the same for all arms.
+        ahead = feedforward(self.believed, desired, desired.q, desired.qd, self.switches).tau
+        # tau = tau_d + Kp (q_d - q) + Kd (qd_d - qd)
+        error, rate = desired.q - q, desired.qd - qd
+        return np.asarray(ahead + self.gains.kp * error + self.gains.kd * rate)
+
+
+def there_and_back(arm: Dynamics, duration: float) -> Trajectory:
+    """Return a motion of all joints from rest to rest, well within the limits of arm and drives.
+
+    An arm whose drives can hardly hold it hardly moves.
+    """
+    model = arm.model
+    width = model.upper - model.lower
+    free = ~np.isfinite(width) | (width <= 0)
+    turns = (model.S[model.revolute] != 0).any(axis=0)
+    room = np.where(free, np.inf, 0.25 * width)
+    home = np.where(free, 0.0, np.clip(0.0, model.lower + room, model.upper - room))
+    # A quintic from rest to rest over T has a top speed of 15/8 of its mean.
+    fastest = OF_LIMIT * model.velocity_limit * (duration / 3) / (15 / 8) / 2
+    swing = np.minimum(np.minimum(np.where(turns, *LARGEST), room), fastest)
+    swing = swing * np.where(np.arange(model.n) % 2, -1, 1)
+    times, rest = np.linspace(0.0, duration, 4), np.zeros((4, model.n))
+    for _ in range(ROUNDS):
+        points = home + np.outer([-1.0, 1.0, -0.5, -1.0], swing)
+        motion = Trajectory(model.joint_names, times, points, rest, rest)
+        desired = motion.sample(np.linspace(0.0, duration, 100))
+        tau = arm.inverse_dynamics(*desired) + arm.friction_torque(desired.qd)
+        if (np.abs(tau) <= OF_LIMIT * model.effort_limit).all():
+            break
+        swing = SHRINK * swing
+    return motion
+
+
+def feedback(arm: Dynamics, motion: Trajectory, time_step: float) -> Gains:
+    """Return PD gains by what each joint moves along a motion, stable at a time step [s].
+
+    Source: Siciliano et al., Robotics: Modelling, Planning and Control (2009), section 8.3.
+    """
+    M = arm.mass_matrix(motion.at_waypoints().q)
+    locked = np.diagonal(M, axis1=-2, axis2=-1).mean(axis=0)
+    free = 1 / np.diagonal(np.linalg.inv(M), axis1=-2, axis2=-1).max(axis=0)
+    m = np.sqrt(locked * free)
+    # h lambda_max(M^-1 Kd) < 1,   where the eigenvalues of M^-1 are those of a symmetric matrix
+    coupling = np.linalg.eigvalsh(np.sqrt(m)[:, None] * np.linalg.inv(M) * np.sqrt(m)).max()
+    w = min(FREQUENCY, PER_STEP / (2 * DAMPING * time_step * coupling))
+    # kp = w^2 m,   kd = 2 zeta w m
+    return Gains(kp=w**2 * m, kd=2 * DAMPING * w * m)

@@ -1,0 +1,113 @@
+"""SciPy's solvers, which choose their own steps, as a reference for those of fixed step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.integrate import solve_ivp
+
+from robot_dynamics.simulation.errors import SimulationDiverged
+from robot_dynamics.simulation.simulator import Simulator
+from robot_dynamics.spatial import Array
+
+# Solvers that linearize, and the step of the differences by which they do.
+LINEARIZING = ('Radau', 'BDF', 'LSODA')
+DIFFERENCE = float(np.sqrt(np.finfo(float).eps))
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """A solver of SciPy, and its tolerances.
+
+    Attributes:
+        method: of `scipy.integrate.solve_ivp`: 'DOP853', of order 8, or 'Radau', of order 5, where
+            friction or springs are stiff.
+        rtol: error per step, relative to the state.
+        atol: the same in absolute terms, rad or m, and per second.
+    """
+
+    method: str = 'DOP853'
+    rtol: float = 1e-12
+    atol: float = 1e-12
+
+
+class ContinuousArm:
+    """The arm of a simulator as a differential equation: the rate of x = (y, yd)."""
+
+    def __init__(self, simulator: Simulator, torque: Callable[[float, Array, Array], ArrayLike]):
+        """Take the present loads; raises ValueError for effects that are no function of x."""
+        _require_smooth_effects(simulator)
+        self._body, self._torque = simulator.body, torque
+        self._n = len(simulator.q)
+        self._limit = simulator.arm.model.effort_limit
+
+    def effort(self, t: float, x: Array) -> Array:
+        """Return the torques of the drives (n,)."""
+        m = len(x) // 2
+        tau = np.asarray(self._torque(t, x[: self._n], x[m : m + self._n]), dtype=float)
+        return np.asarray(np.clip(tau, -self._limit, self._limit))
+
+    def rate(self, t: float, x: Array) -> Array:
+        """Return dx/dt (2m,)."""
+        y, yd = np.split(x, 2)
+        force = self._body.force(self.effort(t, x), None) - self._body.friction.torque(yd)
+        return np.concatenate([yd, self._body.acceleration(y, yd, force)])
+
+    def jacobian(self, t: float, x: Array) -> Array:
+        """Return d rate/dx (2m, 2m).
+
+        SciPy's own differences overflow where a state has no effect, as the first joint's angle.
+        """
+        steps = DIFFERENCE * np.maximum(np.abs(x), 1.0)
+        there = np.array([self.rate(t, x + row) for row in np.diag(steps)])
+        return np.asarray((there - self.rate(t, x)).T / steps)
+
+
+def advance(
+    simulator: Simulator,
+    torque: Callable[[float, Array, Array], ArrayLike],
+    steps: int,
+    solver: Adaptive,
+) -> tuple[Array, Array, Array]:
+    """Advance a simulator, and return times (k,), states (k, 2m) and efforts (k, n) at its steps.
+
+    Raises:
+        SimulationDiverged: the solver gave up.
+        ValueError: effects that are no function of the state.
+    """
+    arm, start = ContinuousArm(simulator, torque), simulator.snapshot()
+    t = (start.steps + np.arange(steps + 1)) * simulator.time_step
+    options: dict[str, Any] = {'method': solver.method, 'rtol': solver.rtol, 'atol': solver.atol}
+    if solver.method in LINEARIZING:
+        options['jac'] = arm.jacobian
+    x0 = np.concatenate([start.y, start.yd])
+    found = solve_ivp(arm.rate, (t[0], t[-1]), x0, t_eval=t, **options)
+    if not (found.success and np.isfinite(found.y).all()):
+        raise SimulationDiverged(f'{solver.method} stopped: {found.message}')
+    x = found.y.T
+    efforts = np.array([arm.effort(*row) for row in zip(t, x, strict=True)])
+    y, yd = np.split(x[-1].copy(), 2)
+    balance = start.balance.moved(sum(simulator.body.energy(y, yd)))
+    simulator.restore(
+        replace(start, y=y, yd=yd, steps=start.steps + steps, effort=efforts[-1], balance=balance)
+    )
+    return t, x, efforts
+
+
+def _require_smooth_effects(simulator: Simulator) -> None:
+    effects, coulomb = simulator.effects, simulator.arm.model.coulomb
+    chosen = {
+        'friction that sticks': effects.friction == 'stick_slip' and coulomb.any(),
+        'stops': effects.stops is not None,
+        'actuators': effects.actuators is not None,
+    }
+    if any(chosen.values()):
+        names = ', '.join(name for name, present in chosen.items() if present)
+        raise ValueError(
+            f'the simulator has {names}: no function of the state, as an adaptive solver needs; '
+            'use a fixed step'
+        )

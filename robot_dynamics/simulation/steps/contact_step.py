@@ -1,0 +1,89 @@
+"""The step in which joints stick, come to rest, break loose or meet an inelastic stop.
+
+A free step, without dry friction and stops, ends with velocities v. The impulses of friction and
+stops make v' of them, by the laws of `dry_contact`, in the metric of the mass matrix M at the
+middle of the step; that only takes energy:
+
+    1/2 v'^T M v' <= 1/2 v^T M v.
+
+Where nothing more happens than that joints which stand still go on standing, the integrator keeps
+nearly all of its accuracy: the impulses M (v - v') are held over the step as torques, the
+integrator makes the step with them, and what is left of the resting joints' velocities, of O(h^2),
+is taken out exactly. A joint that rests does not move by a bit.
+
+Where a joint comes to rest, breaks loose or meets a stop, something happens within the step that
+the integrator cannot see. Then v' is the result, an error of O(h^2) at each such event.
+
+Source: Moreau, "Unilateral contact and dry friction in finite freedom dynamics" (1988).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.algorithms.simulation_step import State
+from robot_dynamics.simulation.steps.body import Body, Step
+from robot_dynamics.simulation.steps.dry_contact import Contact, Pieces, settled, velocity_on
+from robot_dynamics.spatial import Array
+
+
+class Limits(NamedTuple):
+    """What holds a joint."""
+
+    dry: Array  # (m,) dry friction, N m or N
+    lower: Array  # (m,) inelastic stops, infinite where there are none
+    upper: Array  # (m,)
+
+    def velocities(self, y: Array, h: float) -> tuple[Array, Array]:
+        """Return the least and the largest velocities (m,) in a step from y: up to the stops.
+
+        A joint beyond a stop may come back, and is not pushed.
+        """
+        return np.minimum((self.lower - y) / h, 0.0), np.maximum((self.upper - y) / h, 0.0)
+
+
+def contact_step(
+    body: Body, free_step: Step, limits: Limits, y: Array, yd: Array, force: Array, h: float
+) -> State:
+    """Return the state after one step.
+
+    Args:
+        body: what moves.
+        free_step: of an integrator, without dry friction.
+        limits: of the coordinates.
+        y: (m,) coordinates.
+        yd: (m,) velocities.
+        force: (m,) of drives and everything else.
+        h: the step, s.
+    """
+    free = free_step(y, yd, force)
+    M = body.mass_matrix((y + free.q) / 2)
+    lower, upper = limits.velocities(y, h)
+    v, pieces = settled(Contact(M, M @ free.qd, h * limits.dry, lower, upper), yd)
+    held = np.array(pieces.pinned)
+    starts_or_stops = np.where(held, (yd != 0) | (v != 0), (yd * v <= 0) & (limits.dry > 0))
+    if held.any() and not starts_or_stops.any():
+        after = free_step(y, yd, force - M @ (free.qd - v) / h)
+        v = _stopped(body.mass_matrix(after.q), after.qd, held)
+        return State(np.where(held, y, after.q), v)
+    return State(_landed(limits, y, yd, free, v, h), v)
+
+
+def _landed(limits: Limits, y: Array, yd: Array, free: State, v: Array, h: float) -> Array:
+    """Return the positions (m,) after a step in which something starts or stops."""
+    lower, upper = limits.velocities(y, h)
+    # The mean of the velocities that were and those that are; to the very stop where there is one.
+    after = free.q + h / 2 * (v - free.qd)
+    after = np.where((v == lower) | (v == upper), y + h * v, after)
+    after = np.where((v == 0) & (yd == 0), y, after)
+    after = np.maximum(after, np.minimum(limits.lower, y))
+    return np.asarray(np.minimum(after, np.maximum(limits.upper, y)))
+
+
+def _stopped(M: Array, v: Array, held: Array) -> Array:
+    """Return the velocities (m,) after impulses on the joints that are held, which stop them."""
+    zero = np.zeros(len(v))
+    pieces = Pieces(held.tolist(), zero.tolist(), zero.tolist())
+    return velocity_on(pieces, Contact(M, M @ v, zero, zero, zero))

@@ -1,0 +1,174 @@
+"""An arm with a spring between every motor and its link: y = (q, theta).
+
+    M(q) qdd + C(q, qd) qd + g(q) + K (q - theta) + D (qd - thetad) = J^T F      the links
+    B thetadd + friction(thetad) + K (theta - q) + D (thetad - qd) = tau         the motors
+
+theta is the motor's angle seen at the joint, B = r^2 J_m its rotor's inertia there, which a rigid
+arm has on M's diagonal. Friction is that of drives and gears, on the motors' side. As K grows, the
+motion of a rigid arm remains: q - theta, and with it the difference, falls with 1 / K.
+
+Sources: 000, example 6.2, one joint; Spong, "Modeling and control of elastic joint robots", J.
+Dynamic Systems 109(4), 1987, whose assumption is that rotors turn about their own axes only.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.algorithms.integrators import INTEGRATORS
+from robot_dynamics.algorithms.simulation_step import State
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError
+from robot_dynamics.simulation.effects.per_joint import per_joint, positive_per_joint
+from robot_dynamics.simulation.effects.smooth_friction import Friction, Taken, braked_velocity
+from robot_dynamics.simulation.steps.body import Springs, Step, Terms
+from robot_dynamics.simulation.steps.momentum import end_momentum
+from robot_dynamics.spatial import Array
+
+# Largest h omega at which an integrator does not make an oscillation grow.
+STABLE = {'rk4': 2 * 2**0.5, 'semi_implicit_euler': 2.0}
+POSTURES = 64
+
+
+@dataclass(frozen=True)
+class Elasticity:
+    """Springs in the joints; one number for all joints, or one each.
+
+    Attributes:
+        stiffness: K, N m/rad or N/m, seen at the joint.
+        damping: D, N m s/rad or N s/m, of the relative motion.
+    """
+
+    stiffness: ArrayLike
+    damping: ArrayLike = 0.0
+
+
+class ElasticArm:
+    """A `Body` of links and motors."""
+
+    def __init__(self, arm: Dynamics, elasticity: Elasticity):
+        """Take an arm whose friction and rotors are those of its model.
+
+        Raises:
+            ModelError: a motor without inertia, a stiffness that is not positive, a negative
+                damping, or one that is neither a number nor (n,).
+        """
+        model = arm.model
+        n, still = model.n, np.zeros(model.n)
+        self.arm, self.n = arm, n
+        self._links = Dynamics(
+            replace(model, reflected_inertia=still),
+            snap=arm.programs.snap,
+            backend=arm.programs.backend,
+        )
+        self._B = model.reflected_inertia
+        if not np.all(self._B > 0):
+            name = model.joint_names[int(np.argmin(self._B))]
+            raise ModelError(
+                f'the motor of joint {name!r} has no inertia, so that nothing moves between drive '
+                'and spring; give the model one by with_actuation(rotor_inertia=...)'
+            )
+        self._k = positive_per_joint(model, 'stiffness', elasticity.stiffness)
+        d = per_joint(model, 'damping', elasticity.damping)
+        between = np.array([[1.0, -1.0], [-1.0, 1.0]])
+        self.springs = Springs(np.kron(between, np.diag(self._k)), np.kron(between, np.diag(d)))
+        self.friction = Friction(
+            *(np.concatenate([still, x]) for x in (model.viscous, model.coulomb))
+        )
+        unlimited = np.full(n, np.inf)
+        self.lower = np.concatenate([model.lower, -unlimited])
+        self.upper = np.concatenate([model.upper, unlimited])
+
+    def carrying(self, load: Callable[[Dynamics], Dynamics]) -> ElasticArm:
+        """Return the same with the loads that `load` puts on an arm."""
+        other = ElasticArm.__new__(ElasticArm)
+        other.__dict__.update(self.__dict__)
+        other.arm, other._links = load(self.arm), load(self._links)
+        return other
+
+    def start(self, q: Array, qd: Array) -> State:
+        """Return (y, yd) of links at (q, qd), the springs taut with their weight."""
+        # K (theta - q) = g(q)
+        theta = q + self._links.gravity_torque(q) / self._k
+        return State(np.concatenate([q, theta]), np.concatenate([qd, qd]))
+
+    def force(self, effort: Array, outside: Array | None) -> Array:
+        """Return what pushes the links (n,), nothing if None, then what the drives do (n,)."""
+        return np.concatenate([np.zeros(self.n) if outside is None else outside, effort])
+
+    def terms(self, y: Array, yd: Array) -> Terms:
+        """Return M (2n, 2n), C (2n, 2n) and g (2n,) with the springs."""
+        n = self.n
+        M, C, g = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, 2 * n)), self.springs.K @ y
+        links = self._links.terms(y[:n], yd[:n])
+        M[:n, :n], C[:n, :n] = links.M, links.C
+        M.reshape(-1)[n * (2 * n + 1) :: 2 * n + 1] = self._B
+        g[:n] += links.g
+        return Terms(M, C, g)
+
+    def mass_matrix(self, y: Array) -> Array:
+        """Return M (2n, 2n)."""
+        n = self.n
+        M = np.zeros((2 * n, 2 * n))
+        M[:n, :n] = self._links.mass_matrix(y[:n])
+        M.reshape(-1)[n * (2 * n + 1) :: 2 * n + 1] = self._B
+        return M
+
+    def acceleration(self, y: Array, yd: Array, force: Array) -> Array:
+        """Return ydd (2n,) without friction."""
+        n = self.n
+        net = force - self.springs.K @ y - self.springs.D @ yd
+        links = self._links.forward_dynamics(y[:n], yd[:n], net[:n])
+        return np.concatenate([links, net[n:] / self._B])
+
+    def energy(self, y: Array, yd: Array) -> tuple[float, float]:
+        """Return the kinetic and the potential energy, that of the springs included, J."""
+        n, q, rate = self.n, y[: self.n], yd[self.n :]
+        kinetic = float(self._links.kinetic_energy(q, yd[:n])) + 0.5 * float(
+            rate @ (self._B * rate)
+        )
+        stretch = q - y[n:]
+        spring = 0.5 * float(stretch @ (self._k * stretch))
+        return kinetic, float(self._links.potential_energy(q)) + spring
+
+    def braked(self, y: Array, yd: Array, force: Array, h: float) -> Array:
+        """Return the friction (2n,) that belongs to the velocities at the end of a step."""
+        v = braked_velocity(self.friction, *end_momentum(self, y, yd, force, h), yd, h)
+        return self.friction.slope(v) * v
+
+    def stepper(self, integrator: str, friction: Taken, h: float) -> Step:
+        """Return the step of an explicit integrator that takes some of the friction.
+
+        Raises ValueError if the springs oscillate too fast for it.
+        """
+        self._require_slow_springs(integrator, h)
+        method, kept = INTEGRATORS[integrator], self.friction.only(friction)
+
+        def step(y: Array, yd: Array, force: Array) -> State:
+            def a(y: Array, yd: Array) -> Array:
+                return self.acceleration(y, yd, force if kept is None else force - kept.torque(yd))
+
+            return State(*method(a, y, yd, h))
+
+        return step
+
+    def _require_slow_springs(self, integrator: str, h: float) -> None:
+        limit = STABLE.get(integrator, 0.0)
+        if limit and h * self.fastest > limit:
+            raise ValueError(
+                f'time_step is {h:g} s, but a joint of this stiffness oscillates at '
+                f'{self.fastest:.4g} rad/s, for which {integrator} needs a step of at '
+                f'most {limit / self.fastest:.2g} s; implicit_midpoint takes any'
+            )
+
+    @functools.cached_property
+    def fastest(self) -> float:
+        """The largest frequency of the springs [rad/s] in a number of random postures."""
+        q = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSTURES, self.n))
+        M = np.array([self.mass_matrix(np.concatenate([row, row])) for row in q])
+        return float(np.sqrt(np.linalg.eigvals(np.linalg.solve(M, self.springs.K)).real.max()))

@@ -1,0 +1,162 @@
+"""One step of an arm: by the integrator wherever it can go, and by a contact step elsewhere.
+
+| in this step | it is made by |
+|---|---|
+| every joint slides, none meets a stop | the integrator, friction a function of the state |
+| some joint stands still, comes to rest, breaks loose, meets a stop | `contact_step` |
+| viscous friction could stop a joint, or a stop yields to one | `stiff_step` |
+
+What happens is seen from the step itself: it is made, and made again the next way if a joint has
+reversed against its dry friction or passed a limit.
+
+Smooth friction that is too stiff for that is evaluated at the end of the step, and held while the
+integrator does the rest.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import numpy as np
+
+from robot_dynamics.algorithms.simulation_step import State
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.simulation.effects.joint_effects import JointEffects
+from robot_dynamics.simulation.effects.smooth_friction import Taken
+from robot_dynamics.simulation.steps.body import Body, Step
+from robot_dynamics.simulation.steps.contact_step import contact_step
+from robot_dynamics.simulation.steps.integrators import (
+    IMPLICIT_INTEGRATORS,
+    AnyIntegrator,
+    integrator_name,
+)
+from robot_dynamics.simulation.steps.midpoint import Push
+from robot_dynamics.simulation.steps.stiff_step import StiffStep
+from robot_dynamics.spatial import Array
+
+# Postures at which the joints' mobility is looked up once, and its margin for those in between.
+POSTURES = 64
+MARGIN = 2.0
+
+
+class Motion:
+    """Makes the steps of one body.
+
+    Attributes:
+        body: what is stepped.
+    """
+
+    def __init__(self, body: Body, integrator: AnyIntegrator, h: float, effects: JointEffects):
+        """Choose what has to be looked at in a step. Raises as `Simulator`."""
+        b, c = body.friction
+        self._integrator, self._h = integrator, h
+        self._dry = c > 0
+        self._has_friction = bool((b > 0).any() or self._dry.any())
+        self._sticks = effects.friction == 'stick_slip' and bool(self._dry.any())
+        limited = np.isfinite(body.lower).any() or np.isfinite(body.upper).any()
+        self._has_stops = effects.stops is not None and bool(limited)
+        mobility = MARGIN * _mobility(body) if self._has_friction else 0 * b
+        self._stiff_below = body.friction.stiff_below(mobility, h)
+        self._overdamped = self._sticks and bool((h * b * mobility >= 1).any())
+        self._stiff = StiffStep(body, h, effects)
+        self._yields = self._stiff.yielding is not None
+        self._bind(body)
+
+    def carrying(self, load: Callable[[Dynamics], Dynamics]) -> Motion:
+        """Return the same for the arm with the loads that `load` puts on it."""
+        other = copy.copy(self)
+        # Loads make joints less mobile: what was found out without them is on the safe side.
+        other._bind(self.body.carrying(load))
+        return other
+
+    def warm_up(self, y: Array) -> None:
+        """Do once what any step may do, so that no later one has to wait for a compiler."""
+        at_rest = y, 0 * y, 0 * y
+        self._frictionless(*at_rest)
+        self.energy(y, 0 * y)
+        if self._has_friction and not self._sticks:
+            self.body.braked(*at_rest, self._h)
+        if self._sticks or self._has_stops:
+            contact_step(self.body, self._frictionless, self._stiff.limits, *at_rest, self._h)
+            self._stiff(self.body, *at_rest)
+
+    def _bind(self, body: Body) -> None:
+        self.body = body
+        self._plain = _stepper(body, self._integrator, self._evaluated, self._h)
+        self._frictionless = (
+            _stepper(body, self._integrator, 'none', self._h)
+            if self._has_friction
+            else self._plain
+        )
+
+    @property
+    def _evaluated(self) -> Taken:
+        return 'viscous' if self._sticks else 'all'
+
+    def energy(self, y: Array, yd: Array) -> tuple[float, float]:
+        """Return the kinetic and the potential energy, springs and yielding stops included, J."""
+        kinetic, potential = self.body.energy(y, yd)
+        if self._stiff.yielding is not None:
+            potential += self._stiff.yielding.energy(y)
+        return kinetic, potential
+
+    def step(self, y: Array, yd: Array, force: Array) -> State:
+        """Return the state after one step under forces (m,) and the effects."""
+        if not (self._has_friction or self._has_stops):
+            return self._plain(y, yd, force)
+        at_stop = self._touches(y)
+        if not (at_stop or self._overdamped or self._stands(yd)):
+            after = self._by_integrator(y, yd, force)
+            at_stop = self._passes(after.q)
+            if not (at_stop or self._reverses(yd, after.qd)):
+                return after
+        if not (self._overdamped or (at_stop and self._yields)):
+            step = self._plain if self._sticks else self._by_integrator
+            after = contact_step(self.body, step, self._stiff.limits, y, yd, force, self._h)
+            if not (self._yields and self._passes(after.q)):
+                return after
+        return self._stiff(self.body, y, yd, force)
+
+    def _stands(self, yd: Array) -> bool:
+        return self._sticks and bool(((yd == 0) & self._dry).any())
+
+    def _reverses(self, before: Array, after: Array) -> bool:
+        return self._sticks and bool(((before * after <= 0) & self._dry).any())
+
+    def _touches(self, y: Array) -> bool:
+        return self._has_stops and bool(((y <= self.body.lower) | (y >= self.body.upper)).any())
+
+    def _passes(self, y: Array) -> bool:
+        return self._has_stops and bool(((y < self.body.lower) | (y > self.body.upper)).any())
+
+    def _by_integrator(self, y: Array, yd: Array, force: Array) -> State:
+        """Return the state after a step in which no joint meets anything."""
+        friction = self.body.friction
+        if self._sticks:
+            return self._plain(y, yd, force - friction.coulomb * np.sign(yd))
+        if (np.abs(yd) <= self._stiff_below).any():
+            return self._frictionless(y, yd, force - self.body.braked(y, yd, force, self._h))
+        return self._plain(y, yd, force)
+
+
+def _stepper(body: Body, integrator: AnyIntegrator, evaluated: Taken, h: float) -> Step:
+    """Return the step of any integrator that evaluates some of the friction."""
+    name = integrator_name(integrator)
+    if name not in IMPLICIT_INTEGRATORS:
+        return body.stepper(name, evaluated, h)
+    implicit = IMPLICIT_INTEGRATORS[name]
+    friction = body.friction.only(evaluated)
+
+    def step(y: Array, yd: Array, force: Array) -> State:
+        return implicit(body, y, yd, Push(force, friction), h)
+
+    return step
+
+
+def _mobility(body: Body) -> Array:
+    """Return the largest diagonal of M^-1 (m,) over random postures: acceleration per force."""
+    n, m = body.arm.model.n, len(body.lower)
+    postures = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSTURES, n))
+    mass = np.array([body.mass_matrix(np.resize(q, m)) for q in postures])
+    return np.asarray(np.diagonal(np.linalg.inv(mass), axis1=1, axis2=2).max(axis=0))

@@ -1,0 +1,129 @@
+"""The step that no friction and no stop is too stiff for.
+
+It is semi-implicit Euler's, y' = y + h v', but what may stop a joint is taken at the velocities v'
+of its end, where it cannot reverse the joint or add energy, however long the step:
+
+    M v' = M v + h (f - C v - g) - h friction(v') + impulses of the stops.
+
+It is of first order. The simulator takes it where viscous friction could stop a joint within a
+step, and as long as a joint is beyond a stop that yields.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dynamics.algorithms.simulation_step import State
+from robot_dynamics.simulation.effects.joint_effects import JointEffects
+from robot_dynamics.simulation.effects.per_joint import per_joint, positive_per_joint
+from robot_dynamics.simulation.effects.smooth_friction import CONVERGED, MAX_ITERATIONS
+from robot_dynamics.simulation.effects.stops import (
+    InelasticStop,
+    Pads,
+    SpringDamperStop,
+    Stops,
+    Yielding,
+)
+from robot_dynamics.simulation.steps.body import Body
+from robot_dynamics.simulation.steps.contact_step import Limits
+from robot_dynamics.simulation.steps.dry_contact import Contact, end_velocity
+from robot_dynamics.simulation.steps.momentum import end_momentum
+from robot_dynamics.spatial import Array
+
+
+class StiffStep:
+    """Steps of one body.
+
+    Attributes:
+        limits: dry friction that sticks, and inelastic stops; none of either unless chosen.
+        yielding: its spring-damper stops, None if there are none.
+    """
+
+    def __init__(self, body: Body, h: float, effects: JointEffects):
+        """Look up the limits. Raises ModelError for a wrong stiffness or damping."""
+        self._h = h
+        self._sticks = effects.friction == 'stick_slip'
+        self._nothing, unlimited = np.zeros(len(body.lower)), np.full(len(body.lower), np.inf)
+        rigid = isinstance(effects.stops, InelasticStop)
+        self.limits = Limits(
+            body.friction.coulomb if self._sticks else self._nothing,
+            body.lower if rigid else -unlimited,
+            body.upper if rigid else unlimited,
+        )
+        self.yielding = _yielding(body, effects.stops)
+
+    def __call__(self, body: Body, y: Array, yd: Array, force: Array) -> State:
+        """Return the state after one step under forces (m,) and friction."""
+        h = self._h
+        lower, upper = self.limits.velocities(y, h)
+        H, b = end_momentum(body, y, yd, force, h)
+        pads = None if self.yielding is None else self.yielding.pads(y, h)
+        v = self._velocity(body, Contact(H, b, self._nothing, lower, upper), pads, yd)
+        after = y + h * v
+        # h (limit - y) / h is not always limit - y.
+        after = np.where(v == lower, np.maximum(after, np.minimum(self.limits.lower, y)), after)
+        after = np.where(v == upper, np.minimum(after, np.maximum(self.limits.upper, y)), after)
+        return State(after, v)
+
+    def _velocity(self, body: Body, contact: Contact, pads: Pads | None, v: Array) -> Array:
+        """Return the velocities (m,) at the end of the step, friction included."""
+        h, H, friction = self._h, contact.H, body.friction
+        if self._sticks:
+            H = H + np.diag(h * friction.viscous)
+            return against(pads, contact._replace(H=H, dry=h * self.limits.dry), v)
+        for _ in range(MAX_ITERATIONS):
+            # friction(v) = s(v) v
+            braked = contact._replace(H=H + np.diag(h * friction.slope(v)))
+            previous, v = v, against(pads, braked, v)
+            if np.abs(v - previous).max() <= CONVERGED * np.abs(v).max():
+                break
+        return v
+
+
+def against(pads: Pads | None, contact: Contact, v: Array) -> Array:
+    """Return the velocities (m,) at the end of the step, from a guess, with stops that yield."""
+    if pads is None:
+        return end_velocity(contact, v)
+    m = len(v)
+    met = np.zeros(2 * m, dtype=bool)  # lower stops, then upper
+    while True:
+        v = end_velocity(with_pads(pads, met, contact), np.append(v, pads.edges[met]))[:m]
+        more = ~met & np.append(v < pads.lower, v > pads.upper)
+        if not more.any():
+            return v
+        met |= more
+
+
+def with_pads(pads: Pads, met: Array, contact: Contact) -> Contact:
+    """Return the balance with one more coordinate for each stop that is met (2m,).
+
+    It is the velocity w of a pad without mass, held by an inelastic stop at its edge; between it
+    and the joint is the spring, which takes the momentum s (v - w).
+    """
+    m, k = len(pads.s), int(met.sum())
+    joint = np.flatnonzero(met) % m
+    lower, edge = np.flatnonzero(met) < m, pads.edges[met]
+    s = pads.s[joint]
+    H = np.zeros((m + k, m + k))
+    H[:m, :m] = contact.H
+    pad = np.arange(m, m + k)
+    np.add.at(H, (joint, joint), s)
+    H[pad, pad] = s
+    H[joint, pad] = H[pad, joint] = -s
+    return Contact(
+        H,
+        np.append(contact.b, np.zeros(k)),
+        np.append(contact.dry, np.zeros(k)),
+        np.append(contact.lower, np.where(lower, edge, -np.inf)),
+        np.append(contact.upper, np.where(lower, np.inf, edge)),
+    )
+
+
+def _yielding(body: Body, stops: Stops | None) -> Yielding | None:
+    if not isinstance(stops, SpringDamperStop):
+        return None
+    model = body.arm.model
+    rest = np.zeros(len(body.lower) - model.n)
+    k = positive_per_joint(model, 'stiffness of the stops', stops.stiffness)
+    d = per_joint(model, 'damping of the stops', stops.damping)
+    return Yielding(np.append(k, rest), np.append(d, rest), body.lower, body.upper)

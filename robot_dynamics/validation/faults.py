@@ -1,0 +1,121 @@
+"""Mistakes that are often made with a URDF, each made on purpose: the robots that come of them.
+
+A disagreement whose torques are those of one of these robots is explained. Each function changes
+the elements of a URDF to what a careless reader makes of them, and says what was done; '' means
+that it has nothing to do there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import skew
+from robot_dynamics.validation.bare_urdf import TENSOR, parsed
+
+# the URDF's text to the robot, with whatever options the true one was read
+Reader = Callable[[str], RobotModel]
+
+
+def faulty_robots(urdf: str | bytes, model: RobotModel, read: Reader) -> dict[str, RobotModel]:
+    """Return robots that differ from a model in their inertias, by what was done to them."""
+    found = {}
+    for make in (default_inertials, unturned_inertials, negated_products, tensors_about_frames):
+        robot = parsed(urdf)
+        what = make(robot)
+        other = _read(read, ElementTree.tostring(robot, encoding='unicode')) if what else None
+        if other is not None and other.body_names == model.body_names:
+            faulty = replace(model, mass=other.mass, com=other.com, inertia_com=other.inertia_com)
+            # What is wrong with the base, or with what moves along no joint, changes nothing.
+            if not np.array_equal(faulty.inertial_parameters(), model.inertial_parameters()):
+                found[what] = faulty
+    still = still_mimics(urdf, model)
+    if still is not None:
+        found['joints with <mimic> that stand still'] = still
+    return found
+
+
+def default_inertials(robot: ElementTree.Element) -> str:
+    """Give links without an <inertial> what PyBullet gives them."""
+    links = [link for link in robot.findall('link') if link.find('inertial') is None]
+    for link in links:
+        inertial = ElementTree.SubElement(link, 'inertial')
+        ElementTree.SubElement(inertial, 'mass', value='1')
+        ElementTree.SubElement(
+            inertial, 'inertia', {key: str(float(key[1] == key[2])) for key in TENSOR}
+        )
+    names = ', '.join(repr(link.get('name')) for link in links)
+    what = f"1 kg and 1 kg m^2, PyBullet's default, for links without <inertial> ({names})"
+    return what if links else ''
+
+
+def unturned_inertials(robot: ElementTree.Element) -> str:
+    """Leave out the rotation between the axes of links and those of their inertia tensors."""
+    turned = [
+        origin
+        for origin in robot.iterfind('link/inertial/origin')
+        if any(float(angle) for angle in (origin.get('rpy') or '').split())
+    ]
+    for origin in turned:
+        origin.set('rpy', '0 0 0')
+    return "inertia tensors in the links' axes, without the rpy of <inertial>" if turned else ''
+
+
+def negated_products(robot: ElementTree.Element) -> str:
+    """Take products of inertia with the other sign, as some CAD programs define them."""
+    changed = False
+    for tensor in robot.iterfind('link/inertial/inertia'):
+        for key in ('ixy', 'ixz', 'iyz'):
+            value = float(tensor.get(key, 0))
+            changed = changed or value != 0
+            tensor.set(key, repr(-value))
+    return 'products of inertia (ixy, ixz, iyz) of the opposite sign' if changed else ''
+
+
+def tensors_about_frames(robot: ElementTree.Element) -> str:
+    """Take tensors as being about the links' origins instead of their centres of mass."""
+    changed = False
+    for inertial in robot.iterfind('link/inertial'):
+        origin, tensor = inertial.find('origin'), inertial.find('inertia')
+        mass = inertial.find('mass')
+        if origin is None or tensor is None or mass is None or origin.get('rpy'):
+            continue
+        c = skew(np.array([float(word) for word in origin.get('xyz', '0 0 0').split()]))
+        # I_com = I + m [c][c]
+        shift = float(mass.get('value', 0)) * (c @ c)
+        for key, (i, j) in zip(TENSOR, zip(*np.triu_indices(3), strict=True), strict=True):
+            changed = changed or bool(shift[i, j] != 0)
+            tensor.set(key, repr(float(tensor.get(key, 0)) + float(shift[i, j])))
+    what = "inertia tensors about the links' origins instead of their centres of mass"
+    return what if changed else ''
+
+
+def still_mimics(urdf: str | bytes, model: RobotModel) -> RobotModel | None:
+    """Return the robot whose mimicking joints do not follow, None if it has none."""
+    children = {
+        child.get('link')
+        for joint in parsed(urdf).findall('joint')
+        if joint.find('mimic') is not None
+        for child in joint.iterfind('child')
+    }
+    S: Any = model.S.copy()
+    S[[name in children for name in model.body_names]] = 0.0
+    return replace(model, S=S) if not np.array_equal(S, model.S) else None
+
+
+def _read(read: Reader, text: str) -> RobotModel | None:
+    """Return the robot of a text that may be none."""
+    with warnings.catch_warnings():
+        # The true robot has had its warnings.
+        warnings.simplefilter('ignore')
+        try:
+            return read(text)
+        except RobotDynamicsError:
+            return None

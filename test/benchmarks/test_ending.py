@@ -1,0 +1,74 @@
+"""Benchmarks that are ended early take the nodes they started along."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from robot_dynamics.resources import share_file
+
+pytest.importorskip('rclpy', reason='the nodes need ROS 2')
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+ROBOT = ('--robot', str(share_file('urdf/planar_2r.urdf')))
+DEADLINE = 60.0  # s
+STARTING = 0.3  # s; a signal that comes in the middle of Popen leaves a child that nobody knows
+SCRIPTS = {
+    'nodes': ('benchmarks.nodes', '--seconds', '100', '--rate', '100', *ROBOT),
+    'simulator_node': ('benchmarks.simulator_node', '--seconds', '1', *ROBOT),
+}
+CHILDREN = {'nodes': 2, 'simulator_node': 1}  # the node and its echo; a commander
+
+
+def children(process):
+    """Return the modules that it runs as processes."""
+    found = []
+    for file in Path('/proc').glob('[0-9]*/stat'):
+        with contextlib.suppress(OSError):
+            fields = file.read_text().rpartition(')')[2].split()
+            command = (file.parent / 'cmdline').read_bytes().split(b'\0')
+            if int(fields[1]) == process.pid and b'-m' in command:
+                found.append(int(file.parent.name))
+    return found
+
+
+def end(pids):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ('name', 'number'),
+    [
+        ('nodes', signal.SIGINT),
+        ('nodes', signal.SIGTERM),
+        ('simulator_node', signal.SIGTERM),
+    ],
+)
+def test_a_signal_ends_the_nodes_as_well(name, number):
+    process = subprocess.Popen(
+        [sys.executable, '-m', *SCRIPTS[name]],
+        cwd=CHECKOUT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    started = []
+    try:
+        until = time.monotonic() + DEADLINE
+        while len(started := children(process)) < CHILDREN[name]:
+            assert time.monotonic() < until
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(STARTING)
+        process.send_signal(number)
+        assert process.wait(DEADLINE) != 0
+        assert not [pid for pid in started if Path(f'/proc/{pid}').exists()]
+    finally:
+        end([*started, process.pid])
+        process.wait()

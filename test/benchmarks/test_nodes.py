@@ -1,0 +1,119 @@
+"""The benchmark of the nodes: what it counts is what happened. No time is asserted."""
+
+import json
+import os
+from unittest import mock
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='the nodes need ROS 2')
+
+from rclpy.serialization import serialize_message
+
+from benchmarks import node_client, node_echo, nodes, timer_jitter
+from robot_dynamics.nodes import dynamics_node
+from robot_dynamics.nodes.messages import JointStateWriter, MatrixWriter
+from robot_dynamics.resources import share_file
+
+MS = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def _graph_of_its_own():
+    with mock.patch.dict(os.environ, ROS_DOMAIN_ID=str(1 + os.getpid() % 100)):
+        yield
+
+
+def running_block(count=4):
+    return node_client._Running(count, first=7 * MS, period=1e-3)
+
+
+def test_stamps_are_read_from_serialized_messages():
+    stamp = 12_000_000_345
+    torque = JointStateWriter(('a', 'b'), 'base', ('effort',)).fill(stamp, np.zeros(2))
+    assert node_client.torque_stamp(serialize_message(torque)) == stamp
+    matrix = MatrixWriter(2).fill(stamp, np.zeros((2, 2)))
+    assert node_client.matrix_stamp(serialize_message(matrix)) == stamp
+
+
+def test_the_echo_answers_with_what_the_dynamics_node_has_to_say():
+    # Without efforts and a wrench, which the client does not send.
+    unasked = {'external_torque', 'effort_residual'}
+    assert set(node_echo.MATRICES) == set(dynamics_node.MATRICES)
+    assert set(node_echo.TORQUES) == set(dynamics_node.TORQUES) - unasked
+
+
+def test_a_state_is_answered_by_its_last_answer():
+    block = running_block()
+    block.sent[:] = 0.0
+    for k in (0, 1, 2):
+        for _ in range(node_client.ANSWERS - (k == 2)):
+            block.take((7 + k) * MS)
+    result = block.result('x', 0.1)
+    assert np.isfinite(result.latency).tolist() == [True, True, False, False]
+    assert result.lost == 1 + node_client.ANSWERS
+    # What is not answered is late, whatever the clock says.
+    assert result.late >= 2
+
+
+def test_answers_to_nothing_are_told_apart():
+    block = running_block()
+    for stamp in (6 * MS, 11 * MS, 7 * MS + 1):
+        block.take(stamp)
+    for _ in range(node_client.ANSWERS + 1):
+        block.take(7 * MS)
+    assert block.unasked == 4
+    assert block.open == 3 * node_client.ANSWERS
+
+
+def test_the_slope_of_a_line_is_found_within_its_error():
+    t = np.arange(500.0)
+    noise = np.random.default_rng(0).normal(0, 0.5, t.size)
+    best, error = nodes.slope(np.stack([t, 80 + 0.01 * t + noise], axis=1))
+    assert abs(best - 0.01) < 4 * error
+    assert error < 0.002
+    # What happens while caches fill does not count.
+    start = np.where(t < 90, t / 90, 1.0)
+    assert nodes.slope(np.stack([t, start], axis=1)) == pytest.approx((0, 0), abs=1e-12)
+
+
+def test_a_sleeping_process_is_counted():
+    with timer_jitter.measured(500.0) as jitter:
+        while_it_runs = jitter.ticks
+    assert while_it_runs == 0 < jitter.ticks
+    assert 0 <= jitter.part <= 1
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        ['--qos', 'reliable'],
+        ['--qos', 'sensor', '--soak', '4'],
+        ['--qos', 'reliable', '--soak', '4'],
+    ],
+    ids=['echo', 'soak', 'reliable soak'],
+)
+def test_it_asks_the_nodes_and_loses_nothing(arguments, tmp_path, capfd):
+    file = tmp_path / 'figures.json'
+    common = ['--robot', str(share_file('urdf/planar_2r.urdf')), '--rate', '100']
+    common += ['--seconds', '1', '--json', str(file)]
+    assert nodes.main([*common, *arguments]) == 0
+    (figures,) = json.loads(file.read_text())['figures']
+    wanted = 400 if '--soak' in arguments else 100
+    for answers in figures['nodes'].values():
+        assert answers['states'] == wanted
+        assert answers['lost'] == 0
+        assert 0 < answers['median_us'] <= answers['p99_us'] <= answers['max_us']
+        assert answers['cpu_percent'] > 0
+    if '--soak' in arguments:
+        assert np.isfinite(figures['slope']).all()
+    text = capfd.readouterr().out
+    assert 'CPU %' in text
+    assert ('MiB/h' if '--soak' in arguments else 'of the echo; wanted: at most 1.25') in text
+
+
+def test_a_node_that_ends_is_told_of(monkeypatch, capfd):
+    monkeypatch.setattr(nodes, 'robot', lambda _: {'robot_description_file': '/no/such.urdf'})
+    assert nodes.main(['--qos', 'sensor']) == 1
+    assert 'dynamics_node ended with exit code 1' in capfd.readouterr().err

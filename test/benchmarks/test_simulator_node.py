@@ -1,0 +1,37 @@
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import ROOT
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mcap')
+
+
+def test_it_prints_how_fast_and_how_evenly_the_node_steps():
+    result = subprocess.run(
+        [sys.executable, '-m', 'benchmarks.simulator_node', '--seconds', '0.2'],
+        cwd=ROOT,
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    for what in ('a state every 1 step', 'a state every 100 steps'):
+        row = re.search(rf'{what} +([\d.]+) +([\d.]+) +([\d.]+)', result.stdout)
+        assert row, result.stdout
+        assert all(float(figure) > 0 for figure in row.groups())
+    for what in (
+        'a loop that only sleeps',
+        'alone',
+        'with 1000 commands a second',
+        'and recorded',
+    ):
+        row = re.search(rf'{what} +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)', result.stdout)
+        assert row, result.stdout
+        p50, p99, most = (int(figure) for figure in row.groups()[:3])
+        assert 0 < p50 <= p99 <= most

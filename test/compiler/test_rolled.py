@@ -1,0 +1,405 @@
+"""Loops over the rows of a tree: what is recorded, and that every way of running it agrees."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from robot_dynamics.compiler import (
+    Coordinates,
+    Rolled,
+    Rows,
+    TraceError,
+    compile_program,
+    kernels,
+    trace,
+)
+from robot_dynamics.compiler.interpreter import FUNCTIONS
+from robot_dynamics.compiler.rolled import llvm as rolled_llvm
+from robot_dynamics.compiler.rolled.assembly import trace_rolled
+from robot_dynamics.compiler.rolled.program import PARENT, TABLE
+from robot_dynamics.compiler.rolled.python import rolled_source
+
+OUTPUTS = ('total', 'A', 'B', 'back')
+
+
+class Plain:
+    """The four ways through a tree, row by row: for numbers, and to record a straight line."""
+
+    def __init__(self, parents):
+        self.parents = parents
+
+    def table(self, values):
+        return list(values)
+
+    def outward(self, base, step):
+        states = []
+        for i, p in enumerate(self.parents):
+            states.append(step(i, base if p < 0 else states[p]))
+        return states
+
+    def inward(self, own, passed_on):
+        loads = [list(value) for value in own]
+        for i, p in reversed(list(enumerate(self.parents))):
+            if p >= 0:
+                loads[p] = [a + b for a, b in zip(loads[p], passed_on(i, loads[i]), strict=True)]
+        return loads
+
+    def of_parent(self, values, base):
+        return [base if p < 0 else values[p] for p in self.parents]
+
+    def pairs(self, diagonal, carriers, carried, below, above):
+        matrix = [[0.0] * len(self.parents) for _ in self.parents]
+        for i, j in enumerate(self.parents):
+            matrix[i][i] = diagonal[i]
+            while j >= 0:
+                matrix[i][j] = below(carriers[j], carried[i])
+                matrix[j][i] = above(carriers[j], carried[i])
+                j = self.parents[j]
+        return matrix
+
+    def plus_diagonal(self, matrix, more):
+        for i, x in enumerate(more):
+            matrix[i][i] = matrix[i][i] + x
+        return matrix
+
+    def times(self, factor, matrix):
+        return [[factor * x for x in row] for row in matrix]
+
+
+class Tree:
+    """A random tree of rows of two kinds, and a function that goes through it in every way."""
+
+    def __init__(self, seed, n, branching):
+        rng = np.random.default_rng(seed)
+        self.parents = [-1]
+        for i in range(1, n):
+            far = rng.random() < branching
+            self.parents.append(int(rng.integers(-1, i)) if far else i - 1)
+        self.steep = rng.random(n) < 0.4
+        self.numbers = rng.uniform(0.5, 1.5, n)
+        self.name = f'swept_{seed}_{n}'
+        self.inputs = {'x': n, 'scale': 2}
+        self.rows = Rows.of(self.parents, self.steep.tolist())
+        self.rolled = Rolled(self._function, self.rows, ('x',))
+
+    def straight(self, x, scale):
+        """Go through the tree row by row."""
+        return self._function(Plain(self.parents), x, scale)
+
+    def arguments(self, *leading):
+        rng = np.random.default_rng(7)
+        return rng.uniform(-1, 1, (*leading, len(self.parents))), rng.uniform(-1, 1, (*leading, 2))
+
+    def program(self):
+        return trace_rolled(self.rolled, self.inputs, name=self.name, outputs=OUTPUTS)
+
+    def _function(self, way, x, scale):
+        a, steep = way.table(self.numbers), way.table(self.steep)
+
+        def step(i, state):
+            angle, one, zero = state[0] + x[i], state[1], state[2]
+            grown = angle * a[i] if steep[i] == 1.0 else angle - 0.25 * a[i]
+            return [np.sin(grown), one, zero * a[i]]
+
+        states = way.outward([scale[0], 1.0, 0.0], step)
+        before = way.of_parent([state[0] for state in states], 0.5)
+        own = [[u[0] + u[1] * b, u[2]] for u, b in zip(states, before, strict=True)]
+        sums = way.inward(own, lambda i, load: [0.5 * load[0] * np.cos(x[i]), load[1]])
+        first = [total[0] for total in sums]
+        # And out again, from the sums.
+        back = way.outward([0.0], lambda i, state: [0.3 * state[0] + first[i] * scale[1]])
+        carriers = [[u[0], v] for u, v in zip(states, first, strict=True)]
+        carried = [[v] for v in x]
+        A = way.pairs(
+            first,
+            carriers,
+            carried,
+            lambda j, i: j[0] * i[0] + j[1],
+            lambda j, i: j[1] * i[0],
+        )
+        B = way.pairs(
+            first,
+            carriers,
+            carried,
+            lambda j, i: scale[0] - j[0] * i[0],
+            lambda j, i: j[0] / (2.0 + i[0]),
+        )
+        total = [u[0] + u[1] for u in sums]
+        return total, way.plus_diagonal(A, a), way.times(3.0, B), [u[0] for u in back]
+
+
+@pytest.fixture(params=[(0, 1, 0.0), (1, 2, 0.0), (2, 7, 0.5), (3, 8, 0.0), (4, 33, 0.3)])
+def tree(request):
+    return Tree(*request.param)
+
+
+@pytest.fixture
+def always_rolled(monkeypatch):
+    """Choose loops, however short."""
+    monkeypatch.setattr(kernels, 'MOST_RECORDED', 1)
+
+
+def assert_close(results, expected, tolerance=1e-14):
+    for result, reference in zip(results, expected, strict=True):
+        reference = np.array(reference, dtype=float)
+        assert np.shape(result) == reference.shape
+        scale = max(1.0, np.abs(reference).max())
+        np.testing.assert_allclose(result, reference, rtol=0, atol=tolerance * scale)
+
+
+# -- recording ----------------------------------------------------------------------------------
+
+
+def test_a_step_is_recorded_once_whatever_the_number_of_rows():
+    short, long = (Tree(3, n, 0.0).program() for n in (40, 400))
+    assert len(short.loops) == len(long.loops) == 3
+    for a, b in zip(short.loops, long.loops, strict=True):
+        sizes = [sorted(len(step.program.nodes) for step in loop.steps) for loop in (a, b)]
+        assert sizes[0] == sizes[1]
+    assert len(short.pairs.below.nodes) == len(long.pairs.below.nodes)
+    assert long.columns == short.columns
+
+
+def test_sweeps_that_do_not_wait_for_each_other_share_loops_that_alternate():
+    assert [loop.inward for loop in Tree(4, 20, 0.3).program().loops] == [False, True, False]
+
+
+def test_what_is_constant_along_the_tree_is_found():
+    outward, _, _ = Tree(4, 20, 0.3).program().loops
+    for step in outward.steps:
+        leaves = [node for node in step.program.nodes if node[0] == 'input']
+        # Of the state, `one` and `zero` are nowhere: one column of the parent is read.
+        assert len([leaf for leaf in leaves if leaf[1] == PARENT]) <= 1
+
+
+def test_a_number_that_all_rows_of_a_kind_share_is_no_column():
+    rows = Rows.of([-1, 0, 1, 2], ['a', 'b', 'b', 'b'])
+    values = [5.0, 2.0, 2.0, 2.0]
+    rolled = Rolled(
+        lambda way, x: [a * b for a, b in zip(way.table(values), x, strict=True)], rows, ('x',)
+    )
+    program = trace_rolled(rolled, {'x': 4}, name='scaled')
+    assert program.table == ()
+    different = Rolled(lambda way, x: way.table([1.0, 2.0, 3.0, 4.0]), rows, ('x',))
+    program = trace_rolled(different, {'x': 4}, name='copied')
+    assert program.table == ((1.0, 2.0, 3.0, 4.0),)
+    assert ('input', TABLE, 0) in program.loops[0].steps[1].program.nodes
+
+
+def test_a_state_that_is_constant_at_first_and_then_is_not():
+    rows = Rows.of([-1, 0, 1, 2, 3], ['a'] * 5)
+
+    def function(way, x):
+        # 0, 0, x, x + x, ...: known to change only after the second row.
+        states = way.outward([0.0, 0.0], lambda i, s: [s[0] + s[1], s[1] * 1.0 + x[i]])
+        return [s[0] for s in states]
+
+    program = compile_program(
+        lambda x: function(Plain(rows.parents), x), {'x': 5}, rolled=Rolled(function, rows, ('x',))
+    )
+    expected = function(Plain(rows.parents), [1.0, 2.0, 3.0, 4.0, 5.0])
+    text = rolled_source(trace_rolled(Rolled(function, rows, ('x',)), {'x': 5}, name='late'))
+    namespace = {}
+    exec(text, namespace)
+    assert namespace['late']([1.0, 2.0, 3.0, 4.0, 5.0]) == expected
+    np.testing.assert_allclose(program([1.0, 2.0, 3.0, 4.0, 5.0]), expected)
+
+
+def test_operations_are_counted_as_often_as_they_run():
+    tree = Tree(4, 33, 0.3)
+    counts = tree.program().operation_counts()
+    straight = trace(tree.straight, tree.inputs, name='straight').operation_counts()
+    for function in ('sin', 'cos', 'div'):
+        assert counts[function] == straight[function]
+    # Eight entries of a row of a matrix at once.
+    assert tree.program().operation_counts(8)['div'] < counts['div'] / 3
+
+
+@pytest.mark.parametrize('name', ['memory', 'row', 'own', 'x_out'])
+def test_names_that_the_source_uses_itself_are_refused(name):
+    rows = Rows.of([-1, 0], ['a', 'a'])
+    with pytest.raises(TraceError, match=name):
+        trace_rolled(Rolled(lambda way, x: x, rows, (name,)), {name: 2}, name='copy')
+
+
+def test_what_is_no_scalar_is_refused():
+    rows = Rows.of([-1, 0], ['a', 'a'])
+    with pytest.raises(TraceError, match='neither scalar nor real number'):
+        trace_rolled(Rolled(lambda way, x: ['a', 'b'], rows, ('x',)), {'x': 2}, name='text')
+
+
+def test_equal_programs_have_equal_digests():
+    a, b, c = Tree(3, 8, 0.0), Tree(3, 8, 0.0), Tree(5, 8, 0.0)
+    assert a.program().digest() == b.program().digest() != c.program().digest()
+
+
+# -- running ------------------------------------------------------------------------------------
+
+
+def test_python_source_computes_what_the_function_does(tree):
+    namespace = {function: FUNCTIONS[function] for function in ('sin', 'cos')}
+    exec(rolled_source(tree.program()), namespace)
+    x, scale = tree.arguments()
+    n = len(x)
+    total, A, B, back = namespace[tree.name](x.tolist(), scale.tolist())
+    shaped = total, np.reshape(A, (n, n)), np.reshape(B, (n, n)), back
+    assert_close(shaped, tree.straight(x, scale))
+
+
+@pytest.mark.parametrize('backend', ['auto', 'python'])
+def test_loops_agree_with_the_straight_line(always_rolled, tree, backend):
+    program = compile_program(
+        tree.straight,
+        tree.inputs,
+        name=tree.name,
+        outputs=OUTPUTS,
+        rolled=tree.rolled,
+        backend=backend,
+    )
+    x, scale = tree.arguments(21)
+    batch = program(x, scale)
+    for i in (0, 7, 8, 20):
+        expected = tree.straight(x[i], scale[i])
+        assert_close(program(x[i], scale[i]), expected)
+        assert_close([result[i] for result in batch], expected)
+
+
+@pytest.mark.parametrize('samples', [2, 7, 8, 9, 40])
+@pytest.mark.parametrize('largest', [0, 10**6])
+def test_a_sample_has_the_same_bits_alone_and_in_any_batch(
+    machine, always_rolled, monkeypatch, tree, samples, largest
+):
+    monkeypatch.setattr(rolled_llvm, 'LARGEST_SIDE_BY_SIDE', largest)
+    program = compile_program(
+        tree.straight,
+        tree.inputs,
+        name=f'{tree.name}_{largest}',
+        outputs=OUTPUTS,
+        rolled=tree.rolled,
+    )
+    x, scale = tree.arguments(samples)
+    alone = [program(*each) for each in zip(x, scale, strict=True)]
+    for k, batch in enumerate(program(x, scale)):
+        np.testing.assert_array_equal(batch, np.stack([result[k] for result in alone]))
+
+
+def test_threads_that_use_the_same_kernel_have_memory_of_their_own(machine, always_rolled):
+    tree = Tree(4, 33, 0.3)
+    program = compile_program(
+        tree.straight, tree.inputs, name=tree.name, outputs=OUTPUTS, rolled=tree.rolled
+    )
+    x, scale = tree.arguments(300)
+    expected = program(x, scale)
+    wrong = []
+
+    def work():
+        for _ in range(10):
+            results = program(x, scale)
+            if not all(map(np.array_equal, results, expected)):
+                wrong.append(results)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_outputs_can_be_fed_back(always_rolled):
+    rows = Rows.of([-1, 0, 1, 1], ['a'] * 4)
+
+    def function(way, q, qd):
+        carried = way.inward(
+            [[u.cos() if hasattr(u, 'cos') else np.cos(u)] for u in q], lambda _, load: load
+        )
+        new = [v - 0.1 * c[0] for v, c in zip(qd, carried, strict=True)]
+        return [u + 0.1 * v for u, v in zip(q, new, strict=True)], new
+
+    def straight(q, qd):
+        return function(Plain(rows.parents), q, qd)
+
+    program = compile_program(
+        straight,
+        {'q': 4, 'qd': 4},
+        name='fed_back',
+        outputs=('q', 'qd'),
+        rolled=Rolled(function, rows, ('q', 'qd')),
+    )
+    q, qd = np.random.default_rng(0).normal(size=(2, 11, 4))
+    ends = []
+    for i in range(11):
+        path = program.iterate(10, q=q[i], qd=qd[i])
+        state = q[i], qd[i]
+        for _ in range(10):
+            state = straight(*state)
+        assert_close([path[0][-1], path[1][-1]], state)
+        ends.append((path[0][-1], path[1][-1]))
+    together = program.advance(10, q=q, qd=qd)
+    if program.backend == 'llvm':
+        for k in range(2):
+            np.testing.assert_array_equal(together[k], np.stack([end[k] for end in ends]))
+
+
+def test_the_cache_holds_loops_and_nothing_is_recorded_again(machine, always_rolled):
+    tree = Tree(6, 12, 0.2)
+
+    def make(function, rolled):
+        return compile_program(
+            function, tree.inputs, name='kept', key='kept loops', outputs=OUTPUTS, rolled=rolled
+        )
+
+    def never(*_):
+        raise AssertionError('recorded again')
+
+    arguments = tree.arguments(9)
+    expected = make(tree.straight, tree.rolled)(*arguments)
+    again = make(never, Rolled(never, tree.rows, ('x',)))
+    for result, reference in zip(again(*arguments), expected, strict=True):
+        np.testing.assert_array_equal(result, reference)
+
+
+# -- coordinates that are not the rows ----------------------------------------------------------
+
+
+@pytest.mark.parametrize('backend', ['auto', 'python'])
+@pytest.mark.parametrize('n', [2, 9, 21])
+def test_vectors_are_spread_over_rows_and_gathered_again(always_rolled, backend, n):
+    tree = Tree(n, n, 0.3)
+    rng = np.random.default_rng(n)
+    S = rng.uniform(-1, 1, (n, n // 2 + 1)) * (rng.random((n, n // 2 + 1)) < 0.4)
+    terms = tuple((int(i), int(j), float(S[i, j])) for i, j in np.argwhere(S))
+    coordinates = Coordinates(S.shape[1], terms)
+    program = compile_program(
+        lambda x, scale: pytest.fail('not the straight line'),
+        {'x': S.shape[1], 'scale': 2},
+        name=f'gathered_{n}',
+        key=f'gathered {n} {backend}',
+        outputs=OUTPUTS,
+        rolled=Rolled(tree.rolled.function, tree.rows, ('x',), coordinates),
+        backend=backend,
+    )
+    p, scale = rng.uniform(-1, 1, (3, S.shape[1])), rng.uniform(-1, 1, (3, 2))
+    for i, results in enumerate(zip(*program(p, scale), strict=True)):
+        total, A, B, back = map(np.array, tree.straight(S @ p[i], scale[i]))
+        assert_close(results, (S.T @ total, S.T @ A @ S, S.T @ B @ S, S.T @ back), 1e-13)
+        assert_close(program(p[i], scale[i]), results, 0.0 if backend == 'auto' else 1e-14)
+
+
+# -- which form ---------------------------------------------------------------------------------
+
+
+def form(tree, **options):
+    recipe = kernels.Recipe(tree.straight, tree.inputs, 'any', OUTPUTS, None, tree.rolled)
+    return type(recipe.program).__name__
+
+
+def test_loops_are_chosen_where_they_take_fewer_operations(machine):
+    assert form(Tree(3, 8, 0.0)) == 'Program'
+    assert form(Tree(3, 100, 0.0)) == 'RolledProgram'
+
+
+def test_a_very_long_program_becomes_loops_in_any_case(monkeypatch):
+    monkeypatch.setattr(kernels, 'LONGEST_UNROLLED', 10)
+    assert form(Tree(3, 8, 0.0)) == 'RolledProgram'

@@ -1,0 +1,94 @@
+"""The fault table of the docs: every row is complete, and every test that it names exists.
+
+What the log is said to say is looked for in the sources.
+"""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TEST = Path(__file__).parents[1]
+ROOT = TEST.parent
+PAGE = (ROOT / 'docs' / 'faults.md').read_text()
+COLUMNS = ['condition', 'what is published', 'what is logged', 'how it recovers', 'test']
+OTHERS = {'incompatible QoS', 'requesting incompatible QoS'}  # said by ROS
+FIELDS = re.compile(r'(success|successful): (true|false)')  # of an answer
+NAME = re.compile(r'[a-z_]+|~/\w+')  # of a parameter, a topic or a service
+
+
+def table_rows():
+    rows = [
+        [cell.strip() for cell in line.strip('|').split(' | ')]
+        for line in PAGE.splitlines()
+        if line.startswith('|') and not line.startswith('|---')
+    ]
+    return [row for row in rows if row != COLUMNS]
+
+
+ROWS = table_rows()
+each_row = pytest.mark.parametrize('row', ROWS, ids=lambda row: row[0][:60])
+
+
+@cache
+def functions_of(path):
+    tree = ast.parse((TEST / path).read_text())
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@cache
+def said():
+    """Return all text that the sources hold, names and values replaced by blanks."""
+    words = []
+    for path in (*ROOT.glob('robot_dynamics/**/*.py'), ROOT / 'run'):
+        text = path.read_text()
+        if path.suffix == '.py':
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.JoinedStr):
+                    words += [
+                        part.value if isinstance(part, ast.Constant) else '\0'
+                        for part in node.values
+                    ]
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    words.append(node.value)
+                words.append('\n')
+        else:
+            words.append(re.sub(r'\$\w+', '\0', text))
+    return ''.join(words)
+
+
+def test_every_line_of_a_table_is_a_row():
+    assert len(ROWS) > 50
+    assert PAGE.count('\n|---') == PAGE.count('| condition |') == PAGE.count('\n## ')
+
+
+@each_row
+def test_a_row_is_complete_and_its_tests_exist(row):
+    assert len(row) == len(COLUMNS)
+    assert all(row)
+    named = re.findall(r'`([\w/]+\.py)::(test_\w+)`', row[-1])
+    assert named
+    assert row[-1] == '<br>'.join(f'`{path}::{name}`' for path, name in named)
+    for path, name in named:
+        assert name in functions_of(path), f'{path}::{name}'
+
+
+@each_row
+def test_what_is_logged_is_what_the_sources_say(row):
+    for phrase in re.findall('`([^`]+)`', row[2]):
+        if phrase in OTHERS or FIELDS.fullmatch(phrase) or NAME.fullmatch(phrase):
+            continue
+        for part in phrase.split('…'):
+            # What is refused is one text in the sources, and that it is another.
+            assert part.strip().removesuffix(' refused:') in said(), phrase
+
+
+def test_every_node_is_killed():
+    listed = re.search(r'^NODES = [\[(](.*?)[\])]', (ROOT / 'setup.py').read_text(), re.M | re.S)
+    scripts = re.findall(r"'(\w+)'", listed[1])
+    assert len(scripts) >= 6
+    killed = [row[0] for row in ROWS if 'kill -9, restart' in row[0]]
+    for script in scripts:
+        assert f'`{script}`: kill -9, restart' in killed

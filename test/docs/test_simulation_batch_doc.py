@@ -1,0 +1,19 @@
+"""The example of docs/simulation_batch.md runs, and gives what is written beside it."""
+
+import re
+import warnings
+from pathlib import Path
+
+FILE = Path(__file__).parents[2] / 'docs' / 'simulation_batch.md'
+
+
+def test_the_example_gives_what_it_says(monkeypatch):
+    monkeypatch.chdir(FILE.parents[1])
+    code = re.findall(r'```python\n(.*?)```', FILE.read_text(encoding='utf-8'), re.DOTALL)[0]
+    *lines, last = code.strip().splitlines()
+    names: dict[str, object] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        exec('\n'.join(lines), names)
+    found, said = last.split('#')
+    assert eval(found, names) == eval(said)

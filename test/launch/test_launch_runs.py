@@ -1,0 +1,125 @@
+"""A launch file, started for real: where `launch` is and the package is installed for it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('rclpy', reason='the nodes need ROS 2')
+pytest.importorskip('launch_ros', reason='launch_ros comes with a ROS 2 distribution only')
+
+import rclpy
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from rcl_interfaces.srv import GetParameters
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from robot_dynamics.nodes import qos
+from robot_dynamics.nodes.launch_values import feedback_gains
+from robot_dynamics.resources import share_file
+
+PATIENCE = 60.0  # s
+PANDA = share_file('urdf/panda.urdf')
+NODES = {'dynamics_node', 'feedforward_node', 'simulator_node', 'markers_node'}
+PROGRAM = """
+import json, sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+service = LaunchService(noninteractive=True)
+source = PythonLaunchDescriptionSource(sys.argv[1])
+include = IncludeLaunchDescription(source, launch_arguments=json.loads(sys.argv[2]))
+service.include_launch_description(LaunchDescription([include]))
+sys.exit(service.run())
+"""
+
+
+@pytest.fixture(autouse=True)
+def _installed():
+    try:
+        prefix = Path(get_package_prefix('robot_dynamics'))
+    except (PackageNotFoundError, OSError) as error:
+        pytest.skip(f'launch finds an installed package only: {error}')
+    if not (prefix / 'lib' / 'robot_dynamics' / 'dynamics_node').exists():
+        pytest.skip(f'launch finds nodes only where colcon puts them; {prefix} has none there')
+
+
+@pytest.fixture
+def launched():
+    """Start the simulation in a namespace; it ends by SIGINT, well."""
+    arguments = {
+        'namespace': 'cell',
+        'rviz': 'false',
+        'validate': 'false',
+        'markers': 'true',
+        'state_publisher': 'none',
+        'real_time_factor': '0.1',
+    }
+    file = str(share_file('launch/simulation.launch.py'))
+    process = subprocess.Popen(
+        [sys.executable, '-c', PROGRAM, file, json.dumps(list(arguments.items()))],
+        env={**os.environ, 'ROS_DOMAIN_ID': str(1 + os.getpid() % 100)},
+        start_new_session=True,
+    )
+    try:
+        yield process
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture
+def probe(monkeypatch):
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
+    context = Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node('probe', context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+
+    def until(condition, what):
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, f'waited {PATIENCE} s for {what}'
+            executor.spin_once(timeout_sec=0.1)
+
+    node.until = until
+    yield node
+    executor.shutdown()
+    node.destroy_node()
+    context.try_shutdown()
+
+
+def test_the_simulation_comes_up_in_its_namespace_with_gains_for_its_robot(launched, probe):
+    description = probe.create_publisher(String, '/cell/robot_description', qos.LATCHED)
+    description.publish(String(data=PANDA.read_text()))
+    torques = []
+    topic = '/cell/dynamics_node/gravity_torque'
+    probe.create_subscription(JointState, topic, torques.append, qos.STREAM_OUT)
+
+    def all_there():
+        there = set(probe.get_node_names_and_namespaces())
+        return there >= {(name, '/cell') for name in NODES}
+
+    probe.until(all_there, 'the nodes')
+    client = probe.create_client(GetParameters, '/cell/feedforward_node/get_parameters')
+    probe.until(client.service_is_ready, 'the parameters')
+    future = client.call_async(GetParameters.Request(names=['kp', 'kd', 'use_sim_time']))
+    probe.until(future.done, 'an answer')
+    kp, kd, use_sim_time = future.result().values
+    gains = feedback_gains(PANDA, 1e-3)
+    assert list(kp.double_array_value) == pytest.approx(gains['kp'])
+    assert list(kd.double_array_value) == pytest.approx(gains['kd'])
+    assert use_sim_time.bool_value
+    probe.until(lambda: torques, 'the arm to be simulated')
+    assert launched.poll() is None

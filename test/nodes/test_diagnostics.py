@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from feedforward_view import MS, Q, Robot
+from std_msgs.msg import String
+
+from robot_dynamics.nodes import diagnostics, qos
+from robot_dynamics.nodes.diagnostics import Health, diagnostic
+from robot_dynamics.nodes.dynamics_node import DynamicsNode
+
+
+def test_health_reports_rates_ages_latencies_and_counts(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(diagnostics.time, 'monotonic', lambda: now)
+    health = Health()
+    assert health.report(now) == {}
+    for k in range(50):
+        health.heard(age=1e-3 * k)
+    health.latencies.extend(np.linspace(1e-4, 2e-4, 101))
+    health.counts['joint state refused'] += 3
+    assert health.news() == {'joint state refused': 3}
+    figures = health.report(now + 0.5)
+    assert figures == {
+        'joint state refused': '3',
+        'input rate [Hz]': '100.0',
+        'input age [ms]': '49.000',
+        'last input [s ago]': '0.500',
+        'latency p50 [us]': '150',
+        'latency p99 [us]': '199',
+        'latency p100 [us]': '200',
+    }
+    assert not health.news()
+    assert health.report(now + 1.5)['input rate [Hz]'] == '0.0'
+
+
+def test_a_status_is_what_aggregators_expect():
+    array = diagnostic(
+        Time(sec=7), '/left/node: health', 'arm', diagnostics.WARN, 'so', {'a': '1'}
+    )
+    assert array.header.stamp.sec == 7
+    (status,) = array.status
+    assert (status.name, status.hardware_id) == ('/left/node: health', 'arm')
+    assert (status.level, status.message) == (DiagnosticStatus.WARN, 'so')
+    assert [(value.key, value.value) for value in status.values] == [('a', '1')]
+
+
+def test_the_life_of_a_node_in_its_diagnostics(graph, elbow_urdf):
+    node = graph.start(
+        DynamicsNode, remap=['__ns:=/left'], description=None, diagnostics_period=0.1
+    )
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+
+    def says(level, text):
+        status = reports[-1].status[0] if reports else DiagnosticStatus()
+        return status.level == level and text in status.message
+
+    graph.until(lambda: says(DiagnosticStatus.STALE, 'waiting for robot_description'), 'STALE')
+    assert reports[-1].status[0].name == '/left/dynamics_node: health'
+    descriptions = graph.probe.create_publisher(String, '/left/robot_description', qos.LATCHED)
+    descriptions.publish(String(data=elbow_urdf))
+    graph.until(lambda: says(DiagnosticStatus.WARN, 'no joint_states'), 'WARN')
+    node.trigger_deactivate()
+    graph.until(lambda: says(DiagnosticStatus.OK, 'inactive'), 'inactive')
+    node.trigger_cleanup()
+    graph.until(lambda: says(DiagnosticStatus.OK, 'unconfigured'), 'unconfigured')
+    node.trigger_shutdown()
+    graph.until(lambda: says(DiagnosticStatus.OK, 'finalized'), 'finalized')
+
+
+def test_saturations_are_reported_while_they_last(graph):
+    robot = Robot(graph, kp=[1e4], diagnostics_period=0.1)
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+    stamp = 0
+
+    def send(q):
+        nonlocal stamp
+        stamp += MS
+        robot.send(stamp, q)
+        return reports[-1].status[0] if reports else DiagnosticStatus()
+
+    robot.torque(0)
+    off = Q + np.array([0.1, 0.0])
+    graph.until(lambda: 'torque at its limit' in send(off).message, 'the saturation')
+    values = {value.key: value.value for value in reports[-1].status[0].values}
+    assert int(values['torque at its limit']) > 0
+    assert values['joints at their limit'] == 'shoulder'
+    graph.until(lambda: send(Q).level == DiagnosticStatus.OK, 'its end')
+    assert reports[-1].status[0].message == 'holding'

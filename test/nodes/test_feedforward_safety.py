@@ -1,0 +1,304 @@
+"""What the feed-forward node does when something is missing, wrong, or in its way."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from feedforward_view import MOVE, MS, Q, Robot, close, point, trajectory
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics.control import LAWS, Gains, computed_torque, pd_plus
+from robot_dynamics.nodes import messages, qos
+from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+
+STILL = np.zeros(2)
+NAN = float('nan')
+
+
+def set_parameter(robot, **values):
+    (name, value), = values.items()  # fmt: skip
+    return robot.node.set_parameters([Parameter(name, value=value)])[0].successful
+
+
+# -- laws ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('name', 'law'), [('pd_plus', pd_plus), ('computed_torque', computed_torque)]
+)
+def test_another_law(graph, elbow, name, law):
+    robot = Robot(graph, control_law=name, kp=[20.0, 30.0], kd=[4.0])
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    reference = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow')).sample(0.1)
+    q, qd = reference.q + 0.02, reference.qd - 0.1
+    gains = Gains(np.array([20.0, 30.0]), np.array([4.0, 4.0]))
+    close(robot.torque(101 * MS, q, qd), law(elbow, reference, q, qd, gains=gains).tau)
+
+
+def test_an_arm_led_by_hand_feels_no_weight_and_is_held_where_it_is_let_go(graph, elbow):
+    robot = Robot(graph, control_law='gravity_only', kp=[100.0], kd=[2.0])
+    robot.says('led by hand')
+    close(robot.torque(0), elbow.gravity_torque(Q))
+    q, qd = Q + 0.5, np.array([0.3, -0.1])
+    close(robot.torque(1 * MS, q, qd), elbow.gravity_torque(q) - 2 * qd)
+    robot.trajectories.publish(trajectory(*MOVE))
+    robot.says('control_law is gravity_only')
+    assert set_parameter(robot, control_law='feedforward')
+    robot.says('holding')
+    close(robot.torque(2 * MS, q), elbow.gravity_torque(q))
+    close(robot.torque(3 * MS, q - 0.01), elbow.gravity_torque(q - 0.01) + 100 * 0.01)
+
+
+# -- what is missing ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('qd', [None, (0.0, float('nan'))], ids=['absent', 'nan'])
+def test_without_velocity_gravity_alone_is_compensated(graph, elbow, qd):
+    robot = Robot(graph, kp=[100.0], kd=[10.0])
+    robot.torque(0)
+    q = Q + 0.05
+    close(robot.torque(1 * MS, q, qd), elbow.gravity_torque(q))
+    assert robot.node.health.counts['joint state without velocity'] == 1
+    # When it is back the arm is held where it has gone meanwhile.
+    close(robot.torque(2 * MS, q), elbow.gravity_torque(q))
+    close(robot.torque(3 * MS, q - 0.01), elbow.gravity_torque(q - 0.01) + 1.0)
+
+
+def test_without_velocity_and_with_gravity_switched_off_there_is_nothing(graph):
+    robot = Robot(graph, compensate_gravity=False, kp=[100.0])
+    close(robot.torque(0, Q, None), STILL)
+
+
+def test_velocities_are_differentiated_on_request(graph, elbow):
+    robot = Robot(graph, kd=[10.0], missing_velocity='differentiate')
+    close(robot.torque(0, Q, None), elbow.gravity_torque(Q))
+    qd = np.array([0.4, -0.2])
+    q = Q + 1e-3 * qd
+    expected = elbow.gravity_torque(q) + elbow.coriolis_torque(q, qd) - 10 * qd
+    np.testing.assert_allclose(robot.torque(1 * MS, q, None), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize('choice', ['stop', 'hold', 'gravity'])
+def test_when_joint_states_stop(graph, elbow, choice):
+    robot = Robot(graph, kp=[100.0], silence_timeout=0.1, on_timeout=choice)
+    robot.torque(0)
+    q = Q + 0.05
+    last = robot.torque(1 * MS, q)
+    robot.says(f'no joint states, {choice}')
+    before = len(robot.torques)
+    if choice == 'stop':
+        graph.drain(0.2)
+        assert len(robot.torques) == before
+    else:
+        graph.until(lambda: len(robot.torques) >= before + 3, 'more torques')
+        expected = {'hold': last, 'gravity': elbow.gravity_torque(q)}[choice]
+        close(np.array(robot.torques[-1].effort), expected)
+    robot.torque(2 * MS, q)
+    robot.says('joint states are back')
+    assert robot.node.health.counts['joint states fell silent'] == 1
+
+
+def test_half_an_arm_is_no_joint_state(graph):
+    robot = Robot(graph, silence_timeout=0.15)
+    robot.torque(0)
+    stamp = 0
+
+    def silent():
+        nonlocal stamp
+        stamp += 10 * MS
+        message = JointState(name=['elbow'], position=[0.2], velocity=[0.0])
+        message.header.stamp = messages.time_message(stamp)
+        robot.states.publish(message)
+        return robot.node.health.counts['joint states fell silent']
+
+    graph.until(silent, 'the silence of the shoulder')
+
+
+@pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
+def test_a_torque_that_is_not_finite_is_not_sent_and_leaves_nothing_behind(graph, elbow):
+    robot = Robot(graph, max_torque_rate=[1000.0], on_timeout='hold', silence_timeout=0.1)
+    first = robot.torque(0)
+    robot.send(1 * MS, Q, (1e200, 1e200))
+    graph.until(lambda: robot.node.health.counts['not finite, not published'], 'the overflow')
+    robot.says('no joint states, hold')
+    graph.until(lambda: len(robot.torques) > 2, 'the last torque')
+    for message in robot.torques:
+        close(np.array(message.effort), first)
+    q = Q + np.array([0.5, -1.0])
+    expected = first + np.clip(elbow.gravity_torque(q) - first, -2.0, 2.0)
+    close(robot.torque(2 * MS, q), expected)
+
+
+@pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
+@pytest.mark.parametrize('law', LAWS)
+def test_whatever_joint_states_say_torques_are_finite_and_within_their_limits(
+    graph, elbow, law, monkeypatch
+):
+    node = graph.start(
+        FeedforwardNode,
+        control_law=law,
+        kp=[1e3],
+        kd=[1e2],
+        max_torque_rate=[1e4],
+        missing_velocity='differentiate',
+    )
+    sent = []
+    monkeypatch.setattr(node._output, 'publish', lambda stamp, tau: sent.append((stamp, tau)))
+    rng = np.random.default_rng(7)
+    strange = [0.0, 1e-320, 1e5, -1e200, 1e308, NAN, np.inf, -np.inf]
+
+    def numbers(count):
+        plain = rng.normal(size=count)
+        return np.where(rng.random(count) < 0.1, rng.choice(strange, count), plain).tolist()
+
+    stamp = 0
+    for _ in range(2000):
+        names = list(rng.permutation(['shoulder', 'elbow', 'finger', 'elbow'])[: rng.integers(5)])
+        sizes = [len(names) if rng.random() < 0.9 else int(rng.integers(5)) for _ in range(3)]
+        message = JointState(name=names, position=numbers(sizes[0]), velocity=numbers(sizes[1]))
+        stamp = max(0, stamp + int(rng.choice([0, MS, MS, MS, 200 * MS, -5 * MS])))
+        message.header.stamp = messages.time_message(stamp)
+        node._on_state(message)
+    assert len(sent) > 100
+    taus = np.array([tau for _, tau in sent])
+    assert np.isfinite(taus).all()
+    assert (np.abs(taus) <= elbow.model.effort_limit).all()
+    assert node.health.counts['joint state refused'] > 100
+
+
+# -- switching on -------------------------------------------------------------------------------
+
+
+def test_torques_rise_smoothly_after_switching_on(graph, elbow):
+    robot = Robot(graph, ramp_time=0.1)
+    g = elbow.gravity_torque(Q)
+    for start in (0, 500):
+        for after, part in ((0, 0.0), (50, 0.5), (100, 1.0), (110, 1.0)):
+            close(robot.torque((start + after) * MS), part * g)
+        for on in (False, True):
+            graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=on))
+
+
+def test_who_commands_the_same_motors_first_is_left_alone(graph, elbow):
+    rival = rclpy.create_node('rival', context=graph.context)
+    rival.create_publisher(Float64MultiArray, 'effort_controller/commands', 10)
+    robot = Robot(graph, publish_commands=True, diagnostics_period=0.1)
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+    graph.until(lambda: robot.node._rivals.waits, 'the rival being discovered')
+    before = len(robot.torques)
+    robot.send(1000 * MS)
+    graph.drain(0.1)
+    assert len(robot.torques) == before
+    answer = graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
+    assert answer.message.startswith('enabled, but /rival commands the same motors')
+    graph.until(lambda: '/rival commands' in reports[-1].status[0].message, 'the diagnostics')
+    assert reports[-1].status[0].level == DiagnosticStatus.ERROR
+    rival.destroy_node()
+    graph.until(lambda: not robot.node._rivals.waits, 'its end')
+    close(robot.torque(1001 * MS), elbow.gravity_torque(Q))
+
+
+# -- live changes -------------------------------------------------------------------------------
+
+
+def test_limits_change_while_running(graph, elbow):
+    robot = Robot(graph, kp=[1e4])
+    robot.torque(0)
+    off = Q + np.array([0.1, -0.1])
+    assert list(robot.torque(1 * MS, off)) == [-50, 20]
+    assert set_parameter(robot, torque_limit_scale=0.5)
+    assert list(robot.torque(2 * MS, off)) == [-25, 10]
+    assert set_parameter(robot, max_torque_rate=[1000.0])
+    assert list(robot.torque(3 * MS, 2 * Q - off)) == [-24, 9]
+    assert not set_parameter(robot, torque_limit_scale=1.5)
+    assert not set_parameter(robot, max_torque_rate=[1.0, 2.0, 3.0])
+
+
+def test_tolerances_and_timeouts_change_while_running(graph):
+    robot = Robot(graph)
+    robot.torque(0)
+    far = trajectory(point(0.0, (0.5, 0.1)), point(1.0, (0.2, 0.1)))
+    robot.trajectories.publish(far)
+    robot.says('refused')
+    assert set_parameter(robot, start_tolerance=[0.5])
+    robot.follow(far)
+
+
+# -- time ---------------------------------------------------------------------------------------
+
+
+def test_simulated_time_that_stands_still_jumps_or_runs_back_stops_nothing(graph, elbow):
+    robot = Robot(graph, use_sim_time=True, kp=[100.0])
+    clock = graph.publisher(Clock, '/clock', qos.CLOCK)
+    close(robot.torque(5000 * MS), elbow.gravity_torque(Q))  # before the first /clock
+    for seconds, stamp in ((10, 5001), (3, 5002), (10**6, 5003), (0, 5)):
+        clock.publish(Clock(clock=messages.time_message(seconds * 1000 * MS)))
+        graph.drain(0.05)
+        close(robot.torque(stamp * MS), elbow.gravity_torque(Q))
+
+
+def test_a_bad_description_leaves_the_torques_as_they_are(graph, elbow, elbow_urdf):
+    from std_msgs.msg import String
+
+    descriptions = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
+    descriptions.publish(String(data=elbow_urdf))
+    robot = Robot(graph, description=None)
+    graph.until(lambda: robot.node.active, 'the robot')
+    close(robot.torque(0), elbow.gravity_torque(Q))
+    for bad in ('<robot name="bad"/>', 'hello', elbow_urdf.replace('0.7', 'nan')):
+        refused = robot.node.health.counts['robot_description refused']
+        descriptions.publish(String(data=bad))
+        graph.until(
+            lambda n=refused: robot.node.health.counts['robot_description refused'] > n,
+            'the refusal',
+        )
+        close(robot.torque((refused + 1) * MS), elbow.gravity_torque(Q))
+    assert robot.node.active
+    assert robot.node.failure is None
+
+
+def test_another_robot_while_active_is_held_where_it_is(graph, elbow_urdf):
+    from std_msgs.msg import String
+
+    descriptions = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
+    descriptions.publish(String(data=elbow_urdf))
+    robot = Robot(graph, description=None, kp=[100.0])
+    graph.until(lambda: robot.node.active, 'the robot')
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    heavy = elbow_urdf.replace('value="0.7"', 'value="1.4"')
+    descriptions.publish(String(data=heavy))
+    graph.until(lambda: robot.node.arm.model.mass[1] == 1.4, 'the heavier robot')
+    robot.says('holding')
+    close(robot.torque(1 * MS), robot.node.arm.gravity_torque(Q))
+
+
+def test_efforts_of_a_trajectory_know_the_load(graph, elbow):
+    robot = Robot(graph, start_enabled=False, payload__link='forearm', payload__mass=2.0)
+    robot.send(0)
+    graph.until(lambda: robot.node.health.inputs, 'the state')
+    points = [point(t, (0.2, 0.1), accelerations=[2.0, 1.0]) for t in (0.0, 1.0)]
+    robot.trajectories.publish(trajectory(*points))
+    graph.until(lambda: robot.filled, 'the filled trajectory')
+    loaded = type(elbow)(elbow.model.with_payload('forearm', 2.0))
+    tau = loaded.inverse_dynamics(Q, STILL, np.array([1.0, 2.0]))
+    close(robot.filled[0].points[0].effort, tau[::-1])
+    assert isinstance(robot.filled[0], JointTrajectory)
+
+
+def test_a_reference_is_refused_while_the_arm_is_led(graph):
+    robot = Robot(graph, control_law='gravity_only')
+    references = graph.publisher(JointTrajectory, 'reference')
+    robot.torque(0)
+    references.publish(trajectory(point(0.0, (0.2, 0.1))))
+    graph.until(lambda: robot.node.health.counts['reference refused'] == 1, 'the refusal')

@@ -1,0 +1,240 @@
+"""Killed without a last word: nodes that are started again, and clients that are not."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from live_nodes import kill, line_with, start_node, start_python
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from visualization_msgs.msg import Marker, MarkerArray
+
+from robot_dynamics.nodes import messages, qos
+from robot_dynamics.nodes.demo.supervisor import remove_shared_memory, shared_memory
+from robot_dynamics.nodes.dynamics_node import DynamicsNode
+from robot_dynamics.nodes.simulator_node import SimulatorNode
+from robot_dynamics.validation.engines import ENGINES, installed
+
+MS = 1_000_000
+Q = np.array([0.3, -0.4])
+needs_tf = pytest.mark.skipif(
+    importlib.util.find_spec('tf2_msgs') is None,
+    reason='tf2_msgs comes with a ROS 2 distribution only',
+)
+needs_engine = pytest.mark.skipif(
+    not any(installed(name) for name in ENGINES), reason='no other engine is installed'
+)
+
+
+def state(stamp):
+    message = JointState(name=['elbow', 'shoulder'], position=[Q[1], Q[0]], velocity=[0.0, 0.0])
+    message.header.stamp = messages.time_message(stamp)
+    return message
+
+
+@pytest.fixture
+def processes():
+    """Collect processes; in the end none of them is left, nor their shared memory."""
+    before, started = shared_memory(), []
+    yield started
+    for process in started:
+        kill(process)
+    remove_shared_memory(before)
+
+
+@pytest.fixture
+def node(processes, elbow_urdf, tmp_path):
+    """Return a function that starts a node and waits for it to have its robot."""
+    urdf = tmp_path / 'elbow.urdf'
+    urdf.write_text(elbow_urdf)
+
+    def start(name, *parameters):
+        options = [f'robot_description_file:={urdf}', *parameters]
+        ros = [argument for option in options for argument in ('-p', option)]
+        processes.append(start_node(name, *ros))
+        line_with(processes[-1], "robot 'elbow'")
+        return processes[-1]
+
+    return start
+
+
+def lives(
+    graph, node, message_type, topic, ask=lambda: None, profile=10, is_word=lambda message: True
+):
+    """Start a node, kill it and start it again; return its first word in either life.
+
+    Args:
+        graph: the probe's.
+        node: starts the node.
+        message_type: of its word.
+        topic: of its word.
+        ask: makes it say something.
+        profile: of the topic.
+        is_word: of a message that counts.
+    """
+    heard = []
+    graph.probe.create_subscription(
+        message_type, topic, lambda message: is_word(message) and heard.append(message), profile
+    )
+
+    def said():
+        ask()
+        return heard
+
+    first = node()
+    graph.until(said, f'{topic} in the first life')
+    word = heard[0]
+    kill(first)
+    graph.drain(0.1)  # what was on its way
+    heard.clear()
+    for _ in range(20):
+        ask()
+        graph.drain(0.01)
+    assert not heard
+    node()
+    graph.until(said, f'{topic} in the second life')
+    return word, heard[0]
+
+
+def test_a_dynamics_node_says_the_same_as_before(graph, node, elbow):
+    states = graph.probe.create_publisher(JointState, 'joint_states', 10)
+    for word in lives(
+        graph,
+        lambda: node('dynamics_node'),
+        JointState,
+        'dynamics_node/gravity_torque',
+        lambda: states.publish(state(5 * MS)),
+    ):
+        assert word.name == ['shoulder', 'elbow']
+        np.testing.assert_allclose(word.effort, elbow.gravity_torque(Q), rtol=1e-14)
+
+
+def test_a_feedforward_node_holds_the_arm_where_it_is_then(graph, node, elbow):
+    """The motion that the first one followed is forgotten: it has to be sent again."""
+    states = graph.probe.create_publisher(JointState, 'joint_states', 10)
+    for word in lives(
+        graph,
+        lambda: node('feedforward_node', 'kp:=[100.0]'),
+        JointState,
+        'feedforward_node/feedforward_torque',
+        lambda: states.publish(state(5 * MS)),
+    ):
+        np.testing.assert_allclose(word.effort, elbow.gravity_torque(Q), rtol=1e-14)
+
+
+def test_a_simulated_arm_stands_in_its_brakes_at_the_start(graph, node):
+    for word in lives(
+        graph,
+        lambda: node('simulator_node', f'initial_positions:={Q.tolist()}'),
+        JointState,
+        'joint_states',
+    ):
+        assert list(word.position) == Q.tolist()
+        assert set(word.velocity) == set(word.effort) == {0.0}
+
+
+@needs_engine
+def test_a_validator_comes_to_the_same_verdict(graph, node):
+    for word in lives(
+        graph,
+        lambda: node('pybullet_validator_node', 'random_states:=12'),
+        DiagnosticArray,
+        'pybullet_validator_node/report',
+        profile=qos.LATCHED,
+    ):
+        assert word.status[0].level == DiagnosticStatus.OK
+        assert word.status[0].message.startswith('PASS: elbow')
+
+
+def test_a_markers_node_draws_anew(graph, node):
+    states = graph.probe.create_publisher(JointState, 'joint_states', 10)
+    first, second = lives(
+        graph,
+        lambda: node('markers_node', 'publish_rate:=0.0'),
+        MarkerArray,
+        'markers_node/markers',
+        lambda: states.publish(state(5 * MS)),
+        # At first it clears the screen.
+        is_word=lambda message: message.markers[0].action == Marker.ADD,
+    )
+    assert first == second
+    assert {marker.ns for marker in first.markers} >= {'weight', 'joint_torque'}
+
+
+@needs_tf
+def test_a_state_publisher_gives_the_same_frames(graph, node):
+    from tf2_msgs.msg import TFMessage
+
+    states = graph.probe.create_publisher(JointState, 'joint_states', 10)
+    first, second = lives(
+        graph,
+        lambda: node('state_publisher_node', 'publish_frequency:=0.0'),
+        TFMessage,
+        '/tf',
+        lambda: states.publish(state(5 * MS)),
+    )
+    assert first == second
+    assert {frame.child_frame_id for frame in first.transforms} == {'upper_arm', 'forearm'}
+
+
+# -- clients --------------------------------------------------------------------------------
+
+CALLER = """
+import rclpy
+from std_srvs.srv import Trigger
+rclpy.init()
+node = rclpy.create_node('caller')
+clients = [node.create_client(Trigger, f'simulator_node/{verb}') for verb in ('pause', 'resume')]
+while True:
+    for client in clients:
+        client.wait_for_service()
+        rclpy.spin_until_future_complete(node, client.call_async(Trigger.Request()), timeout_sec=9)
+        print('answered')
+"""
+LISTENER = """
+import rclpy
+from sensor_msgs.msg import JointState
+rclpy.init()
+node = rclpy.create_node('listener')
+node.create_subscription(
+    JointState, 'dynamics_node/gravity_torque', lambda _: print('heard'), 10)
+while True:
+    rclpy.spin_once(node, timeout_sec=0.1)
+"""
+
+
+def test_who_is_killed_in_the_middle_of_a_request_leaves_no_trace(graph, processes):
+    simulator = graph.start(SimulatorNode)
+    processes.append(start_python('-c', CALLER))
+    calls = []
+    simulator.pause, pause = (lambda: calls.append(1) or pause()), simulator.pause
+    graph.until(lambda: len(calls) > 3, 'requests')
+    # Now, while it waits for an answer.
+    kill(processes[0])
+    graph.drain(0.1)
+    assert graph.call(Trigger, 'simulator_node/pause').success
+    assert graph.call(Trigger, 'simulator_node/resume').success
+    steps = simulator._loop.steps
+    graph.until(lambda: simulator._loop.steps > steps + 50, 'time to go on')
+    assert simulator.failure is None
+
+
+def test_a_listener_that_is_killed_keeps_no_answer_from_the_others(graph, processes):
+    """It stays in the graph for its lease, as a reliable reader that acknowledges nothing."""
+    graph.start(DynamicsNode)
+    heard = graph.listen(JointState, 'dynamics_node/gravity_torque', 100)
+    states = graph.publisher(JointState, 'joint_states')
+    processes.append(start_python('-c', LISTENER))
+    gravity = graph.nodes[0]._torques['gravity_torque']
+    graph.until(lambda: gravity.get_subscription_count() == 2, 'the listener')
+    kill(processes[0])
+    for k in range(200):
+        states.publish(state(k * MS))
+        graph.until(lambda k=k: heard and messages.nanoseconds(heard[-1].header.stamp) == k * MS,
+                    'an answer')  # fmt: skip
+    assert gravity.get_subscription_count() == 2
+    assert len(heard) == 200

@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from simulator_view import START, SimulatorView
+
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.nodes.parameters import snapshot
+from robot_dynamics.nodes.simulator.effects import EffectParameters, joint_effects
+from robot_dynamics.nodes.simulator_node import SimulatorNode
+from robot_dynamics.simulation import (
+    Actuators,
+    InelasticStop,
+    JointEffects,
+    Simulator,
+    SpringDamperStop,
+)
+
+
+def effects(elbow, **values):
+    given = {name.replace('__', '.'): value for name, value in values.items()}
+    return joint_effects(snapshot(EffectParameters, given), elbow.model)
+
+
+def test_an_ideal_arm_but_for_its_stops_unless_told_otherwise(elbow):
+    assert effects(elbow) == JointEffects(stops=InelasticStop())
+    assert effects(elbow, stops__kind='none') == JointEffects()
+    assert effects(elbow, dry_friction='stick_slip').friction == 'stick_slip'
+
+
+def test_values_per_joint_come_in_the_order_of_joints(elbow):
+    result = effects(
+        elbow,
+        joints=['elbow', 'shoulder'],
+        stops__kind='spring',
+        stops__stiffness=[1.0, 2.0],
+        drives__rate_limit=[0.0, 5.0],
+        elasticity__stiffness=[30.0, 40.0],
+    )
+    assert isinstance(result.stops, SpringDamperStop)
+    np.testing.assert_array_equal(result.stops.stiffness, [2, 1])
+    np.testing.assert_array_equal(result.actuators.rate_limit, [5, np.inf])
+    np.testing.assert_array_equal(result.elasticity.stiffness, [40, 30])
+    with pytest.raises(RobotDynamicsError, match=r'stops\.damping has 3 values'):
+        effects(elbow, stops__kind='spring', stops__damping=[1.0, 2.0, 3.0])
+
+
+def test_speed_limits_are_those_of_the_model(elbow):
+    assert effects(elbow, drives__speed_limits=True).actuators.velocity_limit is None
+    assert effects(elbow, drives__delay=0.01).actuators.velocity_limit == np.inf
+
+
+def test_the_node_simulates_them(graph, elbow):
+    view = SimulatorView(graph, start_paused=True, drives__delay=0.003, dry_friction='stick_slip')
+    view.command([5.0, 1.0])
+    graph.until(lambda: view.node._loop.commanded, 'the command')
+    assert view.set(steps_per_call=20) == ''
+    assert view.call('step').success
+    same = Simulator(
+        elbow,
+        q=START,
+        effects=JointEffects('stick_slip', Actuators(0.003), InelasticStop()),
+    )
+    for _ in range(20):
+        same.step([5.0, 1.0])
+    np.testing.assert_array_equal(view.node._loop.plant.q, same.q)
+
+
+def test_an_arm_that_falls_stops_at_its_limits(graph):
+    view = SimulatorView(graph, real_time_factor=0.0, hold_until_command=False)
+    graph.until(lambda: view.node._loop.time > 5, 'the end of the fall')
+    q = np.array([message.position for message in view.states])
+    # To rounding: the joint is put exactly there, by addition.
+    assert np.abs(q[:, 0]).max() <= 3 + 1e-12
+    assert np.abs(q[:, 1]).max() <= 2.5 + 1e-12
+
+
+def test_elastic_joints_without_rotors_refuse_the_node(graph):
+    with pytest.raises(RobotDynamicsError, match='rotor'):
+        graph.start(SimulatorNode, elasticity__stiffness=[100.0])
+
+
+def test_drives_in_motion_begin_no_recording_and_after_a_reset_they_do(graph, tmp_path):
+    view = SimulatorView(
+        graph, lockstep=True, real_time_factor=0.0, drives__delay=0.002, record_to=str(tmp_path)
+    )
+    rng = np.random.default_rng(0)
+    view.drive(rng, 10)
+    assert view.record(False).success
+    refused = view.record(True)
+    assert not refused.success
+    assert 'begin after a reset' in refused.message
+    assert view.call('reset').success
+    assert view.record(True).success
+    view.drive(rng, 10)
+    assert view.record(False).success
+    from robot_dynamics.nodes.recordings.replay import replay_file
+
+    for file in tmp_path.iterdir():
+        assert replay_file(file) == 0

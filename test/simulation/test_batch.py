@@ -1,0 +1,293 @@
+"""Many arms at once: each of them moves as it would alone, by every way there is to compute it."""
+
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+from robot_dynamics.compiler import threads
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
+from robot_dynamics.model.inertia import to_parameters
+from robot_dynamics.model.samples import planar_2r, random_inertial, random_tree
+from robot_dynamics.simulation.many.batch import PerStep, simulate_batch
+from robot_dynamics.simulation.many.perturbations import Perturbations, payload_parameters
+
+N, ARMS, STEPS = 4, 13, 30
+
+
+@pytest.fixture(scope='module')
+def arm():
+    model = random_tree(N, np.random.default_rng(3))
+    return Dynamics(model.with_actuation(viscous=0.3, coulomb=[0.1, 0.2, 0.0, 0.4]))
+
+
+@pytest.fixture(scope='module')
+def start():
+    return np.random.default_rng(0).uniform(-1, 1, (2, ARMS, N))
+
+
+@pytest.fixture(scope='module')
+def perturbations(arm):
+    rng = np.random.default_rng(1)
+    loads = [to_parameters(random_inertial(rng)) for _ in range(ARMS)]
+    viscous, coulomb = rng.uniform(0, 1, (2, ARMS, N))
+    return Perturbations(arm.model.link_names[-1], loads, viscous, coulomb)
+
+
+def law(t, q, qd):
+    """A torque that depends on time, position and velocity."""
+    return 3.0 * np.cos(40.0 * t) - 2.0 * q - 0.5 * qd
+
+
+def assert_same(run, other):
+    # In machine code the same bits; the math module and NumPy may differ in the last.
+    tolerance = 1e-12 if machine_code_is_missing() else 0.0
+    for result, reference in zip(run, other, strict=True):
+        np.testing.assert_allclose(result, reference, rtol=tolerance, atol=tolerance)
+
+
+def machine_code_is_missing():
+    program = Dynamics(planar_2r()).simulation_step('semi_implicit_euler')
+    return program.backend == 'python'
+
+
+# -- one by one ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('backend', ['auto', 'python'])
+@pytest.mark.parametrize('integrator', ['semi_implicit_euler', 'rk4'])
+def test_a_perturbed_arm_moves_as_one_made_so(arm, start, backend, integrator):
+    rng = np.random.default_rng(2)
+    bodies = [random_inertial(rng) for _ in range(ARMS)]
+    viscous, coulomb = rng.uniform(0, 0.3, (2, ARMS, N))
+    link = arm.model.link_names[-1]
+    tau = rng.normal(size=(ARMS, N))
+    run = simulate_batch(
+        Dynamics(arm.model, backend=backend),
+        *start,
+        tau,
+        steps=STEPS,
+        integrator=integrator,
+        perturbations=Perturbations(link, [to_parameters(b) for b in bodies], viscous, coulomb),
+    )
+    assert run.q.shape == run.qd.shape == (ARMS, 2, N)
+    for i in range(0, ARMS, 5):
+        body = bodies[i]
+        model = arm.model.with_payload(link, body.mass, body.com, body.inertia_com)
+        alone = Dynamics(model.with_actuation(viscous=viscous[i], coulomb=coulomb[i]))
+        motion = alone.simulate(
+            start[0, i], start[1, i], tau[i], steps=STEPS, integrator=integrator
+        )
+        np.testing.assert_allclose(run.q[i, -1], motion.q, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(run.qd[i, -1], motion.qd, rtol=0, atol=1e-9)
+
+
+def test_what_is_not_perturbed_is_as_modelled(arm, start):
+    tau = np.zeros(N)
+    expected = arm.simulate(*start, tau, steps=STEPS)
+    run = simulate_batch(arm, *start, tau, steps=STEPS)
+    np.testing.assert_array_equal(run.q[:, -1], expected.q)
+    np.testing.assert_array_equal(run.q[:, 0], start[0])
+    link = arm.model.link_names[-1]
+    for same in (
+        Perturbations(viscous=arm.model.viscous),
+        Perturbations(coulomb=np.tile(arm.model.coulomb, (ARMS, 1))),
+        Perturbations(link, payload_parameters(0.0)),
+    ):
+        run = simulate_batch(arm, *start, tau, steps=STEPS, perturbations=same)
+        np.testing.assert_allclose(run.qd[:, -1], expected.qd, rtol=0, atol=1e-11)
+
+
+def test_no_arm_knows_its_neighbours(arm, start, perturbations):
+    options = {'steps': STEPS, 'record_every': 7}
+    together = simulate_batch(arm, *start, law, perturbations=perturbations, **options)
+    for i in (0, 6, 12):
+        own = perturbations.part(i, i + 1)
+        alone = simulate_batch(arm, start[0, i], start[1, i], law, perturbations=own, **options)
+        assert_same((alone.q[0], alone.qd[0]), (together.q[i], together.qd[i]))
+
+
+def test_an_arm_that_diverges_takes_no_other_along(arm, start):
+    good = simulate_batch(arm, *start, np.zeros(N), steps=STEPS)
+    assert not good.diverged.any()
+    qd = start[1].copy()
+    qd[4] = 1e200
+    run = simulate_batch(arm, start[0], qd, np.zeros(N), steps=STEPS)
+    np.testing.assert_array_equal(run.diverged, np.arange(ARMS) == 4)
+    others = ~run.diverged
+    np.testing.assert_array_equal(run.q[others], good.q[others])
+
+
+# -- torques ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('own', [False, True])
+def test_torques_step_by_step_are_those_of_a_rollout(arm, start, own):
+    tau = np.random.default_rng(4).normal(size=(ARMS, STEPS, N) if own else (STEPS, N))
+    run = simulate_batch(arm, *start, PerStep(tau), steps=STEPS, record_every=1)
+    for i in (0, 5, 12):
+        path = arm.rollout(start[0, i], start[1, i], tau[i] if own else tau)
+        assert_same((run.q[i], run.qd[i]), path)
+
+
+@pytest.mark.parametrize('every', [1, 4])
+def test_a_law_is_asked_once_per_period(arm, start, every):
+    asked = []
+
+    def remembering(t, q, qd):
+        asked.append(t)
+        return law(t, q, qd)
+
+    run = simulate_batch(
+        arm, *start, remembering, steps=10, time_step=2e-3, control_every=every, record_every=5
+    )
+    np.testing.assert_allclose(asked, 2e-3 * np.arange(0, 10, every))
+    q, qd = start
+    for k in range(10):
+        if k % every == 0:
+            tau = law(2e-3 * k, q, qd)
+        q, qd = arm.simulate(q, qd, tau, steps=1, time_step=2e-3)
+        if k == 4:
+            np.testing.assert_array_equal(run.q[:, 1], q)
+    np.testing.assert_array_equal(run.qd[:, -1], qd)
+    np.testing.assert_allclose(run.t, [0.0, 0.01, 0.02])
+
+
+def test_drives_give_no_more_than_they_can():
+    model = replace(planar_2r(), effort_limit=np.array([2.0, 1.0]))
+    arm, q = Dynamics(model), np.zeros((3, 2))
+    expected = arm.simulate(q, q, [2.0, -1.0], steps=5)
+    for torques in (
+        [50.0, -50.0],
+        PerStep(np.tile([50.0, -50.0], (5, 1))),
+        lambda t, q, qd: [50.0, -50.0],
+    ):
+        run = simulate_batch(arm, q, q, torques, steps=5)
+        np.testing.assert_array_equal(run.q[:, -1], expected.q)
+
+
+# -- ways to compute ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('torques', ['law', 'per step', 'held'])
+def test_every_way_to_compute_gives_the_same_bits(arm, start, perturbations, torques, monkeypatch):
+    rng = np.random.default_rng(5)
+    given = {
+        'law': law,
+        'per step': PerStep(rng.normal(size=(ARMS, STEPS, N))),
+        'held': rng.normal(size=(ARMS, N)),
+    }[torques]
+    options = {'steps': STEPS, 'record_every': 10, 'perturbations': perturbations}
+    here = simulate_batch(arm, *start, given, **options)
+    assert not here.diverged.any()
+    monkeypatch.setattr(threads, 'SMALLEST_PART', 1)
+    assert_same(simulate_batch(arm, *start, given, **options), here)
+    with ThreadPoolExecutor(2) as pool:
+        for tasks in (1, 3, 100):
+            run = simulate_batch(arm, *start, given, executor=pool, tasks=tasks, **options)
+            assert_same(run, here)
+
+
+def test_other_processes_give_the_same_bits(arm, start, perturbations):
+    options = {'steps': STEPS, 'record_every': 10, 'perturbations': perturbations}
+    # Python functions pickle by name, which a test has none of elsewhere: an array will do.
+    here = simulate_batch(arm, *start, np.ones(N), **options)
+    with ProcessPoolExecutor(2, mp_context=get_context('spawn')) as pool:
+        there = simulate_batch(arm, *start, np.ones(N), executor=pool, tasks=2, **options)
+    assert_same(there, here)
+
+
+@pytest.mark.parametrize('elsewhere', [False, True])
+def test_progress_is_told_to_the_end(arm, start, elsewhere):
+    told = []
+    with ThreadPoolExecutor(1) as pool:
+        simulate_batch(
+            arm,
+            *start,
+            np.zeros(N),
+            steps=500,
+            progress=lambda done, total: told.append((done, total)),
+            executor=pool if elsewhere else None,
+            tasks=3,
+        )
+    done, totals = zip(*told, strict=True)
+    assert len(done) > 2
+    assert list(done) == sorted(done)
+    assert done[-1] == 500
+    assert set(totals) == {500}
+
+
+def test_no_step_and_no_arm(arm, start):
+    run = simulate_batch(arm, *start, law, steps=0)
+    assert run.t.tolist() == [0.0]
+    np.testing.assert_array_equal(run.q[:, 0], start[0])
+    assert simulate_batch(arm, *start[:, :0], np.zeros(N), steps=3).q.shape == (0, 2, N)
+
+
+# -- payloads -----------------------------------------------------------------------------------
+
+
+def test_payload_parameters_are_those_of_a_body():
+    rng = np.random.default_rng(6)
+    bodies = [random_inertial(rng) for _ in range(5)]
+    names = ('mass', 'com', 'inertia_com')
+    fields = [np.array([getattr(body, name) for body in bodies]) for name in names]
+    expected = [to_parameters(body) for body in bodies]
+    np.testing.assert_allclose(payload_parameters(*fields), expected, rtol=1e-14, atol=1e-15)
+    point = payload_parameters([1.0, 2.0], [0.0, 0.0, 0.3])
+    np.testing.assert_allclose(point[1], [2, 0, 0, 0.6, 0.18, 0, 0, 0.18, 0, 0], atol=1e-15)
+
+
+# -- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('options', 'error', 'message'),
+    [
+        ({'steps': -1}, ValueError, 'steps is -1'),
+        ({'time_step': 0.0}, ValueError, 'time_step is 0.0'),
+        ({'integrator': 'rk5'}, ValueError, "integrator is 'rk5'"),
+        ({'control_every': 0}, ValueError, 'control_every is 0'),
+        ({'record_every': 1.5}, ValueError, 'record_every is 1.5'),
+        ({'q': np.zeros((ARMS, N + 1))}, ShapeError, 'simulate_batch: q has shape'),
+        ({'q': np.zeros((2, 3, N))}, ShapeError, 'arms have shape|do not broadcast'),
+        ({'q': np.zeros((ARMS + 1, N))}, ShapeError, 'do not broadcast'),
+        ({'torques': np.zeros(N + 1)}, ShapeError, 'simulate_batch: tau has shape'),
+        ({'torques': PerStep(np.zeros((4, N)))}, ShapeError, 'tau has shape .*expected'),
+        ({'torques': lambda t, q, qd: np.zeros(N + 1)}, ShapeError, 'tau has shape'),
+    ],
+)
+def test_what_cannot_be_is_refused(arm, start, options, error, message):
+    arguments = {'q': start[0], 'qd': start[1], 'torques': np.zeros(N), 'steps': 2} | options
+    with pytest.raises(error, match=message):
+        simulate_batch(arm, **arguments)
+
+
+def test_perturbations_that_cannot_be_are_refused(arm, start):
+    link = arm.model.link_names[-1]
+    for options, error, message in (
+        ({'payload': np.zeros(10)}, ModelError, 'needs a link'),
+        ({'viscous': [-1.0] * N}, ModelError, 'viscous has a coefficient that is not'),
+        ({'coulomb': np.zeros(N + 1)}, ShapeError, r'coulomb has shape \(5,\)'),
+        ({'payload_link': link, 'payload': np.zeros(9)}, ShapeError, 'payload has shape'),
+        ({'payload_link': 'x', 'payload': np.zeros(10)}, FrameNotFound, "no frame 'x'"),
+        ({'viscous': np.zeros((ARMS + 1, N))}, ShapeError, 'do not broadcast'),
+    ):
+        with pytest.raises(error, match=message):
+            simulate_batch(
+                arm, *start, np.zeros(N), steps=1, perturbations=Perturbations(**options)
+            )
+    with pytest.raises(ModelError, match=r'mass -1.0 kg'):
+        payload_parameters([1.0, -1.0])
+    massless = Dynamics(planar_2r(masses=(1.0, 0.0), inertias=(0.1, 0.0)))
+    with pytest.raises(ModelError, match="joint 'joint2' moves no inertia"):
+        simulate_batch(
+            massless,
+            *np.zeros((2, 2)),
+            np.zeros(2),
+            steps=1,
+            perturbations=Perturbations(viscous=np.zeros(2)),
+        )

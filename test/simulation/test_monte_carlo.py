@@ -1,0 +1,95 @@
+"""The study of payload errors: what it must find, and the same on a cluster to the last bit."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from robot_dynamics import cli
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.resources import share_file
+from robot_dynamics.simulation.many import monte_carlo
+from robot_dynamics.simulation.many.batch import simulate_batch
+from robot_dynamics.simulation.many.perturbations import Perturbations
+
+FILE = share_file('urdf/planar_2r.urdf')
+SMALL = {'samples': 60, 'duration': 2.0, 'payload': 1.0}
+
+
+@pytest.fixture(scope='module')
+def arm():
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        return Dynamics(load_urdf(FILE))
+
+
+@pytest.fixture(scope='module')
+def result(arm):
+    return monte_carlo.study(arm, **SMALL)
+
+
+def test_knowing_the_payload_pays(result):
+    model, alone = (result.tracking_error[name] for name in monte_carlo.CONTROLLERS)
+    error = np.abs(result.payload_error)
+    assert error.max() <= 0.5 * SMALL['payload']
+    near, far = error < np.quantile(error, 0.3), error > np.quantile(error, 0.7)
+    assert np.median(model[near]) < np.median(model[far])
+    assert np.median(model) < np.median(alone) / 2
+
+
+def test_the_seed_is_the_study(arm, result):
+    again = monte_carlo.study(arm, **SMALL)
+    other = monte_carlo.study(arm, **SMALL, seed=1)
+    for name, error in result.tracking_error.items():
+        np.testing.assert_array_equal(again.tracking_error[name], error)
+        assert (other.tracking_error[name] != error).all()
+
+
+def test_a_dask_cluster_finds_the_same_bits(arm, result):
+    pytest.importorskip('distributed')
+    with monte_carlo.local_cluster(2) as executor:
+        there = monte_carlo.study(arm, **SMALL, executor=executor, tasks=4)
+        for name, error in result.tracking_error.items():
+            np.testing.assert_array_equal(there.tracking_error[name], error)
+        options = {'steps': 50, 'record_every': 5, 'perturbations': Perturbations(viscous=0.1)}
+        q = np.random.default_rng(0).normal(size=(33, arm.model.n))
+        given = (arm, q, 0 * q, np.zeros(arm.model.n))
+        for a, b in zip(
+            simulate_batch(*given, **options, executor=executor, tasks=5),
+            simulate_batch(*given, **options),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_the_command_prints_figures_and_draws(tmp_path, capsys):
+    pytest.importorskip('matplotlib')
+    picture = tmp_path / 'study.png'
+    command = [
+        'monte-carlo',
+        str(FILE),
+        '--samples',
+        '40',
+        '--duration',
+        '0.5',
+        '--picture',
+        str(picture),
+    ]
+    assert cli.main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert 'steps of an arm in' in lines[0]
+    assert len(lines) == 3 + 5
+    assert picture.read_bytes().startswith(b'\x89PNG')
+    assert picture.stat().st_size > 10_000
+
+
+def test_what_cannot_be_is_said_in_a_line(tmp_path, capsys):
+    assert cli.main(['monte-carlo', str(FILE), '--spread', '2', '--samples', '50']) == 2
+    assert 'mass' in capsys.readouterr().err
+    for wrong in (['--samples', '0'], ['--payload', '-1'], ['--duration', 'nan']):
+        with pytest.raises(SystemExit, match='2'):
+            cli.main(['monte-carlo', str(FILE), *wrong])
+        assert 'positive number' in capsys.readouterr().err
+    assert cli.main(['monte-carlo', str(tmp_path / 'none.urdf')]) == 2
+    assert 'none.urdf' in capsys.readouterr().err

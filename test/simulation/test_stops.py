@@ -1,0 +1,191 @@
+"""Position limits: a joint that meets one gives up its speed, and never gains any."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.simulation import (
+    INTEGRATORS,
+    InelasticStop,
+    JointEffects,
+    Simulator,
+    SpringDamperStop,
+    semi_implicit_euler,
+    simulate,
+)
+
+STOPS = {
+    'inelastic': InelasticStop(),
+    'spring': SpringDamperStop(stiffness=2e4),
+    'spring-damper': SpringDamperStop(stiffness=2e4, damping=[30.0] * 5),
+    'stiff spring-damper': SpringDamperStop(stiffness=1e8, damping=1e4),
+}
+
+
+def weightless(model):
+    return model.with_gravity((0.0, 0.0, 0.0))
+
+
+def limited(model, at):
+    n = model.n
+    return replace(model, lower=np.full(n, -at), upper=np.full(n, at))
+
+
+def still(t, q, qd):
+    return np.zeros(len(q))
+
+
+def beyond(run, at):
+    return np.maximum(np.abs(run.q) - at, 0.0)
+
+
+@pytest.mark.parametrize('stop', STOPS)
+@pytest.mark.parametrize('seed', range(6))
+def test_random_impacts_never_add_energy(stop, seed):
+    rng = np.random.default_rng(seed)
+    at, h = 0.3, 1e-3
+    arm = Dynamics(limited(random_tree(5, rng), at))
+    simulator = Simulator(
+        arm,
+        q=rng.uniform(-0.25, 0.25, 5),
+        qd=4 * rng.normal(size=5),
+        effects=JointEffects(stops=STOPS[stop]),
+        integrator=semi_implicit_euler,
+    )
+    run = simulate(simulator, still, 0.5)
+    # In the metric of the step, exactly: without stops it would end with
+    free = run.qd[:-1] + h * arm.forward_dynamics(run.q[:-1], run.qd[:-1], np.zeros(5))
+    yields = isinstance(STOPS[stop], SpringDamperStop)
+    M = arm.mass_matrix(run.q[:-1] if yields else run.q[:-1] + h / 2 * free)
+    stored = (0.5 * getattr(STOPS[stop], 'stiffness', 0.0) * beyond(run, at) ** 2).sum(axis=1)
+    before = 0.5 * np.einsum('ki,kij,kj->k', free, M, free) + stored[:-1]
+    after = 0.5 * np.einsum('ki,kij,kj->k', run.qd[1:], M, run.qd[1:]) + stored[1:]
+    assert beyond(run, at - 1e-9).any(axis=1).sum() > 5
+    assert (after <= before * (1 + 1e-12) + 1e-15).all()
+
+
+@pytest.mark.parametrize('name', INTEGRATORS)
+@pytest.mark.parametrize('stop', STOPS)
+def test_an_arm_that_bounces_about_loses_energy_with_every_integrator(name, stop):
+    rng = np.random.default_rng(11)
+    at = 0.3
+    arm = Dynamics(limited(weightless(random_tree(5, rng)), at))
+    simulator = Simulator(
+        arm,
+        qd=2 * rng.normal(size=5),
+        effects=JointEffects(stops=STOPS[stop]),
+        integrator=INTEGRATORS[name],
+    )
+    energy = [simulator.kinetic_energy() + simulator.potential_energy()]
+    for _ in range(1000):
+        simulator.step(np.zeros(5))
+        energy.append(simulator.kinetic_energy() + simulator.potential_energy())
+    # The integrators themselves are off by h^2 in a step.
+    assert np.diff(energy).max() < 1e-3 * energy[0]
+    assert energy[-1] < energy[0]
+
+
+@pytest.mark.parametrize('name', INTEGRATORS)
+def test_no_joint_passes_an_inelastic_stop(name):
+    rng = np.random.default_rng(1)
+    arm = Dynamics(limited(random_tree(5, rng), 0.2))
+    simulator = Simulator(
+        arm,
+        qd=3 * rng.normal(size=5),
+        effects=JointEffects(stops=InelasticStop()),
+        integrator=INTEGRATORS[name],
+    )
+    run = simulate(simulator, still, 1.0)
+    assert np.abs(run.q).max() == 0.2
+    # At a stop in two rows: at rest, or about to leave.
+    pressed = (run.q[1:] == run.q[:-1]) & (np.abs(run.q[1:]) == 0.2)
+    assert pressed.any()
+    assert ((run.qd * np.sign(run.q))[1:][pressed] <= 0).all()
+
+
+def test_an_arm_falls_on_its_stops_and_lies_there():
+    model = replace(planar_2r(), lower=np.array([-0.5, -0.3]), upper=np.array([2.0, 1.0]))
+    arm = Dynamics(model)
+    run = simulate(Simulator(arm, effects=JointEffects(stops=InelasticStop())), still, 3.0)
+    assert np.array_equal(run.q[-1], model.lower)
+    assert not run.qd[-1].any()
+
+
+def test_it_lies_in_the_springs_as_deep_as_its_weight_takes_it():
+    model = replace(planar_2r(), lower=np.array([-0.5, -0.3]))
+    arm, k = Dynamics(model), 5e3
+    effects = JointEffects(stops=SpringDamperStop(stiffness=k, damping=100.0))
+    run = simulate(Simulator(arm, effects=effects), still, 4.0)
+    depth = model.lower - run.q[-1]
+    assert k * depth == pytest.approx(arm.gravity_torque(run.q[-1]), rel=1e-6)
+
+
+def test_a_joint_may_leave_its_stop():
+    model = replace(weightless(planar_2r()), lower=np.array([0.0, -np.inf]))
+    simulator = Simulator(Dynamics(model), effects=JointEffects(stops=InelasticStop()))
+    simulate(simulator, lambda t, q, qd: [-5.0, 0.0], 0.1)
+    assert simulator.q[0] == 0.0
+    simulate(simulator, lambda t, q, qd: [5.0, 0.0], 0.1)
+    free = Simulator(Dynamics(weightless(planar_2r())), q=[0.0, simulator.q[1]])
+    assert simulator.q[0] > 0.0
+    assert simulator.qd[0] > 0.0
+    assert free.q[0] == 0.0
+
+
+@pytest.mark.parametrize('stop', STOPS)
+def test_a_joint_that_starts_beyond_its_limit_may_come_back(stop):
+    model = limited(weightless(random_tree(5, np.random.default_rng(0))), 0.2)
+    arm = Dynamics(model)
+    q = np.array([0.3, 0.0, 0.0, 0.0, 0.0])
+    simulator = Simulator(arm, q=q, effects=JointEffects(stops=STOPS[stop]))
+    run = simulate(simulator, still, 0.2)
+    if stop == 'inelastic':
+        # It is not pushed: nothing moves.
+        assert np.array_equal(run.q[-1], q)
+    else:
+        assert run.q[:, 0].min() < 0.2
+        spring = 0.5 * STOPS[stop].stiffness * 0.1**2
+        assert arm.kinetic_energy(run.q[-1], run.qd[-1]) <= spring
+
+
+def test_a_softer_stop_gives_back_what_its_damper_leaves():
+    # One joint against a spring: the speed comes back as a damped half oscillation leaves it.
+    model = replace(
+        weightless(planar_2r(masses=(0.0, 0.0), inertias=(0.0, 0.0))),
+        upper=np.array([0.1, np.inf]),
+    ).with_actuation(rotor_inertia=1.0)
+    k, d = 1000.0, 5.0
+    effects = JointEffects(stops=SpringDamperStop(stiffness=k, damping=d))
+    back = []
+    for h in (4e-4, 2e-4, 1e-4):
+        simulator = Simulator(Dynamics(model), qd=[1.0, 0.0], effects=effects, time_step=h)
+        back.append(-simulate(simulator, still, 0.4).qd[-1, 0])
+    # I x'' + d x' + k x = 0 from x = 0; it leaves where the push would turn into a pull.
+    w, z = np.sqrt(k), d / (2 * np.sqrt(k))
+    wd = w * np.sqrt(1 - z**2)
+    t = np.linspace(1e-6, np.pi / wd, 200_001)
+    x = np.exp(-z * w * t) * np.sin(wd * t) / wd
+    v = np.exp(-z * w * t) * (np.cos(wd * t) - z * w / wd * np.sin(wd * t))
+    leaves = np.argmax(k * x + d * v < 0)
+    errors = np.abs(np.array(back) - -v[leaves])
+    assert errors[-1] < 5e-3
+    # First order, as contact steps are.
+    assert errors[:-1] / errors[1:] == pytest.approx(2.0, abs=0.3)
+
+
+def test_wrong_numbers_are_refused_by_name():
+    arm = Dynamics(planar_2r())
+    for stop, message in (
+        (SpringDamperStop(stiffness=0.0), 'stiffness of the stops is 0.0; it must be pos'),
+        (
+            SpringDamperStop(1e3, damping=-1.0),
+            'damping of the stops is -1.0; it must not',
+        ),
+        (SpringDamperStop([1.0, 2.0, 3.0]), r'stiffness of the stops has shape \(3,\)'),
+    ):
+        with pytest.raises(ModelError, match=message):
+            Simulator(arm, effects=JointEffects(stops=stop))

@@ -1,0 +1,75 @@
+"""What a controller and an operator see of a simulator node, for several files of tests."""
+
+from robot_dynamics.nodes import messages
+
+START = [0.3, -0.4]
+MS = 1_000_000
+
+
+def stamp(message):
+    return messages.nanoseconds(message.header.stamp)
+
+
+class SimulatorView:
+    """A simulator node, its states, and a way to answer them."""
+
+    def __init__(self, graph, commands='joint_effort', remap=(), **parameters):
+        from sensor_msgs.msg import JointState
+        from std_msgs.msg import Float64MultiArray
+
+        from robot_dynamics.nodes.simulator_node import SimulatorNode
+
+        self.graph = graph
+        values = {'initial_positions': START, **parameters}
+        self.node = graph.start(SimulatorNode, remap=remap, **values)
+        self.states = graph.listen(JointState, 'joint_states', 100)
+        kind = JointState if commands == 'joint_effort' else Float64MultiArray
+        self.commands = graph.publisher(kind, commands)
+
+    def command(self, tau, at=0, names=('elbow', 'shoulder')):
+        """Send a torque in the model's order, by name."""
+        from sensor_msgs.msg import JointState
+
+        message = JointState(name=list(names), effort=[float(tau[1]), float(tau[0])])
+        message.header.stamp = messages.time_message(at)
+        self.commands.publish(message)
+
+    def state(self, after=-1):
+        """Return a state published later than the stamp `after`."""
+        self.graph.until(
+            lambda: self.states and stamp(self.states[-1]) > after, f'a state after {after} ns'
+        )
+        return self.states[-1]
+
+    def call(self, verb):
+        from std_srvs.srv import Trigger
+
+        return self.graph.call(Trigger, f'simulator_node/{verb}')
+
+    def record(self, on):
+        from std_srvs.srv import SetBool
+
+        return self.graph.call(SetBool, 'simulator_node/record', SetBool.Request(data=on))
+
+    def set(self, **values):
+        """Set parameters together; return why they were refused, or ''."""
+        from rcl_interfaces.srv import SetParametersAtomically
+        from rclpy.parameter import Parameter
+
+        request = SetParametersAtomically.Request(
+            parameters=[
+                Parameter(name.replace('__', '.'), value=value).to_parameter_msg()
+                for name, value in values.items()
+            ]
+        )
+        result = self.graph.call(
+            SetParametersAtomically, 'simulator_node/set_parameters_atomically', request
+        ).result
+        return '' if result.successful else result.reason
+
+    def drive(self, rng, steps):
+        """Answer so many states in lock step with random torques."""
+        for _ in range(steps):
+            now = self.state(after=self.node._loop.stamp - 1)
+            self.command(rng.uniform(-5, 5, 2), at=stamp(now))
+            self.state(after=stamp(now))
