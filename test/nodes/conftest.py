@@ -67,8 +67,8 @@ class Graph:
         from robot_dynamics.nodes._main import new_executor
 
         os.environ['ROS_DOMAIN_ID'] = str(next(DOMAINS))
-        # Nodes and their callbacks hold each other. Until they are collected each keeps its threads
-        # and sockets, and hundreds of them are more than a process can have.
+        # Nodes and their callbacks hold each other. Until they are collected each keeps its
+        # threads and sockets, and hundreds of them are more than a process can have.
         set_aside()
         gc.collect()
         self.context = Context()
