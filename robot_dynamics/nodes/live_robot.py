@@ -66,13 +66,7 @@ class LiveRobotNode(RobotNode):
         self.create_subscription(
             InertiaStamped, '~/set_payload', self._on_set_payload, qos.COMMANDS_IN
         )
-        self.create_subscription(
-            JointState,
-            'joint_states',
-            self._on_state,
-            qos.JOINT_STATES_IN,
-            qos_overriding_options=qos.overridable(),
-        )
+        self.listen_to_joint_states(self._on_state)
 
     def answer(self, arm: Dynamics, reading: JointReading) -> None:
         """Answer a state of the whole robot."""

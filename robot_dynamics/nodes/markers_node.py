@@ -112,13 +112,7 @@ class MarkersNode(RobotNode):
     def __init__(self, **kwargs: Any):
         super().__init__('markers_node', **kwargs)
         self._markers_out = self.create_publisher(MarkerArray, '~/markers', qos.STREAM_OUT)
-        self.create_subscription(
-            JointState,
-            'joint_states',
-            self._on_state,
-            qos.JOINT_STATES_IN,
-            qos_overriding_options=qos.overridable(),
-        )
+        self.listen_to_joint_states(self._on_state)
         self.find_robot()
 
     def use(self, arm: Dynamics) -> None:

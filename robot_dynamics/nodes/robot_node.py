@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
+from sensor_msgs.msg import JointState
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
@@ -133,6 +135,16 @@ class RobotNode(ManagedNode):
             self._await_description()
         else:
             self.get_logger().info('unconfigured: waiting for a lifecycle manager')
+
+    def listen_to_joint_states(self, heard: Callable[[JointState], None]) -> None:
+        """Hear both kinds of publisher, or whatever `qos_overrides` asks for."""
+        self.create_subscription(
+            JointState,
+            'joint_states',
+            heard,
+            qos.JOINT_STATES_IN,
+            qos_overriding_options=qos.overridable(),
+        )
 
     def hear(self, stamp: int) -> None:
         """Count an input message with this stamp, ns."""

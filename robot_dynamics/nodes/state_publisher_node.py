@@ -64,13 +64,7 @@ class StatePublisherNode(RobotNode):
         self._tf_out = self.create_publisher(self._message, '/tf', qos.STREAM_OUT)
         self._static_out = self.create_publisher(self._message, '/tf_static', qos.LATCHED)
         self._text_out: Any = None  # made when it is this node that has the description
-        self.create_subscription(
-            JointState,
-            'joint_states',
-            self._on_state,
-            qos.JOINT_STATES_IN,
-            qos_overriding_options=qos.overridable(),
-        )
+        self.listen_to_joint_states(self._on_state)
         self.find_robot()
 
     def use(self, arm: Dynamics) -> None:
