@@ -2,8 +2,8 @@
 
 Reading order: `spline` (one polynomial between two points), `trajectory` (many points, sampled at
 any time), `limits` (can this robot follow it), `feedforward` (the torque that does), `laws` (other
-ways to the same end), `friction`, `saturation` (what the drives allow), `filters` (velocities and
-accelerations that nobody measures).
+ways to the same end), `gains` (feedback that suits a robot), `friction`, `saturation` (what the
+drives allow), `filters` (velocities and accelerations that nobody measures).
 """
 
 from robot_dynamics.control.feedforward import (
@@ -15,6 +15,7 @@ from robot_dynamics.control.feedforward import (
 )
 from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
 from robot_dynamics.control.friction import Friction
+from robot_dynamics.control.gains import pd_gains
 from robot_dynamics.control.laws import LAWS, computed_torque, gravity_only, pd_plus
 from robot_dynamics.control.limits import violations
 from robot_dynamics.control.saturation import RateLimiter, Saturated, ramp, saturate
@@ -35,6 +36,7 @@ __all__ = [
     'computed_torque',
     'feedforward',
     'gravity_only',
+    'pd_gains',
     'pd_plus',
     'ramp',
     'saturate',

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from robot_dynamics.control import pd_gains
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.urdf import load_urdf, urdf_text
-from robot_dynamics.nodes.demo.gains import pd_gains
 from robot_dynamics.validation.states import position_range
 from robot_dynamics.visualization import link_frames
 

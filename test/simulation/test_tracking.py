@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import robots
 
-from robot_dynamics.control import Gains, Switches, Trajectory
+from robot_dynamics.control import Gains, Switches, Trajectory, pd_gains
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.samples import planar_2r
 from robot_dynamics.simulation.many.batch import simulate_batch
 from robot_dynamics.simulation.many.perturbations import Perturbations, payload_parameters
-from robot_dynamics.simulation.many.tracking import Tracking, feedback, there_and_back
+from robot_dynamics.simulation.many.tracking import Tracking, there_and_back
 
 ARM = Dynamics(planar_2r())
 GAINS = Gains(kp=[900.0, 400.0], kd=[120.0, 40.0])
@@ -84,7 +84,7 @@ def test_the_motion_is_within_the_limits_and_the_feedback_is_stable(name):
     assert (np.abs(desired.qd) <= model.velocity_limit).all()
     assert np.ptp(desired.q, axis=0).max() > 0.1
     assert (np.abs(arm.inverse_dynamics(*desired)) <= model.effort_limit).all()
-    gains = feedback(arm, motion, 1e-3)
+    gains = pd_gains(arm, motion.at_waypoints().q, 1e-3)
     M = arm.mass_matrix(desired.q)
     largest = np.linalg.eigvals(np.linalg.solve(M, np.diag(gains.kd))).real.max()
     assert 1e-3 * largest < 1.0

@@ -7,7 +7,6 @@ package starts and watches them, asks for the motion, records what they publish,
 
     robot.py       which robot: the user's, with joints that cannot be simulated locked
     motion.py      a trajectory that is gentle and yet in motion everywhere, for any robot
-    gains.py       PD gains for any robot, from its mass matrix
     graph.py       the four nodes, with the parameters of this demonstration
     supervisor.py  nodes as processes: started, restarted, stopped, nothing left behind
     recording.py   what was heard in one run, as arrays

@@ -16,13 +16,12 @@ from typing import Any, NoReturn
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from robot_dynamics.control import Trajectory
+from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.nodes._main import new_executor
 from robot_dynamics.nodes.demo import figures, motion, picture
 from robot_dynamics.nodes.demo.conductor import Conductor
 from robot_dynamics.nodes.demo.figures import Figures
-from robot_dynamics.nodes.demo.gains import pd_gains
 from robot_dynamics.nodes.demo.graph import TIME_STEP, graph, isolate
 from robot_dynamics.nodes.demo.monitor import Monitor, Recorder, values
 from robot_dynamics.nodes.demo.recording import Recording

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.control import Switches, Trajectory
+from robot_dynamics.control import Switches, Trajectory, pd_gains
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.urdf import load_urdf
@@ -34,7 +34,7 @@ from robot_dynamics.simulation.many.batch import BatchRun, Progress, simulate_ba
 from robot_dynamics.simulation.many.monte_carlo_plot import plot
 from robot_dynamics.simulation.many.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.many.progress import progress_bar
-from robot_dynamics.simulation.many.tracking import Tracking, feedback, there_and_back
+from robot_dynamics.simulation.many.tracking import Tracking, there_and_back
 from robot_dynamics.spatial import Array
 
 TIME_STEP = 1e-3  # s
@@ -123,7 +123,7 @@ def study(
     believed = arm.with_payload(link, payload, [0.0, 0.0, LEVER])
     motion = there_and_back(believed, duration)
     drawn = draw_samples(arm, motion.sample(0.0).q, payload, spread, samples, seed)
-    gains, errors = feedback(believed, motion, TIME_STEP), {}
+    gains, errors = pd_gains(believed, motion.at_waypoints().q, TIME_STEP), {}
     for k, (name, switches) in enumerate(CONTROLLERS.items()):
         run = simulate_batch(
             arm,

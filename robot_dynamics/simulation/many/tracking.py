@@ -1,7 +1,7 @@
 """A law for many arms: follow a trajectory by what a model says, and by feedback on the error.
 
 The model is the controller's own, and may be wrong about the arms: that is what to find out. A
-motion to try it on, and gains for it, are made for any robot.
+motion to try it on is made for any robot.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ from robot_dynamics.spatial import Array
 LARGEST = 0.6, 0.1  # rad, m, of the motion either way
 OF_LIMIT = 0.7  # of speed and effort: feedback needs the rest
 SHRINK, ROUNDS = 0.8, 20  # of a motion that asks too much
-
-FREQUENCY, DAMPING = 40.0, 1.0  # rad/s, of the feedback at most
-PER_STEP = 0.5  # h lambda_max(M^-1 Kd), well below 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,19 +71,3 @@ def there_and_back(arm: Dynamics, duration: float) -> Trajectory:
             break
         swing = SHRINK * swing
     return motion
-
-
-def feedback(arm: Dynamics, motion: Trajectory, time_step: float) -> Gains:
-    """Return PD gains by what each joint moves along a motion, stable at a time step [s].
-
-    Source: Siciliano et al., Robotics: Modelling, Planning and Control (2009), section 8.3.
-    """
-    M = arm.mass_matrix(motion.at_waypoints().q)
-    locked = np.diagonal(M, axis1=-2, axis2=-1).mean(axis=0)
-    free = 1 / np.diagonal(np.linalg.inv(M), axis1=-2, axis2=-1).max(axis=0)
-    m = np.sqrt(locked * free)
-    # h lambda_max(M^-1 Kd) < 1,   where the eigenvalues of M^-1 are those of a symmetric matrix
-    coupling = np.linalg.eigvalsh(np.sqrt(m)[:, None] * np.linalg.inv(M) * np.sqrt(m)).max()
-    w = min(FREQUENCY, PER_STEP / (2 * DAMPING * time_step * coupling))
-    # kp = w^2 m,   kd = 2 zeta w m
-    return Gains(kp=w**2 * m, kd=2 * DAMPING * w * m)

@@ -5,7 +5,7 @@
 A joint feels the inertia M_ii while the others stand still and 1/(M^-1)_ii while they are free; in
 an arm the two differ by up to a factor of a hundred, and m_i is their geometric mean. As the
 torque is held over a time step h, feedback on velocities is stable and well damped only as long
-as h lambda_max(M^-1 Kd) is well below 1, which bounds w. No ROS here.
+as h lambda_max(M^-1 Kd) is well below 1, which bounds w.
 
 Source: Siciliano et al., Robotics: Modelling, Planning and Control (2009), section 8.3.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics.control import Gains
+from robot_dynamics.control.feedforward import Gains
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.spatial import Array
 
