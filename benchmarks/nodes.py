@@ -230,15 +230,33 @@ def soak(
         f'+- {3600 * error:.2f} MiB/h'
     )
     print(
-        f'deadlines missed: {figures.late / figures.states:.3%}; a process that only sleeps: '
+        f'later than a period: {figures.late / figures.states:.3%}; a process that only sleeps: '
         f'{jitter.part:.3%}; states sent late: {float((block.lateness > block.period).mean()):.3%}'
     )
+    latency = np.percentile(block.answered, timer_jitter.PERCENTILES).tolist()
+    print(deadlines(latency, jitter.lateness, block.period))
     return {
         'nodes': {node.name: vars(figures)},
+        'latency': latency,
         'memory': samples,
         'slope': [memory, error],
         'timer': vars(jitter),
     }
+
+
+def deadlines(latency: Sequence[float], lateness: Sequence[float], period: float) -> str:
+    """Return, percentile by percentile, whether answers came within their deadline, as Markdown.
+
+    The deadline of an answer is a period [s] and as much as the process that only sleeps was late
+    in the same part of its ticks: what comes later is the node's own doing.
+    """
+    rows = ['| percentile | answered us | sleeper late us | deadline |', '|---|---|---|---|']
+    for percentile, answered, late in zip(
+        timer_jitter.PERCENTILES, latency, lateness, strict=True
+    ):
+        met = 'met' if answered <= period + late else 'MISSED'
+        rows.append(f'| {percentile:g} | {1e6 * answered:.0f} | {1e6 * late:.0f} | {met} |')
+    return '\n'.join(rows)
 
 
 def slope(samples: NDArray) -> tuple[float, float]:
