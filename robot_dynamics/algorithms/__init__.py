@@ -28,6 +28,7 @@ included throughout, friction nowhere.
 | `payload.py`            | the tree with a load known only at run time | 1                  |
 | `integrators.py`        | a step in time, of any state                | 1                  |
 | `simulation_step.py`    | a step of the arm, with friction            | as `qdd`           |
+| `braking.py`            | velocities that stiff friction leaves       | n depth^2          |
 
 Helpers: `scalars.py` and `vectors.py` (arithmetic), `sweeps.py` (the ways through a tree),
 `columns.py` (what each joint moves, walking inwards), `joint_frame.py`, `motion.py`, `wrench.py`,

@@ -9,6 +9,7 @@ from robot_dynamics.algorithms.composite import rotational_inertia
 from robot_dynamics.algorithms.gravity import first_moments, moments_in_parent
 from robot_dynamics.algorithms.joint_frame import joint_frames
 from robot_dynamics.algorithms.motion import Velocity, velocities
+from robot_dynamics.algorithms.scalars import is_zero
 from robot_dynamics.algorithms.vectors import Scalar, Vector, add, cross, dot, mat_vec, scaled
 from robot_dynamics.model.canonical import CanonicalTree, MassMoments
 from robot_dynamics.model.coordinates import body_rates
@@ -21,7 +22,7 @@ def kinetic_energy(tree: CanonicalTree, q: Vector, qd: Vector) -> Scalar:
     for body, velocity in zip(tree.bodies, moving, strict=True):
         twice = twice + _twice_kinetic(body, velocity)
     for B, rate in zip(tree.reflected_inertia, qd, strict=True):
-        if B != 0.0:
+        if not is_zero(B):
             twice = twice + B * (rate * rate)
     return 0.5 * twice
 

@@ -17,15 +17,15 @@ Robotics: Modelling, Planning and Control (2009), section 8.5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.control.friction import Friction
+from robot_dynamics.control.friction import Friction, coefficients
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.errors import ShapeError, TrajectoryError
 from robot_dynamics.spatial import Array
 
 
@@ -46,18 +46,17 @@ class Gains:
     Attributes:
         kp: (n,) or one number, N m/rad or N/m.
         kd: (n,) or one number, N m s/rad or N s/m.
+
+    Raises:
+        ValueError: a gain is negative or not finite.
     """
 
     kp: Array = field(default_factory=lambda: np.zeros(()))
     kd: Array = field(default_factory=lambda: np.zeros(()))
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            value = np.array(getattr(self, item.name), dtype=float)
-            if not (np.isfinite(value).all() and (value >= 0).all()):
-                raise ValueError(f'{item.name} is {value}; gains must be finite and not negative')
-            value.setflags(write=False)
-            object.__setattr__(self, item.name, value)
+        for name in ('kp', 'kd'):
+            object.__setattr__(self, name, coefficients(name, getattr(self, name)))
 
 
 EVERYTHING = Switches()
@@ -103,10 +102,10 @@ def feedforward(
         friction: of the joints; the robot's own if None.
 
     Raises:
-        ShapeError: an argument does not have n entries.
+        ShapeError: an argument does not have n entries per row.
     """
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
-    check_shapes(arm, reference, q, qd, gains)
+    check_shapes(arm, reference, q, qd, gains, friction)
     zero = np.zeros(np.broadcast_shapes(q.shape, qd.shape, reference.q.shape))
     friction_torque = arm.friction_torque if friction is None else friction.torque
     return FeedForward(
@@ -133,19 +132,48 @@ def waypoint_efforts(
     """Return the torque (m, n) at each point of a trajectory, for its `effort` fields.
 
     A controller that takes a trajectory with efforts interpolates between them and adds its own
-    feedback. Joints are in the model's order.
+    feedback.
+
+    Args:
+        arm: the dynamics of the robot.
+        trajectory: m points, joints in the model's order: see `Trajectory.in_order`.
+        switches: which parts to include.
+        friction: of the joints; the robot's own if None.
+
+    Raises:
+        TrajectoryError: its joints are others, or in another order.
     """
+    require_order(arm, trajectory)
     reference = trajectory.at_waypoints()
     return feedforward(arm, reference, reference.q, reference.qd, switches, friction=friction).tau
 
 
-def check_shapes(arm: Dynamics, reference: Reference, q: Array, qd: Array, gains: Gains) -> None:
+def require_order(arm: Dynamics, trajectory: Trajectory) -> None:
+    """Raise TrajectoryError unless the joints of a trajectory are those of the robot, in order."""
+    if trajectory.joint_names != arm.model.joint_names:
+        raise TrajectoryError(
+            f'the trajectory has the joints {", ".join(trajectory.joint_names)}; they must be '
+            f'{", ".join(arm.model.joint_names)}, as `in_order` puts them'
+        )
+
+
+def check_shapes(
+    arm: Dynamics,
+    reference: Reference,
+    q: Array,
+    qd: Array,
+    gains: Gains,
+    friction: Friction | None = None,
+) -> None:
     """Raise ShapeError unless every argument has n entries per row."""
     n = arm.model.n
     rows = {'q': q, 'qd': qd, **{f'reference.{k}': v for k, v in reference._asdict().items()}}
     for name, value in rows.items():
         if np.shape(value)[-1:] != (n,):
             raise ShapeError(f'{name} has shape {np.shape(value)}; it must be (..., {n})')
-    for name, gain in (('kp', gains.kp), ('kd', gains.kd)):
-        if gain.shape not in ((), (n,)):
-            raise ShapeError(f'{name} has shape {gain.shape}; it must be one number or ({n},)')
+    per_joint = {'kp': gains.kp, 'kd': gains.kd}
+    if friction is not None:
+        per_joint |= {'viscous': friction.viscous, 'coulomb': friction.coulomb}
+    for name, value in per_joint.items():
+        if value.shape not in ((), (n,)):
+            raise ShapeError(f'{name} has shape {value.shape}; it must be one number or ({n},)')

@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.errors import ShapeError
 from robot_dynamics.spatial import Array
 
 
@@ -21,6 +22,9 @@ class AccelerationFilter:
     Args:
         cutoff: f_c, Hz, of the low-pass.
         max_gap: s; after a longer silence the estimate starts afresh.
+
+    Raises:
+        ValueError: one of them is not positive.
     """
 
     def __init__(self, *, cutoff: float = 20.0, max_gap: float = 0.1):
@@ -47,8 +51,13 @@ class AccelerationFilter:
         Args:
             stamp: time of the sample, s.
             qd: (n,) measured velocities.
+
+        Raises:
+            ShapeError: qd is not a row of numbers.
         """
         qd = np.array(qd, dtype=float)
+        if qd.ndim != 1:
+            raise ShapeError(f'qd has shape {qd.shape}; it must be (n,)')
         if not all(map(math.isfinite, (*qd.tolist(), stamp))):
             self.reset()
             return None
@@ -57,7 +66,7 @@ class AccelerationFilter:
             return None
         dt = stamp - self._stamp
         if dt == 0:
-            return self._qdd
+            return None if self._qdd is None else self._qdd.copy()
         if dt < 0 or dt > self.max_gap or qd.shape != self._qd.shape:
             self.reset()
             self._stamp, self._qd = stamp, qd
@@ -67,7 +76,7 @@ class AccelerationFilter:
         # y_k = y_(k-1) + (1 - exp(-2 pi f_c dt)) (x_k - y_(k-1)): exact for any spacing
         self._qdd = previous - math.expm1(-2 * math.pi * self.cutoff * dt) * (quotient - previous)
         self._stamp, self._qd = stamp, qd
-        return self._qdd
+        return self._qdd.copy()
 
 
 class VelocityFilter(AccelerationFilter):

@@ -13,9 +13,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.spatial import Array
+
+
+def coefficients(name: str, value: ArrayLike) -> Array:
+    """Return a read-only copy of numbers per joint. Raises ValueError unless finite and >= 0."""
+    array = np.array(value, dtype=float)
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(f'{name} is {array}; it must be finite and not negative')
+    array.setflags(write=False)
+    return array
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +33,19 @@ class Friction:
     """The friction of n joints.
 
     Attributes:
-        viscous: (n,) F_v, N m s/rad or N s/m.
-        coulomb: (n,) F_s, N m or N.
+        viscous: (n,) or one number, F_v, N m s/rad or N s/m.
+        coulomb: (n,) or one number, F_s, N m or N.
+
+    Raises:
+        ValueError: a coefficient is negative or not finite.
     """
 
     viscous: Array
     coulomb: Array
+
+    def __post_init__(self) -> None:
+        for name in ('viscous', 'coulomb'):
+            object.__setattr__(self, name, coefficients(name, getattr(self, name)))
 
     def torque(self, qd: Array) -> Array:
         """Return what the motors must supply (..., n) at the velocities qd (..., n)."""

@@ -16,7 +16,9 @@ import numpy as np
 
 from robot_dynamics.control.feedforward import Gains
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ShapeError
 from robot_dynamics.spatial import Array
+from robot_dynamics.stepping import checked_time_step
 
 FREQUENCY = 40.0  # rad/s, the stiffest feedback there is
 DAMPING = 1.0  # zeta
@@ -30,7 +32,14 @@ def pd_gains(arm: Dynamics, q: Array, time_step: float) -> Gains:
         arm: the robot.
         q: (m, n) positions along the motion.
         time_step: h, s.
+
+    Raises:
+        ShapeError: q is not (m, n).
+        ValueError: the time step is not positive and finite.
     """
+    if np.ndim(q) != 2 or np.shape(q)[1] != arm.model.n:
+        raise ShapeError(f'q has shape {np.shape(q)}; it must be (m, {arm.model.n})')
+    h = checked_time_step(time_step)
     M = arm.mass_matrix(q)
     M_inverse = np.linalg.inv(M)
     locked, free = _diagonal(M).mean(axis=0), 1 / _diagonal(M_inverse).max(axis=0)
@@ -39,7 +48,7 @@ def pd_gains(arm: Dynamics, q: Array, time_step: float) -> Gains:
     root = np.sqrt(m)
     coupling = float(np.linalg.eigvalsh(root[:, None] * M_inverse * root).max())
     # h lambda_max(M^-1 Kd) = 2 zeta w h lambda_max(M^-1 diag(m))
-    w = min(FREQUENCY, PER_STEP / (2 * DAMPING * time_step * coupling))
+    w = min(FREQUENCY, PER_STEP / (2 * DAMPING * h * coupling))
     return Gains(kp=w**2 * m, kd=2 * DAMPING * w * m)
 
 

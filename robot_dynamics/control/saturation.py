@@ -70,9 +70,10 @@ class RateLimiter:
 def ramp(elapsed: float, duration: float) -> float:
     """Return the part of the torque, 0 to 1, that a soft start of `duration` seconds gives.
 
-    It is smooth at both ends, so that neither torque nor its rate jumps.
+    It is smooth at both ends, so that neither torque nor its rate jumps. Without a duration, 0 s,
+    there is no soft start.
     """
-    if elapsed >= duration:
+    if duration <= 0 or elapsed >= duration:
         return 1.0
     s = max(elapsed, 0.0) / duration
     # s^2 (3 - 2 s)

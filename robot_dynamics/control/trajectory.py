@@ -146,7 +146,7 @@ class Trajectory:
 
         If the first point lies at t > 0 the state becomes a new point before it; the segment
         between them takes its degree from what both carry. A trajectory that has a point at
-        t = 0 is returned as it is: see `start_error` for how far away it begins.
+        t = 0 is returned as it is, however far away it begins.
 
         Args:
             q: (n,) present positions.
@@ -190,10 +190,6 @@ class Trajectory:
             for rows in zip(*self.waypoints, strict=True)
         ]
         return Trajectory(wanted, self.times, *columns)
-
-    def start_error(self, q: ArrayLike) -> Array:
-        """Return how far (n,) [rad or m] the motion at time 0 begins from the positions q."""
-        return np.asarray(self.sample(0.0).q - np.asarray(q, dtype=float))
 
 
 def _checked_names(joint_names: Sequence[str]) -> tuple[str, ...]:

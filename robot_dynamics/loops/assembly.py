@@ -85,7 +85,8 @@ def require_fit(name: str, value: Array, here: LoopTerms) -> None:
     """Raise LoopNotClosed unless J x + c = 0 for velocities or accelerations x (..., n)."""
     gap = np.abs((here.J @ value[..., None])[..., 0] + here.c)
     size = (np.abs(here.J) @ np.abs(value)[..., None])[..., 0]
-    if np.any(gap > FITS * (1 + size + np.abs(here.c))):
+    # Written so that NaN does not fit.
+    if not np.all(gap <= FITS * (1 + size + np.abs(here.c))):
         raise LoopNotClosed(
             f'{name} = {value} does not fit the closures: it would part them with '
             f'{gap.max():.3g} m or rad, per second once or twice; see `velocity` and '

@@ -20,7 +20,7 @@ from robot_dynamics.algorithms.loop_motion import LoopStep
 from robot_dynamics.algorithms.loop_terms import LoopTerms
 from robot_dynamics.algorithms.simulation_step import Friction
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import LoopNotClosed, ModelError
+from robot_dynamics.errors import LoopNotClosed, ModelError, ShapeError
 from robot_dynamics.loops import assembly, driving
 from robot_dynamics.loops.driving import DrivenTerms, DrivingEffort
 from robot_dynamics.loops.least_constraint import Grip, grip, least_change, multipliers
@@ -106,8 +106,10 @@ class ClosedChain:
             hold: names of joints that must not move.
 
         Raises:
-            LoopNotClosed: there is none near q, or one with a closure turned over.
+            LoopNotClosed: there is none near q, or one with a closure turned over; or q is not
+                finite.
             ShapeError: q does not have n entries.
+            ModelError: no joint of a name, or one that is named twice.
         """
         start = self._vector('q', q)
         closed = assembly.closed_posture(self._at_rest, start, self._movable(hold))
@@ -125,8 +127,10 @@ class ClosedChain:
             hold: names of joints that keep their velocity.
 
         Raises:
-            LoopNotClosed: the joints held cannot have these velocities at a time.
+            LoopNotClosed: the joints held cannot have these velocities at a time; or an argument
+                is not finite.
             ShapeError: an argument does not have n entries.
+            ModelError: no joint of a name, or one that is named twice.
         """
         here = self._at_rest(self._vector('q', q))
         return self._fitting('qd', self._vector('qd', qd), here._replace(c=0 * here.c), hold)
@@ -136,7 +140,7 @@ class ClosedChain:
     ) -> Array:
         """Return the accelerations (n,) nearest to qdd that fit the closures, J qdd + c = 0.
 
-        As `velocity`; q and qd (n,) must fit already.
+        As `velocity`; q and qd (n,) must fit already. Raises likewise.
         """
         here = self.terms(self._vector('q', q), self._vector('qd', qd))
         return self._fitting('qdd', self._vector('qdd', qdd), here, hold)
@@ -174,10 +178,11 @@ class ClosedChain:
             SingularityError: the posture is singular.
             ShapeError: an argument does not have n entries.
         """
+        tau = self._rows('tau', tau)
         here = self.terms(q, qd)
         hold = self.grip(here)
         # a_0 = M^-1 (tau - b)
-        free = np.swapaxes(hold.L_inv, -1, -2) @ hold.L_inv @ (np.asarray(tau) - here.b)[..., None]
+        free = np.swapaxes(hold.L_inv, -1, -2) @ hold.L_inv @ (tau - here.b)[..., None]
         # J (qdd - a_0) = -c - J a_0
         e = -here.c - (here.J @ free)[..., 0]
         return ConstrainedMotion(free[..., 0] + least_change(hold, e), multipliers(hold, e))
@@ -202,11 +207,14 @@ class ClosedChain:
         Raises:
             LoopNotClosed: the accelerations do not fit.
             SingularityError: the posture is singular, or the motors do not determine the motion.
+            ShapeError: an argument does not have n entries.
+            ModelError: no joint of a name, or one that is named twice.
         """
+        qdd = self._rows('qdd', qdd)
         here = self.terms(q, qd)
-        assembly.require_fit('qdd', np.asarray(qdd, dtype=float), here)
+        assembly.require_fit('qdd', qdd, here)
         hold = self.grip(here)
-        force = (here.M @ np.asarray(qdd, dtype=float)[..., None])[..., 0] + here.b
+        force = (here.M @ qdd[..., None])[..., 0] + here.b
         return driving.driving_effort(hold, force, self._indices(driven))
 
     def driven_terms(self, q: ArrayLike, qd: ArrayLike, driven: Sequence[str]) -> DrivenTerms:
@@ -218,7 +226,9 @@ class ClosedChain:
             driven: names of the joints.
 
         Raises:
-            ModelError: not as many joints as the mechanism has mobility.
+            ModelError: not as many joints as the mechanism has mobility, no joint of a name, or
+                one that is named twice.
+            ShapeError: an argument does not have n entries.
             SingularityError: they do not determine the motion of the others, or the posture is
                 singular.
         """
@@ -288,13 +298,24 @@ class ClosedChain:
             raise LoopNotClosed(f'{name} is {array}; it must be finite')
         return array
 
+    def _rows(self, name: str, value: ArrayLike) -> Array:
+        """Return an argument as floats (..., n). Raises ShapeError."""
+        array, n = np.asarray(value, dtype=float), self.arm.model.n
+        if array.shape[-1:] != (n,):
+            raise ShapeError(f'{name} has shape {array.shape}; it must be (..., {n})')
+        return array
+
     def _indices(self, joints: Sequence[str] | None) -> list[int]:
-        """Return the indices of joints by name, of all for None."""
+        """Return the indices of joints by name, of all for None. Raises ModelError."""
         names = self.arm.model.joint_names
-        unknown = [name for name in joints or () if name not in names]
-        if unknown:
-            raise ModelError(f'no joint {unknown[0]!r}; the tree has {", ".join(names)}')
-        return [names.index(name) for name in (names if joints is None else joints)]
+        if joints is None:
+            return list(range(len(names)))
+        for k, name in enumerate(joints):
+            if name not in names:
+                raise ModelError(f'no joint {name!r}; the tree has {", ".join(names)}')
+            if name in joints[:k]:
+                raise ModelError(f'joint {name!r} is named twice in {list(joints)}')
+        return [names.index(name) for name in joints]
 
     def _movable(self, hold: Sequence[str]) -> Array:
         movable = np.ones(self.arm.model.n, dtype=bool)

@@ -30,10 +30,12 @@ from robot_dynamics.errors import LoopNotClosed, SingularityError
 from robot_dynamics.loops import ClosedChain
 from robot_dynamics.loops.assembly import CLOSED
 from robot_dynamics.loops.least_constraint import crossing, least_change
-from robot_dynamics.model.robot_model import check_vector
-from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
+from robot_dynamics.simulation.arguments import finite_vector, protect
+from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.loop_friction import stiff_friction
+from robot_dynamics.simulation.steps.integrators import integrator_name
 from robot_dynamics.spatial import Array
+from robot_dynamics.stepping import checked_time_step
 
 # A start that is farther from closed than rounded numbers can be is refused.
 START = 1e-6  # m, or rad between directions; per second for velocities
@@ -45,7 +47,7 @@ FAR = 10.0
 
 
 class ClosedLoopSimulator:
-    """A mechanism with loops that has a state.
+    """A mechanism with loops that has a state. The arrays it hands out are read-only.
 
     Attributes:
         chain: its dynamics.
@@ -75,12 +77,10 @@ class ClosedLoopSimulator:
             NotFinite: q or qd is not finite.
             ValueError: the time step is not positive, or the integrator not one of those.
         """
-        if not (np.isfinite(time_step) and time_step > 0):
-            raise ValueError(f'time_step is {time_step} s; it must be positive and finite')
         self.chain = chain
-        self.time_step = time_step
+        self.time_step = checked_time_step(time_step)
         self.integrator = integrator
-        self._step = chain.simulation_step(integrator.__name__)
+        self._step = chain.simulation_step(integrator_name(integrator))
         self._time_step = np.array([time_step])
         self.reset(q, qd)
 
@@ -98,6 +98,7 @@ class ClosedLoopSimulator:
         self.effort: Array = np.zeros(n)
         self._load: Array = np.zeros(n)
         self.steps = 0
+        protect(self.q, self.qd, self.effort)
 
     @property
     def time(self) -> float:
@@ -107,9 +108,10 @@ class ClosedLoopSimulator:
     def wrenches(self) -> Array:
         """Return what the closures bear now, (k, 6), under the torques of the last step.
 
-        See `ClosedChain.wrenches`.
+        Friction is that of the present velocities. See `ClosedChain.wrenches`.
         """
-        _, multipliers = self.chain.forward_dynamics(self.q, self.qd, self._load)
+        load = self._load - self.chain.arm.friction_torque(self.qd)
+        _, multipliers = self.chain.forward_dynamics(self.q, self.qd, load)
         return self.chain.wrenches(self.q, multipliers)
 
     def step(self, tau: ArrayLike, *, external: ArrayLike | None = None) -> None:
@@ -133,6 +135,7 @@ class ClosedLoopSimulator:
         state = self._quick_step(load) if stiff is None else None
         if state is None:
             state = self._careful_step(load, stiff)
+        protect(*state, effort)
         self.q, self.qd = state
         self.effort, self._load = effort, load
         self.steps += 1
@@ -210,13 +213,4 @@ class ClosedLoopSimulator:
             )
 
     def _vector(self, name: str, value: ArrayLike) -> Array:
-        """Return a float copy of an argument, once it is (n,) and finite."""
-        model = self.chain.arm.model
-        array = np.array(value, dtype=float)
-        check_vector(model, **{name: array})
-        if not np.isfinite(array).all():
-            j = int(np.argmin(np.isfinite(array)))
-            raise NotFinite(
-                f'{name} of joint {model.joint_names[j]!r} is {array[j]}; it must be finite'
-            )
-        return array
+        return finite_vector(self.chain.arm.model, name, value)

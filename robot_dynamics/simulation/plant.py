@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.simulation.arguments import finite_wrench
 from robot_dynamics.simulation.effects.payloads import Payload
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.simulator import Simulator
@@ -93,10 +94,15 @@ class Plant:
         return np.zeros_like(self.simulator.q) if self.braked else self.simulator.effort
 
     def apply(self, deed: Deed) -> None:
-        """Do something to the arm."""
+        """Do something to the arm.
+
+        Raises:
+            RobotDynamicsError: it cannot be done. The arm is left as it was, and the journal is
+                not told.
+        """
         if self._changes_something(deed):
-            self.journal(self.steps, deed)
             _DOING[type(deed)](self, deed)
+            self.journal(self.steps, deed)
 
     @property
     def remembers(self) -> bool:
@@ -152,18 +158,26 @@ class Plant:
             self.simulator.reset(self.q, np.zeros_like(self.q))
 
     def _push(self, deed: Push) -> None:
-        self.pushes.pop(deed.frame, None)
-        if deed.wrench is not None:
-            self.pushes[deed.frame] = deed.wrench
+        if deed.wrench is None:
+            self.pushes.pop(deed.frame, None)
+        else:
+            self.simulator.arm.model.frame_index(deed.frame)
+            self.pushes[deed.frame] = finite_wrench(deed.frame, deed.wrench)
 
     def _place(self, deed: Place) -> None:
         self.simulator.reset(deed.q, deed.qd)
 
     def _load(self, deed: Load) -> None:
+        before = self.simulator.snapshot()
         if deed.link in self.simulator.payloads:
             self.simulator.drop(deed.link)
-        if deed.payload is not None:
+        if deed.payload is None:
+            return
+        try:
             self.simulator.attach(deed.link, *deed.payload)
+        except RobotDynamicsError:
+            self.simulator.restore(before)
+            raise
 
     def _wrenches(self) -> dict[str, Array] | None:
         """Return what presses on the frames, in the axes of the world."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.simulation.arguments import checked_period
 from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.simulation.steps import adaptive
 from robot_dynamics.simulation.steps.adaptive import Adaptive
@@ -40,18 +42,23 @@ def simulate(
         simulator: starts in its present state, and keeps the last one.
         torque: the commanded torques (n,), asked for once per step and held over it; by an
             adaptive solver asked for all the time.
-        duration: s, rounded to whole steps.
-        record_every: steps per recorded row.
+        duration: s, 0 or more, rounded to whole steps.
+        record_every: steps per recorded row, 1 or more.
         solver: instead of the simulator's integrator. Rows between the solver's own steps are
             interpolated, to a little less than its accuracy; the last is not.
 
     Raises:
+        ShapeError: the law does not return n torques.
+        NotFinite: one of them is not finite.
         SimulationDiverged: the state stopped being finite, or its energy came from nowhere.
-        ValueError: a solver for effects that are no function of the state: dry friction that
-            sticks, stops, or drives that remember.
+        ValueError: duration or record_every is none; or a solver for effects that are no function
+            of the state: dry friction that sticks, stops, or drives that remember.
     """
+    if not 0 <= duration < math.inf:
+        raise ValueError(f'duration is {duration} s; it must be finite and not negative')
     steps = round(duration / simulator.time_step)
-    if solver is not None:
+    record_every = checked_period('record_every', record_every)
+    if solver is not None and steps > 0:
         t, x, effort = adaptive.advance(simulator, torque, steps, solver)
         n, m = len(simulator.q), x.shape[1] // 2
         kept = slice(None, None, record_every)

@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike
 from robot_dynamics.algorithms.integrators import rk4
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
-from robot_dynamics.model.robot_model import check_vector
+from robot_dynamics.simulation.arguments import finite_vector, finite_wrench, protect
 from robot_dynamics.simulation.effects.actuators import Actuators, Drives, DriveState
 from robot_dynamics.simulation.effects.joint_effects import JointEffects
 from robot_dynamics.simulation.effects.payloads import Payload, loaded
-from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
+from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.steps.body import Body
 from robot_dynamics.simulation.steps.elastic_arm import ElasticArm
 from robot_dynamics.simulation.steps.energy_watch import Balance
@@ -33,6 +33,7 @@ from robot_dynamics.simulation.steps.integrators import AnyIntegrator
 from robot_dynamics.simulation.steps.motion import Motion
 from robot_dynamics.simulation.steps.rigid_arm import RigidArm
 from robot_dynamics.spatial import Array
+from robot_dynamics.stepping import checked_time_step
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Snapshot:
     y: Array  # (n,) positions, or (2n,) of links and motors, rad or m
     yd: Array
     effort: Array  # (n,) N m or N
-    steps: int
+    steps: int  # since the last reset
     drives: DriveState | None
     payloads: Mapping[str, Payload]
     balance: Balance
@@ -50,6 +51,8 @@ class Snapshot:
 
 class Simulator:
     """A robot with a state.
+
+    The arrays it hands out are read-only: they are its state, and a later step makes others.
 
     Attributes:
         arm: its dynamics, with what it carries at present.
@@ -94,12 +97,9 @@ class Simulator:
             FrameNotFound: no such link or frame.
             ValueError: the time step is not positive, or the integrator not one of those.
         """
-        if not (np.isfinite(time_step) and time_step > 0):
-            raise ValueError(f'time_step is {time_step} s; it must be positive and finite')
-        self.time_step = time_step
+        self.time_step = checked_time_step(time_step)
         self.integrator = integrator
         self.effects = effects
-        self.payloads: dict[str, Payload] = {}
         self._n = arm.model.n
         self._payload_links = tuple(payload_links)
         self._unloaded = Motion(_body(arm, effects), integrator, time_step, effects)
@@ -162,6 +162,7 @@ class Simulator:
         self._y, self._yd = self._motion.body.start(q, qd)
         self.effort: Array = still
         self.steps = 0
+        protect(self._y, self._yd, self.effort)
         self._drive_state = None if self._drives is None else self._drives.rest()
         self._balance = Balance.start(*self._energy())
 
@@ -203,6 +204,7 @@ class Simulator:
         # Whatever is not finite makes this sum so; 0 times inf is NaN.
         if balance.explodes or not math.isfinite(balance.energy + float(y @ yd)):
             raise self._divergence(y, yd, balance)
+        protect(y, yd, effort)
         self._y, self._yd = y, yd
         self.effort, self._balance, self._drive_state = effort, balance, drive_state
         self.steps += 1
@@ -213,12 +215,8 @@ class Simulator:
         """Return the joint torques (n,) of everything but the drives."""
         total = np.zeros(len(self.q)) if external is None else self._vector('external', external)
         for frame, wrench in (wrenches or {}).items():
-            F = np.asarray(wrench, dtype=float)
-            if F.shape != (6,):
-                raise ShapeError(f'wrench on {frame!r} has shape {F.shape}; it must be (6,)')
-            if not np.isfinite(F).all():
-                raise NotFinite(f'wrench on {frame!r} is {F}; it must be finite')
             # tau = J^T F
+            F = finite_wrench(frame, wrench)
             total = total + self._wrench_torque(frame)(self.q, F)
         return total
 
@@ -280,7 +278,9 @@ class Simulator:
         """Let go of the load of a link; return the energy [J] that leaves with it, as a negative.
 
         Positions and velocities of the arm are continuous; the load flies on with its momentum.
-        Raises ModelError if the link carries none.
+
+        Raises:
+            ModelError: the link carries none.
         """
         if link not in self.payloads:
             raise ModelError(
@@ -288,18 +288,18 @@ class Simulator:
             )
         return self._change_loads({k: v for k, v in self.payloads.items() if k != link})
 
-    def _change_loads(self, payloads: dict[str, Payload]) -> float:
+    def _change_loads(self, payloads: Mapping[str, Payload]) -> float:
         before = sum(self._energy())
         self._carry(payloads)
-        after = sum(self._energy())
-        self._balance = self._balance.moved(after)
-        return after - before
+        after = self._energy()
+        self._balance = Balance.start(*after)
+        return sum(after) - before
 
-    def _carry(self, payloads: dict[str, Payload]) -> None:
+    def _carry(self, payloads: Mapping[str, Payload]) -> None:
         self._motion = self._unloaded.carrying(
             lambda arm: loaded(arm, payloads, self._payload_links)
         )
-        self.payloads = payloads
+        self.payloads: Mapping[str, Payload] = payloads
 
     # -- replay -----------------------------------------------------------------------------
 
@@ -318,34 +318,36 @@ class Simulator:
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot of this simulator, or of one made with the same arguments.
 
-        Raises ShapeError if it is one of another robot.
+        Raises:
+            ShapeError: it is one of another robot, or of one with other drives.
         """
         if snapshot.y.shape != self._y.shape:
             raise ShapeError(
                 f'the snapshot has {len(snapshot.y)} coordinates, this simulator {len(self._y)}'
             )
-        if snapshot.payloads != self.payloads:
-            self._carry(dict(snapshot.payloads))
+        if _memory(snapshot.drives) != _memory(self._drive_state):
+            raise ShapeError(
+                f'drives of the snapshot remember {_memory(snapshot.drives)} torques, those of '
+                f'this simulator {_memory(self._drive_state)}'
+            )
+        if snapshot.payloads is not self.payloads:
+            self._carry(snapshot.payloads)
+        protect(snapshot.y, snapshot.yd, snapshot.effort)
         self._y, self._yd = snapshot.y, snapshot.yd
         self.effort, self.steps = snapshot.effort, snapshot.steps
         self._drive_state, self._balance = snapshot.drives, snapshot.balance
 
     def _vector(self, name: str, value: ArrayLike) -> Array:
-        """Return a float copy of an argument, once it is (n,) and finite."""
-        array = np.array(value, dtype=float)
-        model = self._unloaded.body.arm.model
-        if array.shape != (model.n,):
-            check_vector(model, **{name: array})
-        if not np.isfinite(array).all():
-            j = int(np.argmin(np.isfinite(array)))
-            raise NotFinite(
-                f'{name} of joint {model.joint_names[j]!r} is {array[j]}; it must be finite'
-            )
-        return array
+        return finite_vector(self._unloaded.body.arm.model, name, value)
 
 
 def _body(arm: Dynamics, effects: JointEffects) -> Body:
     return RigidArm(arm) if effects.elasticity is None else ElasticArm(arm, effects.elasticity)
+
+
+def _memory(drives: DriveState | None) -> int:
+    """Return how many torques drives remember."""
+    return 0 if drives is None else 1 + len(drives.queue)
 
 
 def _drives(arm: Dynamics, actuators: Actuators | None, time_step: float) -> Drives | None:

@@ -12,4 +12,6 @@ PyBullet, MuJoCo or Pinocchio, each in a process of its own:
     judge             an engine's answers in our coordinates
     examiner          judge after judge, in small steps, and then live observations
     report            PASS, FAIL, NOT COMPARABLE or NO ENGINE, and why
+
+`recorded` compares a robot with what it has measured itself.
 """

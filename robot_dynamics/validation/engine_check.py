@@ -18,11 +18,11 @@ import numpy as np
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.urdf import parse_urdf
-from robot_dynamics.validation.engines import ENGINES
+from robot_dynamics.validation.engines import ENGINES, title
 from robot_dynamics.validation.examiner import TOLERANCE, Examiner
 from robot_dynamics.validation.jury import Jury
 from robot_dynamics.validation.report import Report
-from robot_dynamics.validation.states import States, random_states
+from robot_dynamics.validation.states import States, chosen_states
 
 
 def validate(
@@ -52,12 +52,15 @@ def validate(
 
     Raises:
         ModelError: the URDF is refused.
+        ShapeError: the states are not (k, n) each, or there is none.
+        ValueError: no engine has that name.
     """
     if model is None:
         model = parse_urdf(urdf, locked_joints=locked_joints)
-    if isinstance(states, int):
-        states = random_states(model, states, np.random.default_rng(seed))
-    arm, given = Dynamics(model), states
+    given = chosen_states(model, states, np.random.default_rng(seed))
+    arm = Dynamics(model)
+    for name in (*engines, *second_judges):
+        title(name)
 
     def examiner(names: Sequence[str]) -> Examiner:
         return Examiner(

@@ -42,7 +42,9 @@ ENGINES = tuple(_ENGINES)
 
 
 def title(name: str) -> str:
-    """Return the engine's name as people write it."""
+    """Return the engine's name as people write it. Raises ValueError if it is none."""
+    if name not in _ENGINES:
+        raise ValueError(f'no engine {name!r}; it must be one of {", ".join(ENGINES)}')
     return _ENGINES[name][3]
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics import kinematics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, unskew
@@ -140,11 +141,13 @@ def equation_of_motion(arm: Any, q: Array, qd: Array, qdd: Array) -> float:
 def terms_agree(arm: Any, q: Array, qd: Array) -> float:
     """M, C and g of one pass are those of three."""
     M, C, g = arm.terms(q, qd)
-    return max(
+    residuals = (
         scaled(M - arm.mass_matrix(q), M),
         scaled(C - arm.coriolis_matrix(q, qd), C, M),
         scaled(g - arm.gravity_torque(q), g, M),
     )
+    # Of which NaN is the largest.
+    return float(np.max(residuals))
 
 
 def forward_inverts_inverse(arm: Any, q: Array, qd: Array, qdd: Array) -> float:
@@ -174,12 +177,12 @@ def kinetic_energy_of_mass_matrix(arm: Any, q: Array, qd: Array) -> float:
 
 def gravity_is_a_gradient(arm: Any, q: Array) -> float:
     """Gravity torque is the slope of the potential energy: g = dU/dq."""
-    g, U = arm.gravity_torque(q), arm.potential_energy(q)
+    g = arm.gravity_torque(q)
 
     def slope(e: Array) -> Any:
         return derivative(lambda t: arm.potential_energy(q + t * e), _speed(arm, e))
 
-    return scaled(g - np.array([slope(e) for e in np.eye(len(q))]), g, U)
+    return scaled(g - np.array([slope(e) for e in np.eye(len(q))]), g, _potential_size(arm, q))
 
 
 def power_balance(arm: Any, q: Array, qd: Array, qdd: Array) -> float:
@@ -291,6 +294,13 @@ def _energy_rate(arm: Any, q: Array, qd: Array, qdd: Array) -> float:
 
 
 def _power_sizes(arm: Any, q: Array, qd: Array, qdd: Array, tau: Array) -> tuple[Any, ...]:
-    energies = np.array([arm.kinetic_energy(q, qd), arm.potential_energy(q)])
+    energies = np.array([arm.kinetic_energy(q, qd), _potential_size(arm, q)])
     # The rounding of an energy, over the step of the difference, is a power too.
     return np.abs(qd) @ np.abs(tau), energies * (_speed(arm, qd) + _speed(arm, qdd))
+
+
+def _potential_size(arm: Any, q: Array) -> float:
+    """Return the size of what is added up to U = -sum m g^T p, which may cancel to nothing."""
+    model, poses = arm.model, kinematics.body_poses(arm.model, q)
+    reach = np.linalg.norm(poses[:, :3, 3], axis=1) + np.linalg.norm(model.com, axis=1)
+    return float(model.mass @ reach * np.linalg.norm(model.gravity))

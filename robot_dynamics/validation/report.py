@@ -51,8 +51,11 @@ class Report:
 
     @property
     def worst(self) -> Residual | None:
-        """The largest residual relative to its quantity, if anything was compared."""
-        return max(self.residuals, key=lambda residual: residual.relative, default=None)
+        """The largest residual relative to its quantity, if anything was compared.
+
+        NaN counts as larger than all numbers.
+        """
+        return max(self.residuals, key=lambda r: (np.isnan(r.relative), r.relative), default=None)
 
     @property
     def exit_code(self) -> int:

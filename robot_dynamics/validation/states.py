@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
@@ -26,6 +27,26 @@ class States(NamedTuple):
     q: Array  # rad or m
     qd: Array
     qdd: Array
+
+
+def chosen_states(model: RobotModel, states: States | int, rng: np.random.Generator) -> States:
+    """Return the states that are given, or as many random ones as asked for.
+
+    Raises:
+        ShapeError: they are not (k, n) each, or there is none.
+    """
+    if isinstance(states, int):
+        if states < 1:
+            raise ShapeError(f'states is {states}; at least one is needed to compare in')
+        return random_states(model, states, rng)
+    rows = np.shape(states.q)[:1]
+    for name, array in zip(states._fields, states, strict=True):
+        if np.shape(array) != (*rows, model.n) or rows == (0,):
+            raise ShapeError(
+                f'{name} of the states has shape {np.shape(array)}; all three must be '
+                f'(k, {model.n}), k at least 1'
+            )
+    return states
 
 
 def random_states(model: RobotModel, count: int, rng: np.random.Generator) -> States:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics.kinematics import com_positions, joint_axes
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.model.robot_model import RobotModel, check_vector
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization.shapes import Arrow
 
@@ -44,7 +44,11 @@ def joint_torque_arrows(
         poses: (nb, 4, 4) of its bodies, from `kinematics.body_poses`.
         tau: N m or N.
         scale: length of the arrows, m per N m or N.
+
+    Raises:
+        ShapeError: tau is not (n,).
     """
+    check_vector(model, tau=tau)
     axes = joint_axes(model, poses)
     arrows = {}
     for k, name in enumerate(model.joint_names):

@@ -47,6 +47,16 @@ def mimic_model(seed: int) -> RobotModel:
     return _with_frame(replace(model, reflected_inertia=rng.uniform(0, 1, k)), seed)
 
 
+def across_model() -> RobotModel:
+    """Return two arms of two joints, whose elbows follow one coordinate: a gripper's fingers.
+
+    The shoulders feel each other only through it, so that eliminating it couples them.
+    """
+    model = random_tree(4, np.random.default_rng(8), branching=0.0)
+    model = replace(model, parent=[-1, -1, 0, 1])
+    return _with_frame(with_coordinates(model, [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -0.7]]))
+
+
 MODELS = {
     'planar_2r': lambda: _with_frame(planar_2r()),
     'one_joint': lambda: _with_frame(random_tree(1, np.random.default_rng(0))),
@@ -56,6 +66,7 @@ MODELS = {
     ),
     'star': lambda: _with_frame(random_tree(5, np.random.default_rng(3), branching=1.0)),
     **{f'tree{seed}': lambda seed=seed: random_model(seed) for seed in range(6)},
+    'across': across_model,
     **{f'mimic{seed}': lambda seed=seed: mimic_model(seed) for seed in range(4)},
     **{name: lambda name=name: robots.load(name) for name in robots.NAMES},
 }

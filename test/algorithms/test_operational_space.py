@@ -54,3 +54,8 @@ def test_a_planar_arm_in_the_directions_it_can_move(relative):
     # Lambda = J^-T M J^-1. 001, (9.98)
     inverse = np.linalg.inv(J)
     assert relative(at.Lambda, inverse.T @ M @ inverse) < 1e-12
+    # eta = J^-T (C qd + g) - Lambda Jd J^-1 V. 001, (9.99)
+    C, g = map(np.array, terms(tree, q, qd)[1:])
+    Jd = np.array(jacobian_dot(tree, q, qd, 'link2'))[[2, 4]]
+    assert relative(at.mu, inverse.T @ C @ qd - at.Lambda @ Jd @ qd) < 1e-12
+    assert relative(at.p, inverse.T @ g) < 1e-12

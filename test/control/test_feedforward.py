@@ -1,12 +1,11 @@
 """Feed-forward: each part is its term of the equation of motion, and together they follow."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+import robots
 
 from robot_dynamics.control import (
+    Friction,
     Gains,
     Reference,
     Switches,
@@ -15,13 +14,10 @@ from robot_dynamics.control import (
     waypoint_efforts,
 )
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.errors import ShapeError, TrajectoryError
 from robot_dynamics.model.samples import random_tree
 from robot_dynamics.simulation import Simulator, simulate
 from robot_dynamics.validation.states import position_range
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import robots
 
 PARTS = ('gravity', 'coriolis', 'inertia', 'friction')
 N = 4
@@ -91,12 +87,33 @@ def test_shapes_are_checked_by_name(arm, rng):
         feedforward(arm, reference._replace(qdd=np.zeros(5)), q, qd)
     with pytest.raises(ShapeError, match=r'kp has shape \(2,\)'):
         feedforward(arm, reference, q, qd, gains=Gains(kp=[1.0, 2.0]))
+    # A column would be broadcast against the joints.
+    for wrong, name in (
+        (Friction(np.ones((N, 1)), 0.0), 'viscous'),
+        (Friction(0, [1]), 'coulomb'),
+    ):
+        with pytest.raises(ShapeError, match=f'{name} has shape .* one number or'):
+            feedforward(arm, reference, q, qd, friction=wrong)
 
 
 @pytest.mark.parametrize('wrong', [{'kp': -1.0}, {'kd': [0.0, np.nan]}])
 def test_gains_must_be_finite_and_not_negative(wrong):
     with pytest.raises(ValueError, match='finite and not negative'):
         Gains(**wrong)
+
+
+@pytest.mark.parametrize('wrong', [(-1.0, 0.0), (0.0, [0.0, np.inf]), (np.nan, 0.0)])
+def test_friction_must_be_finite_and_not_negative(wrong):
+    with pytest.raises(ValueError, match='must be finite and not negative'):
+        Friction(*wrong)
+
+
+def test_efforts_of_joints_in_another_order_are_refused(arm, rng):
+    names = arm.model.joint_names
+    shuffled = Trajectory(names[::-1], [0.0], rng.normal(size=(1, N)))
+    with pytest.raises(TrajectoryError, match='as `in_order` puts them'):
+        waypoint_efforts(arm, shuffled)
+    waypoint_efforts(arm, shuffled.in_order(names))
 
 
 def test_efforts_at_the_points_are_those_of_the_motion_there(arm, rng):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.control import AccelerationFilter, VelocityFilter
+from robot_dynamics.errors import ShapeError
 
 
 def run(filter_, stamps, velocity):
@@ -37,6 +38,16 @@ def test_the_cutoff_does_not_depend_on_the_spacing_of_samples():
         assert last == pytest.approx(1 - np.exp(-1), rel=0.02)
 
 
+def test_what_is_handed_out_is_not_what_it_remembers():
+    changed, other = AccelerationFilter(), AccelerationFilter()
+    for t in (0.0, 0.001, 0.002, 0.002):
+        for filter_ in (changed, other):
+            estimate = filter_.update(t, [t])
+        if estimate is not None:
+            changed.update(t, [t])[:] = 1e9
+    assert np.array_equal(changed.update(0.003, [0.01]), other.update(0.003, [0.01]))
+
+
 def test_a_repeated_stamp_changes_nothing():
     filter_ = AccelerationFilter()
     run(filter_, [0.0, 0.001], lambda t: np.array([t]))
@@ -62,6 +73,11 @@ def test_what_cannot_be_a_difference_starts_afresh(stamp, velocity):
 def test_settings_must_be_positive(wrong):
     with pytest.raises(ValueError, match='must be positive'):
         AccelerationFilter(**wrong)
+
+
+def test_a_table_of_velocities_is_refused():
+    with pytest.raises(ShapeError, match=r'qd has shape \(1, 2\); it must be \(n,\)'):
+        AccelerationFilter().update(0.0, [[1.0, 2.0]])
 
 
 def test_velocities_come_from_positions_in_the_same_way():

@@ -44,6 +44,15 @@ def test_the_highest_speed_is_that_of_the_cubic(model):
     assert reason == "joint 'joint1' reaches the velocity 2.7; its limit is 2"
 
 
+@pytest.mark.parametrize(('excess', 'found'), [(5e-7, 0), (1e-5, 1)])
+def test_a_limit_may_be_missed_by_rounded_numbers_only(model, excess, found):
+    assert len(violations(cubic([1.0 + excess, 0.0]), model)) == found
+    assert len(violations(cubic([-1.0 - excess, 0.0]), model)) == found
+    # Of which 3/4 in 9/16 s have the highest speed 2.
+    fast = cubic([0.75, 0.0], T=9 / 16 / (1 + excess))
+    assert len(violations(fast, model)) == found
+
+
 def test_an_end_in_motion_is_refused(model):
     (reason,) = violations(cubic([0.5, 0.5], qd1=(0.0, 0.3)), model)
     assert reason == "joint 'joint2' ends with the velocity 0.3; the last point must be at rest"

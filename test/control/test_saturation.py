@@ -59,3 +59,5 @@ def test_a_soft_start_rises_without_a_jump_in_torque_or_its_rate():
 
 def test_without_a_duration_there_is_no_soft_start():
     assert ramp(0.0, 0.0) == 1.0
+    # Nor where the clock was put back.
+    assert ramp(-0.1, 0.0) == 1.0

@@ -255,6 +255,17 @@ def test_held_joints_stay_where_they_are(chain):
     )
 
 
+@pytest.mark.parametrize('name', [name for name in LINKAGES if name != 'two_loops'])
+def test_a_posture_is_found_nearby_without_turns_round_and_round(name):
+    chain = chain_of(LINKAGES[name])
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        start = chain.q0 + rng.uniform(-1.5, 1.5, len(chain.q0))
+        q = chain.posture(start)
+        assert np.abs(chain.residual(q)).max() <= 1e-12
+        assert np.abs(q - start).max() < 2 * np.pi
+
+
 def test_velocities_after_the_closures_snap_shut(chain):
     """The nearest velocities in energy: what is lost is what separates them."""
     rng = np.random.default_rng(2)
@@ -311,6 +322,16 @@ def test_refusals():
         chain.velocity(chain.q0, [1.0, 2.0, 3.0], hold=['crank', 'rocker'])
     with pytest.raises(LoopNotClosed, match=r'qdd = .* does not fit the closures'):
         chain.inverse_dynamics(chain.q0, rest, [1.0, 2.0, 3.0])
+    with pytest.raises(LoopNotClosed, match=r'qdd = .*nan.* does not fit the closures'):
+        chain.inverse_dynamics(chain.q0, rest, [np.nan, 0.0, 0.0])
+    # One number would be broadcast to all joints; a motor named twice would be given half.
+    for wrong in ([1.0], [1.0, 2.0], 1.0):
+        with pytest.raises(ShapeError, match=r'tau has shape .*; it must be \(\.\.\., 3\)'):
+            chain.forward_dynamics(chain.q0, rest, wrong)
+        with pytest.raises(ShapeError, match=r'qdd has shape .*; it must be \(\.\.\., 3\)'):
+            chain.inverse_dynamics(chain.q0, rest, wrong)
+    with pytest.raises(ModelError, match=r"joint 'crank' is named twice in \['crank', 'crank'\]"):
+        chain.inverse_dynamics(chain.q0, rest, rest, driven=['crank', 'crank'])
     with pytest.raises(
         ModelError, match=r"2 driven joints, \['crank', 'rocker'\]: the mobility is 1"
     ):

@@ -8,7 +8,7 @@ import pytest
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.samples import planar_2r
-from robot_dynamics.simulation import Actuators, JointEffects, Simulator, simulate
+from robot_dynamics.simulation import Actuators, Elasticity, JointEffects, Simulator, simulate
 
 
 def simulator(actuators, effort_limit=np.inf, **options):
@@ -58,6 +58,27 @@ def test_the_torque_stays_within_the_limits_of_the_model():
         simulator(Actuators(), effort_limit=[2.0, np.inf]), [[5.0, 5.0], [-5.0, 5.0]]
     )
     assert np.array_equal(applied, [[2.0, 5.0], [-2.0, 5.0]])
+
+
+def test_the_rate_is_that_of_the_torque_before_its_limit():
+    # The order in which they act: 1 N m per step towards 4 N m and back, of which 2 N m come out.
+    drives = simulator(Actuators(rate_limit=1000.0), effort_limit=2.0)
+    applied = efforts(drives, [[4.0, 0.0]] * 4 + [[0.0, 0.0]] * 4)
+    assert applied[:, 0] == pytest.approx([1, 2, 2, 2, 2, 2, 1, 0])
+
+
+def test_the_speed_that_counts_is_the_motors():
+    # On springs this soft the links hardly follow.
+    model = planar_2r().with_gravity((0.0, 0.0, 0.0)).with_actuation(rotor_inertia=0.1)
+    effects = JointEffects(
+        actuators=Actuators(velocity_limit=0.5), elasticity=Elasticity(stiffness=0.1)
+    )
+    drives = Simulator(Dynamics(model), effects=effects)
+    for _ in range(200):
+        drives.step([2.0, 0.0])
+    assert drives.motor_qd[0] == pytest.approx(0.5, rel=0.05)
+    assert drives.motor_qd[0] <= 0.5
+    assert drives.qd[0] < 0.1
 
 
 def test_a_drive_pushes_up_to_its_speed_and_no_further():

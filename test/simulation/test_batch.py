@@ -266,6 +266,20 @@ def test_what_cannot_be_is_refused(arm, start, options, error, message):
         simulate_batch(arm, **arguments)
 
 
+@pytest.mark.parametrize(
+    'wrong', [{'viscous': np.inf}, {'coulomb': [0.0, np.nan]}, {'viscous': -1.0}]
+)
+def test_friction_that_is_none_is_refused(wrong):
+    with pytest.raises(ModelError, match='has a coefficient that is not finite, or not 0 or more'):
+        Perturbations(**wrong)
+
+
+@pytest.mark.parametrize('wrong', [{'com': [np.nan, 0, 0]}, {'inertia': np.full((3, 3), np.inf)}])
+def test_a_payload_that_is_nowhere_is_refused(wrong):
+    with pytest.raises(ModelError, match='of a payload is not finite'):
+        payload_parameters(1.0, **wrong)
+
+
 def test_perturbations_that_cannot_be_are_refused(arm, start):
     link = arm.model.link_names[-1]
     for options, error, message in (

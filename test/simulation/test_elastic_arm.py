@@ -17,6 +17,7 @@ from robot_dynamics.simulation import (
     InelasticStop,
     JointEffects,
     Simulator,
+    SpringDamperStop,
     implicit_midpoint,
     semi_implicit_euler,
     simulate,
@@ -43,20 +44,41 @@ def total_energy(simulator):
     return simulator.kinetic_energy() + simulator.potential_energy()
 
 
-def test_motor_and_link_swing_as_example_6_2_has_it():
-    # One joint without gravity: J q1'' + k (q1 - q2) = 0,  B q2'' + k (q2 - q1) = u
+@pytest.mark.parametrize('damping', [0.0, 0.1])
+@pytest.mark.parametrize(
+    ('name', 'error'),
+    [
+        ('semi_implicit_euler', 2e-2),
+        ('rk4', 5e-7),
+        ('implicit_midpoint', 3e-4),
+        ('discrete_gradient', 3e-4),
+    ],
+)
+def test_motor_and_link_swing_as_example_6_2_has_it(name, error, damping):
+    # One joint without gravity: J q1'' + k (q1 - q2) = 0,  B q2'' + k (q2 - q1) = u,
+    # and a damper d (q1' - q2') beside the spring.
     model = geared(weightless(random_tree(1, np.random.default_rng(0))))
     arm = Dynamics(model)
-    B, k, u = 0.2, 150.0, 0.4
+    B, k, d, u = 0.2, 150.0, damping, 10.0
     J = arm.mass_matrix([0.0])[0, 0] - B
     A = np.zeros((5, 5))
     A[:2, 2:4] = np.eye(2)
-    A[2, :2] = [-k / J, k / J]
-    A[3, [0, 1, 4]] = [k / B, -k / B, u / B]
-    expected = (expm(A * 0.5) @ [0.0, 0.0, 1.0, 1.0, 1.0])[:2]
-    simulator = Simulator(arm, qd=[1.0], effects=elastic(k))
+    A[2, :4] = np.array([-k, k, -d, d]) / J
+    A[3] = np.array([k, -k, d, -d, u]) / B
+    expected = (expm(A * 0.5) @ [0.0, 0.0, 1.0, 1.0, 1.0])[:4]
+    simulator = Simulator(arm, qd=[1.0], effects=elastic(k, damping), integrator=INTEGRATORS[name])
     simulate(simulator, lambda t, q, qd: [u], 0.5)
-    assert np.append(simulator.q, simulator.motor_q) == pytest.approx(expected, abs=1e-7)
+    state = simulator.snapshot()
+    assert state.y == pytest.approx(expected[:2], abs=error)
+    assert state.yd == pytest.approx(expected[2:], abs=100 * error)
+
+
+def test_smooth_friction_of_a_motor_is_that_of_the_velocity_a_step_ends_with():
+    # 25 = 50 tanh(v / v0) of a motor pushed less than its dry friction, which only creeps
+    model = geared(weightless(planar_2r()), coulomb=50.0)
+    simulator = Simulator(Dynamics(model), effects=elastic(300.0, 20.0))
+    simulate(simulator, lambda t, q, qd: [25.0, 0.0], 3.0)
+    assert simulator.motor_qd == pytest.approx([0.01 * np.arctanh(0.5), 0.0], abs=1e-5)
 
 
 def test_the_accelerations_are_those_of_the_formulation():
@@ -183,6 +205,89 @@ def test_links_meet_stops_while_motors_run_on():
     assert simulator.motor_q[0] - simulator.q[0] == pytest.approx(6.0 / 300.0, rel=0.3)
 
 
+@pytest.mark.parametrize('name', ['implicit_midpoint', 'discrete_gradient'])
+@pytest.mark.parametrize('stiffness', [1e5, 1e7, 1e9])
+def test_rounding_of_stiff_springs_does_not_move_an_arm_at_rest(name, stiffness):
+    # K (q - theta) of equal positions is zero to the last bit, and what is left no divergence.
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        arm = Dynamics(geared(weightless(random_tree(4, rng))), backend='python')
+        q = rng.uniform(-3, 3, 4)
+        simulator = Simulator(arm, q=q, effects=elastic(stiffness), integrator=INTEGRATORS[name])
+        for _ in range(20):
+            simulator.step(np.zeros(4))
+        assert np.abs(simulator.q - q).max() < 1e-9
+
+
+@pytest.mark.parametrize('name', ['implicit_midpoint', 'discrete_gradient'])
+def test_a_motor_that_comes_to_rest_in_smooth_friction_is_no_divergence(name):
+    # Close to standstill the law bends within a step: rounds converge, but slowly.
+    for inertia, stiffness, h in ((7e-3, 4e4, 5e-3), (1e-2, 1e6, 1e-3), (0.2, 5e6, 5e-3)):
+        model = weightless(random_tree(1, np.random.default_rng(1), prismatic=0.0))
+        model = model.with_actuation(rotor_inertia=inertia, coulomb=100.0)
+        simulator = Simulator(
+            Dynamics(model, backend='python'),
+            qd=[1.0],
+            effects=elastic(stiffness),
+            integrator=INTEGRATORS[name],
+            time_step=h,
+        )
+        before = total_energy(simulator)
+        simulate(simulator, still, 150 * h)
+        assert total_energy(simulator) < 1.001 * before
+
+
+EVENTS = {
+    'inelastic stop': {'stops': InelasticStop()},
+    'yielding stop': {'stops': SpringDamperStop(1e4, 100.0)},
+    'sticking': {'friction': 'stick_slip'},
+    'smooth friction': {'friction': 'smooth'},
+    'both': {'stops': InelasticStop(), 'friction': 'stick_slip'},
+}
+
+
+@pytest.mark.parametrize('event', EVENTS)
+@pytest.mark.parametrize('stiffness', [1e5, 1e7, 1e9])
+def test_springs_too_fast_for_a_step_get_no_energy_from_stops_and_friction(stiffness, event):
+    # Of up to 1e5 rad/s. A position that is off by h^2 would tauten them with hundreds of joules.
+    coulomb = 5.0 if 'friction' in EVENTS[event] else 0.0
+    model = replace(geared(planar_2r(), coulomb=coulomb), lower=np.array([-0.5, -0.3]))
+    ends = []
+    for elasticity in (Elasticity(stiffness, stiffness * 1e-5), None):
+        effects = JointEffects(elasticity=elasticity, **EVENTS[event])
+        simulator = Simulator(Dynamics(model), effects=effects, integrator=implicit_midpoint)
+        energies = [total_energy(simulator)]
+        for _ in range(2000):
+            simulator.step([0.0, 0.0])
+            energies.append(total_energy(simulator))
+        assert np.diff(energies).max() < 1e-4
+        assert energies[-1] < energies[0] - 5.0
+        ends.append(simulator.q)
+    # The springs end as the rigid arm does; where they stick, with the last of the swing in them.
+    assert ends[0] == pytest.approx(ends[1], abs=0.02 if coulomb else 1e-3)
+
+
+@pytest.mark.parametrize('name', ['implicit_midpoint', 'discrete_gradient'])
+def test_friction_and_springs_both_too_stiff_for_a_step_only_take_energy(name):
+    # Friction could stop a motor 800 times over in a step, its spring turns by 2 rad and more.
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        model = weightless(random_tree(2, rng))
+        model = model.with_actuation(viscous=1e3, coulomb=0.1, rotor_inertia=6e-3)
+        simulator = Simulator(
+            Dynamics(model, backend='python'),
+            qd=rng.normal(size=2),
+            effects=elastic(1.3e4, 1.0),
+            integrator=INTEGRATORS[name],
+            time_step=5e-3,
+        )
+        energies = [total_energy(simulator)]
+        for _ in range(150):
+            simulator.step(np.zeros(2))
+            energies.append(total_energy(simulator))
+        assert np.diff(energies).max() <= 1e-12 * energies[0]
+
+
 def test_wrenches_act_on_links_and_torques_on_motors():
     model = geared(weightless(planar_2r()))
     pushed = Simulator(Dynamics(model), effects=elastic(100.0), integrator=semi_implicit_euler)
@@ -201,7 +306,12 @@ def test_what_cannot_be_is_refused():
         Simulator(Dynamics(planar_2r()), effects=elastic(100.0))
     with pytest.raises(ModelError, match=r'stiffness is 0.0; it must be positive'):
         Simulator(arm, effects=elastic(0.0))
+    with pytest.raises(ModelError, match=r'stiffness is inf; it must be finite'):
+        Simulator(arm, effects=elastic(np.inf))
     with pytest.raises(ModelError, match=r'damping is -1.0; it must not be negative'):
         Simulator(arm, effects=elastic(10.0, -1.0))
-    with pytest.raises(ValueError, match=r'but .* rk4 needs a step of at most'):
+    with pytest.raises(ValueError, match=r'stiffness oscillates at .* rk4 needs a step of at'):
         Simulator(arm, effects=elastic(1e8))
+    for name in ('rk4', 'semi_implicit_euler'):
+        with pytest.raises(ValueError, match=rf'damping settles at .* {name} needs a step'):
+            Simulator(arm, effects=elastic(100.0, 1e4), integrator=INTEGRATORS[name])

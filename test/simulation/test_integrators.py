@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,6 +12,7 @@ import robots
 from scipy.integrate import solve_ivp
 
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.samples import planar_2r, random_tree
 from robot_dynamics.simulation import (
     INTEGRATORS,
@@ -18,6 +20,7 @@ from robot_dynamics.simulation import (
     Elasticity,
     InelasticStop,
     JointEffects,
+    NotFinite,
     SimulationDiverged,
     Simulator,
     discrete_gradient,
@@ -97,13 +100,32 @@ def test_the_solvers_of_scipy_are_a_reference(ur5, solver):
 
 def test_a_solver_follows_friction_torque_limits_and_springs():
     model = planar_2r().with_actuation(viscous=0.4, coulomb=0.3, rotor_inertia=0.1)
+    model = replace(model, effort_limit=np.array([3.0, 0.5]))
     for effects in (JointEffects(), JointEffects(elasticity=Elasticity(300.0, 0.5))):
         ends = []
         for solver in (Adaptive(), None):
             simulator = Simulator(Dynamics(model), effects=effects, time_step=2e-4)
-            simulate(simulator, lambda t, q, qd: [3.0, -1.0], 0.5, solver=solver)
+            run = simulate(simulator, lambda t, q, qd: [30.0, -1.0], 0.5, solver=solver)
+            assert np.array_equal(run.effort[-1], [3.0, -0.5])
             ends.append(state(simulator))
         assert ends[0] == pytest.approx(ends[1], abs=1e-6)
+
+
+def test_the_work_of_a_solvers_motion_is_no_explosion():
+    arm = Dynamics(planar_2r().with_gravity((0.0, 0.0, 0.0)))
+    simulator = Simulator(arm)
+    simulate(simulator, lambda t, q, qd: [100.0, 0.0], 0.5, solver=Adaptive())
+    assert simulator.kinetic_energy() > 100.0
+    simulate(simulator, still, 0.05)
+
+
+def test_a_solver_asks_of_a_torque_law_what_a_step_does():
+    arm = Dynamics(planar_2r())
+    with pytest.raises(ShapeError, match=r'tau has shape \(1,\)'):
+        simulate(Simulator(arm), lambda t, q, qd: [1.0], 0.1, solver=Adaptive())
+    with pytest.raises(NotFinite, match="tau of joint 'joint2' is nan"):
+        simulate(Simulator(arm), lambda t, q, qd: [1.0, np.nan], 0.1, solver=Adaptive())
+    assert simulate(Simulator(arm), still, 0.0, solver=Adaptive()).t == [0.0]
 
 
 @pytest.mark.parametrize(

@@ -232,6 +232,52 @@ def test_reactions_hold_the_rocker_by_newtons_law(four_bar):
     assert np.abs(wrench[[0, 1, 2, 5]]).max() < 1e-12
 
 
+def test_reactions_are_those_of_joints_with_friction():
+    """The rocker alone again, whose own bearing now brakes it."""
+    linkage = linkages.four_bar()
+    viscous, coulomb = 0.5, 0.2
+    tree = linkage.tree.with_actuation(viscous=viscous, coulomb=coulomb)
+    chain = chain_of(linkage._replace(tree=tree))
+    simulator = ClosedLoopSimulator(chain, time_step=1e-4)
+    step_often(simulator, [12.0, 0.0, 0.0], 2000)
+    q, qd = simulator.q, simulator.qd
+    assert np.abs(qd).min() > 0.1
+    (wrench,) = simulator.wrenches()
+    simulator.step([12.0, 0.0, 0.0])
+    qdd = (simulator.qd - qd) / 1e-4
+    mass, length, angle = 1.2, 0.6, q[2]
+    arm = length * np.array([np.cos(angle), np.sin(angle)])
+    weight = -mass * 9.81 * arm[0] / 2
+    moment = arm[0] * wrench[4] - arm[1] * wrench[3]
+    braking = -viscous * qd[2] - coulomb * np.sign(qd[2])
+    # The acceleration is that of the middle of a step, a tenth of a millisecond late.
+    expected = weight + moment + braking
+    assert mass * length**2 / 3 * qdd[2] == pytest.approx(expected, abs=1e-3)
+    assert abs(braking) > 0.1
+
+
+@pytest.mark.parametrize('h', [1e-3, 1e-2])
+def test_friction_that_could_reverse_joints_within_a_step_only_slows_them(h):
+    linkage = linkages.four_bar()
+    tree = linkage.tree.with_gravity((0.0, 0.0, 0.0)).with_actuation(coulomb=30.0)
+    chain = chain_of(linkage._replace(tree=tree))
+    start = chain.velocity(chain.q0, [5.0, 0.0, 0.0])
+    simulator = ClosedLoopSimulator(chain, qd=start, time_step=h)
+    speeds = [np.abs(start)]
+    for _ in range(100):
+        simulator.step(np.zeros(3))
+        speeds.append(np.abs(simulator.qd))
+        assert (simulator.qd * start >= -1e-12).all()
+    assert (np.diff(speeds, axis=0) <= 1e-12).all()
+    assert speeds[-1].max() < 1e-6
+    # Pushed less than its dry friction the linkage creeps, where the friction of all joints and
+    # the torque are in balance: d/dt of the energy is zero.
+    step_often(simulator, [20.0, 0.0, 0.0], 100)
+    qd = simulator.qd
+    assert qd[0] > 1e-3
+    assert 20.0 * qd[0] == pytest.approx(chain.arm.friction_torque(qd) @ qd, rel=1e-2)
+
+
 def test_friction_never_adds_energy_and_stops_the_linkage():
     linkage = linkages.four_bar()
     # dry friction so stiff that an explicit step of this length would make the joints chatter
@@ -311,10 +357,15 @@ def test_bad_arguments_leave_the_state(four_bar):
         simulator.step([0.0, 0.0, 0.0], external=[0.0, 0.0, np.inf])
     with pytest.raises(ValueError, match=r'time_step is 0\.0 s'):
         ClosedLoopSimulator(four_bar, time_step=0.0)
+    with pytest.raises(ValueError, match=r"integrator is .*'rk4'.*; it must be one of"):
+        ClosedLoopSimulator(four_bar, integrator='rk4')
     with pytest.raises(ValueError, match="integrator is 'implicit_midpoint'; for loops it must"):
         ClosedLoopSimulator(four_bar, integrator=implicit_midpoint)
     assert simulator.steps == 1
     assert np.array_equal(simulator.q, q)
+    for array in (simulator.q, simulator.qd, simulator.effort):
+        with pytest.raises(ValueError, match='read-only'):
+            array[0] = 1.0
 
 
 def test_a_singular_posture_is_reported_when_it_is_passed(five_bar_chain):

@@ -7,6 +7,7 @@ import pytest
 
 from robot_dynamics import cli
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.samples import planar_2r
 from robot_dynamics.model.urdf import load_urdf
 from robot_dynamics.resources import share_file
 from robot_dynamics.simulation.many import monte_carlo
@@ -36,6 +37,23 @@ def test_knowing_the_payload_pays(result):
     near, far = error < np.quantile(error, 0.3), error > np.quantile(error, 0.7)
     assert np.median(model[near]) < np.median(model[far])
     assert np.median(model) < np.median(alone) / 2
+
+
+def test_few_arms_are_a_study_too(arm):
+    few = monte_carlo.study(arm, samples=3, duration=0.1, payload=1.0)
+    # Two lines of head, and one for each range that has an arm in it.
+    assert 2 + 1 <= len(monte_carlo.table(few).splitlines()) <= 2 + 3
+
+
+def test_every_number_is_drawn_for_itself():
+    model = planar_2r().with_actuation(viscous=1.0, coulomb=2.0)
+    drawn = monte_carlo.draw_samples(Dynamics(model), np.zeros(2), 1.0, 0.5, 1000, seed=0)
+    factors = drawn.perturbations.viscous, drawn.perturbations.coulomb / 2
+    for factor in factors:
+        assert factor.min() == pytest.approx(1 - monte_carlo.FRICTION_ERROR, abs=1e-2)
+        assert factor.max() == pytest.approx(1 + monte_carlo.FRICTION_ERROR, abs=1e-2)
+    columns = np.column_stack([*factors, drawn.payload_error, drawn.q])
+    assert np.abs(np.corrcoef(columns.T) - np.eye(7)).max() < 0.15
 
 
 def test_the_seed_is_the_study(arm, result):

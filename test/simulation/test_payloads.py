@@ -47,6 +47,16 @@ def test_an_arm_with_a_load_attached_moves_as_one_that_was_made_with_it(arm):
     assert attached.arm.model.mass == pytest.approx(made.arm.model.mass)
 
 
+def test_the_energy_that_a_heavy_load_brings_is_no_explosion():
+    arm = Dynamics(planar_2r().with_gravity((0.0, 0.0, 0.0)))
+    simulator = Simulator(arm, qd=[1.0, 0.5])
+    before = simulator.kinetic_energy()
+    assert simulator.attach('link2', 1e3) > 100 * before
+    simulate(simulator, lambda t, q, qd: np.zeros(2), 0.05)
+    simulator.drop('link2')
+    simulate(simulator, lambda t, q, qd: np.zeros(2), 0.05)
+
+
 def test_dropping_the_load_gives_the_arm_back(arm):
     link = arm.model.body_names[1]
     dropped, never = moving(arm), moving(arm)

@@ -2,8 +2,15 @@ import numpy as np
 import pytest
 
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
 from robot_dynamics.model.samples import planar_2r, random_tree
-from robot_dynamics.simulation import Payload, SimulationDiverged, Simulator, semi_implicit_euler
+from robot_dynamics.simulation import (
+    NotFinite,
+    Payload,
+    SimulationDiverged,
+    Simulator,
+    semi_implicit_euler,
+)
 from robot_dynamics.simulation.plant import Drive, Load, Place, Plant, Push
 from robot_dynamics.simulation.replay import Seen, replay
 
@@ -80,6 +87,34 @@ def test_a_load_is_attached_and_dropped(plant, arm):
     plant.apply(Load(tip(arm), None))
     plant.step()
     np.testing.assert_allclose(plant.qd, qd + 1e-3 * arm.forward_dynamics(q, qd, TAU), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('deed', 'error'),
+    [
+        (Load('link2', Payload(-1.0)), ModelError),
+        (Load('elbow', Payload(1.0)), FrameNotFound),
+        (Place(np.array([np.nan, 0.0]), np.zeros(2)), NotFinite),
+        (Place(np.zeros(3), np.zeros(3)), ShapeError),
+        (Push('elbow', np.ones(6)), FrameNotFound),
+        (Push('link2', np.ones(7)), ShapeError),
+        (Push('link2', np.full(6, np.inf)), NotFinite),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_leaves_arm_and_journal_as_they_were(plant, deed, error):
+    plant.apply(Load('link2', Payload(2.0)))
+    plant.apply(Push('link2', np.ones(6)))
+    plant.apply(Drive(TAU))
+    plant.step()
+    told, before = [], (bits(plant), plant.simulator.payloads['link2'], plant.pushes.keys())
+    plant.journal = lambda steps, deed: told.append(deed)
+    with pytest.raises(error):
+        plant.apply(deed)
+    assert told == []
+    assert (bits(plant), plant.simulator.payloads['link2'], plant.pushes.keys()) == before
+    np.testing.assert_array_equal(plant.pushes['link2'], np.ones(6))
+    plant.step()
 
 
 def test_the_journal_is_told_of_changes_only(plant, arm):

@@ -1,11 +1,10 @@
 """The arm in motion: laws of physics, refusals, and the same bits every time."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+import robots
 from scipy.integrate import solve_ivp
 
 from robot_dynamics.dynamics import Dynamics
@@ -25,9 +24,6 @@ from robot_dynamics.simulation import (
     semi_implicit_euler,
     simulate,
 )
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import robots
 
 
 def idle(t, q, qd):
@@ -170,6 +166,34 @@ def test_what_is_handed_out_is_not_changed_by_later_steps(arm):
     assert not qd.any()
 
 
+def test_what_is_handed_out_cannot_change_the_state(arm):
+    simulator = Simulator(arm, q=[0.1, 0.2])
+    for _ in range(2):
+        for array in (simulator.q, simulator.qd, simulator.effort, simulator.motor_q):
+            with pytest.raises(ValueError, match='read-only'):
+                array[0] = 1.0
+        simulator.step([1.0, 1.0])
+    elastic = JointEffects(elasticity=Elasticity(1e3))
+    geared = Dynamics(arm.model.with_actuation(rotor_inertia=0.1))
+    with pytest.raises(ValueError, match='read-only'):
+        Simulator(geared, effects=elastic).motor_qd[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        ({'duration': -1.0}, 'duration is -1.0 s; it must be finite'),
+        ({'duration': np.nan}, 'duration is nan s'),
+        ({'duration': 0.1, 'record_every': 0}, 'record_every is 0; it must be an integer, 1 or'),
+        ({'duration': 0.1, 'record_every': -2}, 'record_every is -2'),
+        ({'duration': 0.1, 'record_every': 2.0}, 'record_every is 2.0'),
+    ],
+)
+def test_a_run_that_is_none_is_refused(arm, options, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(Simulator(arm), idle, **options)
+
+
 def test_rows_are_recorded_as_asked(arm):
     run = simulate(Simulator(arm), lambda t, q, qd: [t, 0.0], 0.01, record_every=5)
     assert np.allclose(run.t, [0.0, 0.005, 0.01])
@@ -271,6 +295,34 @@ def test_a_snapshot_of_another_robot_is_refused(arm):
     other = Simulator(Dynamics(random_tree(3, np.random.default_rng(0))))
     with pytest.raises(ShapeError, match='the snapshot has 3 coordinates, this simulator 2'):
         Simulator(arm).restore(other.snapshot())
+
+
+def test_a_snapshot_of_other_drives_is_refused(arm):
+    late, prompt = (
+        Simulator(arm, effects=JointEffects(actuators=actuators))
+        for actuators in (Actuators(delay=2e-3), None)
+    )
+    with pytest.raises(ShapeError, match='drives of the snapshot remember 3 torques, those of t'):
+        prompt.restore(late.snapshot())
+    # It would have gone on without its drives.
+    with pytest.raises(ShapeError, match='drives of the snapshot remember 0 torques'):
+        late.restore(prompt.snapshot())
+
+
+def test_a_snapshot_brings_back_the_load_of_then(arm):
+    simulator = Simulator(arm)
+    simulator.attach('link2', 1.0)
+    loaded = simulator.snapshot()
+    simulator.drop('link2')
+    # Of the same mass, but elsewhere.
+    simulator.attach('link2', 1.0, [0.3, 0.0, 0.0])
+    simulator.restore(loaded)
+    made = Dynamics(arm.model.with_payload('link2', 1.0))
+    assert simulator.potential_energy() == pytest.approx(made.potential_energy([0.0, 0.0]))
+    simulator.step([0.0, 0.0])
+    expected = Simulator(made)
+    expected.step([0.0, 0.0])
+    assert simulator.qd == pytest.approx(expected.qd, rel=1e-12)
 
 
 # -- explosions -----------------------------------------------------------------------------------

@@ -71,6 +71,28 @@ def test_friction_never_adds_energy(friction, name):
     assert energy[-1] < 0.9 * energy[0]
 
 
+@pytest.mark.parametrize(
+    ('name', 'error'),
+    [
+        ('explicit_euler', 2e-3),
+        ('semi_implicit_euler', 2e-3),
+        ('rk4', 1e-12),
+        ('implicit_midpoint', 1e-6),
+        ('discrete_gradient', 1e-6),
+    ],
+)
+def test_a_sliding_joint_is_slowed_by_the_smooth_law(name, error):
+    # I v' = -(b v + c), as long as v is far above v0: tanh(v / v0) = 1
+    b, c, v0 = 0.7, 2.0, 3.0
+    model = weightless(planar_2r(masses=(0.0, 0.0), inertias=(0.0, 0.0)))
+    model = model.with_actuation(viscous=b, coulomb=c, rotor_inertia=1.0)
+    simulator = Simulator(Dynamics(model), qd=[v0, -v0], integrator=INTEGRATORS[name])
+    run = simulate(simulator, idle, 0.5)
+    speed = (v0 + c / b) * np.exp(-b * run.t) - c / b
+    assert speed[-1] > 1.0
+    assert np.abs(run.qd - np.outer(speed, [1.0, -1.0])).max() < error
+
+
 def test_resolved_friction_keeps_the_order_of_the_integrator():
     arm = Dynamics(planar_2r().with_actuation(viscous=0.1))
     ends = {

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import robots
+from scipy.integrate import solve_ivp
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.samples import planar_2r, random_tree
@@ -68,6 +69,34 @@ def test_viscous_friction_slows_a_sliding_joint_by_its_own_law():
     expected = (v0 + c / b) * np.exp(-b * run.t) - c / b
     # Runge-Kutta's order is kept while the joint slides.
     assert run.qd[:, 0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_viscous_friction_too_stiff_for_a_step_and_dry_friction_settle_where_they_balance():
+    arm = Dynamics(weightless(planar_2r()).with_actuation(viscous=1e5, coulomb=[1.0, 2.0]))
+    run = simulate(Simulator(arm, effects=STICKING), constant(301.0, -202.0), 0.05)
+    # tau = b v + F_s sgn(v)
+    assert run.qd[-1] == pytest.approx([3e-3, -2e-3], abs=1e-9)
+
+
+def test_a_joint_at_rest_is_a_rigid_one_for_the_others():
+    # The elbow is held by its friction, the shoulder has none: a pendulum, to order 2.
+    model, elbow = planar_2r(), 0.9
+    free = Dynamics(model)
+
+    def rate(_, y):
+        q, qd = [y[0], elbow], [y[1], 0.0]
+        return [y[1], -free.bias_torque(q, qd)[0] / free.mass_matrix(q)[0, 0]]
+
+    exact = solve_ivp(rate, (0, 1), [0.3, 0.0], 'DOP853', rtol=1e-12, atol=1e-12).y[:, -1]
+    errors = []
+    for steps in (250, 500, 1000):
+        arm = Dynamics(model.with_actuation(coulomb=[0.0, 1e4]))
+        simulator = Simulator(arm, q=[0.3, elbow], time_step=1 / steps, effects=STICKING)
+        run = simulate(simulator, constant(0.0, 0.0), 1.0)
+        assert (run.q[:, 1] == elbow).all()
+        errors.append(np.abs([run.q[-1, 0], run.qd[-1, 0]] - exact).max())
+    assert np.log2(np.divide(errors[:-1], errors[1:])) == pytest.approx(2.0, abs=0.15)
+    assert errors[-1] < 1e-5
 
 
 def test_the_integrator_keeps_its_order_while_joints_slide():

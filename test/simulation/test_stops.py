@@ -66,6 +66,13 @@ def test_random_impacts_never_add_energy(stop, seed):
     after = 0.5 * np.einsum('ki,kij,kj->k', run.qd[1:], M, run.qd[1:]) + stored[1:]
     assert beyond(run, at - 1e-9).any(axis=1).sum() > 5
     assert (after <= before * (1 + 1e-12) + 1e-15).all()
+    # Where a joint comes to a stop, nothing acts on those that do not.
+    impulses = np.einsum('kij,kj->ki', M, run.qd[1:] - free)
+    touching = np.abs(run.q) >= at
+    hits = (touching[1:] & ~touching[:-1]).any(axis=1)
+    untouched = hits[:, None] & ~touching[1:] & ~touching[:-1]
+    assert untouched.any()
+    assert np.abs(impulses[untouched]).max() <= 1e-12 * np.abs(impulses[hits]).max()
 
 
 @pytest.mark.parametrize('name', INTEGRATORS)
@@ -177,6 +184,63 @@ def test_a_softer_stop_gives_back_what_its_damper_leaves():
     assert errors[:-1] / errors[1:] == pytest.approx(2.0, abs=0.3)
 
 
+def one_joint(**limits):
+    """Return an arm of inertia 1 kg m^2 per joint, whose joints do not feel each other."""
+    model = weightless(planar_2r(masses=(0.0, 0.0), inertias=(0.0, 0.0)))
+    return replace(model, **{k: np.array([v, np.inf]) for k, v in limits.items()}).with_actuation(
+        rotor_inertia=1.0
+    )
+
+
+@pytest.mark.parametrize('gap', [1e-9, 1e-4, 5e-4, 9.99e-4])
+def test_no_stop_pushes_a_joint_that_has_not_come_to_it(gap):
+    # However strong its damper: the step in which the joint arrives ends at the stop or beyond.
+    effects = JointEffects(stops=SpringDamperStop(1e3, 1e5))
+    simulator = Simulator(Dynamics(one_joint(upper=gap)), qd=[1.0, 0.0], effects=effects)
+    simulator.step([0.0, 0.0])
+    assert simulator.q[0] >= gap
+    assert 0.0 < simulator.qd[0] < 1.0
+
+
+@pytest.mark.parametrize('friction', ['smooth', 'stick_slip'])
+def test_friction_goes_on_within_a_stop_that_yields(friction):
+    # I x'' + b x' + k x = 0: out of the spring with what b leaves of the speed.
+    k, b, depth, h = 1000.0, 5.0, 0.1, 1e-4
+    model = one_joint(upper=0.0).with_actuation(rotor_inertia=1.0, viscous=b)
+    effects = JointEffects(stops=SpringDamperStop(k), friction=friction)
+    simulator = Simulator(Dynamics(model), q=[depth, 0.0], effects=effects, time_step=h)
+    while simulator.q[0] > 0.0:
+        simulator.step([0.0, 0.0])
+    w, decay = np.sqrt(k - b**2 / 4), b / 2
+    t = np.linspace(0.0, np.pi / w, 200_001)
+    x = depth * np.exp(-decay * t) * (np.cos(w * t) + decay / w * np.sin(w * t))
+    out = np.argmax(x < 0)
+    speed = (x[out + 1] - x[out]) / (t[1] - t[0])
+    assert simulator.qd[0] == pytest.approx(speed, rel=5e-3)
+    # Without friction all of it would come back.
+    assert abs(speed) < 0.95 * np.sqrt(k) * depth
+
+
+@pytest.mark.parametrize('viscous', [0.0, 2e3])
+@pytest.mark.parametrize('side', ['lower', 'upper'])
+def test_a_joint_ends_exactly_at_its_stop_however_stiff_its_damping(side, viscous):
+    # Viscous friction that could stop the joint within a step: the step of that has stops, too.
+    sign, h = {'lower': -1.0, 'upper': 1.0}[side], 1e-3
+    # Where h (at / h) is not at: a hair before the stop, or beyond it.
+    places = np.random.default_rng(0).uniform(0.0, 0.01, 2000)
+    awkward = places[h * (places / h) != places]
+    assert len(awkward) > 10
+    for at in awkward:
+        model = one_joint(**{side: sign * at})
+        model = model.with_actuation(rotor_inertia=1.0, viscous=viscous, coulomb=1.0)
+        effects = JointEffects(stops=InelasticStop(), friction='stick_slip')
+        simulator = Simulator(Dynamics(model, backend='python'), effects=effects)
+        for _ in range(2):
+            simulator.step([1e7 * sign, 0.0])
+            assert simulator.q[0] == sign * at
+        assert simulator.qd[0] == 0.0
+
+
 def test_wrong_numbers_are_refused_by_name():
     arm = Dynamics(planar_2r())
     for stop, message in (
@@ -185,7 +249,11 @@ def test_wrong_numbers_are_refused_by_name():
             SpringDamperStop(1e3, damping=-1.0),
             'damping of the stops is -1.0; it must not',
         ),
+        (SpringDamperStop(np.inf), 'stiffness of the stops is inf; it must be finite'),
         (SpringDamperStop([1.0, 2.0, 3.0]), r'stiffness of the stops has shape \(3,\)'),
     ):
         with pytest.raises(ModelError, match=message):
             Simulator(arm, effects=JointEffects(stops=stop))
+    # The class instead of one of it would be no stop at all.
+    with pytest.raises(ValueError, match=r'stops is <class .*; it must be an InelasticStop\(\)'):
+        JointEffects(stops=InelasticStop)

@@ -158,6 +158,15 @@ def test_linearity_in_the_parameters(system):
         assert_equal(Y @ Theta, tau)
 
 
+def test_the_motor_of_a_geared_link_turns_faster_with_less_torque():
+    by_hand, model = SYSTEMS['geared_link']
+    arm = Dynamics(model)
+    for q, qd, qdd in states(model):
+        # u = r tau_m, damping included: the power is the same at the shaft and at the link.
+        u = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
+        assert_equal(by_hand.r * by_hand.motor_torque(q, qd, qdd), u)
+
+
 def rank(rows):
     sigma = np.linalg.svd(rows, compute_uv=False)
     return int((sigma > 1e-10 * sigma[0]).sum())

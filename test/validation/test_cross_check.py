@@ -102,7 +102,7 @@ def test_states_are_the_same_each_time_and_may_be_given():
     assert not np.array_equal(first.differences, other.differences)
     chosen = States(*np.random.default_rng(6).uniform(-1, 1, (3, 7, 6)))
     assert compare(model, states=chosen).states == 7
-    with pytest.raises(ShapeError, match=r'q has shape \(3,\)'):
+    with pytest.raises(ShapeError, match=r'q of the states has shape \(2, 3\); all three must be'):
         compare(model, states=States(*np.zeros((3, 2, 3))))
 
 

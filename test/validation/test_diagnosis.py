@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import robots
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.urdf import parse_urdf
@@ -15,9 +16,6 @@ from robot_dynamics.validation.diagnosis import gravity_columns, likely_cause, t
 from robot_dynamics.validation.engines import installed
 from robot_dynamics.validation.faults import default_inertials, faulty_robots
 from robot_dynamics.validation.states import random_states
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import robots
 
 ARM = (Path(__file__).parent / 'arm.urdf').read_text()
 
@@ -48,6 +46,13 @@ def test_no_difference_has_no_cause(panda):
 
 def test_noise_has_no_cause(panda):
     states = states_of(panda)
+    said = torques(panda, states) + np.random.default_rng(1).normal(size=states.q.shape)
+    assert likely_cause(panda, states, said) == ''
+
+
+def test_one_state_is_no_evidence(panda):
+    # Any torques of a single state are ours times something.
+    states = states_of(panda, count=1)
     said = torques(panda, states) + np.random.default_rng(1).normal(size=states.q.shape)
     assert likely_cause(panda, states, said) == ''
 
@@ -147,6 +152,44 @@ def test_tensors_of_one_link_and_of_all(panda):
 
 def with_faults(urdf, model):
     return faulty_robots(urdf, model, parse_urdf)
+
+
+LINK = """<robot name="one"><link name="base"/><link name="bob"><inertial>
+<origin xyz="0.1 -0.2 0.3" rpy="{rpy}"/><mass value="2"/>
+<inertia ixx="0.5" ixy="0.01" ixz="0.02" iyy="0.6" iyz="0.03" izz="0.7"/></inertial></link>
+<joint name="hinge" type="continuous"><parent link="base"/><child link="bob"/>
+<axis xyz="1 2 3"/><limit effort="1" velocity="1"/></joint></robot>"""
+WRITTEN = np.array([[0.5, 0.01, 0.02], [0.01, 0.6, 0.03], [0.02, 0.03, 0.7]])
+
+
+def test_each_fault_is_what_it_says():
+    rpy, c = (0.3, -0.2, 0.9), np.array([0.1, -0.2, 0.3])
+    text = LINK.format(rpy=' '.join(map(str, rpy)))
+    turned = with_faults(text, parse_urdf(text))
+    (unturned,) = (robot for what, robot in turned.items() if 'without the rpy' in what)
+    assert np.allclose(unturned.inertia_com[0], WRITTEN, rtol=0, atol=1e-15)
+    # A tensor about the link's origin, read as one about the centre of mass, and the other way.
+    straight = LINK.replace(' rpy="{rpy}"', '')
+    robots_ = with_faults(straight, parse_urdf(straight))
+    (negated,) = (robot for what, robot in robots_.items() if 'opposite sign' in what)
+    signs = 2 * np.eye(3) - 1
+    assert np.array_equal(negated.inertia_com[0], signs * WRITTEN)
+    (about_origin,) = (robot for what, robot in robots_.items() if "links' origins" in what)
+    # I_o = I_com + m (c.c 1 - c c^T) is what was written
+    parallel_axes = 2 * (c @ c * np.eye(3) - np.outer(c, c))
+    assert np.allclose(about_origin.inertia_com[0] + parallel_axes, WRITTEN, rtol=0, atol=1e-15)
+    for robot in (unturned, negated, about_origin):
+        assert np.array_equal(robot.com[0], c)
+        assert robot.mass[0] == 2.0
+
+
+def test_a_mimic_that_stands_still_stands_still(arm):
+    still = with_faults(ARM, arm)['joints with <mimic> that stand still']
+    leader = arm.joint_names.index('grip')
+    moved = {'thumb': [0.0], 'finger': [1.0]}
+    for link, rate in moved.items():
+        assert still.S[still.body_names.index(link), leader] == rate
+    assert arm.S[arm.body_names.index('thumb'), leader] == -0.5
 
 
 def test_every_fault_of_the_awkward_arm_is_found_by_name(arm):

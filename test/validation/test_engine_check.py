@@ -1,13 +1,14 @@
 """Our dynamics against other engines: on real robots, and on one with awkward corners."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import robots
 
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.urdf import parse_urdf
 from robot_dynamics.validation.bare_urdf import with_payload
@@ -17,9 +18,6 @@ from robot_dynamics.validation.examiner import compared, our_answers
 from robot_dynamics.validation.judge import Judge
 from robot_dynamics.validation.report import Verdict, residual
 from robot_dynamics.validation.states import States, random_states
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import robots
 
 ARM = (Path(__file__).parent / 'arm.urdf').read_text()
 
@@ -178,6 +176,29 @@ def test_given_states_are_compared_and_nan_fails():
     found = residual('x', np.array([[0.0, np.nan]]), np.zeros((1, 2)), ('a', 'b'))
     assert found.joint == 'b'
     assert not found.relative <= 1e300
+    # It is the worst there is, wherever it stands.
+    other = residual('y', np.ones((1, 2)), np.zeros((1, 2)), ('a', 'b'))
+    for pair in ((found, other), (other, found)):
+        assert replace(report, residuals=pair).worst is found
+
+
+@pytest.mark.parametrize(
+    ('options', 'error', 'message'),
+    [
+        ({'states': 0}, ShapeError, 'states is 0; at least one is needed to compare in'),
+        (
+            {'states': States(*np.zeros((3, 2, 4)))},
+            ShapeError,
+            r'q of the states has shape \(2, 4',
+        ),
+        ({'states': States(*np.zeros((3, 0, 3)))}, ShapeError, r'k at least 1'),
+        ({'engines': ['bullet']}, ValueError, "no engine 'bullet'; it must be one of pybullet, m"),
+        ({'second_judges': ['drake']}, ValueError, "no engine 'drake'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        validate(ARM, **options)
 
 
 # -- what can go wrong with the judges --------------------------------------------------------

@@ -184,6 +184,21 @@ def test_each_law_notices_a_fault_of_one_percent(law, verb, change):
     assert found[law] > 1e-6
 
 
+@pytest.mark.parametrize('verb', ['mass_matrix', 'coriolis_matrix', 'gravity_torque'])
+def test_nan_is_no_agreement(verb):
+    class Broken:
+        """An arm that does not know one of its terms."""
+
+        def __init__(self, arm):
+            self._arm = arm
+
+        def __getattr__(self, name):
+            found = getattr(self._arm, name)
+            return (lambda *state: np.nan * found(*state)) if name == verb else found
+
+    assert np.isnan(laws.terms_agree(Broken(Dynamics(planar_2r())), np.ones(2), np.ones(2)))
+
+
 def test_only_the_christoffel_matrix_passes_as_such():
     model, chosen = random_tree(4, np.random.default_rng(0), branching=0.0, prismatic=0.0), {}
     q, qd, _ = motion(model, 0)

@@ -1,11 +1,11 @@
 """Second judges, and what a running system says: each term for itself, and why it differs."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import robots
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.urdf import parse_urdf
@@ -15,9 +15,6 @@ from robot_dynamics.validation.examiner import Examiner, Observation
 from robot_dynamics.validation.jury import Jury
 from robot_dynamics.validation.report import QUANTITIES, Report, Residual, Verdict
 from robot_dynamics.validation.states import random_states
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import robots
 
 ARM = (Path(__file__).parent / 'arm.urdf').read_text()
 SOME_ENGINE = [name for name in ENGINES if installed(name) and name != 'mujoco']

@@ -21,6 +21,22 @@ def test_elbow_has_one_zero():
     np.testing.assert_array_equal(zeros.C, [[False, False], [False, True]])
 
 
+def test_a_term_that_vanishes_in_some_postures_is_not_absent():
+    class Supported:
+        """An elbow that rests on something half of the time: no torque holds it up there."""
+
+        def __init__(self):
+            self._arm = Bound(closed_form_matrix, planar_2r())
+
+        def __getattr__(self, name):
+            return getattr(self._arm, name)
+
+        def gravity_torque(self, q):
+            return self._arm.gravity_torque(q) if q[0] > 0 else np.zeros(2)
+
+    assert not structural_zeros(Supported(), RNG(0)).g.any()
+
+
 def test_elbow_lying_flat_needs_no_holding_torque():
     flat = planar_2r().with_gravity([0.0, 0.0, -9.81])
     assert structural_zeros(Dynamics(flat, backend='python'), RNG(0)).g.all()

@@ -4,7 +4,9 @@ import robots
 import urdf_text
 
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ShapeError
 from robot_dynamics.kinematics import body_poses, com_jacobians
+from robot_dynamics.model.samples import planar_2r
 from robot_dynamics.model.urdf import parse_urdf
 from robot_dynamics.visualization import joint_torque_arrows, weight_arrows
 
@@ -47,8 +49,15 @@ def test_a_torque_points_along_its_axis_and_a_force_along_its_slide():
     )
 
 
-def test_a_leader_has_the_arrow_not_its_mimic():
-    mimic = '<mimic joint="leader" multiplier="2" offset="0"/>'
+def test_torques_of_another_robot_are_refused():
+    model = planar_2r()
+    with pytest.raises(ShapeError, match=r'tau has shape \(3,\)'):
+        joint_torque_arrows(model, body_poses(model, np.zeros(2)), np.zeros(3), 1.0)
+
+
+@pytest.mark.parametrize(('multiplier', 'offset'), [(2, 0), (1, 0.3)])
+def test_a_leader_has_the_arrow_not_its_mimic(multiplier, offset):
+    mimic = f'<mimic joint="leader" multiplier="{multiplier}" offset="{offset}"/>'
     text = urdf_text.robot(
         *(urdf_text.link(name) for name in 'abc'),
         urdf_text.joint('follower', 'a', 'b', urdf_text.LIMIT + mimic),

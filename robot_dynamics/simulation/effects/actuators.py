@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.simulation.effects.per_joint import positive_per_joint
+from robot_dynamics.simulation.effects.per_joint import limit_per_joint
 from robot_dynamics.spatial import Array
 
 # Share of the speed limit over which a drive loses its torque.
@@ -64,8 +64,8 @@ class Drives:
         speed = actuators.velocity_limit
         self.n = model.n
         self.delay_steps = round(actuators.delay / time_step)
-        self.change = time_step * positive_per_joint(model, 'rate_limit', actuators.rate_limit)
-        self.velocity_limit = positive_per_joint(
+        self.change = time_step * limit_per_joint(model, 'rate_limit', actuators.rate_limit)
+        self.velocity_limit = limit_per_joint(
             model, 'velocity_limit', model.velocity_limit if speed is None else speed
         )
         self.effort_limit = model.effort_limit

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from robot_dynamics.simulation.effects.actuators import Actuators
-from robot_dynamics.simulation.effects.stops import Stops
+from robot_dynamics.simulation.effects.stops import InelasticStop, SpringDamperStop, Stops
 from robot_dynamics.simulation.steps.elastic_arm import Elasticity
 
 # How dry friction F_s is taken:
@@ -33,7 +33,7 @@ class JointEffects:
     """The effects that a simulator adds to the equation of motion.
 
     Raises:
-        ValueError: the friction law is not one of `FRICTION_LAWS`.
+        ValueError: the friction law is not one of `FRICTION_LAWS`, or `stops` are none.
     """
 
     friction: str = 'smooth'
@@ -45,4 +45,10 @@ class JointEffects:
         if self.friction not in FRICTION_LAWS:
             raise ValueError(
                 f'friction is {self.friction!r}; it must be one of {", ".join(FRICTION_LAWS)}'
+            )
+        stops: object = self.stops
+        if not isinstance(stops, InelasticStop | SpringDamperStop | None):
+            raise ValueError(
+                f'stops is {stops!r}; it must be an InelasticStop(), a SpringDamperStop(...) or '
+                'None'
             )

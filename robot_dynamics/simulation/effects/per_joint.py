@@ -11,10 +11,27 @@ from robot_dynamics.spatial import Array
 
 
 def per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
-    """Return one value for each joint (n,), 0 or more, from a number for all or (n,).
+    """Return one finite value for each joint (n,), 0 or more, from a number for all or (n,).
 
-    Raises ModelError, which names it, for another shape, a NaN or a negative value.
+    Raises ModelError, which names it, for another shape or value.
     """
+    array = _at_least_zero(model, name, value)
+    if not np.isfinite(array).all():
+        raise ModelError(f'{name} is {value!r}; it must be finite')
+    return array
+
+
+def positive_per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
+    """Return the same, all above zero. Raises ModelError likewise."""
+    return _positive(name, value, per_joint(model, name, value))
+
+
+def limit_per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
+    """Return the same, all above zero, inf for no limit. Raises ModelError likewise."""
+    return _positive(name, value, _at_least_zero(model, name, value))
+
+
+def _at_least_zero(model: RobotModel, name: str, value: ArrayLike) -> Array:
     array = np.asarray(value, dtype=float)
     if array.shape not in ((), (model.n,)):
         raise ModelError(
@@ -25,9 +42,7 @@ def per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
     return np.array(np.broadcast_to(array, (model.n,)))
 
 
-def positive_per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
-    """Return one value for each joint (n,), all above zero. Raises ModelError likewise."""
-    array = per_joint(model, name, value)
+def _positive(name: str, value: ArrayLike, array: Array) -> Array:
     if not np.all(array > 0):
         raise ModelError(f'{name} is {value!r}; it must be positive')
     return array

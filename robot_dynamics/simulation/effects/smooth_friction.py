@@ -24,7 +24,7 @@ Taken = Literal['all', 'viscous', 'none']
 
 STANDSTILL = 1e-9  # rad/s or m/s, far below the speeds at which friction laws bend
 MAX_ITERATIONS = 20
-FAST = 1e6  # beyond any joint
+FAST = 1e6  # rad/s or m/s, beyond any joint's
 BISECTIONS = 80
 CONVERGED = 1e-10  # relative change of the velocities
 
@@ -49,8 +49,8 @@ class Friction(NamedTuple):
     def stiff_below(self, mobility: Array, h: float) -> Array:
         """Return the speeds (n,) below which friction could stop a joint within a step.
 
-        Where h s(v) v / m >= v, with mobility 1 / m (n,): infinite where at any speed, negative
-        where at none.
+        Where h s(v) v / m >= v, with mobility 1 / m (n,): beyond any joint's where at any speed,
+        negative where at none.
         """
         slow, fast = np.zeros(len(mobility)), np.full(len(mobility), FAST)
         stiff = h * mobility
@@ -59,8 +59,7 @@ class Friction(NamedTuple):
             middle = (slow + fast) / 2
             holds = stiff * self.slope(middle) >= 1
             slow, fast = np.where(holds, middle, slow), np.where(holds, fast, middle)
-        found = np.where(stiff * self.slope(0 * slow) >= 1, fast, -1.0)
-        return np.where(stiff * self.viscous >= 1, np.inf, found)
+        return np.where(stiff * self.slope(0 * slow) >= 1, fast, -1.0)
 
     def slope(self, v: Array) -> Array:
         """Return s (n,) with f = s v, N m s/rad or N s/m; largest at standstill."""

@@ -22,6 +22,7 @@ from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.compiler.arguments import as_vectors, leading_shape
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
+from robot_dynamics.simulation.arguments import checked_period
 from robot_dynamics.simulation.many.perturbations import AS_MODELLED, Perturbations, arms
 from robot_dynamics.spatial import Array
 from robot_dynamics.stepping import checked_count, checked_time_step
@@ -109,9 +110,9 @@ def simulate_batch(
         raise ShapeError(f'simulate_batch: the arms have shape {leading}, expected a row (N,)')
     shape = (*(leading or (1,)), arm.model.n)
     start = State(*(np.broadcast_to(given[name], shape) for name in ('q', 'qd')))
-    control = _checked_period('control_every', control_every)
+    control = checked_period('control_every', control_every)
     every = max(count, 1) if record_every is None else record_every
-    record = _checked_period('record_every', every)
+    record = checked_period('record_every', every)
     batch = Batch(arm, start, torques, perturbations, count, h, integrator, control, record)
     return run(batch, progress) if executor is None else _run_on(executor, batch, tasks, progress)
 
@@ -186,7 +187,7 @@ def run(batch: Batch, progress: Progress | None = None) -> BatchRun:
 def _run_on(executor: Executor, batch: Batch, tasks: int, progress: Progress | None) -> BatchRun:
     """Return the motions of a batch whose arms are divided among tasks."""
     count = len(batch.start.q)
-    tasks = min(_checked_period('tasks', tasks), max(count, 1))
+    tasks = min(checked_period('tasks', tasks), max(count, 1))
     cuts = [count * task // tasks for task in range(tasks + 1)]
     futures = [executor.submit(run, batch.part(*cut)) for cut in pairwise(cuts)]
     for done, _ in enumerate(as_completed(futures), 1):
@@ -217,10 +218,3 @@ def _checked_arguments(
         return given, torques
     given['tau'] = as_vectors('simulate_batch', 'tau', torques, n)
     return given, given['tau']
-
-
-def _checked_period(name: str, value: int) -> int:
-    """Return a number that must be an integer of 1 or more. Raises ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f'{name} is {value!r}; it must be an integer, 1 or more')
-    return int(value)

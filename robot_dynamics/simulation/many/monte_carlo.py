@@ -169,6 +169,8 @@ def table(result: Study) -> str:
     edges = np.linspace(result.payload_error.min(), result.payload_error.max(), 6)
     for low, high in pairwise(edges):
         inside = (result.payload_error >= low) & (result.payload_error <= high)
+        if not inside.any():
+            continue
         cells = [
             '{:>18.2f}{:>7.2f}   '.format(*1e3 * np.percentile(error[inside], (50, 95)))
             for error in result.tracking_error.values()

@@ -31,6 +31,10 @@ class Perturbations:
         payload: (N, 10), or (10,) for all; see `payload_parameters`.
         viscous: (N, n), (n,) or one number, N m s/rad or N s/m, in the place of the model's.
         coulomb: (N, n), (n,) or one number, N m or N.
+
+    Raises:
+        ModelError: a payload without link or a link without payload, or a coefficient that is
+            negative or not finite.
     """
 
     payload_link: str | None = None
@@ -42,8 +46,9 @@ class Perturbations:
         if (self.payload_link is None) != (self.payload is None):
             raise ModelError('a payload needs a link to be on: give payload_link and payload')
         for name, value in (('viscous', self.viscous), ('coulomb', self.coulomb)):
-            if value is not None and not (np.asarray(value) >= 0).all():
-                raise ModelError(f'{name} has a coefficient that is not 0 or more')
+            array = np.asarray(0.0 if value is None else value, dtype=float)
+            if not (np.isfinite(array) & (array >= 0)).all():
+                raise ModelError(f'{name} has a coefficient that is not finite, or not 0 or more')
 
     def inputs(self, arm: Dynamics) -> dict[str, Array]:
         """Return the inputs of the step that are not those of every arm, (N, size) or (size,).
@@ -140,7 +145,7 @@ def payload_parameters(mass: ArrayLike, com: ArrayLike = 0.0, inertia: ArrayLike
         inertia: (..., 3, 3) kg m^2 about the centre of mass; without it a point mass.
 
     Raises:
-        ModelError: a mass is negative or not finite.
+        ModelError: a mass is negative, or a number not finite.
     """
     m = np.asarray(mass, dtype=float)
     if not (np.isfinite(m) & (m >= 0)).all():
@@ -150,4 +155,7 @@ def payload_parameters(mass: ArrayLike, com: ArrayLike = 0.0, inertia: ArrayLike
     outward = (c * c).sum(-1)[..., None, None] * np.eye(3) - c[..., :, None] * c[..., None, :]
     I = np.asarray(inertia, dtype=float) + m[..., None, None] * outward
     i, j = np.triu_indices(3)
-    return np.concatenate([m[..., None], m[..., None] * c, I[..., i, j]], axis=-1)
+    parameters = np.concatenate([m[..., None], m[..., None] * c, I[..., i, j]], axis=-1)
+    if not np.isfinite(parameters).all():
+        raise ModelError('centre of mass or inertia of a payload is not finite')
+    return parameters

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynamics.control import Gains, Switches, Trajectory, feedforward
-from robot_dynamics.control.feedforward import EVERYTHING
+from robot_dynamics.control.feedforward import EVERYTHING, require_order
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.spatial import Array
 
@@ -29,12 +29,18 @@ class Tracking:
         trajectory: what to follow, joints in the order of the model.
         gains: of the feedback on positions and velocities.
         switches: which parts of the model to use.
+
+    Raises:
+        TrajectoryError: the trajectory has other joints, or another order of them.
     """
 
     believed: Dynamics
     trajectory: Trajectory
     gains: Gains
     switches: Switches = EVERYTHING
+
+    def __post_init__(self) -> None:
+        require_order(self.believed, self.trajectory)
 
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
         """Return the torques (N, n) of arms at q, qd (N, n) at a time [s]."""
@@ -54,9 +60,11 @@ def there_and_back(arm: Dynamics, duration: float) -> Trajectory:
     model = arm.model
     width = model.upper - model.lower
     free = ~np.isfinite(width) | (width <= 0)
+    lower, upper = (np.where(free, 0.0, limit) for limit in (model.lower, model.upper))
     turns = (model.S[model.revolute] != 0).any(axis=0)
-    room = np.where(free, np.inf, 0.25 * width)
-    home = np.where(free, 0.0, np.clip(0.0, model.lower + room, model.upper - room))
+    quarter = 0.25 * (upper - lower)
+    room = np.where(free, np.inf, quarter)
+    home = np.clip(0.0, lower + quarter, upper - quarter)
     # A quintic from rest to rest over T has a top speed of 15/8 of its mean.
     fastest = OF_LIMIT * model.velocity_limit * (duration / 3) / (15 / 8) / 2
     swing = np.minimum(np.minimum(np.where(turns, *LARGEST), room), fastest)

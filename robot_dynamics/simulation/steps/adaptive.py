@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import solve_ivp
 
+from robot_dynamics.simulation.arguments import finite_vector
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.simulator import Simulator
+from robot_dynamics.simulation.steps.energy_watch import Balance
 from robot_dynamics.spatial import Array
 
 # Solvers that linearize, and the step of the differences by which they do.
@@ -46,9 +47,10 @@ class ContinuousArm:
         self._limit = simulator.arm.model.effort_limit
 
     def effort(self, t: float, x: Array) -> Array:
-        """Return the torques of the drives (n,)."""
+        """Return the torques of the drives (n,). Raises ShapeError and NotFinite."""
         m = len(x) // 2
-        tau = np.asarray(self._torque(t, x[: self._n], x[m : m + self._n]), dtype=float)
+        tau = self._torque(t, x[: self._n], x[m : m + self._n])
+        tau = finite_vector(self._body.arm.model, 'tau', tau)
         return np.asarray(np.clip(tau, -self._limit, self._limit))
 
     def rate(self, t: float, x: Array) -> Array:
@@ -79,6 +81,9 @@ def advance(
         SimulationDiverged: the solver gave up.
         ValueError: effects that are no function of the state.
     """
+    # Takes longer to import than all else that a simulation needs.
+    from scipy.integrate import solve_ivp
+
     arm, start = ContinuousArm(simulator, torque), simulator.snapshot()
     t = (start.steps + np.arange(steps + 1)) * simulator.time_step
     options: dict[str, Any] = {'method': solver.method, 'rtol': solver.rtol, 'atol': solver.atol}
@@ -91,7 +96,7 @@ def advance(
     x = found.y.T
     efforts = np.array([arm.effort(*row) for row in zip(t, x, strict=True)])
     y, yd = np.split(x[-1].copy(), 2)
-    balance = start.balance.moved(sum(simulator.body.energy(y, yd)))
+    balance = Balance.start(*simulator.body.energy(y, yd))
     simulator.restore(
         replace(start, y=y, yd=yd, steps=start.steps + steps, effort=efforts[-1], balance=balance)
     )

@@ -43,6 +43,15 @@ class Limits(NamedTuple):
         """
         return np.minimum((self.lower - y) / h, 0.0), np.maximum((self.upper - y) / h, 0.0)
 
+    def reached(self, y: Array, v: Array, after: Array, h: float) -> Array:
+        """Return positions (m,) after a step from y, of joints that met a stop exactly there.
+
+        y + h (limit - y) / h is not always the limit.
+        """
+        lower, upper = self.velocities(y, h)
+        after = np.where(v == lower, np.minimum(self.lower, y), after)
+        return np.where(v == upper, np.maximum(self.upper, y), after)
+
 
 def contact_step(
     body: Body, free_step: Step, limits: Limits, y: Array, yd: Array, force: Array, h: float
@@ -73,10 +82,8 @@ def contact_step(
 
 def _landed(limits: Limits, y: Array, yd: Array, free: State, v: Array, h: float) -> Array:
     """Return the positions (m,) after a step in which something starts or stops."""
-    lower, upper = limits.velocities(y, h)
     # The mean of the velocities that were and those that are; to the very stop where there is one.
-    after = free.q + h / 2 * (v - free.qd)
-    after = np.where((v == lower) | (v == upper), y + h * v, after)
+    after = limits.reached(y, v, free.q + h / 2 * (v - free.qd), h)
     after = np.where((v == 0) & (yd == 0), y, after)
     after = np.maximum(after, np.minimum(limits.lower, y))
     return np.asarray(np.minimum(after, np.maximum(limits.upper, y)))

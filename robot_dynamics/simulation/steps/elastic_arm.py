@@ -30,8 +30,8 @@ from robot_dynamics.simulation.steps.body import Springs, Step, Terms
 from robot_dynamics.simulation.steps.momentum import end_momentum
 from robot_dynamics.spatial import Array
 
-# Largest h omega at which an integrator does not make an oscillation grow.
-STABLE = {'rk4': 2 * 2**0.5, 'semi_implicit_euler': 2.0}
+# Largest h omega, and h times the rate of a damper, that an integrator does not make grow.
+STABLE = {'rk4': 2.78, 'semi_implicit_euler': 2.0}
 POSTURES = 64
 
 
@@ -74,9 +74,9 @@ class ElasticArm:
                 'and spring; give the model one by with_actuation(rotor_inertia=...)'
             )
         self._k = positive_per_joint(model, 'stiffness', elasticity.stiffness)
-        d = per_joint(model, 'damping', elasticity.damping)
+        self._d = per_joint(model, 'damping', elasticity.damping)
         between = np.array([[1.0, -1.0], [-1.0, 1.0]])
-        self.springs = Springs(np.kron(between, np.diag(self._k)), np.kron(between, np.diag(d)))
+        self.springs = Springs(*(np.kron(between, np.diag(x)) for x in (self._k, self._d)))
         self.friction = Friction(
             *(np.concatenate([still, x]) for x in (model.viscous, model.coulomb))
         )
@@ -104,12 +104,13 @@ class ElasticArm:
     def terms(self, y: Array, yd: Array) -> Terms:
         """Return M (2n, 2n), C (2n, 2n) and g (2n,) with the springs."""
         n = self.n
-        M, C, g = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, 2 * n)), self.springs.K @ y
+        M, C = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, 2 * n))
+        # To the last bit equal and opposite on link and motor, as K y would not be.
+        pull = self._k * (y[:n] - y[n:])
         links = self._links.terms(y[:n], yd[:n])
         M[:n, :n], C[:n, :n] = links.M, links.C
         M.reshape(-1)[n * (2 * n + 1) :: 2 * n + 1] = self._B
-        g[:n] += links.g
-        return Terms(M, C, g)
+        return Terms(M, C, np.concatenate([links.g + pull, -pull]))
 
     def mass_matrix(self, y: Array) -> Array:
         """Return M (2n, 2n)."""
@@ -122,9 +123,11 @@ class ElasticArm:
     def acceleration(self, y: Array, yd: Array, force: Array) -> Array:
         """Return ydd (2n,) without friction."""
         n = self.n
-        net = force - self.springs.K @ y - self.springs.D @ yd
-        links = self._links.forward_dynamics(y[:n], yd[:n], net[:n])
-        return np.concatenate([links, net[n:] / self._B])
+        q, qd = y[:n], yd[:n]
+        # K (q - theta) + D (qd - thetad)
+        pull = self._k * (q - y[n:]) + self._d * (qd - yd[n:])
+        links = self._links.forward_dynamics(q, qd, force[:n] - pull)
+        return np.concatenate([links, (force[n:] + pull) / self._B])
 
     def energy(self, y: Array, yd: Array) -> tuple[float, float]:
         """Return the kinetic and the potential energy, that of the springs included, J."""
@@ -144,9 +147,9 @@ class ElasticArm:
     def stepper(self, integrator: str, friction: Taken, h: float) -> Step:
         """Return the step of an explicit integrator that takes some of the friction.
 
-        Raises ValueError if the springs oscillate too fast for it.
+        Raises ValueError if springs or dampers are too fast for it.
         """
-        self._require_slow_springs(integrator, h)
+        self._require_resolved(integrator, h)
         method, kept = INTEGRATORS[integrator], self.friction.only(friction)
 
         def step(y: Array, yd: Array, force: Array) -> State:
@@ -157,18 +160,26 @@ class ElasticArm:
 
         return step
 
-    def _require_slow_springs(self, integrator: str, h: float) -> None:
+    def _require_resolved(self, integrator: str, h: float) -> None:
         limit = STABLE.get(integrator, 0.0)
-        if limit and h * self.fastest > limit:
-            raise ValueError(
-                f'time_step is {h:g} s, but a joint of this stiffness oscillates at '
-                f'{self.fastest:.4g} rad/s, for which {integrator} needs a step of at '
-                f'most {limit / self.fastest:.2g} s; implicit_midpoint takes any'
-            )
+        for what, rate in (
+            ('stiffness oscillates', self.fastest),
+            ('damping settles', self._largest(self.springs.D)),
+        ):
+            if limit and h * rate > limit:
+                raise ValueError(
+                    f'time_step is {h:g} s, but a joint of this {what} at {rate:.4g} rad/s, for '
+                    f'which {integrator} needs a step of at most {limit / rate:.2g} s; '
+                    'implicit_midpoint takes any'
+                )
 
     @functools.cached_property
     def fastest(self) -> float:
         """The largest frequency of the springs [rad/s] in a number of random postures."""
+        return float(np.sqrt(self._largest(self.springs.K)))
+
+    def _largest(self, between: Array) -> float:
+        """Return the largest eigenvalue of M^-1 K, or M^-1 D, in a number of random postures."""
         q = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSTURES, self.n))
         M = np.array([self.mass_matrix(np.concatenate([row, row])) for row in q])
-        return float(np.sqrt(np.linalg.eigvals(np.linalg.solve(M, self.springs.K)).real.max()))
+        return float(np.linalg.eigvals(np.linalg.solve(M, between)).real.max())

@@ -39,7 +39,7 @@ class Balance(NamedTuple):
 
     @classmethod
     def start(cls, kinetic: float, potential: float) -> Balance:
-        """Return the account of an arm that begins to move."""
+        """Return the account of an arm that begins to move, or goes on with other loads."""
         return cls(kinetic + potential, potential, potential, kinetic)
 
     def after(self, kinetic: float, potential: float, work: float) -> Balance:
@@ -57,7 +57,3 @@ class Balance(NamedTuple):
     def explodes(self) -> bool:
         """Whether nearly all of the motion comes from nowhere."""
         return self.suspect >= STEPS
-
-    def moved(self, energy: float) -> Balance:
-        """Return the account with the energy set anew: a load came or went."""
-        return self._replace(energy=energy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from robot_dynamics.simulation.steps.body import Body
 from robot_dynamics.spatial import Array
 
-# Largest h omega of springs whose torques may be those of the start of a step.
+# Largest h omega of springs that a step resolves: their torques may be those of its start.
 RESOLVED = 1.0
 
 

@@ -5,12 +5,13 @@
 | every joint slides, none meets a stop | the integrator, friction a function of the state |
 | some joint stands still, comes to rest, breaks loose, meets a stop | `contact_step` |
 | viscous friction could stop a joint, or a stop yields to one | `stiff_step` |
+| the second, with springs that are too fast for the step | `stiff_step` |
 
 What happens is seen from the step itself: it is made, and made again the next way if a joint has
 reversed against its dry friction or passed a limit.
 
 Smooth friction that is too stiff for that is evaluated at the end of the step, and held while the
-integrator does the rest.
+integrator does the rest; with springs that are too fast for the step, `stiff_step` does it all.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from robot_dynamics.simulation.steps.integrators import (
     integrator_name,
 )
 from robot_dynamics.simulation.steps.midpoint import Push
+from robot_dynamics.simulation.steps.momentum import RESOLVED
 from robot_dynamics.simulation.steps.stiff_step import StiffStep
 from robot_dynamics.spatial import Array
 
@@ -59,6 +61,7 @@ class Motion:
         mobility = MARGIN * _mobility(body) if self._has_friction else 0 * b
         self._stiff_below = body.friction.stiff_below(mobility, h)
         self._overdamped = self._sticks and bool((h * b * mobility >= 1).any())
+        self._stiff_springs = h * body.fastest > RESOLVED
         self._stiff = StiffStep(body, h, effects)
         self._yields = self._stiff.yielding is not None
         self._bind(body)
@@ -111,7 +114,7 @@ class Motion:
             at_stop = self._passes(after.q)
             if not (at_stop or self._reverses(yd, after.qd)):
                 return after
-        if not (self._overdamped or (at_stop and self._yields)):
+        if not (self._overdamped or self._stiff_springs or (at_stop and self._yields)):
             step = self._plain if self._sticks else self._by_integrator
             after = contact_step(self.body, step, self._stiff.limits, y, yd, force, self._h)
             if not (self._yields and self._passes(after.q)):
@@ -136,6 +139,8 @@ class Motion:
         if self._sticks:
             return self._plain(y, yd, force - friction.coulomb * np.sign(yd))
         if (np.abs(yd) <= self._stiff_below).any():
+            if self._stiff_springs:
+                return self._stiff(self.body, y, yd, force)
             return self._frictionless(y, yd, force - self.body.braked(y, yd, force, self._h))
         return self._plain(y, yd, force)
 

@@ -1,0 +1,58 @@
+"""What every simulator asks of its arguments, and how it guards what it hands out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.errors import ShapeError
+from robot_dynamics.model.robot_model import RobotModel, check_vector
+from robot_dynamics.simulation.errors import NotFinite
+from robot_dynamics.spatial import Array
+
+
+def finite_vector(model: RobotModel, name: str, value: ArrayLike) -> Array:
+    """Return a float copy of an argument, once it is (n,) and finite.
+
+    Raises:
+        ShapeError: it is not (n,).
+        NotFinite: an entry is NaN or infinite; the message names the joint.
+    """
+    array = np.array(value, dtype=float)
+    # At every step: what can be wrong is looked for only where something is.
+    if array.shape != (model.n,):
+        check_vector(model, **{name: array})
+    if not np.isfinite(array).all():
+        j = int(np.argmin(np.isfinite(array)))
+        raise NotFinite(
+            f'{name} of joint {model.joint_names[j]!r} is {array[j]}; it must be finite'
+        )
+    return array
+
+
+def finite_wrench(frame: str, value: ArrayLike) -> Array:
+    """Return a wrench on a frame as floats, once it is (6,) and finite.
+
+    Raises:
+        ShapeError: it is not (6,).
+        NotFinite: an entry is NaN or infinite.
+    """
+    F = np.asarray(value, dtype=float)
+    if F.shape != (6,):
+        raise ShapeError(f'wrench on {frame!r} has shape {F.shape}; it must be (6,)')
+    if not np.isfinite(F).all():
+        raise NotFinite(f'wrench on {frame!r} is {F}; it must be finite')
+    return F
+
+
+def protect(*arrays: Array) -> None:
+    """Make arrays read-only, so that nobody changes a state by what is handed out of it."""
+    for array in arrays:
+        array.setflags(write=False)
+
+
+def checked_period(name: str, value: int) -> int:
+    """Return a number that must be an integer of 1 or more. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f'{name} is {value!r}; it must be an integer, 1 or more')
+    return int(value)

@@ -1,0 +1,48 @@
+"""The account of energy: losses are counted against gains, work is none, and growth is told."""
+
+from robot_dynamics.simulation.steps.energy_watch import CREATED, STEPS, Balance
+
+MOVING = Balance.start(kinetic=1.0, potential=0.0)
+
+
+def after(balance, *steps):
+    """Return the account after steps of (kinetic energy, potential energy, work)."""
+    for step in steps:
+        balance = balance.after(*step)
+    return balance
+
+
+def test_an_energy_that_goes_up_and_down_is_none_that_comes_from_nowhere():
+    swinging = [(1.3, 0.0, 0.0), (1.0, 0.0, 0.0)] * 1000
+    assert not after(MOVING, *swinging).explodes
+    assert after(MOVING, *swinging).created < 1e-9
+
+
+def test_what_is_lost_is_no_credit():
+    lossy = after(MOVING, (0.01, 0.0, 0.0))
+    growing = [(0.01 + 20.0, 0.0, 0.0)] * STEPS
+    assert after(lossy, *growing).explodes
+
+
+def test_energy_that_was_put_in_is_accounted_for():
+    assert not after(MOVING, *((1.0 + k, 0.0, 1.0) for k in range(1, 100))).explodes
+    # Out again, too: what was done by size is in play.
+    braked = [(100.0, 0.0, 99.0), (1.0, 0.0, -99.0)]
+    assert after(MOVING, *braked).exchanged == 1.0 + 2 * 99.0
+
+
+def test_a_fall_is_in_play():
+    fall = [(1.0 + depth, -float(depth), 0.0) for depth in range(100)]
+    fallen = after(MOVING, *fall)
+    assert (fallen.lowest, fallen.highest) == (-99.0, 0.0)
+    # Ten times of 100 J may come from nowhere before anybody speaks.
+    much = (100.0 + CREATED * 99.0, -99.0, 0.0)
+    assert not after(fallen, *[much] * STEPS).explodes
+    more = (100.0 + CREATED * 101.0, -99.0, 0.0)
+    assert after(fallen, *[more] * STEPS).explodes
+
+
+def test_it_has_to_last():
+    burst, calm = (1e3, 0.0, 0.0), (1.0, 0.0, 0.0)
+    assert not after(MOVING, *[burst] * (STEPS - 1), calm, *[burst] * (STEPS - 1)).explodes
+    assert after(MOVING, *[burst] * STEPS).explodes
