@@ -23,24 +23,71 @@ To read the package, follow the subject: `spatial`, `model` (what the robot is),
 fast), `compiler`, `dynamics` (the front door), `control`, `simulation`, `validation`, `nodes`.
 """
 
-from robot_dynamics.algorithms.derivatives import Derivatives as Derivatives
-from robot_dynamics.algorithms.operational_space import OperationalSpace as OperationalSpace
-from robot_dynamics.algorithms.simulation_step import State as State
-from robot_dynamics.algorithms.terms import Terms as Terms
-from robot_dynamics.dynamics import Dynamics as Dynamics
-from robot_dynamics.errors import FrameNotFound as FrameNotFound
-from robot_dynamics.errors import InertialWarning as InertialWarning
-from robot_dynamics.errors import LoopNotClosed as LoopNotClosed
-from robot_dynamics.errors import ModelError as ModelError
-from robot_dynamics.errors import RobotDynamicsError as RobotDynamicsError
-from robot_dynamics.errors import ShapeError as ShapeError
-from robot_dynamics.errors import SingularityError as SingularityError
-from robot_dynamics.errors import TrajectoryError as TrajectoryError
-from robot_dynamics.loops.closed_chain import ClosedChain as ClosedChain
-from robot_dynamics.model.closures import LoopClosure as LoopClosure
-from robot_dynamics.model.dh import from_dh as from_dh
-from robot_dynamics.model.inertia import Inertial as Inertial
-from robot_dynamics.model.robot_model import RobotModel as RobotModel
-from robot_dynamics.model.screws import from_screws as from_screws
-from robot_dynamics.model.urdf import load_urdf as load_urdf
-from robot_dynamics.model.urdf import parse_urdf as parse_urdf
+import importlib
+from typing import TYPE_CHECKING
+
+from robot_dynamics.algorithms.derivatives import Derivatives
+from robot_dynamics.algorithms.operational_space import OperationalSpace
+from robot_dynamics.algorithms.simulation_step import State
+from robot_dynamics.algorithms.terms import Terms
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import (
+    FrameNotFound,
+    InertialWarning,
+    LoopNotClosed,
+    ModelError,
+    RobotDynamicsError,
+    ShapeError,
+    SingularityError,
+    TrajectoryError,
+)
+from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.model.urdf import load_urdf, parse_urdf
+
+__all__ = [
+    'ClosedChain',
+    'Derivatives',
+    'Dynamics',
+    'FrameNotFound',
+    'Inertial',
+    'InertialWarning',
+    'LoopClosure',
+    'LoopNotClosed',
+    'ModelError',
+    'OperationalSpace',
+    'RobotDynamicsError',
+    'RobotModel',
+    'ShapeError',
+    'SingularityError',
+    'State',
+    'Terms',
+    'TrajectoryError',
+    'from_dh',
+    'from_screws',
+    'load_urdf',
+    'parse_urdf',
+]
+
+# What an arm from a URDF does without is loaded when it is first asked for.
+if TYPE_CHECKING:
+    from robot_dynamics.loops.closed_chain import ClosedChain
+    from robot_dynamics.model.closures import LoopClosure
+    from robot_dynamics.model.dh import from_dh
+    from robot_dynamics.model.screws import from_screws
+else:
+    _HOMES = {
+        'ClosedChain': 'robot_dynamics.loops.closed_chain',
+        'LoopClosure': 'robot_dynamics.model.closures',
+        'from_dh': 'robot_dynamics.model.dh',
+        'from_screws': 'robot_dynamics.model.screws',
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_HOMES})

@@ -9,7 +9,6 @@ passing other numbers.
 from __future__ import annotations
 
 import functools
-import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +29,7 @@ from robot_dynamics.algorithms.rolled import (
     rolled_tree,
 )
 from robot_dynamics.compiler import CompiledFunction, Coordinates, Rolled, Rows, compile_program
+from robot_dynamics.compiler.cache import fingerprint
 from robot_dynamics.model.canonical import CanonicalTree, canonical_tree
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
@@ -203,12 +203,13 @@ class Programs:
             return function(Robot(self.model, tree), *own)
 
         if full_key not in self.made:
+            version = version_of(function.__module__)
             several = {} if result is None else {'outputs': result._fields, 'pack': result._make}
             self.made[full_key] = compile_program(
                 over_scalars,
                 {**inputs, **{name: len(value) for name, value in values.items()}},
                 name=key.split()[0],
-                key=f'{self._fingerprint} {self.snap!r} {full_key} {algorithms_version()}',
+                key=f'{self._fingerprint} {self.snap!r} {full_key} {version}',
                 backend=self.backend,
                 documentation=documentation,
                 rolled=self._rolled(key, function, inputs),
@@ -273,11 +274,8 @@ def make_all_kernels(made: CompiledFunction) -> None:
 
 
 @functools.cache
-def algorithms_version() -> str:
-    """Return a digest of the code that programs come from: other code makes other programs."""
-    digest = hashlib.sha256()
-    folders = (algorithms.__file__, sys.modules[CanonicalTree.__module__].__file__)
-    for folder in folders:
-        for file in sorted(Path(str(folder)).parent.glob('*.py')):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()
+def version_of(module: str) -> str:
+    """Return a digest of the code that a module's programs come from: other code, others."""
+    names = algorithms.__name__, CanonicalTree.__module__, __name__, module
+    whole, canonical, *files = (Path(str(sys.modules[name].__file__)) for name in names)
+    return fingerprint(whole.parent, canonical.parent, *files)

@@ -3,12 +3,14 @@
 import copy
 import inspect
 import pickle
+import sys
 import threading
+import types
 
 import numpy as np
 import pytest
 
-from robot_dynamics import programs
+from robot_dynamics import motion_methods, programs
 from robot_dynamics.compiler import machine_code
 from robot_dynamics.dynamics import PROGRAMS, Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError
@@ -226,3 +228,15 @@ def test_help_tells_what_a_program_does(arm):
         assert call.__name__ == name
         assert '(..., n)' in inspect.getdoc(call)
         assert next(iter(inspect.signature(call).parameters)) == 'q'
+
+
+def test_programs_of_other_code_have_another_version(tmp_path, monkeypatch):
+    """So that no upgrade finds the machine code of what it replaces."""
+    versions = {programs.version_of(motion_methods.__name__)}
+    for name in ('elsewhere', 'upgraded'):
+        module, file = types.ModuleType(name), tmp_path / 'module.py'
+        file.write_text(f'# {name}')
+        module.__file__ = str(file)
+        monkeypatch.setitem(sys.modules, name, module)
+        versions.add(programs.version_of(name))
+    assert len(versions) == 3

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics.compiler.trace import Signature
+from robot_dynamics.compiler.program import Signature
 from robot_dynamics.errors import ShapeError
 
 Array = NDArray[np.float64]

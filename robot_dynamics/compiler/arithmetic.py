@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from robot_dynamics.compiler.elementary import sincos, tanh
 from robot_dynamics.compiler.llvm_writer import Writer
-from robot_dynamics.compiler.trace import LANES, Node, Program, operands, sizes
+from robot_dynamics.compiler.program import LANES, Node, Program, needed, operands, sizes
 
 # Elementary functions, and what writes them: several arguments at once in the kernel of one
 # sample.
@@ -192,18 +192,6 @@ def elementary_groups(program: Program) -> list[list[int]]:
             depth[index] += 1
             groups.setdefault(depth[index], []).append(index)
     return [groups[level] for level in sorted(groups)]
-
-
-def needed(nodes: Sequence[Node], roots: Iterable[int]) -> list[int]:
-    """Return the nodes that the roots are computed from, and the roots, in order of evaluation."""
-    found: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        index = waiting.pop()
-        if index not in found:
-            found.add(index)
-            waiting.extend(operands(nodes[index]))
-    return sorted(found)
 
 
 def shifted_input(nodes: Sequence[Node], index: int) -> tuple[str, int, float] | None:

@@ -3,7 +3,7 @@
 One file per entry in `$ROBOT_DYNAMICS_CACHE_DIR`, else `$XDG_CACHE_HOME/robot_dynamics`, else
 `~/.cache/robot_dynamics`. An entry is found by a text that names all it depends on: the caller's
 key, this compiler's own source, llvmlite's version, the processor. A file is a checksum of all
-that follows, a line of JSON (that text, and what the caller wants to remember) and machine code.
+that follows, a line in Python (that text, what the caller wants to remember) and machine code.
 
 * Writing is to a temporary file that is then renamed: readers, and other processes, see a whole
   entry or none.
@@ -12,10 +12,9 @@ that follows, a line of JSON (that text, and what the caller wants to remember) 
 * A directory that cannot be written costs a warning, once, and the time to compile.
 """
 
-import contextlib
+import ast
 import functools
 import hashlib
-import json
 import os
 import stat
 import warnings
@@ -46,12 +45,15 @@ def generator() -> str:
     return fingerprint(Path(__file__).parent)
 
 
-def fingerprint(*folders: Path) -> str:
-    """Return a fingerprint of the Python files in these folders."""
+def fingerprint(*paths: Path) -> str:
+    """Return a fingerprint of these Python files, and of those in these folders."""
     digest = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob('*.py')):
-            digest.update(path.name.encode() + b'\0' + path.read_bytes() + b'\0')
+    for path in paths:
+        below = sorted(os.walk(path)) or [(str(path.parent), [], [path.name])]
+        for folder, _, names in below:
+            for name in sorted(name for name in names if name.endswith('.py')):
+                with open(os.path.join(folder, name), 'rb') as file:
+                    digest.update(name.encode() + b'\0' + file.read() + b'\0')
     return digest.hexdigest()
 
 
@@ -60,14 +62,13 @@ def kept(text: str, make: Callable[[], tuple[Any, bytes]]) -> tuple[Any, bytes]:
 
     Args:
         text: what the entry depends on, beside this compiler's source.
-        make: returns what to remember, anything that JSON can hold, and the code.
+        make: returns what to remember, made of tuples, lists, text and numbers, and the code.
     """
     text = f'{text}\n{generator()}'
     entry = read(text)
     if entry is None:
-        remembered, code = make()
-        write(text, remembered, code)
-        entry = json.loads(json.dumps(remembered)), code
+        entry = make()
+        write(text, *entry)
     return entry
 
 
@@ -83,34 +84,29 @@ def read(text: str) -> tuple[Any, bytes] | None:
     if content[:start] != MAGIC + hashlib.sha256(body).digest():
         return None
     header, _, code = body.partition(b'\n')
-    found, remembered = json.loads(header)
+    found, remembered = ast.literal_eval(header.decode())
     return (remembered, code) if found == text else None
 
 
 def write(text: str, remembered: Any, code: bytes) -> None:
     """Keep an entry, if the disk lets us."""
-    # A process that finds all it asks for should not wait for this import.
-    import tempfile
-
-    body = json.dumps([text, remembered]).encode() + b'\n' + code
+    body = ascii((text, remembered)).encode() + b'\n' + code
     path = _path(text)
+    temporary = path.with_name(f'.{os.urandom(8).hex()}')
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix='.', delete=False) as file:
-            try:
-                file.write(MAGIC + hashlib.sha256(body).digest() + body)
-                file.close()
-                # Readable to all, as an entry that an administrator precompiled must be.
-                Path(file.name).chmod(0o644)
-                Path(file.name).replace(path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    Path(file.name).unlink()
-                raise
+        try:
+            temporary.touch(0o600, exist_ok=False)
+            temporary.write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
+            # Readable to all, as an entry that an administrator precompiled must be.
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         _warn_once(
             f'compiled programs cannot be kept in {path.parent}, '
-            f'each process will compile anew: {error}'
+            f'each process will compile anew: {error.strerror}'
         )
 
 

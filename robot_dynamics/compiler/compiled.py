@@ -14,13 +14,13 @@ import numpy as np
 from robot_dynamics.compiler import machine_code, native_entry
 from robot_dynamics.compiler.arguments import Array, as_vectors
 from robot_dynamics.compiler.entry import Entry, Kernels, portable_entry
-from robot_dynamics.compiler.interpreter import InterpretedKernels, TooLarge, check_size
-from robot_dynamics.compiler.iterate import advance, iterate
+from robot_dynamics.compiler.interpreter import TooLarge, check_size, interpreted
+from robot_dynamics.compiler.iterate import Feedback
 from robot_dynamics.compiler.kernels import MachineKernels, Recipe, make_entry
+from robot_dynamics.compiler.program import Signature
 from robot_dynamics.compiler.python_source import PythonKernels
 from robot_dynamics.compiler.rolled.program import Rolled, RolledProgram
-from robot_dynamics.compiler.rolled.python import rolled_source
-from robot_dynamics.compiler.trace import Signature
+from robot_dynamics.compiler.rolled.python import rolled_function
 from robot_dynamics.errors import RobotDynamicsError, ShapeError
 
 BACKENDS = ('auto', 'llvm', 'python')
@@ -83,11 +83,11 @@ def _kernels(recipe: Recipe, backend: str) -> Kernels:
             return MachineKernels(replace(recipe, vectors=True))
         program = recipe.program
         if isinstance(program, RolledProgram):
-            return PythonKernels(program, rolled_source)
+            return PythonKernels(program, rolled_function)
         check_size(program)
         return PythonKernels(program)
     except TooLarge as large:
-        return InterpretedKernels(large.program)
+        return PythonKernels(large.program, interpreted)
 
 
 def _use_llvm(backend: str) -> bool:
@@ -194,8 +194,7 @@ class CompiledFunction:
         Raises:
             ShapeError: an input has another shape, or an output that of no vector to feed back.
         """
-        results = iterate(self.name, self._kernels, self._bound, self.signature, steps, values)
-        return results[0] if len(results) == 1 else tuple.__new__(self._pack, results)
+        return self._packed(self._feedback().iterate(steps, values))
 
     def advance(self, steps: int, *, changing: Sequence[str] = (), **values: Any) -> Any:
         """Apply the function again and again to any number of samples, and return the end.
@@ -213,9 +212,12 @@ class CompiledFunction:
         Raises:
             ShapeError: an input has another shape, or an output that of no input of its name.
         """
-        results = advance(
-            self.name, self._kernels, self._bound, self.signature, steps, changing, values
-        )
+        return self._packed(self._feedback().advance(steps, changing, values))
+
+    def _feedback(self) -> Feedback:
+        return Feedback(self.name, self._kernels, self._bound, self.signature)
+
+    def _packed(self, results: list[Array]) -> Any:
         return results[0] if len(results) == 1 else tuple.__new__(self._pack, results)
 
     def __repr__(self) -> str:

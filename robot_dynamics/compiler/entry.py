@@ -7,10 +7,12 @@ Results are the same, bit by bit.
 """
 
 import inspect
+import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from inspect import Parameter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,19 +25,19 @@ from robot_dynamics.compiler.arguments import (
     leading_shape,
     ordered,
 )
-from robot_dynamics.compiler.trace import Signature
+from robot_dynamics.compiler.program import Signature
 
 Entry = Callable[..., Any]
 
 
-class Kernels(Protocol):
+class Kernels(ABC):
     """A program ready to run on rows; what can run on rows can do all of it."""
 
     backend: str
     signature: Signature
-    # How many samples lie side by side in columns: to NumPy so many cost little more than one.
-    lanes: int = 512
+    lanes: int = 0  # how many samples `march` takes side by side; 0: there is none
 
+    @abstractmethod
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Fill outputs (N, size), C-contiguous, from inputs (N, size) with adjacent entries."""
 
@@ -50,19 +52,7 @@ class Kernels(Protocol):
 
         An array with one block, or one step, gives or takes the same at all of them.
         """
-        for block in range(len(outputs[0])):
-            for step in range(steps):
-                targets = [_rows(array, block, step) for array in outputs]
-                results: list[Array] = [np.empty(target.shape) for target in targets]
-                self.run([_rows(array, block, step).copy('C') for array in inputs], results)
-                for target, result in zip(targets, results, strict=True):
-                    target[...] = result
-
-
-def _rows(columns: Array, block: int, step: int) -> Array:
-    """Return a block at a step as rows, a view."""
-    at: Array = columns[min(block, len(columns) - 1), min(step, columns.shape[1] - 1)]
-    return at.T
+        raise NotImplementedError
 
 
 def portable_entry(
@@ -130,7 +120,16 @@ def _outputs(
     """Return new arrays, or the caller's own after a check."""
     shapes = [(key, (*leading, *shape)) for key, shape in signature.outputs]
     if out is None:
-        return [np.empty(shape) for _, shape in shapes]
+        if len(shapes) == 1:
+            return [np.empty(shapes[0][1])]
+        # Parts of one array: the memory of several large ones goes back to the system after each
+        # call, and is faulted in again page by page in the next; that of one is kept.
+        sizes = [math.prod(shape) for _, shape in shapes]
+        whole, ends = np.empty(sum(sizes)), itertools.accumulate(sizes)
+        return [
+            whole[end - size : end].reshape(shape)
+            for end, size, (_, shape) in zip(ends, sizes, shapes, strict=True)
+        ]
     arrays = as_outputs(name, signature, out)
     for k, (key, shape) in enumerate(shapes):
         check_output(name, key, arrays[k], shape, [*inputs, *arrays[:k]])

@@ -10,7 +10,6 @@ table, the data of the array that the callable has as its `__self__`.
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -72,7 +71,7 @@ def entry_source(inputs: Sequence[int | None], outputs: Sequence[tuple[int, ...]
     ]
     e.branch(e.let('icmp eq ptr %names, null'), 'new', 'named')
 
-    e.label('new')
+    e.begin_block('new')
     result, made = e.new_results(outputs)
     e.call_kernel([*addresses, *made])
     if list(outputs) == [()]:
@@ -81,7 +80,7 @@ def entry_source(inputs: Sequence[int | None], outputs: Sequence[tuple[int, ...]
     e.finish(result, len(outputs))
 
     # The one name allowed is `out`, for arrays whose memory is their own.
-    e.label('named')
+    e.begin_block('named')
     e.require([e.let(f'icmp eq i64 {e.call("i64", "PyTuple_Size", "ptr %names")}, 1')])
     name = e.call('ptr', 'PyTuple_GetItem', 'ptr %names, i64 0')
     e.require([e.let(f'icmp eq ptr {name}, {e.slot("out")}')])
@@ -94,7 +93,7 @@ def entry_source(inputs: Sequence[int | None], outputs: Sequence[tuple[int, ...]
     e.call('void', 'Py_IncRef', f'ptr {out}')
     e.finish(out, len(outputs))
 
-    e.label('portable')
+    e.begin_block('portable')
     e.ret(
         e.call(
             'ptr',
@@ -112,11 +111,6 @@ class EntryWriter(Writer):
     def __init__(self) -> None:
         super().__init__(1)
         self.dimensions: list[str] = []
-        self._labels = itertools.count()
-
-    def label(self, name: str) -> None:
-        """Begin a block."""
-        self.lines.append(f'{name}:')
 
     def branch(self, condition: str, then: str, otherwise: str) -> None:
         """Go to one of two blocks."""
@@ -126,9 +120,9 @@ class EntryWriter(Writer):
         """Go on where all conditions hold, else to the portable entry."""
         if conditions:
             every = functools.reduce(lambda a, b: self.let(f'and i1 {a}, {b}'), conditions)
-            passed = self._block('checked')
+            passed = self.new_block('checked')
             self.branch(every, passed, 'portable')
-            self.label(passed)
+            self.begin_block(passed)
 
     def ret(self, value: str) -> None:
         """Return an object, or null where an exception is set."""
@@ -136,13 +130,13 @@ class EntryWriter(Writer):
 
     def ret_if_null(self, value: str, *, release: str | None = None) -> None:
         """Return null if a call failed."""
-        failed, passed = self._block('failed'), self._block('made')
+        failed, passed = self.new_block('failed'), self.new_block('made')
         self.branch(self.let(f'icmp eq ptr {value}, null'), failed, passed)
-        self.label(failed)
+        self.begin_block(failed)
         if release:
             self.call('void', 'Py_DecRef', f'ptr {release}')
         self.ret('null')
-        self.label(passed)
+        self.begin_block(passed)
 
     def field(self, pointer: str, offset: int) -> str:
         """Return the address so many bytes further."""
@@ -240,15 +234,15 @@ class EntryWriter(Writer):
     def _new_tuple(self, count: int) -> str:
         """Return a new tuple to fill: of the class in `form`, if there is one."""
         form = self.slot('form')
-        formed, plain, allocated = map(self._block, ('formed', 'plain', 'allocated'))
+        formed, plain, allocated = map(self.new_block, ('formed', 'plain', 'allocated'))
         self.branch(self.let(f'icmp ne ptr {form}, null'), formed, plain)
-        self.label(formed)
+        self.begin_block(formed)
         of_class = self.call('ptr', 'PyType_GenericAlloc', f'ptr {form}, i64 {count}')
         self.do(f'br label %{allocated}')
-        self.label(plain)
+        self.begin_block(plain)
         bare = self.call('ptr', 'PyTuple_New', f'i64 {count}')
         self.do(f'br label %{allocated}')
-        self.label(allocated)
+        self.begin_block(allocated)
         return self.let(f'phi ptr [ {of_class}, %{formed} ], [ {bare}, %{plain} ]')
 
     def _new_array(self, shape: tuple[int, ...]) -> str:
@@ -266,14 +260,14 @@ class EntryWriter(Writer):
         """Return the result; several as the class in `pack`, if there is one."""
         if count == 1:
             return self.ret(result)
-        pack, packed, plain = self.slot('pack'), self._block('packed'), self._block('plain')
+        pack, packed, plain = self.slot('pack'), self.new_block('packed'), self.new_block('plain')
         # A named tuple given as `out` is the result as it stands.
         bare = self.let(f'icmp eq ptr {self.read("ptr", result, TYPE)}, {self.slot("tuple type")}')
         wanted = self.let(f'icmp ne ptr {pack}, null')
         self.branch(self.let(f'and i1 {bare}, {wanted}'), packed, plain)
-        self.label(plain)
+        self.begin_block(plain)
         self.ret(result)
-        self.label(packed)
+        self.begin_block(packed)
         # tuple.__new__(pack, result), whose arguments are a tuple: it owns the result.
         arguments = self.call('ptr', 'PyTuple_New', 'i64 1')
         self.ret_if_null(arguments, release=result)
@@ -281,7 +275,3 @@ class EntryWriter(Writer):
         value = self.call('ptr', 'tuple new', f'ptr {pack}, ptr {arguments}, ptr null')
         self.call('void', 'Py_DecRef', f'ptr {arguments}')
         return self.ret(value)
-
-    def _block(self, name: str) -> str:
-        """Return a new name for a block."""
-        return f'{name}{next(self._labels)}'

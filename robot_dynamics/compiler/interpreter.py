@@ -5,56 +5,51 @@ keeps so many values on the stack that it could run out of it.
 """
 
 import operator
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from robot_dynamics.compiler.entry import Kernels
+from robot_dynamics.compiler.lanes import apart
+from robot_dynamics.compiler.program import Program
+from robot_dynamics.compiler.python_source import FUNCTIONS, Function
 from robot_dynamics.compiler.rolled.program import RolledProgram
-from robot_dynamics.compiler.trace import Program
 
 # Operations of the largest program that is compiled: 3 MB of stack, some ten seconds.
 LARGEST = 400_000
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+OPERATIONS: dict[str, Callable[..., Any]] = {
     'add': operator.add,
     'sub': operator.sub,
     'mul': operator.mul,
     'div': operator.truediv,
     'neg': operator.neg,
-    **{name: getattr(np, name) for name in ('sqrt', 'sin', 'cos', 'tanh')},
 }
 
 
-class InterpretedKernels(Kernels):
-    """Evaluates a program for all rows at once."""
+def interpreted(program: Program) -> Function:
+    """Return a function that evaluates a program node by node."""
+    scalars = apart(program)
+    names = [name for name, _ in program.signature.inputs]
 
-    backend = 'python'
+    def with_functions(functions: types.ModuleType) -> Callable[..., Any]:
+        operations = OPERATIONS | {name: getattr(functions, name) for name in FUNCTIONS}
 
-    def __init__(self, program: Program) -> None:
-        self.signature = program.signature
-        self._program = program
-
-    def run(
-        self, inputs: Sequence[NDArray[np.float64]], outputs: Sequence[NDArray[np.float64]]
-    ) -> None:
-        """Fill outputs (N, size) from inputs (N, size)."""
-        columns = dict(zip((name for name, _ in self.signature.inputs), inputs, strict=True))
-        values: list[Any] = []
-        with np.errstate(all='ignore'):
-            for operation, *arguments in self._program.nodes:
+        def run(*inputs: Sequence[Any]) -> Any:
+            vectors, values = dict(zip(names, inputs, strict=True)), list[Any]()
+            for operation, *arguments in scalars.nodes:
                 if operation == 'input':
                     name, i = arguments
-                    values.append(columns[name][:, i])
+                    values.append(vectors[name][i])
                 elif operation == 'constant':
-                    values.append(np.float64(arguments[0]))
+                    values.append(arguments[0])
                 else:
-                    values.append(FUNCTIONS[operation](*(values[i] for i in arguments)))
-        for output, entries in zip(outputs, self._program.results, strict=True):
-            for i, entry in enumerate(entries):
-                output[:, i] = values[entry]
+                    values.append(operations[operation](*(values[i] for i in arguments)))
+            results = [[values[i] for i in entries] for entries in scalars.results]
+            return results if len(results) > 1 else results[0]
+
+        return run
+
+    return with_functions
 
 
 class TooLarge(Exception):  # noqa: N818  (never leaves this package)

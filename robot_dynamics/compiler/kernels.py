@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from robot_dynamics.compiler import (
     cache,
     entry_source,
@@ -21,10 +23,12 @@ from robot_dynamics.compiler import (
 )
 from robot_dynamics.compiler.arguments import Array
 from robot_dynamics.compiler.entry import Entry, Kernels
+from robot_dynamics.compiler.graph import TooLong
 from robot_dynamics.compiler.interpreter import check_size
 from robot_dynamics.compiler.machine_code import LoadedCode
+from robot_dynamics.compiler.program import NO_OPERATIONS, Program, Signature
 from robot_dynamics.compiler.rolled.program import Rolled, RolledProgram
-from robot_dynamics.compiler.trace import NO_OPERATIONS, Program, Signature, TooLong, trace
+from robot_dynamics.compiler.trace import trace
 
 # Straight lines of more instructions take long to compile, and are not faster than loops. Where
 # more nodes than that are recorded, the rest is not awaited.
@@ -105,6 +109,13 @@ def operations(program: Program | RolledProgram, *lanes: int) -> int:
 # values on the stack, and those of eight lanes, in a thread's small stack, might not fit.
 LARGEST_IN_LANES = 20_000
 
+# Loops with more results take rows one by one: several large matrices side by side leave the
+# processor's fast memory.
+LARGEST_SIDE_BY_SIDE = 6000
+
+# Doubles in a line of that memory.
+LINE = 8
+
 
 class MachineKernels(Kernels):
     """Runs a program's machine code on rows of arrays."""
@@ -114,20 +125,20 @@ class MachineKernels(Kernels):
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
         self._lock = threading.Lock()
-        self._loaded: dict[str, tuple[LoadedCode, Callable[..., None]]] = {}
-        (inputs, outputs), self._operations, self._rolled, self.code = self._load('sample')
-        self.lanes = machine_code.lanes() if self._rolled else _lanes(self._operations)
+        self._loaded: dict[str, tuple[LoadedCode, Callable[..., None], int | None]] = {}
+        (inputs, outputs), self._operations, self.memory, self.code = self._load('sample')
+        self._rolled = self.memory is not None
+        self.lanes = _lanes(0 if self._rolled else self._operations)
         self.signature = Signature(
             tuple((name, size) for name, size in inputs),
             tuple((name, tuple(shape)) for name, shape in outputs),
         )
         self.sample_address = self.code.address(f'{recipe.name}.sample')
-        self._sample = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(inputs) + len(outputs)))(
-            self.sample_address
-        )
+        arrays = len(inputs) + self._rolled + len(outputs)
+        self._sample = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arrays)(self.sample_address)
 
-    def _load(self, kind: str) -> tuple[Any, int, bool, LoadedCode]:
-        """Return signature, number of operations, whether it is rolled, and code of a kernel."""
+    def _load(self, kind: str) -> tuple[Any, int, int | None, LoadedCode]:
+        """Return signature, number of operations, memory for loops, and code of a kernel."""
 
         def make() -> tuple[Any, bytes]:
             # What is found in the cache starts faster without.
@@ -137,63 +148,86 @@ class MachineKernels(Kernels):
             check_size(program)
             count = operations(program)
             signature = (program.signature.inputs, program.signature.outputs)
-            source = writers.module_source(kind, program, _lanes(count))
-            about = (signature, count, isinstance(program, RolledProgram))
-            return about, machine_code.compile_module(source)
+            rolled = isinstance(program, RolledProgram)
+            source, memory = writers.module_source(kind, program, _lanes(0 if rolled else count))
+            return (signature, count, memory), machine_code.compile_module(source)
 
         text = f'{kind} kernel\n{self._recipe.identity}\n{machine_code.processor()}'
         about, code = cache.kept(text, make)
         return *about, LoadedCode(code)
 
-    def _on_many(self, kind: str) -> Callable[..., None]:
-        """Return the kernel `batch`, `scan` or `march`, loaded when it is first asked for."""
+    def _on_many(self, kind: str) -> tuple[Callable[..., None], int | None]:
+        """Return the kernel `batch`, `scan` or `march`, and its memory, when first asked for."""
         # Once: code that another thread runs must not be replaced.
         with self._lock:
             if kind not in self._loaded:
-                *_, code = self._load(kind)
+                memory, code = self.memory, self.code
+                if kind != 'scan':
+                    *_, memory, code = self._load(kind)
                 pointer, count = ctypes.c_void_p, ctypes.c_int64
-                inputs, outputs = len(self.signature.inputs), len(self.signature.outputs)
+                inputs = len(self.signature.inputs) + self._rolled
+                outputs = len(self.signature.outputs)
                 parameters = [pointer, count] * inputs + [pointer] * outputs + [count] * 2
                 if kind == 'march':
                     parameters = [pointer, count, count] * (inputs + outputs) + [count] * 3
                 prototype = ctypes.CFUNCTYPE(None, *parameters)
-                self._loaded[kind] = code, prototype(code.address(f'{self._recipe.name}.{kind}'))
-        return self._loaded[kind][1]
+                kernel = prototype(code.address(f'{self._recipe.name}.{kind}'))
+                self._loaded[kind] = code, kernel, memory
+        return self._loaded[kind][1:]
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Fill outputs (N, size), C-contiguous, from inputs (N, size) with adjacent entries."""
         samples = outputs[0].shape[0]
         if samples == 1:
-            self._sample(*(array.ctypes.data for array in (*inputs, *outputs)))
-            return
-        if self._operations > LARGEST_IN_LANES and not self._rolled:
-            return self.scan(inputs, outputs)
-        addresses = _row_addresses(inputs, outputs)
-        batch = self._on_many('batch')
-        threads.in_parts(
-            lambda begin, end: batch(*addresses, begin, end), samples, self._operations
-        )
+            given = [*inputs, *lent(self.memory), *outputs]
+            self._sample(*(array.ctypes.data for array in given))
+        elif self._operations > LARGEST_IN_LANES and not self._rolled:
+            self.scan(inputs, outputs)
+        else:
+            kernel, memory = self._on_many(self._kind_of_batch())
+
+            def work(begin: int, end: int) -> None:
+                given = [*inputs, *lent(memory)]
+                kernel(*_row_addresses(given, outputs), begin, end)
+
+            threads.in_parts(work, samples, self._operations)
+
+    def _kind_of_batch(self) -> str:
+        large = self._rolled and sum(self.signature.output_sizes) > LARGEST_SIDE_BY_SIDE
+        return 'scan' if large else 'batch'
 
     def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Do the same row after row: rows of outputs may be later rows of inputs."""
-        steps = outputs[0].shape[0]
-        self._on_many('scan')(*_row_addresses(inputs, outputs), 0, steps)
+        kernel, memory = self._on_many('scan')
+        given = [*inputs, *lent(memory)]
+        kernel(*_row_addresses(given, outputs), 0, outputs[0].shape[0])
 
     def march(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
         """Take columns (blocks, steps, size, lanes) through steps: outputs may be inputs."""
-        kernel, places = self._on_many('march'), _column_addresses([*inputs, *outputs])
-        threads.in_parts(
-            lambda begin, end: kernel(*places, begin, end, steps),
-            outputs[0].shape[0],
-            self._operations * self.lanes * steps,
-        )
+        kernel, memory = self._on_many('march')
+
+        def work(begin: int, end: int) -> None:
+            arrays = [*inputs, *lent(memory), *outputs]
+            kernel(*_column_addresses(arrays), begin, end, steps)
+
+        threads.in_parts(work, outputs[0].shape[0], self._operations * self.lanes * steps)
 
     def precompile(self) -> None:
         """Make the kernels of many samples now, not when they are first asked for."""
-        self._on_many('scan')
         if self._rolled or self._operations <= LARGEST_IN_LANES:
-            self._on_many('batch')
+            self._on_many(self._kind_of_batch())
         self._on_many('march')
+
+
+def lent(doubles: int | None) -> list[Array]:
+    """Return memory for loops, one array if there are any: it serves a single call at a time."""
+    if doubles is None:
+        return []
+    # Vectors read, and compute, beyond the last row: what is there should be a plain number.
+    room = np.zeros(doubles + LINE)
+    begin = -(room.ctypes.data // room.itemsize) % LINE
+    # Along axes of length one, steps are of no length: all rows and columns share the memory.
+    return [room[begin : begin + doubles][None, None]]
 
 
 def _row_addresses(inputs: Sequence[Array], outputs: Sequence[Array]) -> list[int]:
@@ -224,14 +258,17 @@ def make_entry(
     documentation: str,
 ) -> Entry:
     """Return the entry in machine code in front of a portable one."""
-    sizes = tuple(None if name in bound else size for name, size in kernels.signature.inputs)
+    # Entries are called one at a time, under Python's global lock: they share memory for loops.
+    memory = lent(kernels.memory)
+    sizes = [None if name in bound else size for name, size in kernels.signature.inputs]
+    sizes += [None] * len(memory)
     return native_entry.native_entry(
-        _entry_code(sizes, tuple(shape for _, shape in kernels.signature.outputs)),
+        _entry_code(tuple(sizes), tuple(shape for _, shape in kernels.signature.outputs)),
         kernel=kernels.sample_address,
         owner=kernels.code,
         portable=portable,
         pack=pack,
-        bound=[bound.get(name) for name, _ in kernels.signature.inputs],
+        bound=[*(bound.get(name) for name, _ in kernels.signature.inputs), *memory],
         name=portable.__name__,
         arguments=[name for name, _ in kernels.signature.inputs if name not in bound],
         documentation=documentation,

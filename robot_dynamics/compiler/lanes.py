@@ -9,7 +9,7 @@ that something depends on, less what becomes of zeros.
 from collections.abc import Iterable
 from typing import Any
 
-from robot_dynamics.compiler.trace import LANES, Node, Program, entry_in_lane, operands, sizes
+from robot_dynamics.compiler.program import LANES, Node, Program, entry_in_lane, operands, sizes
 
 ZERO: Node = ('constant', 0.0)
 

@@ -1,28 +1,34 @@
-"""A program in LLVM's language: for one sample, for many, and for one step after the other.
+"""A program in LLVM's language: for one sample, and for many.
 
 `name.sample` computes one sample. Its sines and cosines are computed together, in the lanes of one
 vector: six joints cost little more than one. `name.batch` walks over rows of arrays, several
 samples at a time, one in each lane; blocks of rows are turned into columns in registers and back.
-Both do the same operations in the same order with the same rounding, products and sums fused
-alike: a sample has the same bits wherever it is computed, alone or in any batch. `name.scan`
-computes row after row, for loops whose outputs are the next inputs.
-
-    void name.sample(const double *input..., double *output...)
-    void name.batch(const double *input, int64 stride, ..., double *output...,
-                    int64 begin, int64 end)
-    void name.scan(the same)
-
-The last two read row i of an input at `input + i stride` and write row i of an output of m entries
-at `output + i m`, for begin <= i < end, begin < end. Outputs of a batch must not overlap inputs.
+`name.march` takes samples through many steps, in columns from the first step to the last. All do
+the same operations in the same order with the same rounding, products and sums fused alike: a
+sample has the same bits wherever it is computed, alone or in any batch.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from robot_dynamics.compiler.arithmetic import Arithmetic, elementary_groups
 from robot_dynamics.compiler.lanes import apart
-from robot_dynamics.compiler.llvm_writer import Writer
+from robot_dynamics.compiler.llvm_functions import begun, ended, rows_in_lanes, steps_of_blocks
+from robot_dynamics.compiler.llvm_writer import Writer, counting, within
+from robot_dynamics.compiler.program import Program, operands
 from robot_dynamics.compiler.sums import fused, soonest_first
-from robot_dynamics.compiler.trace import Program
+
+# Bytes of results beyond which they go past the caches, as those would not hold them. Measured
+# where cores have 1 MB of their own and share 32 with others: with 4 MB, whoever reads the results
+# next waits longer than was saved; with 10 MB a tenth of the time is saved, with 16 MB a quarter.
+LARGE = 8 << 20
+
+# Results of a sample for which that is done: those of eight wait in the fastest cache.
+MOST_WAITING = 256
+
+# Lines of memory that are written in a row: more would wait for each other.
+LINES = 16
 
 
 def module_source(kernels: Sequence[Writer]) -> str:
@@ -36,12 +42,7 @@ def module_source(kernels: Sequence[Writer]) -> str:
 
 def sample_kernel(program: Program) -> Writer:
     """Return the function of one sample."""
-    w = Writer(1)
-    pointers = [f'ptr noalias %in.{name}' for name, _ in program.signature.inputs]
-    pointers += [f'ptr noalias %out.{name}' for name, _ in program.signature.outputs]
-    w.lines.append(f'define void @{program.name}.sample({", ".join(pointers)}) nounwind {{')
-    w.begin_block('start')
-
+    w = begun('sample', program.name, program.signature, 1)
     program = soonest_first(fused(program))
     arithmetic = Arithmetic(w, program, lambda name, i: w.load(w.element(f'%in.{name}', i)))
     for group in elementary_groups(program):
@@ -49,159 +50,191 @@ def sample_kernel(program: Program) -> Writer:
     arithmetic.evaluate(range(len(program.nodes)))
     for (name, _), entries in zip(program.signature.outputs, program.results, strict=True):
         arithmetic.store(f'%out.{name}', entries)
-    w.lines += ['  ret void', '}']
-    return w
+    return ended(w)
 
 
 def batch_kernel(program: Program, lanes: int) -> Writer:
     """Return the function of many samples, `lanes` at a time."""
-    w = Writer(lanes)
-    parameters = [
-        f'ptr noalias %in.{name}, i64 %stride.{name}' for name, _ in program.signature.inputs
-    ]
-    parameters += [f'ptr noalias %out.{name}' for name, _ in program.signature.outputs]
-    parameters += ['i64 %begin', 'i64 %end']
-    w.lines += [
-        f'define void @{program.name}.batch({", ".join(parameters)}) nounwind {{',
-        'start:',
-        '  %last = sub i64 %end, 1',
-        '  br label %loop',
-        'loop:',
-        '  %first = phi i64 [ %begin, %start ], [ %next, %again ]',
-    ]
-    # Past the end, lanes repeat the last row and write the same there again: any number of rows
-    # will do.
-    w.intrinsics.add('declare i64 @llvm.smin.i64(i64, i64)')
-    ahead = [w.let(f'add i64 %first, {lane}') for lane in range(lanes)]
-    rows = [w.let(f'call i64 @llvm.smin.i64(i64 {row}, i64 %last)') for row in ahead]
-
-    columns = Columns(w, rows, dict(program.signature.inputs))
+    w = begun('batch', program.name, program.signature, lanes)
     program = apart(fused(program))
-    arithmetic = Arithmetic(w, program, columns.load)
-    outputs = [name for name, _ in program.signature.outputs]
+    names = [name for name, _ in program.signature.outputs]
+    outputs = dict(zip(names, program.signature.output_sizes, strict=True))
+    large, end = None, '%end'
+    if sum(outputs.values()) <= MOST_WAITING:
+        doubles = w.let(f'mul i64 {w.let("sub i64 %end, %begin")}, {sum(outputs.values())}')
+        large = w.let(f'icmp sgt i64 {doubles}, {LARGE // 8}')
+        # Large results are written one round later.
+        end = w.let(f'add i64 %end, {w.let(f"select i1 {large}, i64 {lanes}, i64 0")}')
+    for first in counting(w, '%begin', end, lanes):
+        columns = Columns(w, dict(program.signature.inputs), first)
+        rows = Rows(w, outputs, columns.rows, first, large)
+        _compute(program, columns, rows)
+        rows.turn()
+    # What went past the caches must be there for other threads, too.
+    w.do('fence seq_cst')
+    return ended(w)
+
+
+def _compute(program: Program, columns: 'Columns', rows: 'Rows') -> None:
+    """Write the arithmetic of a round, and between it the rows that wait."""
     finished: dict[int, list[tuple[str, int]]] = {}
-    for name, entries in zip(outputs, program.results, strict=True):
-        columns.expect(name, len(entries))
+    for (name, _), entries in zip(program.signature.outputs, program.results, strict=True):
         for place, index in enumerate(entries):
             finished.setdefault(index, []).append((name, place))
-    for index in range(len(program.nodes)):
-        arithmetic.evaluate([index])
+    nodes = program.nodes
+    signs = [i for i, (op, *of) in enumerate(nodes) if op == 'neg' and nodes[of[0]][0] != 'neg']
+    arithmetic = Arithmetic(rows.w, program, columns.load)
+    for index, pieces in enumerate(rows.pieces(len(nodes))):
+        arithmetic.evaluate([*operands(nodes[index]), index])
         for name, place in finished.get(index, ()):
-            columns.keep(name, place, arithmetic.values[index])
-    for name in outputs:
-        columns.store(name)
-    w.lines += [
-        '  br label %again',
-        'again:',
-        f'  %next = add i64 %first, {lanes}',
-        '  %more = icmp slt i64 %next, %end',
-        '  br i1 %more, label %loop, label %done',
-        'done:',
-        '  ret void',
-        '}',
-    ]
-    return w
+            rows.keep(name, place, arithmetic.values[index])
+        for piece in pieces:
+            rows.write(*piece)
+        if pieces:
+            # Signs cost nothing in the block that uses them, and are written again there.
+            for i in signs:
+                arithmetic.values.pop(i, None)
 
 
-def scan_kernel(program: Program) -> Writer:
-    """Return the function that computes rows one after the other: outputs may be later inputs."""
-    w = Writer(1)
-    names = [name for name, _ in program.signature.inputs]
-    outputs = [name for name, _ in program.signature.outputs]
-    parameters = [f'ptr %in.{name}, i64 %stride.{name}' for name in names]
-    parameters += [*(f'ptr %out.{name}' for name in outputs), 'i64 %begin', 'i64 %end']
-    w.lines += [
-        f'define void @{program.name}.scan({", ".join(parameters)}) nounwind {{',
-        'start:',
-        '  br label %loop',
-        'loop:',
-        '  %row = phi i64 [ %begin, %start ], [ %next, %loop ]',
-    ]
-    strides = [(f'%in.{name}', f'%stride.{name}') for name in names]
-    sizes = zip(outputs, program.signature.output_sizes, strict=True)
-    strides += [(f'%out.{name}', str(size)) for name, size in sizes]
-    places = [(array, w.let(f'mul i64 %row, {stride}')) for array, stride in strides]
-    rows = ', '.join(f'ptr {w.element(array, place)}' for array, place in places)
-    w.do(f'call void @{program.name}.sample({rows})')
-    w.lines += [
-        '  %next = add i64 %row, 1',
-        '  %more = icmp slt i64 %next, %end',
-        '  br i1 %more, label %loop, label %done',
-        'done:',
-        '  ret void',
-        '}',
-    ]
-    return w
+def march_kernel(program: Program, lanes: int) -> Writer:
+    """Return the function that takes blocks of samples through steps."""
+    w = begun('march', program.name, program.signature, lanes)
+    program = apart(fused(program))
+    for columns in steps_of_blocks(w, program.signature):
+
+        def place(array: str, i: int, columns: Mapping[str, str] = columns) -> str:
+            return w.element(columns[array], i * lanes)
+
+        arithmetic = Arithmetic(w, program, lambda name, i: w.load(place(f'%in.{name}', i)))
+        arithmetic.evaluate(range(len(program.nodes)))
+        for (name, _), entries in zip(program.signature.outputs, program.results, strict=True):
+            for i, node in enumerate(entries):
+                w.store(arithmetic.values[node], place(f'%out.{name}', i))
+    return ended(w)
 
 
 class Columns:
-    """Rows in memory as columns in registers, one sample in each lane.
+    """Rows in memory as columns in registers, one sample in each lane."""
 
-    What is computed is kept column by column, since it comes in no order of its own, and becomes
-    rows in a loop when all is there. Waiting for memory would take longer than computing: the rows
-    of the next samples are sent for in advance.
-    """
-
-    def __init__(self, w: Writer, rows: Sequence[str], sizes: dict[str, int]) -> None:
+    def __init__(self, w: Writer, sizes: Mapping[str, int], first: str) -> None:
         self.w = w
-        self._rows = rows
         self._sizes = sizes
-        self._row_pointers: dict[str, list[str]] = {}
-        self._blocks: dict[tuple[str, int], list[str]] = {}
-        self._kept: dict[str, str] = {}
-
-    def _pointers(self, array: str, stride: str | int) -> list[str]:
-        """Return the address of each lane's row."""
-        if array not in self._row_pointers:
-            places = [self.w.let(f'mul i64 {row}, {stride}') for row in self._rows]
-            self._row_pointers[array] = [self.w.element(f'%{array}', place) for place in places]
-        return self._row_pointers[array]
+        self.rows = rows_in_lanes(w, first)
+        self._pointers: dict[str, list[str]] = {}
+        self._squares: dict[tuple[str, int], list[str]] = {}
 
     def load(self, name: str, i: int) -> str:
         """Return entry i of the rows of an input."""
-        lanes = self.w.lanes
-        begin = i - i % lanes
-        if (name, begin) not in self._blocks:
-            count = min(lanes, self._sizes[name] - begin)
-            pointers = self._pointers(f'in.{name}', f'%stride.{name}')
-            rows = [self.w.load(self.w.element(pointer, begin), count) for pointer in pointers]
-            self._blocks[name, begin] = transpose(self.w, rows)
-        return self._blocks[name, begin][i - begin]
+        w = self.w
+        begin = i - i % w.lanes
+        if name not in self._pointers:
+            places = [w.let(f'mul i64 {row}, %in.{name}.stride') for row in self.rows]
+            self._pointers[name] = [w.element(f'%in.{name}', place) for place in places]
+        if (name, begin) not in self._squares:
+            count = min(w.lanes, self._sizes[name] - begin)
+            rows = [w.load(w.element(pointer, begin), count) for pointer in self._pointers[name]]
+            self._squares[name, begin] = transpose(w, rows)
+        return self._squares[name, begin][i - begin]
 
-    def expect(self, name: str, size: int) -> None:
-        """Make room for the columns of an output, full blocks of them."""
-        self._sizes[name] = size
-        self._kept[name] = self.w.allocate(max(size, self.w.lanes))
+
+class Block(NamedTuple):
+    """Rows in memory, counted in doubles from the first; whole lines are from head to tail."""
+
+    place: str
+    head: str
+    tail: str
+    end: str
+
+
+class Rows:
+    """Columns in registers as rows in memory.
+
+    What is computed is kept column by column, since it comes in no order of its own, and becomes
+    rows in a loop when all is there. Memory for the next rows is sent for in advance.
+
+    Large results go past the caches, line by line. Rows wait for the next round, which writes some
+    lines now and then between its arithmetic: all at once, they would wait for memory.
+    """
+
+    def __init__(
+        self,
+        w: Writer,
+        sizes: Mapping[str, int],
+        rows: Sequence[str],
+        first: str,
+        large: str | None,
+    ) -> None:
+        self.w = w
+        self._sizes = sizes
+        self._numbers = rows
+        self._large = large
+        # Whole squares of columns. Of rows, the last line may be read beyond their end.
+        self._kept = {name: w.allocate(max(size, w.lanes)) for name, size in sizes.items()}
+        self._waiting = {name: w.allocate(size + 1) for name, size in sizes.items() if large}
+        self._blocks = {name: self._block(name, first) for name in self._waiting}
+
+    def _block(self, name: str, first: str) -> Block:
+        """Return where rows go that wait since the last round."""
+        w, size = self.w, self._sizes[name]
+        later = w.let(f'and i1 {self._large}, {w.let(f"icmp sgt i64 {first}, %begin")}')
+        before = w.let(f'sub i64 {first}, {w.lanes}')
+        begin = w.let(f'select i1 {later}, i64 {before}, i64 %begin')
+        left = w.let(f'sub i64 %end, {begin}')
+        count = w.let(f'call i64 @llvm.smin.i64(i64 {left}, i64 {w.lanes})')
+        end = w.let(f'mul i64 {w.let(f"select i1 {later}, i64 {count}, i64 0")}, {size}')
+        place = w.element(f'%out.{name}', w.let(f'mul i64 {begin}, {size}'))
+        number = w.let(f'lshr i64 {w.let(f"ptrtoint ptr {place} to i64")}, 3')
+        missing = w.let(f'and i64 {w.let(f"sub i64 0, {number}")}, {w.lanes - 1}')
+        head = w.let(f'call i64 @llvm.smin.i64(i64 {missing}, i64 {end})')
+        whole = w.let(f'and i64 {w.let(f"sub i64 {end}, {head}")}, {-w.lanes}')
+        return Block(place, head, w.let(f'add i64 {head}, {whole}'), end)
 
     def keep(self, name: str, i: int, column: str) -> None:
         """Take entry i of the rows of an output."""
         self.w.store(column, self.w.element(self._kept[name], i * self.w.lanes))
 
-    def store(self, name: str) -> None:
-        """Write the rows of an output, a block of entries after the other."""
-        w, lanes, size = self.w, self.w.lanes, self._sizes[name]
-        pointers = self._pointers(f'out.{name}', size)
-        w.lines += [
-            f'  br label %before.{name}',
-            f'before.{name}:',
-            f'  br label %rows.{name}',
-            f'rows.{name}:',
-            f'  %entry.{name} = phi i64 [ 0, %before.{name} ], [ %next.{name}, %rows.{name} ]',
+    def turn(self) -> None:
+        """Make rows of the columns, a square after the other."""
+        w, lanes = self.w, self.w.lanes
+        for name, size in self._sizes.items():
+            places = []
+            for lane, number in enumerate(self._numbers):
+                place = w.element(f'%out.{name}', w.let(f'mul i64 {number}, {size}'))
+                if name in self._waiting:
+                    later = w.element(self._waiting[name], lane * size)
+                    place = w.let(f'select i1 {self._large}, ptr {later}, ptr {place}')
+                places.append(place)
+            for entry in counting(w, 0, size, lanes):
+                # The last one ends with the row: it may repeat some of the one before.
+                i = w.let(f'call i64 @llvm.smin.i64(i64 {entry}, i64 {max(0, size - lanes)})')
+                kept = w.element(self._kept[name], w.let(f'mul i64 {i}, {lanes}'))
+                columns = [w.load(w.element(kept, lane * lanes)) for lane in range(lanes)]
+                for place, row in zip(places, transpose(w, columns), strict=True):
+                    w.store(row, w.element(place, i), min(size, lanes))
+                    w.expect_store(w.element(w.element(place, i), lanes * size))
+
+    def pieces(self, times: int) -> list[list[tuple[str, int, int]]]:
+        """Return what to write at each of so many times: from line to line of an output."""
+        pieces = [
+            (name, begin, min(begin + LINES, self._sizes[name]))
+            for name in self._waiting
+            for begin in range(0, self._sizes[name], LINES)
         ]
-        # The last block ends with the row: it may write again what the one before has written.
-        begin = w.let(f'call i64 @llvm.smin.i64(i64 %entry.{name}, i64 {max(0, size - lanes)})')
-        kept = w.element(self._kept[name], w.let(f'mul i64 {begin}, {lanes}'))
-        columns = [w.load(w.element(kept, lane * lanes)) for lane in range(lanes)]
-        for pointer, row in zip(pointers, transpose(w, columns), strict=True):
-            place = w.element(pointer, begin)
-            w.store(row, place, min(size, lanes))
-            w.expect_store(w.element(place, lanes * size))
-        w.lines += [
-            f'  %next.{name} = add i64 %entry.{name}, {lanes}',
-            f'  %more.{name} = icmp slt i64 %next.{name}, {size}',
-            f'  br i1 %more.{name}, label %rows.{name}, label %after.{name}',
-            f'after.{name}:',
-        ]
+        cuts = [len(pieces) * time // max(1, times) for time in range(times + 1)]
+        return [pieces[begin:end] for begin, end in itertools.pairwise(cuts)]
+
+    def write(self, name: str, begin: int, end: int) -> None:
+        """Write some lines of the rows that wait."""
+        w, waiting, block = self.w, self._waiting[name], self._blocks[name]
+        if begin == 0:
+            # First, the ends of lines that other rows share.
+            for i, until in (('0', block.head), (block.tail, block.end)):
+                some = w.load(w.element(waiting, i))
+                w.store_where(within(w, i, until), some, w.element(block.place, i))
+        low, high = (w.let(f'add i64 {block.head}, {line * w.lanes}') for line in (begin, end))
+        stop = w.let(f'call i64 @llvm.smin.i64(i64 {high}, i64 {block.tail})')
+        for i in counting(w, low, stop, w.lanes):
+            w.stream(w.load(w.element(waiting, i)), w.element(block.place, i))
 
 
 def transpose(w: Writer, rows: Sequence[str]) -> list[str]:

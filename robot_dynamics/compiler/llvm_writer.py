@@ -154,32 +154,30 @@ class Writer:
 
     def _mask(self, count: int, first: int = 0) -> str:
         lanes = ', '.join(f'i1 {int(0 <= lane - first < count)}' for lane in range(self.lanes))
-        return f'{self.vector("i1")} <{lanes}>'
+        return f'<{lanes}>'
 
     def load(self, pointer: str, count: int | None = None) -> str:
         """Return the doubles at an address; with `count`, so many are read and the rest is 0."""
         if count is None or count == self.lanes:
             return self.let(f'load {self.type}, ptr {pointer}, align 8')
-        name, mask = f'@llvm.masked.load.v{self.lanes}f64.p0', self.vector('i1')
-        self.intrinsics.add(f'declare {self.type} {name}(ptr, i32, {mask}, {self.type})')
-        rest = f'{self.type} zeroinitializer'
-        return self.let(
-            f'call {self.type} {name}(ptr {pointer}, i32 8, {self._mask(count)}, {rest})'
-        )
+        return self.load_where(self._mask(count), pointer)
 
     def store(self, value: str, pointer: str, count: int | None = None, first: int = 0) -> None:
         """Write the doubles to an address; only `count` of them, from lane `first` on."""
         if count is None or count == self.lanes:
             return self.do(f'store {self.type} {value}, ptr {pointer}, align 8')
-        name = f'@llvm.masked.store.v{self.lanes}f64.p0'
-        self.intrinsics.add(f'declare void {name}({self.type}, ptr, i32, {self.vector("i1")})')
-        mask = self._mask(count, first)
-        return self.do(f'call void {name}({self.type} {value}, ptr {pointer}, i32 8, {mask})')
+        return self.store_where(self._mask(count, first), value, pointer)
 
     def expect_store(self, pointer: str) -> None:
         """Have the processor fetch what lies at an address: it is written to soon."""
         self.intrinsics.add('declare void @llvm.prefetch.p0(ptr, i32, i32, i32)')
         self.do(f'call void @llvm.prefetch.p0(ptr {pointer}, i32 1, i32 3, i32 1)')
+
+    def stream(self, value: str, pointer: str) -> None:
+        """Write the doubles past the caches, to an address that is a multiple of their size."""
+        self.intrinsics.add('!0 = !{i32 1}')
+        aligned = f'align {8 * self.lanes}'
+        self.do(f'store {self.type} {value}, ptr {pointer}, {aligned}, !nontemporal !0')
 
     def load_where(self, condition: str, pointer: str) -> str:
         """Return the doubles at an address for whose lanes the condition holds, else 0."""
@@ -197,3 +195,30 @@ class Writer:
     def element(self, pointer: str, index: int | str) -> str:
         """Return the address of a double in an array."""
         return self.let(f'getelementptr double, ptr {pointer}, i64 {index}')
+
+
+def counting(w: Writer, begin: object, end: object, by: int = 1) -> Iterator[str]:
+    """Write a loop and yield its counter, once.
+
+    Inside a `for` over this is written what comes inside the loop.
+    """
+    before, body, latch, done = map(w.new_block, ('before', 'body', 'latch', 'done'))
+    i, following, go_on = f'%{body}.i', f'%{body}.next', f'icmp {"slt" if by > 0 else "sgt"} i64'
+    w.do(f'br label %{before}')
+    w.begin_block(before)
+    w.do(f'br i1 {w.let(f"{go_on} {begin}, {end}")}, label %{body}, label %{done}')
+    w.begin_block(body)
+    w.do(f'{i} = phi i64 [ {begin}, %{before} ], [ {following}, %{latch} ]')
+    yield i
+    w.do(f'br label %{latch}')
+    w.begin_block(latch)
+    w.do(f'{following} = add i64 {i}, {by}')
+    w.do(f'br i1 {w.let(f"{go_on} {following}, {end}")}, label %{body}, label %{done}')
+    w.begin_block(done)
+
+
+def within(w: Writer, i: str, end: object) -> str:
+    """Return for each lane whether i + lane < end."""
+    steps = ', '.join(f'i64 {lane}' for lane in range(w.lanes))
+    places = w.let(f'add {w.integers} {w.spread_integer(i)}, <{steps}>')
+    return w.let(f'icmp slt {w.integers} {places}, {w.spread_integer(str(end))}')

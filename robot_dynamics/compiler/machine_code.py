@@ -1,21 +1,30 @@
 """LLVM's language to machine code for this processor, and that to addresses of functions.
 
 llvmlite, which carries LLVM, is optional: `why_not()` says what is missing. Machine code is a
-plain object file, so that it can be kept on disk; to load one takes no compiling.
+plain object file, so that it can be kept on disk; to load one takes no compiling, and mostly not
+even LLVM.
 """
 
 import functools
+import platform
+import sys
 import threading
+from pathlib import Path
 from typing import Any
+
+from robot_dynamics.compiler import cache, object_file
 
 OLDEST_LLVMLITE = (0, 45)  # the first whose LLVM knows `splat`
 
 # With these, vectors of eight doubles are as fast as those of four.
-WIDE_REGISTERS = 'avx512f'
+WIDE_REGISTERS = '+avx512f,'
 
 # Beyond this many instructions compile without optimisation, five to ten times faster, for code
 # half as fast.
 MANY_INSTRUCTIONS = 12_000
+
+# What Linux says of the processor: its family, model and features.
+PROCESSOR = Path('/sys/devices/system/cpu/modalias')
 
 # LLVM keeps what it parses in one place for all threads.
 ONE_AT_A_TIME = threading.RLock()
@@ -63,15 +72,24 @@ def processor() -> str:
     """Return what machine code depends on: LLVM, and the processor's name and features."""
     import llvmlite
 
-    features = _llvm().get_host_cpu_features().flatten()
-    triple = _llvm().get_process_triple()
-    return f'llvmlite {llvmlite.__version__}, {triple}, {_llvm().get_host_cpu_name()}, {features}'
+    # Processes of other sorts, 32 bits or emulated, may run on the same processor.
+    version = f'llvmlite {llvmlite.__version__}, {platform.machine()}, {sys.maxsize:x}'
+
+    def told() -> tuple[str, bytes]:
+        name, features = _llvm().get_host_cpu_name(), _llvm().get_host_cpu_features().flatten()
+        return f'{version}, {_llvm().get_process_triple()}, {name}, {features}', b''
+
+    # LLVM's answer is kept under what Linux says: it takes less time to ask.
+    try:
+        text: str = cache.kept(f'{version}\n{PROCESSOR.read_text()}', told)[0]
+    except OSError:
+        text = told()[0]
+    return text
 
 
-@functools.cache
 def lanes() -> int:
     """Return how many doubles to compute at a time."""
-    return 8 if _llvm().get_host_cpu_features().get(WIDE_REGISTERS) else 4
+    return 8 if WIDE_REGISTERS in processor() else 4
 
 
 def compile_module(source: str) -> bytes:
@@ -88,6 +106,9 @@ class LoadedCode:
     """Machine code in executable memory; it goes when this object goes."""
 
     def __init__(self, code: bytes) -> None:
+        self._image = object_file.load(code)
+        if self._image:
+            return
         llvm = _llvm()
         with ONE_AT_A_TIME:
             # An empty module whose compilation is answered with the code at hand. The engine owns
@@ -98,5 +119,7 @@ class LoadedCode:
 
     def address(self, function: str) -> int:
         """Return the address of a function."""
+        if self._image:
+            return self._image.functions[function]
         address: int = self._engine.get_function_address(function)
         return address

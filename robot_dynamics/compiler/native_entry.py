@@ -9,10 +9,7 @@ on live arrays; where it objects, the portable entry serves alone.
 import ctypes
 import functools
 import importlib
-import platform
-import struct
 import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -152,13 +149,12 @@ def _numpy_interface() -> Any:
 @functools.cache
 def why_not() -> str | None:
     """Return why the native entry cannot be used here, None if it can."""
-    version, numpy_version = (
-        sys.version_info[:2],
-        tuple(int(part) for part in np.__version__.split('.')[:2]),
-    )
-    if platform.python_implementation() != 'CPython' or struct.calcsize('P') != POINTER_SIZE:
+    version = sys.version_info[:2]
+    numpy_version = tuple(int(part) for part in np.__version__.split('.')[:2])
+    pointer_size = ctypes.sizeof(ctypes.c_void_p)
+    if sys.implementation.name != 'cpython' or pointer_size != POINTER_SIZE:
         return 'the interpreter is not 64-bit CPython'
-    if sysconfig.get_config_var('Py_GIL_DISABLED') or hasattr(sys, 'getobjects'):
+    if 'free-threading' in sys.version or hasattr(sys, 'getobjects'):
         return 'objects of a free-threaded interpreter or debug build are laid out differently'
     if not PYTHON_VERSIONS[0] <= version <= PYTHON_VERSIONS[1]:
         return f'Python {version[0]}.{version[1]} is not one of those whose objects are known'
@@ -208,23 +204,11 @@ def _interface_surprise() -> str | None:
     interface = _numpy_interface()
     if interface[NUMPY_PLACES['PyArray_Type']] != id(np.ndarray):
         return "NumPy's C interface is not where it was expected"
-    integer, address = ctypes.c_int, ctypes.c_void_p
-    prototype = ctypes.PYFUNCTYPE(
-        ctypes.py_object,
-        address,
-        integer,
-        address,
-        integer,
-        address,
-        address,
-        integer,
-        integer,
-        address,
-    )
+    number, address = ctypes.c_int, ctypes.c_void_p
+    kinds = (address, number, address, number, address, address, number, number, address)
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(interface[NUMPY_PLACES['PyArray_New']])
     lengths = (ctypes.c_int64 * 2)(2, 3)
-    array = prototype(interface[NUMPY_PLACES['PyArray_New']])(
-        id(np.ndarray), 2, ctypes.addressof(lengths), NPY_DOUBLE, None, None, 0, 0, None
-    )
+    array = make(id(np.ndarray), 2, ctypes.addressof(lengths), NPY_DOUBLE, None, None, 0, 0, None)
     if type(array) is not np.ndarray or array.shape != (2, 3) or array.dtype != np.float64:
         return "NumPy's C interface does not make the arrays that were asked for"
     return None

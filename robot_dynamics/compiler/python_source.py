@@ -22,13 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics.compiler.entry import Kernels
-from robot_dynamics.compiler.trace import BINARY_OPERATIONS, Node, Program, operands
+from robot_dynamics.compiler.program import BINARY_OPERATIONS, Node, Program, operands
 
 SYMBOLS = dict(zip(BINARY_OPERATIONS, '+-*/', strict=True))
 FUNCTIONS = ('sin', 'cos', 'sqrt', 'tanh')
 
 # Longest expression that is written in place; a longer one gets a name.
 LONGEST_INLINE = 60
+
+# A function of input vectors, made with the sin, cos, ... of `math` or `numpy`.
+Function = Callable[[types.ModuleType], Callable[..., Any]]
 
 # How tightly an expression binds: sums, products, signs, atoms.
 SUM, PRODUCT, SIGN, ATOM = range(4)
@@ -90,16 +93,19 @@ def _expression(node: Node, texts: Sequence[tuple[str, int]]) -> tuple[str, int]
 
 
 class PythonKernels(Kernels):
-    """Runs a program's Python source on rows of arrays."""
+    """Runs a program in Python on rows of arrays.
+
+    Args:
+        program: what is run.
+        function: what makes a function of it; by default `python_function`.
+    """
 
     backend = 'python'
 
-    def __init__(self, program: Any, write: Callable[[Any], str] = python_source) -> None:
+    def __init__(self, program: Any, function: Callable[[Any], Function] | None = None) -> None:
         self.signature = program.signature
-        self.source = write(program)
-        code = compile(self.source, f'<{program.name}>', 'exec')
-        self._on_floats = _function(code, program.name, math)
-        self._on_arrays = _function(code, program.name, np)
+        make = (function or python_function)(program)
+        self._on_floats, self._on_arrays = make(math), make(np)
 
     def run(
         self, inputs: Sequence[NDArray[np.float64]], outputs: Sequence[NDArray[np.float64]]
@@ -129,8 +135,18 @@ class PythonKernels(Kernels):
         return returned if len(self.signature.outputs) > 1 else (returned,)
 
 
-def _function(code: types.CodeType, name: str, functions: types.ModuleType) -> Callable[..., Any]:
-    """Return the function that the code defines, with sin, cos, ... taken from a module."""
-    namespace: dict[str, Any] = {function: getattr(functions, function) for function in FUNCTIONS}
-    exec(code, namespace)
-    return namespace[name]  # type: ignore[no-any-return]
+def python_function(program: Program) -> Function:
+    """Return the function of a program's source."""
+    return defined(program.name, python_source(program))
+
+
+def defined(name: str, source: str) -> Function:
+    """Return a function that a source defines."""
+    code = compile(source, f'<{name}>', 'exec')
+
+    def with_functions(functions: types.ModuleType) -> Callable[..., Any]:
+        namespace: dict[str, Any] = {key: getattr(functions, key) for key in FUNCTIONS}
+        exec(code, namespace)
+        return namespace[name]  # type: ignore[no-any-return]
+
+    return with_functions

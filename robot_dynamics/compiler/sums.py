@@ -9,9 +9,9 @@ everything waits for comes last. This is another order than the program's, right
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from robot_dynamics.compiler.trace import Node, Program, operands, sizes
+from robot_dynamics.compiler.program import Node, Nodes, Program, moved, operands, sizes
 
 SUMS = ('add', 'sub')
 
@@ -50,36 +50,38 @@ def soonest_first(program: Program) -> Program:
     """
     ready: list[int] = []
     for node in program.nodes:
-        ready.append(max((ready[i] for i in operands(node)), default=0) + _latency(node))
+        ready.append(_ready(node, ready))
     starts = [end - _latency(node) for end, node in zip(ready, program.nodes, strict=True)]
     order = sorted(range(len(starts)), key=lambda i: starts[i])
     new = {old: place for place, old in enumerate(order)}
-    nodes = []
-    for node in (program.nodes[old] for old in order):
-        moved = [new[i] for i in operands(node)]
-        nodes.append((node[0], *moved, *node[1 + len(moved) :]))
-    results = tuple(tuple(new[i] for i in entries) for entries in program.results)
-    return Program(program.name, program.signature, tuple(nodes), results)
+    return program.renumbered((moved(program.nodes[old], new) for old in order), new)
+
+
+def _ready(node: Node, ready: Sequence[int]) -> int:
+    """Return when the result of a node is there, given those of its operands, in cycles."""
+    return max((ready[i] for i in operands(node)), default=0) + _latency(node)
 
 
 def _latency(node: Node) -> int:
     return LATENCY.get(node[0], 4)
 
 
-class _Instructions:
+class _Instructions(Nodes):
     """Instructions, each written once, and when their results are there."""
 
     def __init__(self, source: Program) -> None:
+        super().__init__()
         self._source = source
-        self._nodes: list[Node] = []
         self._ready: list[int] = []  # cycles from the start of the program
-        self._index: dict[Node, int] = {}
         self._new: dict[int, int] = {}  # where the nodes of the source are now
+
+    def made(self, node: Node) -> None:
+        """Take note of when the result of a new node is there."""
+        self._ready.append(_ready(node, self._ready))
 
     def add(self, index: int, node: Node) -> None:
         """Add a node of the source as it is."""
-        moved = [self._new[i] for i in operands(node)]
-        self._new[index] = self._write(node[0], *moved, *node[1 + len(moved) :])
+        self._new[index] = self.node(*moved(node, self._new))
 
     def add_chain(self, index: int, terms: Sequence[Term]) -> None:
         """Add a sum, as a chain."""
@@ -94,17 +96,7 @@ class _Instructions:
 
     def program(self) -> Program:
         """Return the program of these instructions."""
-        source = self._source
-        results = tuple(tuple(self._new[i] for i in entries) for entries in source.results)
-        return Program(source.name, source.signature, tuple(self._nodes), results)
-
-    def _write(self, *node: Any) -> int:
-        if node not in self._index:
-            self._index[node] = len(self._nodes)
-            start = max((self._ready[i] for i in operands(node)), default=0)
-            self._nodes.append(node)
-            self._ready.append(start + _latency(node))
-        return self._index[node]
+        return self._source.renumbered(self.nodes, self._new)
 
     def _factors(self, term: Term) -> list[int]:
         """Return what a term is made from: two factors, or itself."""
@@ -118,12 +110,12 @@ class _Instructions:
         """Write total + term; without a total, the term."""
         a, *b = self._factors(term)
         if b or total is None:
-            a = a if term.positive else self._write('neg', a)
+            a = a if term.positive else self.node('neg', a)
         if total is None:
-            return self._write('mul', a, *b) if b else a
+            return self.node('mul', a, *b) if b else a
         if b:
-            return self._write('fma', a, *b, total)
-        return self._write('add' if term.positive else 'sub', total, a)
+            return self.node('fma', a, *b, total)
+        return self.node('add' if term.positive else 'sub', total, a)
 
 
 def terms_of_sums(program: Program) -> tuple[dict[int, list[Term]], set[int]]:

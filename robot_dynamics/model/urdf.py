@@ -14,9 +14,9 @@ import os
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -119,8 +119,7 @@ def _expanded(file: Path) -> str:
 # -- assembly -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Body:
+class _Body(NamedTuple):
     """A moving body: the joint that carries it, its parent body and the joint's pose there."""
 
     joint: Any

@@ -11,6 +11,7 @@ specification is written out, so that the parser finds a description without sur
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
 
@@ -18,12 +19,15 @@ from urdf_parser_py.urdf import URDF
 from urdf_parser_py.xml_reflection.core import ParseError
 
 from robot_dynamics.errors import ModelError
-from robot_dynamics.model.urdf_rules import checked_element, refuse_misspelt
+from robot_dynamics.model.urdf_rules import MAX_NAME, checked_element, refuse_misspelt
 
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
 MAX_LINKS = 2_000
 MAX_ITEMS = 200_000  # elements and attributes
+MAX_ATTRIBUTES = 100  # of one element
+MAX_TAGS = 1_000  # kinds of elements
+PIECE = 2**15  # characters read at a time
 
 _PARSER_ERRORS = (ParseError, ValueError, AssertionError, TypeError, KeyError, AttributeError)
 
@@ -41,12 +45,17 @@ def read_urdf(xml: str | bytes) -> Any:
     root = _parse_xml(_as_text(xml))
     if root.tag != 'robot':
         raise ModelError(f'the root element is <{root.tag}>; a URDF starts with <robot>')
-    clean = ElementTree.Element('robot', name=root.get('name') or 'robot')
+    name = root.get('name') or 'robot'
+    if len(name) > MAX_NAME:
+        raise ModelError(
+            f'the name of the robot has {len(name)} characters; at most {MAX_NAME} are read'
+        )
+    clean = ElementTree.Element('robot', name=name)
+    for tag in dict.fromkeys(element.tag for element in root):
+        refuse_misspelt(tag, ('link', 'joint'), f'the robot holds <{tag}>')
     for position, element in enumerate(root, start=1):
         if element.tag in ('link', 'joint'):
             clean.append(checked_element(element, position))
-        else:
-            refuse_misspelt(element.tag, ('link', 'joint'), f'the robot holds <{element.tag}>')
     try:
         return URDF.from_xml_string(ElementTree.tostring(clean, encoding='unicode'))
     except _PARSER_ERRORS as error:
@@ -77,7 +86,7 @@ def _as_text(xml: str | bytes) -> str:
 
 def _parse_xml(text: str) -> ElementTree.Element:
     """Return the root element of a text that is neither too deep nor too large."""
-    root, depth, links, items = None, 0, 0, 0
+    root, depth, extent = None, 0, _Extent()
     try:
         for event, element in _events(text):
             if event == 'end':
@@ -85,20 +94,7 @@ def _parse_xml(text: str) -> ElementTree.Element:
                 continue
             root = element if root is None else root
             depth += 1
-            links += depth == 2 and element.tag == 'link'
-            items += 1 + len(element.attrib)
-            if depth > MAX_DEPTH:
-                raise ModelError(f'the URDF is nested more than {MAX_DEPTH} elements deep')
-            if links > MAX_LINKS:
-                raise ModelError(f'the URDF has more than {MAX_LINKS} links')
-            if items > MAX_ITEMS:
-                raise ModelError(f'the URDF has more than {MAX_ITEMS} elements and attributes')
-            namespace, _, tag = element.tag.rpartition('}')
-            if 'xacro' in namespace:
-                raise ModelError(
-                    f'<xacro:{tag}> is a xacro instruction; expand the file first, '
-                    'or load it by its .xacro path'
-                )
+            extent.grow(element, depth)
     except ElementTree.ParseError as error:
         raise ModelError(f'the URDF is not well-formed XML: {error}') from None
     if root is None:
@@ -106,11 +102,57 @@ def _parse_xml(text: str) -> ElementTree.Element:
     return root
 
 
+@dataclass
+class _Extent:
+    """How much of a text has been read."""
+
+    links: int = 0
+    items: int = 0  # elements and attributes
+    tags: set[str] = field(default_factory=set)
+
+    def grow(self, element: ElementTree.Element, depth: int) -> None:
+        """Count one element more; raise ModelError where there are too many."""
+        self.links += depth == 2 and element.tag == 'link'
+        self.items += 1 + len(element.attrib)
+        if depth > MAX_DEPTH:
+            raise ModelError(f'the URDF is nested more than {MAX_DEPTH} elements deep')
+        if self.links > MAX_LINKS:
+            raise ModelError(f'the URDF has more than {MAX_LINKS} links')
+        if self.items > MAX_ITEMS:
+            raise ModelError(f'the URDF has more than {MAX_ITEMS} elements and attributes')
+        if len(element.attrib) > MAX_ATTRIBUTES:
+            raise ModelError(f'an element has more than {MAX_ATTRIBUTES} attributes')
+        if element.tag not in self.tags:
+            self._add_tag(element.tag)
+
+    def _add_tag(self, tag: str) -> None:
+        self.tags.add(tag)
+        if len(tag) > MAX_NAME:
+            raise ModelError(
+                f'the name of an element has {len(tag)} characters; at most {MAX_NAME} are read'
+            )
+        if len(self.tags) > MAX_TAGS:
+            raise ModelError(f'the URDF has more than {MAX_TAGS} kinds of elements')
+        namespace, _, name = tag.rpartition('}')
+        if 'xacro' in namespace:
+            raise ModelError(
+                f'<xacro:{name}> is a xacro instruction; expand the file first, '
+                'or load it by its .xacro path'
+            )
+
+
 def _events(text: str) -> Iterator[tuple[str, ElementTree.Element]]:
     """Yield ('start' | 'end', element) piece by piece, so that the reader can stop at once."""
     parser: Any = ElementTree.XMLPullParser(events=('start', 'end'))
-    for start in range(0, len(text), 2**16):
-        parser.feed(text[start : start + 2**16])
-        yield from parser.read_events()
+    start, size = 0, PIECE
+    while start < len(text):
+        parser.feed(text[start : start + size])
+        start += size
+        # What has not ended in a piece, such as a comment of megabytes, is read from its beginning
+        # with the next one: that must not happen often.
+        size *= 2
+        for event in parser.read_events():
+            yield event
+            size = PIECE
     parser.close()
     yield from parser.read_events()

@@ -8,10 +8,10 @@ Source: the URDF XML specification, wiki.ros.org/urdf/XML, pages "link" and "joi
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
 from robot_dynamics.errors import ModelError
@@ -89,13 +89,15 @@ def _float(text: str) -> float:
 # -- the tables -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Rules:
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class _Rules(NamedTuple):
     """What one element may hold: checks by attribute, with defaults where it is optional."""
 
-    required: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
-    optional: Mapping[str, tuple[Callable[[str], str], str]] = field(default_factory=dict)
-    children: Mapping[str, _Rules] = field(default_factory=dict)
+    required: Mapping[str, Callable[[str], str]] = _NOTHING
+    optional: Mapping[str, tuple[Callable[[str], str], str]] = _NOTHING
+    children: Mapping[str, _Rules] = _NOTHING
     required_children: tuple[str, ...] = ()
     strict: bool = False  # numbers of the dynamics: an attribute we do not know may change them
 
@@ -186,8 +188,8 @@ def _rules_for(element: Element, where: str) -> _Rules:
 def _checked(element: Element, rules: _Rules, where: str) -> Element:
     """Return a copy of the element that holds what the rules name, and nothing else."""
     clean = Element(element.tag, _checked_attributes(element, rules, where))
-    for child in element:
-        refuse_misspelt(child.tag, rules.children, f'{where} holds <{child.tag}>')
+    for tag in dict.fromkeys(child.tag for child in element):
+        refuse_misspelt(tag, rules.children, f'{where} holds <{tag}>')
     for tag, inner in rules.children.items():
         found = element.findall(tag)
         if len(found) > 1:
@@ -230,10 +232,15 @@ def _refuse_reversed_limits(joint: Element, where: str) -> None:
         )
 
 
-def refuse_misspelt(word: str, known: Iterable[str], where: str) -> None:
+def refuse_misspelt(word: str, known: Collection[str], where: str) -> None:
     """Raise ModelError for <orgin>: what resembles nothing is an extension, which may be."""
+    if word in known:
+        return
+    # A description of known words alone is loaded sooner without.
+    import difflib
+
     close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.8)
-    if close and close[0] != word:
+    if close:
         raise ModelError(f'{where}, which URDF does not know; did you mean {close[0]!r}?')
 
 

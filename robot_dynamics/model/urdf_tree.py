@@ -13,15 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.urdf_rules import MAX_NUMBER
 
 
-@dataclass(frozen=True)
-class Motion:
+class Motion(NamedTuple):
     """A joint's position as multiplier * q[coordinate] + offset, in rad or m."""
 
     coordinate: str | None = None
@@ -29,8 +27,7 @@ class Motion:
     offset: float = 0.0
 
 
-@dataclass(frozen=True)
-class LinkTree:
+class LinkTree(NamedTuple):
     """The links and joints of a robot, known to form one tree."""
 
     root: str

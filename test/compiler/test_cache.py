@@ -46,7 +46,7 @@ def test_kept_makes_once():
         made.append(1)
         return (1, 'two'), CODE
 
-    assert cache.kept('text', make) == cache.kept('text', make) == ([1, 'two'], CODE)
+    assert cache.kept('text', make) == cache.kept('text', make) == ((1, 'two'), CODE)
     assert len(made) == 1
 
 
@@ -94,6 +94,18 @@ def test_a_directory_that_cannot_be_made_costs_one_warning(tmp_path, monkeypatch
         assert cache.kept('text', lambda: (2, CODE)) == (2, CODE)
 
 
+def test_a_directory_that_cannot_be_written_costs_one_warning(monkeypatch):
+    def refused(path, *_, **__):
+        raise PermissionError(13, 'Permission denied', path)
+
+    monkeypatch.setattr(Path, 'touch', refused)
+    with pytest.warns(cache.CacheWarning, match='Permission denied'):
+        cache.write('text', None, CODE)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        cache.write('other', None, CODE)
+
+
 def test_a_full_disk_leaves_nothing_behind(own_directory, monkeypatch):
     def full(*_):
         raise OSError(28, 'No space left on device')
@@ -120,6 +132,7 @@ def test_fingerprint_sees_names_and_contents(tmp_path):
     second = cache.fingerprint(tmp_path)
     (tmp_path / 'a.py').rename(tmp_path / 'b.py')
     assert len({first, second, cache.fingerprint(tmp_path)}) == 3
+    assert cache.fingerprint(tmp_path / 'b.py') == cache.fingerprint(tmp_path)
     assert cache.generator() == cache.fingerprint(Path(cache.__file__).parent)
 
 

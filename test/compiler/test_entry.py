@@ -99,6 +99,15 @@ def test_results_are_new_each_time(compiled):
     assert not np.shares_memory(compiled(Q, V), compiled(Q, V))
 
 
+def test_several_new_arrays_of_a_batch_are_parts_of_one(terms):
+    q = np.arange(10.0).reshape(5, 2)
+    A, b = terms(q)
+    assert A.base is b.base is not None
+    assert not np.shares_memory(A, b)
+    np.testing.assert_array_equal(A[:, 1], np.stack([q[:, 1], q[:, 0] * q[:, 1]], axis=1))
+    np.testing.assert_array_equal(b, q[:, 1:])
+
+
 def test_named_arguments(compiled):
     wanted = compiled(Q, V)
     assert np.array_equal(compiled(Q, v=V), wanted)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from robot_dynamics.algorithms.scalars import together
 from robot_dynamics.compiler import compile_program, interpreter, kernels
 
 
@@ -33,6 +34,19 @@ def test_a_program_over_the_limit_is_interpreted_and_agrees(monkeypatch, argumen
         np.testing.assert_allclose(result, reference, rtol=1e-14, atol=1e-15)
     for result, reference in zip(program(*arguments[:, 0]), expected, strict=True):
         np.testing.assert_allclose(result, reference[0], rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize('backend', ['auto', 'python'])
+def test_vectors_of_a_large_program_are_taken_apart(monkeypatch, backend):
+    monkeypatch.setattr(interpreter, 'LARGEST', 3)
+
+    def function(x):
+        pairs = [[x[0], x[1]], [x[1], 0.5], [x[2], x[0]]]
+        return together(lambda pair: pair[0] * pair[1] + x[2], pairs)
+
+    program = compile_program(function, {'x': 3}, name='apart', backend=backend)
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    np.testing.assert_allclose(program(x), [function(row.tolist()) for row in x], rtol=1e-15)
 
 
 def test_what_is_not_a_number_stays_one(monkeypatch):

@@ -7,8 +7,8 @@ from robot_dynamics.algorithms.scalars import together
 from robot_dynamics.compiler import compile_program, trace
 from robot_dynamics.compiler.lanes import apart
 from robot_dynamics.compiler.llvm_source import batch_kernel, module_source, sample_kernel
+from robot_dynamics.compiler.program import operands
 from robot_dynamics.compiler.sums import fused
-from robot_dynamics.compiler.trace import operands
 
 EPS = np.finfo(float).eps
 

@@ -1,16 +1,19 @@
 """The two kernels: right, and equal to the last bit."""
 
+import ctypes
+import itertools
+
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import compile_program, trace
+from robot_dynamics.compiler import compile_program, llvm_source, trace
 from robot_dynamics.compiler.llvm_source import (
     batch_kernel,
     elementary_groups,
     module_source,
     sample_kernel,
 )
-from robot_dynamics.compiler.machine_code import compile_module
+from robot_dynamics.compiler.machine_code import LoadedCode, compile_module
 
 EPS = np.finfo(float).eps
 
@@ -55,6 +58,62 @@ def test_any_number_of_samples(samples):
 def test_every_width_compiles(lanes, pendulum):
     program = trace(*pendulum)
     assert compile_module(module_source([batch_kernel(program, lanes)]))
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('lanes', [2, 4, 8])
+@pytest.mark.parametrize('large', [0, 1 << 40])
+def test_rows_of_any_number_begin_anywhere(lanes, large, monkeypatch):
+    """Past the caches or not, memory around the rows stays as it is."""
+    monkeypatch.setattr(llvm_source, 'LARGE', large)
+    sizes, guard = (1, 3, 19), 8
+    program = trace(
+        lambda x: tuple([x[i % 2] * (i + 1.5) for i in range(size)] for size in sizes),
+        {'x': 2},
+        name='several',
+    )
+    code = LoadedCode(compile_module(module_source([batch_kernel(program, lanes)])))
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    parameters = [pointer, number, *[pointer] * len(sizes), number, number]
+    batch = ctypes.CFUNCTYPE(None, *parameters)(code.address('several.batch'))
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    # Of 64 bytes, a line of memory, all eight doubles.
+    for end, shift in itertools.product(range(1, 21), range(8)):
+        begin = end // 3
+        given = [np.full(shift + len(x) * size + guard, 7.0) for size in sizes]
+        expected = [array.copy() for array in given]
+        starts = [array[shift:].ctypes.data for array in given]
+        batch(x.ctypes.data, 2, *starts, begin, end)
+        for array, size in zip(expected, sizes, strict=True):
+            rows = [[row[i % 2] * (i + 1.5) for i in range(size)] for row in x[begin:end]]
+            array[shift + begin * size : shift + end * size] = np.ravel(rows)
+        for array, wanted in zip(given, expected, strict=True):
+            np.testing.assert_array_equal(array, wanted)
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('results', [99, 2 * llvm_source.MOST_WAITING])
+def test_a_large_batch_has_the_bits_of_small_ones(results):
+    compiled = compile_program(
+        lambda x: ([x[0].sin() + i for i in range(results)], [-x[1], -x[1] * x[0]]),
+        {'x': 2},
+        backend='llvm',
+    )
+    rows = llvm_source.LARGE // (8 * results) + 13
+    x = np.random.default_rng(0).normal(size=(rows, 2))
+    large = compiled(x)
+    assert sum(result.nbytes for result in large) > llvm_source.LARGE
+    small = [compiled(some) for some in np.array_split(x, 7)]
+    for result, *parts in zip(large, *small, strict=True):
+        np.testing.assert_array_equal(result, np.concatenate(parts))
+
+
+@pytest.mark.parametrize('results', [1, llvm_source.MOST_WAITING + 1])
+def test_results_go_past_the_caches_unless_those_of_a_sample_are_many(results):
+    program = trace(lambda x: [x[0] * i for i in range(results)], {'x': 1})
+    streamed = 'nontemporal' in module_source([batch_kernel(program, 8)])
+    assert streamed == (results <= llvm_source.MOST_WAITING)
+    assert 'nontemporal' not in module_source([sample_kernel(program)])
 
 
 @pytest.mark.usefixtures('machine')

@@ -1,5 +1,6 @@
 """Loops over the rows of a tree: what is recorded, and that every way of running it agrees."""
 
+import math
 import threading
 
 import numpy as np
@@ -14,11 +15,9 @@ from robot_dynamics.compiler import (
     kernels,
     trace,
 )
-from robot_dynamics.compiler.interpreter import FUNCTIONS
-from robot_dynamics.compiler.rolled import llvm as rolled_llvm
 from robot_dynamics.compiler.rolled.assembly import trace_rolled
 from robot_dynamics.compiler.rolled.program import PARENT, TABLE
-from robot_dynamics.compiler.rolled.python import rolled_source
+from robot_dynamics.compiler.rolled.python import rolled_function
 
 OUTPUTS = ('total', 'A', 'B', 'back')
 
@@ -199,10 +198,8 @@ def test_a_state_that_is_constant_at_first_and_then_is_not():
         lambda x: function(Plain(rows.parents), x), {'x': 5}, rolled=Rolled(function, rows, ('x',))
     )
     expected = function(Plain(rows.parents), [1.0, 2.0, 3.0, 4.0, 5.0])
-    text = rolled_source(trace_rolled(Rolled(function, rows, ('x',)), {'x': 5}, name='late'))
-    namespace = {}
-    exec(text, namespace)
-    assert namespace['late']([1.0, 2.0, 3.0, 4.0, 5.0]) == expected
+    late = rolled_function(trace_rolled(Rolled(function, rows, ('x',)), {'x': 5}, name='late'))
+    assert late(math)([1.0, 2.0, 3.0, 4.0, 5.0]) == expected
     np.testing.assert_allclose(program([1.0, 2.0, 3.0, 4.0, 5.0]), expected)
 
 
@@ -238,11 +235,10 @@ def test_equal_programs_have_equal_digests():
 
 
 def test_python_source_computes_what_the_function_does(tree):
-    namespace = {function: FUNCTIONS[function] for function in ('sin', 'cos')}
-    exec(rolled_source(tree.program()), namespace)
+    compute = rolled_function(tree.program())(np)
     x, scale = tree.arguments()
     n = len(x)
-    total, A, B, back = namespace[tree.name](x.tolist(), scale.tolist())
+    total, A, B, back = compute(x.tolist(), scale.tolist())
     shaped = total, np.reshape(A, (n, n)), np.reshape(B, (n, n)), back
     assert_close(shaped, tree.straight(x, scale))
 
@@ -270,7 +266,7 @@ def test_loops_agree_with_the_straight_line(always_rolled, tree, backend):
 def test_a_sample_has_the_same_bits_alone_and_in_any_batch(
     machine, always_rolled, monkeypatch, tree, samples, largest
 ):
-    monkeypatch.setattr(rolled_llvm, 'LARGEST_SIDE_BY_SIDE', largest)
+    monkeypatch.setattr(kernels, 'LARGEST_SIDE_BY_SIDE', largest)
     program = compile_program(
         tree.straight,
         tree.inputs,
@@ -307,6 +303,16 @@ def test_threads_that_use_the_same_kernel_have_memory_of_their_own(machine, alwa
     assert not wrong
 
 
+def test_memory_for_loops_is_whole_lines_of_plain_numbers_for_one_call():
+    [first], [second] = kernels.lent(100), kernels.lent(100)
+    for memory in (first, second):
+        assert memory.shape == (1, 1, 100)
+        assert memory.ctypes.data % 64 == 0
+        assert not memory.any()
+    assert not np.shares_memory(first, second)
+    assert kernels.lent(None) == []
+
+
 def test_outputs_can_be_fed_back(always_rolled):
     rows = Rows.of([-1, 0, 1, 1], ['a'] * 4)
 
@@ -340,6 +346,29 @@ def test_outputs_can_be_fed_back(always_rolled):
     if program.backend == 'llvm':
         for k in range(2):
             np.testing.assert_array_equal(together[k], np.stack([end[k] for end in ends]))
+
+
+@pytest.mark.parametrize('backend', ['auto', 'python'])
+def test_sums_over_a_batch_change_neither_inputs_nor_other_outputs(always_rolled, backend):
+    rows = Rows.of([-1, 0, 1, 2], ['a'] * 4)
+
+    def function(way, x):
+        sums = way.inward([[u] for u in x], lambda _, load: load)
+        return [total[0] for total in sums], x
+
+    program = compile_program(
+        lambda x: function(Plain(rows.parents), x),
+        {'x': 4},
+        name='summed',
+        rolled=Rolled(function, rows, ('x',)),
+        backend=backend,
+    )
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    given = x.copy()
+    sums, same = program(x)
+    np.testing.assert_array_equal(x, given)
+    np.testing.assert_array_equal(same, given)
+    np.testing.assert_allclose(sums, np.cumsum(given[:, ::-1], axis=1)[:, ::-1])
 
 
 def test_the_cache_holds_loops_and_nothing_is_recorded_again(machine, always_rolled):

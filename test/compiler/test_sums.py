@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics.compiler import compile_program, trace
+from robot_dynamics.compiler.program import operands
 from robot_dynamics.compiler.sums import fused, soonest_first
-from robot_dynamics.compiler.trace import operands
 
 EPS = np.finfo(float).eps
 

@@ -161,6 +161,17 @@ HOSTILE = {
         ),
         'more than 200000 elements and attributes',
     ),
+    'one element with everything': (
+        f'<robot><link {" ".join(f"a{k}=_0_" for k in range(101))}/></robot>'.replace('_', '"'),
+        'an element has more than 100 attributes',
+    ),
+    'many kinds of elements': (
+        urdf_text.robot(*[f'<kink{k}/>' for k in range(1001)]),
+        'more than 1000 kinds of elements',
+    ),
+    'long element': (f'<robot><{"link" * 10**6}/></robot>', 'has 4000000 characters; at most 256'),
+    'long comment': (f'<robot><!--{"link" * 2_000_000}--></robot>', 'has no link'),
+    'long name': (f'<robot name="{"x" * 10**6}"/>', 'the robot has 1000000 characters; at most'),
     'many links': (urdf_text.robot(*[link(f'l{k}', '') for k in range(2001)]), 'than 2000 links'),
     'large': (' ' * 10_000_001, 'has 10000001 bytes; at most 10000000 are read'),
     'long number': (inertial('value="2"', f'value="{"1" * 9_000_000}"'), r"11\.\.\.', which must"),

@@ -2,6 +2,5 @@
 
 The same functions are recorded once per kind of rows (`trace`) and put into loops (`assembly`),
 which make a program of their own (`program`): run in Python (`python`), or written in LLVM's
-language (`loops`, for one sample and for many: `samples`) as functions of the same form as those
-of straight lines (`llvm`).
+language (`loops`) as functions of the same form as those of straight lines (`llvm`).
 """

@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from robot_dynamics.compiler.graph import TraceError
+from robot_dynamics.compiler.program import Node, Nodes, Program, Signature, moved, operands
 from robot_dynamics.compiler.rolled.program import (
     CARRIED,
     CARRIER,
@@ -25,12 +27,13 @@ from robot_dynamics.compiler.rolled.program import (
     Store,
 )
 from robot_dynamics.compiler.rolled.trace import SEEN, TOTAL, PairMatrix, Rolling
-from robot_dynamics.compiler.trace import Node, Program, Signature, TraceError, operands
+from robot_dynamics.compiler.trace import by_name
 
 # Names that generated source uses itself.
 RESERVED_NAMES = {
     *(TABLE, OWN, PARENT, CARRIER, CARRIED, TOTAL, ROW),
-    *('memory', 'kind', 'carriers', 'range', 'reversed', 'terms', 'weight', 'half', 'whole'),
+    *('memory', 'kind', 'carriers', 'range', 'reversed'),
+    *('spread', 'gathered', 'terms', 'weight', 'half', 'line', 'sum'),
 }
 
 
@@ -56,12 +59,7 @@ def trace_rolled(
         rolling.vector(key) if key in rolled.vectors else rolling.shared(key, size)
         for key, size in inputs.items()
     ]
-    returned = rolled.function(rolling, *arguments)
-    values = returned if isinstance(returned, tuple) else (returned,)
-    if outputs is None:
-        several = [f'out{k}' for k in range(len(values))]
-        outputs = several if isinstance(returned, tuple) else ['out']
-    results = dict(zip(outputs, values, strict=True))
+    results = by_name(name, rolled.function(rolling, *arguments), outputs)
     shapes = tuple(
         (key, (n, n) if isinstance(value, PairMatrix) else (n,)) for key, value in results.items()
     )
@@ -91,11 +89,11 @@ class _Assembly:
         wanted = {
             Store(OWN, self._column(('diagonal', key)))
             if key in matrices
-            else Store(key): self.rolling.nodes(value.diagonal if key in matrices else value)
+            else Store(key): self.rolling.nodes_of(value.diagonal if key in matrices else value)
             for key, value in results.items()
         }
-        below = self.rolling.nodes([matrix.below for matrix in matrices.values()])
-        above = self.rolling.nodes([matrix.above for matrix in matrices.values()])
+        below = self.rolling.nodes_of([matrix.below for matrix in matrices.values()])
+        above = self.rolling.nodes_of([matrix.above for matrix in matrices.values()])
         self.levels = self.rolling.levels()
         for store, nodes in wanted.items():
             self._store_all(store, nodes)
@@ -190,11 +188,9 @@ class _Assembly:
                 own = ('input', OWN, self.kept[kind][i]) if before else self._found(self.nodes[i])
                 found[i] = own
                 waiting += operands(own)
-        new: dict[Node, int] = {}
-        place: dict[int, int] = {}
+        code, new = Nodes(), dict[int, int]()
         for i in sorted(found):
-            node = (found[i][0], *(place[j] for j in operands(found[i])))
-            node = node if operands(found[i]) else found[i]
-            place[i] = new.setdefault(node, len(new))
+            new[i] = code.node(*moved(found[i], new))
         signature = Signature((), (('stored', (len(results),)),))
-        return Program(self.name, signature, tuple(new), (tuple(place[i] for i in results),))
+        stored = tuple(new[i] for i in results)
+        return Program(self.name, signature, tuple(code.nodes), (stored,))

@@ -22,7 +22,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from robot_dynamics.compiler.trace import Program, Signature
+from robot_dynamics.compiler.program import Program, Signature
 
 # Where a step finds its inputs, beside those of the whole program: ('input', where, column).
 TABLE, OWN, PARENT = 'table', 'own', 'parent'

@@ -6,23 +6,23 @@ parent. Given one array per entry of the inputs, the text computes a whole batch
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from robot_dynamics.compiler.python_source import statements
+from robot_dynamics.compiler.program import Program
+from robot_dynamics.compiler.python_source import Function, defined, statements
 from robot_dynamics.compiler.rolled.program import (
     CARRIED,
     CARRIER,
     OWN,
     PARENT,
     TABLE,
+    Coordinates,
     Loop,
     Pairs,
     RolledProgram,
     Step,
     Store,
 )
-from robot_dynamics.compiler.trace import Program
 
 # Where the entry of an input is found.
 PLACES = {
@@ -34,6 +34,11 @@ PLACES = {
 }
 
 
+def rolled_function(program: RolledProgram) -> Function:
+    """Return the function of a program's source."""
+    return defined(program.name, rolled_source(program))
+
+
 def rolled_source(program: RolledProgram) -> str:
     """Return the source of a function `name(input, ...) -> [entries of the first output], ...`."""
     rows = program.rows
@@ -42,19 +47,20 @@ def rolled_source(program: RolledProgram) -> str:
     body = [f'memory = [[0.0] * {n} for _ in range({program.columns})]']
     body += [f'{name}_out = [0.0] * {n ** len(shape)}' for name, shape in outputs]
     if program.coordinates:
-        body += _spread(program, n)
+        for name in program.vectors:
+            body.append(f'{name} = [{_sum(f"{name}[i]")} for terms in spread]')
     for loop in program.loops:
         body += _loop(loop, n)
     if program.pairs:
         body += _pairs(program.pairs, n)
     if program.coordinates:
-        body += _gathered(program, n)
+        body += _gathered(outputs, n)
     body.append(f'return {", ".join(f"{name}_out" for name, _ in outputs)}')
     data: dict[str, object] = {'parent': rows.parents, 'kind': rows.kinds, 'table': program.table}
     if program.pairs:
         data['carriers'] = tuple(tuple(rows.carriers(row)) for row in range(n))
     if program.coordinates:
-        data['terms'] = program.coordinates.terms
+        data |= _terms(program.coordinates, n)
     lines = [f'{name} = {value}' for name, value in data.items()]
     arguments = ', '.join(name for name, _ in program.signature.inputs)
     lines += ['', f'def {program.name}({arguments}):']
@@ -76,7 +82,10 @@ def _step(step: Step) -> Iterator[str]:
     yield from _loads(step.program)
     yield from assignments
     for store, result in zip(step.stores, results, strict=True):
-        yield f'{_target(store)} {"+=" if store.where == PARENT else "="} {result}'
+        target = _target(store)
+        # Not by +=, which would change an array wherever else it is kept.
+        value = f'{target} + ({result})' if store.where == PARENT else result
+        yield f'{target} = {value}'
 
 
 def _target(store: Store) -> str:
@@ -109,28 +118,26 @@ def _pairs(pairs: Pairs, n: int) -> Iterator[str]:
             yield f'        {name}_out{entry} = {result}'
 
 
-def _spread(program: RolledProgram, n: int) -> Iterator[str]:
-    """Yield what turns coordinates into entries of rows."""
-    for name in program.vectors:
-        yield f'half, {name} = {name}, [0.0] * {n}'
-        yield 'for row, i, weight in terms:'
-        yield f'    {name}[row] = {name}[row] + weight * half[i]'
+def _terms(coordinates: Coordinates, n: int) -> dict[str, object]:
+    """Return the terms of each row, and of each coordinate, as (place, weight)."""
+    spread: list[list[object]] = [[] for _ in range(n)]
+    gathered: list[list[object]] = [[] for _ in range(coordinates.number)]
+    for row, i, weight in coordinates.terms:
+        spread[row].append((i, weight))
+        gathered[i].append((row, weight))
+    return {'spread': spread, 'gathered': gathered}
 
 
-def _gathered(program: RolledProgram, n: int) -> Iterator[str]:
+def _gathered(outputs: Sequence[tuple[str, tuple[int, ...]]], n: int) -> Iterator[str]:
     """Yield what turns entries of rows into those of coordinates."""
-    for name, shape in program.signature.outputs:
-        m = shape[0]
-        yield f'half, {name}_out = {name}_out, [0.0] * {math.prod(shape)}'
+    for name, shape in outputs:
+        out = f'{name}_out'
         if len(shape) == 1:
-            yield 'for row, i, weight in terms:'
-            yield f'    {name}_out[i] = {name}_out[i] + weight * half[row]'
+            yield f'{out} = [{_sum(f"{out}[i]")} for terms in gathered]'
             continue
-        yield f'whole, half = half, [0.0] * {m * n}'
-        yield 'for row, i, weight in terms:'
-        yield f'    for k in range({n}):'
-        yield f'        half[i * {n} + k] = half[i * {n} + k] + weight * whole[row * {n} + k]'
-        yield f'for k in range({m}):'
-        yield '    for row, i, weight in terms:'
-        entry = f'{name}_out[k * {m} + i]'
-        yield f'        {entry} = {entry} + weight * half[k * {n} + row]'
+        yield f'half = [[{_sum(f"{out}[i * {n} + k]")} for k in range({n})] for terms in gathered]'
+        yield f'{out} = [{_sum("line[i]")} for line in half for terms in gathered]'
+
+
+def _sum(entry: str) -> str:
+    return f'sum(weight * {entry} for i, weight in terms)'

@@ -21,8 +21,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from robot_dynamics.compiler.graph import Graph
+from robot_dynamics.compiler.program import operands
 from robot_dynamics.compiler.rolled.program import CARRIED, CARRIER, PARENT, ROW, TABLE, Rows
-from robot_dynamics.compiler.trace import SEQUENCES, Graph, Scalar, TraceError, operands
+from robot_dynamics.compiler.trace import SEQUENCES, Scalar, nodes_of
 
 # What a row and the rows beyond it sum up to: a column of its own, when the sum is complete.
 TOTAL = 'total'
@@ -90,6 +92,10 @@ class Rolling:
         """Return an input that is the same for all rows."""
         return [self._leaf(name, i) for i in range(size)]
 
+    def nodes_of(self, state: Any) -> list[int]:
+        """Return the nodes of the entries of a state, in order."""
+        return nodes_of(self.graph, state)
+
     def _leaf(self, where: str, place: int | str) -> Scalar:
         return Scalar(self.graph, self.graph.node('input', where, place))
 
@@ -98,11 +104,11 @@ class Rolling:
     def outward(self, base: Any, step: Callable[[int, Any], Any]) -> list[Any]:
         """Return the state step(kind, the parent's state) of every kind; `base` is of no row."""
         states = {kind: step(kind, base) for kind in self._roots}
-        pattern = self._pattern([self.nodes(states[kind]) for kind in self._roots])
+        pattern = self._pattern([self.nodes_of(states[kind]) for kind in self._roots])
         while True:
             view, slots = self._view(PARENT, pattern, base)
             states |= {kind: step(kind, view) for kind in self._others}
-            found = [self.nodes(states[kind]) for kind in self.kinds]
+            found = [self.nodes_of(states[kind]) for kind in self.kinds]
             refined = self._pattern(found, old=pattern)
             if refined == pattern:
                 break
@@ -114,11 +120,11 @@ class Rolling:
 
     def inward(self, own: Sequence[Any], passed_on: Callable[[int, Any], Any]) -> list[Any]:
         """Return the sums, entry by entry, of what rows have and what their children pass on."""
-        found = [self.nodes(value) for value in own]
+        found = [self.nodes_of(value) for value in own]
         pattern = self._pattern(found)
         while True:
             view, slots = self._view(TOTAL, pattern, own[0])
-            passed = {kind: self.nodes(passed_on(kind, view)) for kind in self._others}
+            passed = {kind: self.nodes_of(passed_on(kind, view)) for kind in self._others}
             refined = self._pattern(found, old=pattern, added=list(passed.values()))
             if refined == pattern:
                 break
@@ -158,19 +164,12 @@ class Rolling:
 
     def _common(self, where: str, values: Sequence[Any]) -> Any:
         """Return what rows of all kinds have, as other rows see it."""
-        found = [self.nodes(value) for value in values]
+        found = [self.nodes_of(value) for value in values]
         view, slots = self._view(where, self._pattern(found), values[0])
         for entry, slot in slots.items():
             slot.values = [nodes[entry] for nodes in found]
         self._place(slots.values(), found, outward=True)
         return view
-
-    def nodes(self, state: Any) -> list[int]:
-        """Return the nodes of the entries of a state, in order."""
-        nodes = [self.graph.index_of(entry) for entry in _entries(state)]
-        if None in nodes:
-            raise TraceError(f'{state!r} holds what is neither scalar nor real number')
-        return nodes  # type: ignore[return-value]
 
     def _pattern(
         self,
@@ -235,15 +234,6 @@ class Rolling:
             else:
                 levels.append(max(1, *(levels[i] for i in operands(node))))
         return levels
-
-
-def _entries(state: Any) -> Iterator[Any]:
-    """Yield the entries of nested sequences."""
-    if isinstance(state, SEQUENCES):
-        for part in state:
-            yield from _entries(part)
-    else:
-        yield state
 
 
 def _rebuilt(like: Any, entries: Iterator[Any]) -> Any:
