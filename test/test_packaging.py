@@ -28,7 +28,8 @@ NODES = {
 HAS_ROS = importlib.util.find_spec('rclpy') is not None
 
 # Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
-# llvmlite and mcap have no rosdep key; ROS packages come from a ROS 2 distribution or its wheels.
+# llvmlite, mcap and rosbags have no rosdep key; ROS packages come from a ROS 2 distribution or its
+# wheels.
 DEPENDENCIES = {
     'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
     'diagnostic_msgs': ('diagnostic_msgs', 'ros-jazzy-diagnostic-msgs'),
@@ -43,6 +44,7 @@ DEPENDENCIES = {
     'pybullet': ('python3-pybullet-pip', 'pybullet'),
     'rclpy': ('rclpy', 'ros-jazzy-rclpy'),
     'rich': ('python3-rich', 'rich'),
+    'rosbags': (None, 'rosbags'),
     'rosgraph_msgs': ('rosgraph_msgs', 'ros-jazzy-rosgraph-msgs'),
     'scipy': ('python3-scipy', 'scipy'),
     'sensor_msgs': ('sensor_msgs', 'ros-jazzy-sensor-msgs'),

@@ -1,0 +1,174 @@
+"""The verb `evaluate`: recorded efforts against the model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.cli.options import new_file, positive
+from robot_dynamics.cli.output import warnings_in_short
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
+from robot_dynamics.model.urdf import load_urdf, parse_urdf
+from robot_dynamics.spatial import Array, rotation_rpy
+from robot_dynamics.validation.recorded import (
+    Bag,
+    Evaluation,
+    by_joint,
+    evaluate,
+    read_bag,
+    text,
+)
+from robot_dynamics.validation.recorded.picture import plot
+from robot_dynamics.validation.recorded.report import as_json, write_csv
+
+
+def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
+    """Ask what `evaluate_recording` wants to know."""
+    add = parser.add_argument
+    add('bag', type=Path, help='a rosbag2 folder, or an .mcap or .db3 file')
+    add('--robot', type=Path, help='.urdf or .xacro file (the robot_description of the recording)')
+    add('--topic', default='', help='of the joint states (the only one with efforts)')
+
+    robot = parser.add_argument_group('the robot')
+    add = robot.add_argument
+    add('--tip-link', metavar='LINK', help='keep only the joints that move it (all)')
+    add('--lock', nargs='+', metavar='JOINT=X', default=[], help='joints that stand still, at X')
+    add('--payload', nargs='+', metavar='X', help='LINK MASS [X Y Z]: a point mass it carries')
+    for name, what in (
+        ('gravity', 'acceleration of things that fall, m/s^2 (0 0 -9.81)'),
+        ('base-orientation', 'roll, pitch, yaw of the base, rad (0 0 0)'),
+    ):
+        add(f'--{name}', type=float, nargs=3, metavar='X', help=what)
+    per_joint: dict[str, Any] = {'type': float, 'nargs': '+', 'metavar': 'X'}
+    add('--viscous', **per_joint, help="viscous friction, one or one per joint (the URDF's)")
+    add('--coulomb', **per_joint, help="dry friction, one or one per joint (the URDF's)")
+    add('--rotor-inertia', **per_joint, help='seen at the joint, one or one per joint (0)')
+
+    efforts = parser.add_argument_group('the efforts')
+    add = efforts.add_argument
+    add('--effort-scale', **per_joint, help='makes them N m or N: one or one per joint (1)')
+    add(
+        '--effort-gravity-compensated',
+        action='store_true',
+        help='they leave out what compensates gravity',
+    )
+    add('--cutoff', type=positive, default=20.0, help='of the low-pass, Hz (20)')
+    add('--load-link', default='', metavar='LINK', help='that may carry a load (the last)')
+
+    result = parser.add_argument_group('the result')
+    add = result.add_argument
+    add('--max-rms', **per_joint, help='exit code 1 if a residual is larger, N m or N')
+    add('--max-relative', type=positive, help='exit code 1 if it is a larger part of the effort')
+    add('--json', type=new_file, help='write the figures here')
+    add('--csv', type=new_file, help='write the curves here')
+    add('--picture', type=new_file, help='draw the curves here; needs matplotlib')
+
+
+def evaluate_recording(options: argparse.Namespace) -> int:
+    """Compare recorded efforts with a model; exit code 1 if a residual is larger than allowed.
+
+    Residuals are root mean squares, after a low-pass. Needs rosbags: pip install
+    'robot_dynamics[bags]'.
+    """
+    bag = read_bag(options.bag, options.topic, description=options.robot is None)
+    with warnings_in_short():
+        arm = Dynamics(_robot(options, bag))
+    names = arm.model.joint_names
+    allowed = None if options.max_rms is None else _per_joint(names, 'max-rms', options.max_rms)
+    found = evaluate(
+        arm,
+        by_joint(bag.samples, names),
+        effort_scale=_per_joint(names, 'effort-scale', options.effort_scale or [1.0]),
+        effort_gravity_compensated=options.effort_gravity_compensated,
+        cutoff=options.cutoff,
+        load_link=options.load_link,
+    )
+    print(f'{options.bag}, {bag.topic}')
+    print(text(found))
+    if options.json is not None:
+        options.json.write_text(json.dumps(as_json(found), indent=2) + '\n')
+    if options.csv is not None:
+        write_csv(found, options.csv)
+    if options.picture is not None:
+        plot(found, options.picture)
+    return _judged(found, allowed, options.max_relative)
+
+
+def _robot(options: argparse.Namespace, bag: Bag) -> RobotModel:
+    """Return the model of the options. Raises ModelError, which says what is missing or wrong."""
+    R = rotation_rpy(*(options.base_orientation or (0.0, 0.0, 0.0)))
+    chosen = {
+        # as the base sees it
+        'gravity': R.T @ np.array(options.gravity or STANDARD_GRAVITY),
+        'tip_link': options.tip_link,
+        'locked_joints': _locked(options.lock),
+    }
+    if options.robot is not None:
+        model = load_urdf(options.robot, **chosen)
+    elif bag.description:
+        model = parse_urdf(bag.description, **chosen)
+    else:
+        raise ModelError(f'{options.bag} has no robot_description: name a file, --robot FILE')
+    drives = {
+        name: _per_joint(model.joint_names, name.replace('_', '-'), values)
+        for name in ('viscous', 'coulomb', 'rotor_inertia')
+        if (values := getattr(options, name)) is not None
+    }
+    model = model.with_actuation(**drives)
+    return model if options.payload is None else _loaded(model, options.payload)
+
+
+def _locked(words: list[str]) -> dict[str, float]:
+    locked = {}
+    for word in words:
+        joint, _, position = word.partition('=')
+        locked[joint] = _number('lock', position or '0')
+    return locked
+
+
+def _loaded(model: RobotModel, words: list[str]) -> RobotModel:
+    if len(words) not in (2, 5):
+        raise ModelError(f'--payload {" ".join(words)}: it must be LINK MASS or LINK MASS X Y Z')
+    mass, *com = (_number('payload', word) for word in words[1:])
+    return model.with_payload(words[0], mass, com or (0.0, 0.0, 0.0))
+
+
+def _number(option: str, word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ModelError(f'--{option}: {word!r} is not a number') from None
+
+
+def _per_joint(names: tuple[str, ...], option: str, values: list[float]) -> Array:
+    if len(values) not in (1, len(names)):
+        raise ShapeError(
+            f'--{option} has {len(values)} values; it must have one, or {len(names)} for '
+            f'{", ".join(names)}'
+        )
+    return np.broadcast_to(np.array(values), (len(names),))
+
+
+def _judged(found: Evaluation, allowed: Array | None, relative: float | None) -> int:
+    """Return 0 if no residual is larger than allowed; else name those that are, and return 1."""
+    residual, size = found.rms_residual, found.rms_effort
+    limits = [] if allowed is None else [allowed]
+    if relative is not None:
+        limits.append(relative * size)
+    failed = False
+    for limit in limits:
+        for j in np.flatnonzero(residual > limit):
+            failed = True
+            name, unit = found.joint_names[j], found.units[j]
+            print(
+                f'FAIL: {name} has a residual of {residual[j]:.3g} {unit}, {limit[j]:.3g} allowed'
+            )
+    if limits and not failed:
+        print('PASS: no residual is larger than allowed')
+    return int(failed)

@@ -1,0 +1,190 @@
+"""Joint states, and the robot's description, out of a rosbag2 recording. No ROS here.
+
+Read are folders as `ros2 bag record` makes them, in sqlite3 or MCAP, compressed or not; single
+files of either; and folders whose recorder was killed before it wrote metadata.yaml. The two
+message types are the same in all distributions, so that recordings without definitions are read
+as well.
+
+Source: rosbags, https://ternaris.gitlab.io/rosbags, which is not required by the package itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.spatial import Array
+
+JOINT_STATE, STRING = 'sensor_msgs/msg/JointState', 'std_msgs/msg/String'
+DESCRIPTION = 'robot_description'
+MEND = {
+    '.mcap': 'mend it: mcap recover FILE -o MENDED',
+    '.db3': 'mend it: sqlite3 FILE .recover | sqlite3 MENDED',
+}
+FIRST = 20  # messages of a topic that say whether it has efforts
+
+
+class BagError(RobotDynamicsError, OSError):
+    """A recording cannot be read, or does not hold what is asked for."""
+
+
+class JointSample(NamedTuple):
+    """A joint state as it was recorded: arrays may be empty, and of any order."""
+
+    stamp: int  # ns, of the header
+    logged: int  # ns, when the recorder heard it
+    names: tuple[str, ...]
+    position: Array
+    velocity: Array
+    effort: Array
+
+
+class Bag(NamedTuple):
+    """What a recording says about one robot."""
+
+    topic: str
+    samples: list[JointSample]
+    description: str  # URDF text; empty if there is none
+
+
+def read_bag(path: str | Path, topic: str = '', description: bool = True) -> Bag:
+    """Return the joint states of a recording, and the robot's description if it has one.
+
+    Args:
+        path: a folder or a file.
+        topic: of the joint states; the only one with positions and efforts if omitted.
+        description: look for one as well.
+
+    Raises:
+        BagError: the recording cannot be read, rosbags is not installed, no topic or several
+            have positions and efforts, or several robots are described.
+    """
+    path = Path(path)
+    with _understood(path), ExitStack() as stack:
+        readers = [stack.enter_context(_opened(file)) for file in _files(path)]
+        contents = _Contents(readers)
+        topic = contents.topic_of_joint_states(path, topic)
+        samples = [
+            JointSample(
+                message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec,
+                logged,
+                tuple(message.name),
+                message.position,
+                message.velocity,
+                message.effort,
+            )
+            for logged, message in contents.messages(topic, JOINT_STATE)
+        ]
+        return Bag(topic, samples, contents.description(path) if description else '')
+
+
+class _Contents:
+    """The messages of the two types, in one or more files."""
+
+    def __init__(self, readers: Sequence[Any]):
+        from rosbags.typesys import Stores, get_typestore
+
+        self._readers = readers
+        self._types = get_typestore(Stores.LATEST)
+
+    def topics(self, kind: str) -> list[str]:
+        """Return the topics of a type that have messages."""
+        return sorted({c.topic for _, c in self._connections(kind) if c.msgcount})
+
+    def messages(self, topic: str, kind: str) -> Iterator[tuple[int, Any]]:
+        """Yield (time of recording [ns], message) of a topic."""
+        for reader, connection in self._connections(kind):
+            if connection.topic == topic:
+                for _, logged, data in reader.messages([connection]):
+                    yield logged, self._types.deserialize_cdr(data, kind)
+
+    def topic_of_joint_states(self, path: Path, wanted: str) -> str:
+        topics = self.topics(JOINT_STATE)
+        listed = ', '.join(topics) or 'none at all'
+        if wanted:
+            found = [topic for topic in topics if topic.lstrip('/') == wanted.lstrip('/')]
+            if not found:
+                raise BagError(f'{path}: no joint states on {wanted}; there are {listed}')
+            return found[0]
+        measured = [topic for topic in topics if self._has_efforts(topic)]
+        if not measured:
+            raise BagError(
+                f'{path}: no joint states with positions and efforts; joint states on: {listed}'
+            )
+        if len(measured) > 1:
+            raise BagError(
+                f'{path}: joint states with efforts on {", ".join(measured)}: name one topic'
+            )
+        return measured[0]
+
+    def description(self, path: Path) -> str:
+        """Return the text of the only robot that is described."""
+        texts = {
+            message.data: topic
+            for topic in self.topics(STRING)
+            if topic.split('/')[-1] == DESCRIPTION
+            for _, message in self.messages(topic, STRING)
+        }
+        if len(texts) > 1:
+            raise BagError(
+                f'{path}: {len(texts)} robots are described on {", ".join(sorted(texts.values()))}'
+                ': name the file of the one that is meant'
+            )
+        return next(iter(texts), '')
+
+    def _has_efforts(self, topic: str) -> bool:
+        first = islice(self.messages(topic, JOINT_STATE), FIRST)
+        return any(len(message.position) and len(message.effort) for _, message in first)
+
+    def _connections(self, kind: str) -> Iterator[tuple[Any, Any]]:
+        for reader in self._readers:
+            for connection in reader.connections:
+                if connection.msgtype == kind:
+                    yield reader, connection
+
+
+def _files(path: Path) -> list[Path]:
+    """Return what there is to open."""
+    if path.is_dir() and not (path / 'metadata.yaml').is_file():
+        found = sorted(path.glob('*.mcap')) or sorted(path.glob('*.db3'))
+        if not found:
+            raise BagError(f'{path}: no recording; there is no metadata.yaml, .mcap or .db3 file')
+        return found
+    if not path.exists():
+        raise BagError(f'{path}: No such file or directory')
+    log = path.with_name(f'{path.name}-wal')
+    if log.is_file() and log.stat().st_size:
+        raise BagError(
+            f'{log} holds messages that are not in {path.name} yet: sqlite3 {path} '
+            "'PRAGMA wal_checkpoint(TRUNCATE)' puts them there"
+        )
+    return [path]
+
+
+def _opened(file: Path) -> Any:
+    try:
+        from rosbags.rosbag2 import Reader
+    except ImportError as error:
+        raise BagError(
+            f'recordings are read by rosbags, which cannot be imported ({error}): '
+            "pip install 'robot_dynamics[bags]'"
+        ) from error
+    return Reader(file)
+
+
+@contextmanager
+def _understood(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except RobotDynamicsError:
+        raise
+    except Exception as error:  # rosbags raises anything where bytes are not what they should be
+        mend = MEND.get(path.suffix, 'open the file in it by itself')
+        raise BagError(
+            f'{path}: cannot be read ({error or type(error).__name__}); if the recording broke '
+            f'off, {mend}'
+        ) from error

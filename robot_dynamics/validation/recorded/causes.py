@@ -1,0 +1,200 @@
+"""What the model seems to lack: the fewest causes that explain the residuals.
+
+All residuals are fitted at once, by weighted least squares: a load missing at the tip is felt by
+every joint, and must not be taken for seven frictions. A joint's weight is 1 / sigma^2, where
+sigma is what no combination of causes explains of its residual. See `selection` for how causes are
+chosen; those that are certain but hardly matter are dropped again.
+
+Source: Gautier, Dynamic identification of robots with power model, ICRA 1997 (the weights).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.spatial import Array
+from robot_dynamics.validation.recorded.columns import (
+    OF_JOINTS,
+    OF_MOTION,
+    OF_ROBOT,
+    Columns,
+    moves,
+)
+from robot_dynamics.validation.recorded.selection import RANK, Group, NormalEquations, Solution
+
+FLOOR = 1e-3  # of the effort: no residual is known better than that
+ENOUGH_MOTION = 0.1  # of the time, and
+ENOUGH_SAMPLES = 50  # : a joint that moves less tells nothing of its friction
+OF_RESIDUAL, OF_EFFORT = 0.05, 0.01  # of a joint's: a cause that explains less is not named
+CERTAIN = 3.0  # standard deviations
+NEWTON_STEPS, CLOSE = 20, 0.01  # at most; of a standard deviation: no further step is needed
+FARTHEST = 2.0  # m, of a load from the link's origin
+TINY = 1e-30
+
+
+class Cause(NamedTuple):
+    """Something the model seems to lack; or to have too much of, if negative."""
+
+    kind: str  # of OF_JOINTS or OF_ROBOT; 'centre of mass' where a load has no certain mass
+    place: str  # the joint or link; empty for the whole robot
+    value: Array  # in the units of `columns`; of a load m and c, of a centre of mass m c
+    error: Array  # standard deviations of these
+    joint: str  # where it explains most
+    size: float  # N m or N there, root mean square
+
+
+class Findings(NamedTuple):
+    """What explains the residuals."""
+
+    told: bool  # whether joints moved enough to look for causes
+    causes: tuple[Cause, ...]  # what explains most first
+    left: Array  # (n,) root mean square of what they leave
+
+
+def find_causes(columns: Columns, effort: Array, model: Array, measured: Array) -> Findings:
+    """Return what explains the residuals, if there is enough motion to tell.
+
+    Args:
+        columns: of the motion.
+        effort: (k, n) measured, of all stretches.
+        model: (k, n) computed.
+        measured: (n,) bool: the joint's efforts mean something.
+    """
+    fit = _Fit(columns, columns.kept_of(effort), columns.kept_of(model), measured)
+    if not fit.tells:
+        return Findings(False, (), _rms(fit.residual))
+    load, of_load = fit.load()
+    others = [group for group in fit.groups if group.kind != 'load']
+    solution = fit.solve(fit.residual - of_load, others)
+    causes = [fit.cause(group, solution) for group in solution.groups] + load
+    left = fit.residual - of_load - sum(fit.torque(g, solution.x) for g in solution.groups)
+    return Findings(True, tuple(sorted(causes, key=lambda cause: -cause.size)), _rms(left))
+
+
+class _Fit:
+    """Residuals (K, n) and the columns that may explain them."""
+
+    def __init__(self, columns: Columns, effort: Array, model: Array, measured: Array):
+        self.residual = effort - model
+        self._columns = columns
+        self._effort = _rms(effort)
+        self._names = columns.arm.model.joint_names
+        n = len(self._names)
+        self._of_joints, self._of_robot = columns.of_joints(), columns.of_robot()
+        self._rows = moves(columns.speeds())
+        standing = self._rows.sum(axis=0) < max(ENOUGH_SAMPLES, ENOUGH_MOTION * len(self._rows))
+        self.tells = bool((measured & ~standing).any())  # one posture fits anything
+        self._rows[:, standing] = True
+        self._of_joints[OF_MOTION][..., standing] = 0.0
+        self._rows[:, ~measured] = False
+        own = len(OF_JOINTS)
+        self.groups = [
+            Group(kind, j, [own * j + k]) for j in range(n) for k, kind in enumerate(OF_JOINTS)
+        ]
+        first = own * n
+        for kind, size in OF_ROBOT.items():
+            self.groups.append(Group(kind, -1, list(range(first, first + size))))
+            first += size
+
+    def load(self) -> tuple[list[Cause], Array]:
+        """Return the load that is missing, if one is, and its torque (K, n)."""
+        first = self.solve(self.residual, self.groups)
+        found = first.find('load')
+        if found is None:
+            return [], np.zeros_like(self.residual)
+        (m, *moment), error = found
+        if abs(m) > CERTAIN * error[0]:
+            exact = self._point_mass(np.array([m, *(moment / m)]), first.groups)
+            if exact is not None:
+                value, error, torque = exact
+                return [self._of_link('load', value, error, torque)], torque
+        torque = np.tensordot(found[0], self._of_robot[:4], axes=1)
+        return [self._of_link('centre of mass', np.array(moment), error[1:], torque)], torque
+
+    def solve(self, residual: Array, groups: list[Group]) -> Solution:
+        """Return the causes among these groups that explain a residual (K, n), and matter."""
+        normal = self._normal_equations(residual)
+        chosen = normal.select(groups)
+        while True:
+            solution = normal.solution(chosen)
+            sizes = [self._importance(self.torque(group, solution.x)) for group in chosen]
+            if not sizes or min(sizes) >= 1:
+                return solution
+            del chosen[int(np.argmin(sizes))]
+
+    def torque(self, group: Group, x: Array) -> Array:
+        """Return what a cause explains (K, n)."""
+        values = x[group.unknowns]
+        if group.joint >= 0:
+            result = np.zeros_like(self.residual)
+            kind = OF_JOINTS.index(group.kind)
+            result[:, group.joint] = values[0] * self._of_joints[kind, :, group.joint]
+            return result
+        first = len(OF_JOINTS) * len(self._names)
+        here = [unknown - first for unknown in group.unknowns]
+        return np.tensordot(values, self._of_robot[here], axes=1)
+
+    def _point_mass(self, x: Array, groups: list[Group]) -> tuple[Array, Array, Array] | None:
+        """Return m and c of a load (4,), their errors, and its torque (K, n).
+
+        The tensor m c^2 is not linear in m and m c: Newton's method, from what is without it, with
+        all other causes that were found. None if it leads nowhere.
+        """
+        for _ in range(NEWTON_STEPS):
+            rest = self.residual - self._columns.of_load(x)
+            normal = self._normal_equations(rest, self._columns.of_load_changes(x))
+            step, error = normal.solution(groups).of('load')
+            x = x + step
+            if not np.linalg.norm(x[1:]) < FARTHEST:
+                return None
+            if (np.abs(step) <= CLOSE * error).all():
+                return x, error, self._columns.of_load(x)
+        return None
+
+    def _of_link(self, kind: str, value: Array, error: Array, torque: Array) -> Cause:
+        return Cause(kind, self._columns.link, value, error, *self.largest(torque))
+
+    def cause(self, group: Group, solution: Solution) -> Cause:
+        """Return a cause that was taken in."""
+        place = self._names[group.joint] if group.joint >= 0 else ''
+        value, error = solution.x[group.unknowns], solution.error[group.unknowns]
+        return Cause(
+            group.kind, place, value, error, *self.largest(self.torque(group, solution.x))
+        )
+
+    def largest(self, torque: Array) -> tuple[str, float]:
+        """Return the joint where a torque (K, n) is largest, and its root mean square there."""
+        size = _rms(torque)
+        j = int(np.argmax(size))
+        return self._names[j], float(size[j])
+
+    def _importance(self, torque: Array) -> float:
+        """Return what a cause explains, relative to the least that is named."""
+        least = np.maximum(OF_RESIDUAL * _rms(self.residual), OF_EFFORT * self._effort)
+        return float(np.max(_rms(torque) / np.where(least > 0, least, np.inf)))
+
+    def _normal_equations(self, residual: Array, of_load: Array | None = None) -> NormalEquations:
+        """Return those of a residual (K, n), with other columns (4, K, n) of the load if given."""
+        of_robot = self._of_robot
+        if of_load is not None:
+            of_robot = np.concatenate([of_load, of_robot[len(of_load) :]])
+        own, n = len(OF_JOINTS), len(self._names)
+        size = own * n + len(of_robot)
+        A, b = np.zeros((size, size)), np.zeros(size)
+        for j in np.flatnonzero(self._rows.any(axis=0)):
+            rows = self._rows[:, j]
+            X = np.concatenate([self._of_joints[:, rows, j], of_robot[:, rows, j]]).T
+            r = residual[rows, j]
+            x, _, rank, _ = np.linalg.lstsq(X, r, rcond=RANK**0.5)
+            sigma2 = ((r - X @ x) ** 2).sum() / max(1, len(r) - rank)
+            weight = 1 / max(sigma2, (FLOOR * self._effort[j]) ** 2, TINY)
+            at = [*range(own * j, own * (j + 1)), *range(own * n, size)]
+            A[np.ix_(at, at)] += weight * X.T @ X
+            b[at] += weight * X.T @ r
+        return NormalEquations(A, b, int(self._rows.sum()))
+
+
+def _rms(x: Array) -> Array:
+    return np.asarray(np.sqrt((x**2).mean(axis=0)))

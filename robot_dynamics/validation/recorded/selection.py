@@ -1,0 +1,118 @@
+"""Weighted least squares with the fewest groups of unknowns.
+
+Groups are taken in one by one, each time the one that lowers the Bayesian information criterion
+
+    BIC = (weighted squares that are left) + (unknowns) log(samples)
+
+most, as long as one does; then those are dropped without which it would be lower.
+
+Source: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 3.3.2
+(stepwise selection), section 7.7 (the criterion).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.spatial import Array
+
+RANK = 1e-10  # relative, of squared columns: smaller is rounding
+
+
+class Group(NamedTuple):
+    """Unknowns that are taken in together, by their numbers among all."""
+
+    kind: str
+    joint: int  # -1 for the whole robot
+    unknowns: list[int]
+
+
+class Solution(NamedTuple):
+    """The groups taken in; values and standard deviations (P,), zero for the others."""
+
+    groups: list[Group]
+    x: Array
+    error: Array
+
+    def find(self, kind: str) -> tuple[Array, Array] | None:
+        """Return values and errors of a group by its kind, if it was taken in."""
+        return self.of(kind) if any(group.kind == kind for group in self.groups) else None
+
+    def of(self, kind: str) -> tuple[Array, Array]:
+        """Return values and errors of a group by its kind, which was taken in."""
+        unknowns = next(group.unknowns for group in self.groups if group.kind == kind)
+        return self.x[unknowns], self.error[unknowns]
+
+
+class NormalEquations:
+    """A x = b of least squares, for any subset of the P unknowns."""
+
+    def __init__(self, A: Array, b: Array, samples: int):
+        """Begin with X^T W X (P, P) and X^T W r (P,) of so many samples."""
+        size = np.sqrt(A.diagonal())
+        self._size = np.where(size > 0, size, 1.0)
+        self._A, self._b = A / np.outer(self._size, self._size), b / self._size
+        self._price = float(np.log(samples))
+
+    def select(self, groups: list[Group]) -> list[Group]:
+        """Return the fewest of these groups that explain the most."""
+        return self._drop_idle(self._take_in(groups))
+
+    def _take_in(self, groups: list[Group]) -> list[Group]:
+        chosen: list[Group] = []
+        rest = list(groups)
+        while rest:
+            gains = self._gains(_unknowns(chosen), rest)
+            best = int(np.argmax(gains))
+            if gains[best] <= 0:
+                break
+            chosen.append(rest.pop(best))
+        return chosen
+
+    def _drop_idle(self, chosen: list[Group]) -> list[Group]:
+        while chosen:
+            gains = [
+                self._gains(_unknowns([g for g in chosen if g is not one]), [one])[0]
+                for one in chosen
+            ]
+            worst = int(np.argmin(gains))
+            if gains[worst] > 0:
+                break
+            del chosen[worst]
+        return chosen
+
+    def solution(self, chosen: list[Group]) -> Solution:
+        """Return the least squares of these groups."""
+        at = _unknowns(chosen)
+        inverse = _inverse(self._A[np.ix_(at, at)])
+        x, error = np.zeros_like(self._b), np.zeros_like(self._b)
+        x[at] = inverse @ self._b[at]
+        error[at] = np.sqrt(inverse.diagonal())
+        return Solution(chosen, x / self._size, error / self._size)
+
+    def _gains(self, at: list[int], groups: list[Group]) -> list[float]:
+        """Return by how much each group lowers the criterion if these unknowns are there."""
+        A, b = self._A, self._b
+        inverse = _inverse(A[np.ix_(at, at)])
+        gains = []
+        for group in groups:
+            to = A[np.ix_(group.unknowns, at)] @ inverse
+            # What the group has of its own: A_gg - A_ga A_aa^-1 A_ag, and the same of b.
+            here = group.unknowns
+            own = _inverse(A[np.ix_(here, here)] - to @ A[np.ix_(at, here)])
+            c = b[here] - to @ b[at]
+            gains.append(float(c @ own @ c) - self._price * int((own.diagonal() > 0).sum()))
+        return gains
+
+
+def _unknowns(groups: list[Group]) -> list[int]:
+    return [unknown for group in groups for unknown in group.unknowns]
+
+
+def _inverse(A: Array) -> Array:
+    """Return the pseudo-inverse of a symmetric matrix whose diagonal is 1 at most."""
+    values, vectors = np.linalg.eigh(A)
+    kept = values > RANK
+    return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T)
