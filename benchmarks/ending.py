@@ -6,18 +6,27 @@ import contextlib
 import signal
 import sys
 from collections.abc import Iterator
-from typing import NoReturn
+from types import FrameType
+
+AGAIN = 0.01  # s
 
 
 @contextlib.contextmanager
 def tidy_on_sigterm() -> Iterator[None]:
     """Let SIGTERM unwind the stack meanwhile, so that whatever is to be ended is."""
-    before = signal.signal(signal.SIGTERM, _leave)
+    before = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGALRM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _leave(number: int, _frame: object) -> NoReturn:
-    sys.exit(128 + number)  # as a shell has it
+def _leave(_number: int, frame: FrameType | None) -> None:
+    while frame is not None:
+        if frame.f_code.co_name == '__del__':
+            # Python drops what is raised while an object is deleted: try again behind that.
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+            return
+        frame = frame.f_back
+    sys.exit(128 + signal.SIGTERM)  # as a shell has it

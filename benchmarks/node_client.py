@@ -142,7 +142,7 @@ class Client:
         node.check()
         return block.result(node.name, used)
 
-    def _message(self, stamp: int) -> JointState:
+    def _message(self, stamp: int) -> bytes:
         phase = FREQUENCY * stamp / SECOND + self._phase
         return self._state.fill(stamp, 0.5 * np.sin(phase), 0.5 * FREQUENCY * np.cos(phase))
 

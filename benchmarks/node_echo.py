@@ -1,15 +1,17 @@
-"""The least a node in Python can do: answer every joint state with constants.
+"""A trivial node: every joint state is answered with constants.
 
 It publishes what the dynamics node does, with the same topics, message sizes and executor, and
-computes nothing. What it takes is the price of ROS 2 and Python; the benchmark of the nodes
-compares with it.
+computes nothing. It is written as any node is that takes and publishes message objects: what it
+takes is the usual price of ROS 2 and Python, and the benchmark of the nodes compares with it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from rclpy.node import Node
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -36,8 +38,11 @@ class EchoNode(Node):
     def __init__(self, **kwargs: Any):
         super().__init__('dynamics_node', **kwargs)
         joints = tuple(self.declare_parameter('joints', ['']).value)
-        self._matrix = MatrixWriter(len(joints)).message
-        self._torque = JointStateWriter(joints, 'base', ('effort',)).message
+        n = len(joints)
+        matrix = MatrixWriter(n).fill(0, np.zeros((n, n)))
+        torque = JointStateWriter(joints, 'base', ('effort',)).fill(0, np.zeros(n))
+        self._matrix = deserialize_message(matrix, Float64MultiArray)
+        self._torque = deserialize_message(torque, JointState)
         self._matrices_out = [self._publisher(Float64MultiArray, name) for name in MATRICES]
         self._torques_out = [self._publisher(JointState, name) for name in TORQUES]
         self.create_subscription(

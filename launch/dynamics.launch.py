@@ -7,7 +7,12 @@ or simulation.launch.py, which includes this file.
 """
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
+from launch.actions import (
+    DeclareLaunchArgument,
+    GroupAction,
+    OpaqueFunction,
+    SetEnvironmentVariable,
+)
 from launch.conditions import IfCondition
 from launch.substitutions import (
     Command,
@@ -20,6 +25,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
 from robot_dynamics.nodes.launch_values import root_link
+from robot_dynamics.nodes.middleware import quick_discovery
 
 
 def share(*path):
@@ -48,7 +54,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         'frame_prefix',
         default_value='',
-        description="Put before the links' names in tf, for several robots: left/.",
+        description="Put before the links' names in tf and messages, for several robots: left/.",
     ),
     DeclareLaunchArgument(
         'use_sim_time',
@@ -61,6 +67,12 @@ ARGUMENTS = [
         default_value='true',
         choices=['true', 'false'],
         description='Let the nodes activate themselves; else a lifecycle manager does.',
+    ),
+    DeclareLaunchArgument(
+        'quick_discovery',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Let Fast DDS find nodes at once and forget those that were killed after 2 s.',
     ),
     DeclareLaunchArgument(
         'state_publisher',
@@ -172,11 +184,17 @@ def generate_launch_description():
             },
             condition=when('state_publisher', 'robot_dynamics'),
         ),
-        node('dynamics_node', LaunchConfiguration('params_file')),
+        node(
+            'dynamics_node',
+            LaunchConfiguration('params_file'),
+            {'frame_prefix': text('frame_prefix')},
+        ),
         node(
             'markers_node',
             LaunchConfiguration('markers_params_file'),
             {'tip_frame': text('tip_frame'), 'frame_prefix': text('frame_prefix')},
+            # What dynamics_node carries is drawn.
+            remappings=[('payload', 'dynamics_node/payload')],
             condition=when('markers'),
         ),
         # It takes the robot from the topic robot_description.
@@ -188,8 +206,13 @@ def generate_launch_description():
         ),
         OpaqueFunction(function=rviz, condition=when('rviz')),
     ]
+    discovery = [
+        SetEnvironmentVariable(name, file, condition=when('quick_discovery'))
+        for name, file in quick_discovery().items()
+    ]
     group = GroupAction(
         [
+            *discovery,
             PushRosNamespace(LaunchConfiguration('namespace')),
             SetParameter('use_sim_time', flag('use_sim_time')),
             *nodes,

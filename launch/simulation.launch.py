@@ -14,6 +14,7 @@ from launch.actions import (
     GroupAction,
     IncludeLaunchDescription,
     OpaqueFunction,
+    SetEnvironmentVariable,
 )
 from launch.conditions import IfCondition
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -23,6 +24,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
 from robot_dynamics.nodes.launch_values import feedback_gains
+from robot_dynamics.nodes.middleware import quick_discovery
 
 
 def share(*path):
@@ -59,6 +61,11 @@ ARGUMENTS = [
         'namespace', default_value='', description='Namespace of every node and topic.'
     ),
     DeclareLaunchArgument(
+        'frame_prefix',
+        default_value='',
+        description="Put before the links' names in tf and messages, for several robots: left/.",
+    ),
+    DeclareLaunchArgument(
         'use_sim_time',
         default_value='true',
         choices=['true', 'false'],
@@ -69,6 +76,12 @@ ARGUMENTS = [
         default_value='true',
         choices=['true', 'false'],
         description='Let the nodes activate themselves; else a lifecycle manager does.',
+    ),
+    DeclareLaunchArgument(
+        'quick_discovery',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Let Fast DDS find nodes at once and forget those that were killed after 2 s.',
     ),
     DeclareLaunchArgument(
         'gains',
@@ -111,8 +124,10 @@ ARGUMENTS = [
 SHARED = (
     'robot_description_file',
     'namespace',
+    'frame_prefix',
     'use_sim_time',
     'autostart',
+    'quick_discovery',
     'rviz',
     'log_level',
 )
@@ -129,7 +144,11 @@ def node(executable, params_file, overrides=None, **options):
         arguments=['--ros-args', '--log-level', LaunchConfiguration('log_level')],
         parameters=[
             LaunchConfiguration(params_file),
-            {'autostart': value('autostart', bool), **(overrides or {})},
+            {
+                'autostart': value('autostart', bool),
+                'frame_prefix': value('frame_prefix', str),
+                **(overrides or {}),
+            },
         ],
         output='screen',
         **options,
@@ -179,8 +198,15 @@ def generate_launch_description():
         'validator_params_file',
         condition=IfCondition(LaunchConfiguration('validate')),
     )
+    discovery = [
+        SetEnvironmentVariable(
+            name, file, condition=IfCondition(LaunchConfiguration('quick_discovery'))
+        )
+        for name, file in quick_discovery().items()
+    ]
     group = GroupAction(
         [
+            *discovery,
             PushRosNamespace(LaunchConfiguration('namespace')),
             SetParameter('use_sim_time', value('use_sim_time', bool)),
             simulator,

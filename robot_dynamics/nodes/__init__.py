@@ -3,6 +3,7 @@
 A node decodes a message, calls one pure function and encodes the answer; arithmetic lives
 elsewhere. What is common to the nodes is here once:
 
+    joint_state_bytes.py  joint states as they come, decoded without a message object
     joint_states.py   joint data by name: shuffled, partial, short and broken messages
     messages.py       the package's arrays <-> ROS messages (linear-first wrenches, layouts)
     parameters.py     one table per node: declaration, ranges, validation, typed snapshot
@@ -10,8 +11,11 @@ elsewhere. What is common to the nodes is here once:
     managed_node.py   the lifecycle: configure, activate, deactivate, cleanup, shutdown
     qos.py            the profiles, by purpose
     diagnostics.py    what every node says about itself once a second
-    robot_node.py     a node that has a robot
-    live_robot.py     one that answers joint states, of a robot whose load may change
+    described_node.py a node that takes its robot from the description
+    preparation.py    another robot, made ready in the background
+    robot_node.py     one of them with parameters, joint states and diagnostics
+    varying_robot.py  a node whose robot may carry something else while it works
+    live_robot.py     one of them that answers joint states
     _main.py          start, run and stop: the only exit path
 
 and each node is a file: dynamics_node, feedforward_node, simulator_node, pybullet_validator_node,

@@ -12,7 +12,6 @@ import time
 from collections import Counter, deque
 from typing import Any
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 OK, WARN, ERROR, STALE = (
@@ -21,7 +20,8 @@ OK, WARN, ERROR, STALE = (
     DiagnosticStatus.ERROR,
     DiagnosticStatus.STALE,
 )
-WINDOW = 10_000  # latencies remembered: ten seconds at 1 kHz
+WINDOW = 1_000  # latencies remembered: a second at 1 kHz
+PERCENTILES = (50, 99, 100)
 
 
 class Health:
@@ -61,14 +61,17 @@ class Health:
         if self._heard is not None:
             figures['last input [s ago]'] = f'{max(0.0, now - self._heard):.3f}'
         if self.latencies:
-            for percent, value in zip((50, 99, 100), self.latency_percentiles(), strict=True):
+            for percent, value in zip(PERCENTILES, self.latency_percentiles(), strict=True):
                 figures[f'latency p{percent} [us]'] = f'{1e6 * value:.0f}'
         self.inputs, self._since, self._reported = 0, now, self.counts.copy()
         return figures
 
     def latency_percentiles(self) -> tuple[float, ...]:
         """Return the median, 99th percentile and maximum [s] of the last answers."""
-        return tuple(np.percentile(self.latencies, (50, 99, 100)))
+        # Quicker than NumPy, while a joint state may be waiting.
+        ordered = sorted(self.latencies)
+        last = len(ordered) - 1
+        return tuple(ordered[round(last * percent / 100)] for percent in PERCENTILES)
 
 
 def diagnostic(

@@ -102,18 +102,19 @@ class DynamicsNode(LiveRobotNode):
             )
         self.find_robot()
 
-    def use(self, arm: Dynamics) -> None:
-        """Prepare messages and filters for this robot."""
-        scale = effort_scale(self.parameters, arm.model.joint_names)
+    def prepare(self, arm: Dynamics) -> None:
+        """Compile the terms."""
         still = np.zeros(arm.model.n)
-        torques_of(
-            *terms_of(arm, still, still), friction_of(self.parameters, arm.model), still, still
-        )
-        arm.mass_matrix(still)
-        arm.gravity_torque(still)
+        friction = friction_of(self.parameters, arm.model)
+        terms_of(arm, friction, still, still, still)
+        terms_of(arm, friction, still, None, None)
+
+    def use(self, arm: Dynamics) -> None:
+        """Fill messages and filters for this robot."""
+        scale = effort_scale(self.parameters, arm.model.joint_names)
         super().use(arm)
         self._effort_scale = scale
-        effort = torque_writer(arm.model)
+        effort = torque_writer(arm.model, self.parameters.frame_prefix)
         matrix = MatrixWriter(arm.model.n)
         self._answers = {name: (out, effort) for name, out in self._torques.items()}
         self._answers |= {name: (out, matrix) for name, out in self._matrices.items()}
@@ -163,7 +164,7 @@ class DynamicsNode(LiveRobotNode):
     def _on_wrench(self, message: WrenchStamped) -> None:
         if not self.active:
             return
-        frame, F = message.header.frame_id, messages.wrench(message.wrench)
+        frame, F = self.own_frame(message.header.frame_id), messages.wrench(message.wrench)
         try:
             self.arm.model.frame_index(frame)
             finite(F, ('n_x', 'n_y', 'n_z', 'f_x', 'f_y', 'f_z'), 'wrench')
@@ -174,33 +175,23 @@ class DynamicsNode(LiveRobotNode):
     # -- answers ----------------------------------------------------------------------------
 
     def answer(self, arm: Dynamics, reading: JointReading) -> None:
-        """Publish the terms of a state.
-
-        The matrices go first: who has the torques of a state has had its matrices. They are sent
-        before the torques are computed, which happens while those who listen wake up.
-        """
-        too_soon, qd = self._is_too_soon(reading.stamp), reading.qd
-        if not too_soon:
-            M, C, g = terms_of(arm, reading.q, qd)
-            self._publish('mass_matrix', reading.stamp, M)
-            if C is not None:
-                self._publish('coriolis_matrix', reading.stamp, C)
-        qdd = self._acceleration(reading)
+        """Publish the terms of a state."""
+        qd, qdd = reading.qd, self._acceleration(reading)
         if qdd is None and qd is not None and self._wants_accelerations:
             self.health.counts['joint state without acceleration'] += 1
-        if too_soon:
+        if self._is_too_soon(reading.stamp):
             return
-        torques = torques_of(M, C, g, self.friction, qd, qdd)
+        terms = terms_of(arm, self.friction, reading.q, qd, qdd)
         external = self._external_torque(arm, reading)
         if external is not None:
-            torques['external_torque'] = external
+            terms['external_torque'] = external
         if reading.effort is not None and qdd is not None:
             measured = self._effort_scale * reading.effort
             if self.parameters.effort_gravity_compensated:
-                measured = measured + torques['gravity_torque']
-            torques['effort_residual'] = effort_residual(measured, torques)
-        for name, tau in torques.items():
-            self._publish(name, reading.stamp, tau)
+                measured = measured + terms['gravity_torque']
+            terms['effort_residual'] = effort_residual(measured, terms)
+        for name, values in terms.items():
+            self._publish(name, reading.stamp, values)
 
     def _is_too_soon(self, stamp: int) -> bool:
         # A state said again is for a listener that came late; time that ran back begins anew.
@@ -241,44 +232,37 @@ class DynamicsNode(LiveRobotNode):
             self.health.counts['not finite, not published'] += 1
 
 
-def terms_of(arm: Dynamics, q: Array, qd: Array | None) -> tuple[Array, Array | None, Array]:
-    """Return M (n, n), C (n, n) and g (n,) of a state; without velocities there is no C."""
-    if qd is None:
-        return arm.mass_matrix(q), None, arm.gravity_torque(q)
-    return arm.terms(q, qd)
-
-
-def torques_of(
-    M: Array,
-    C: Array | None,
-    g: Array,
-    friction: Friction,
-    qd: Array | None,
-    qdd: Array | None,
+def terms_of(
+    arm: Dynamics, friction: Friction, q: Array, qd: Array | None, qdd: Array | None
 ) -> dict[str, Array]:
-    """Return the torques (n,) of a state, by topic name.
+    """Return the terms of a state by topic name: matrices (n, n), then torques (n,).
 
-    Without velocities or accelerations, what needs them is left out: it is never guessed.
+    Who has heard a torque of the state has been sent its matrices before. Without velocities or
+    accelerations, what needs them is left out: it is never guessed.
     """
-    if C is None or qd is None:
-        return {'gravity_torque': g}
-    coriolis = C @ qd
-    torques = {
+    if qd is None:
+        return {'mass_matrix': arm.mass_matrix(q), 'gravity_torque': arm.gravity_torque(q)}
+    M, C, g = arm.terms(q, qd)
+    # `dot` takes a third of what `@` takes for the few joints of an arm.
+    coriolis = C.dot(qd)
+    terms = {
+        'mass_matrix': M,
+        'coriolis_matrix': C,
         'gravity_torque': g,
         'coriolis_torque': coriolis,
         'friction_torque': friction.torque(qd),
     }
     if qdd is not None:
-        torques['inertia_torque'] = inertia = M @ qdd
+        terms['inertia_torque'] = inertia = M.dot(qdd)
         # tau = M qdd + C qd + g
-        torques['inverse_dynamics_torque'] = inertia + coriolis + g
-    return torques
+        terms['inverse_dynamics_torque'] = inertia + coriolis + g
+    return terms
 
 
-def effort_residual(measured: Array, torques: dict[str, Array]) -> Array:
+def effort_residual(measured: Array, terms: dict[str, Array]) -> Array:
     """Return what the motors give (n,) beyond what the model explains, N m or N."""
-    explained = torques['inverse_dynamics_torque'] + torques['friction_torque']
-    return measured - explained + torques.get('external_torque', 0.0)
+    explained = terms['inverse_dynamics_torque'] + terms['friction_torque']
+    return measured - explained + terms.get('external_torque', 0.0)
 
 
 def effort_scale(parameters: DynamicsParameters, names: tuple[str, ...]) -> Array:

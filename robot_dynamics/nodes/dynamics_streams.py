@@ -65,6 +65,13 @@ class DynamicsStreams:
         self._reader = JointStateReader(arm.model.joint_names, input_timeout)
         self._forget()
 
+    def drop(self) -> None:
+        """Forget what was said so far, and what is still in the queues."""
+        for subscription in self._subscriptions.values():
+            for _ in _waiting(subscription):
+                pass
+        self._forget()
+
     def close(self) -> None:
         """End the node."""
         self._node.destroy_node()

@@ -29,8 +29,9 @@ from robot_dynamics.nodes import _main, diagnostics, messages, qos
 from robot_dynamics.nodes.feedforward_parameters import FeedforwardParameters, settings_of
 from robot_dynamics.nodes.joint_states import JointReading
 from robot_dynamics.nodes.live_robot import LiveRobotNode
-from robot_dynamics.nodes.publisher_guard import PublisherGuard, RivalGuard
+from robot_dynamics.nodes.publisher_guard import PublisherGuard
 from robot_dynamics.nodes.reference_follower import ReferenceFollower
+from robot_dynamics.nodes.rivals import Rivals
 from robot_dynamics.nodes.robot_node import LOOK
 from robot_dynamics.nodes.torque_gate import TorqueGate
 from robot_dynamics.nodes.torque_output import TorqueOutput
@@ -59,18 +60,21 @@ class FeedforwardNode(LiveRobotNode):
             JointTrajectory, 'reference', self._on_reference, qos.COMMANDS_IN
         )
         self._guard = PublisherGuard()
-        self._rivals = RivalGuard(self.get_fully_qualified_name())
+        self._rivals = Rivals(self, self._output.publishers, self._several)
         self._state: JointReading | None = None
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_steady_timer(LOOK, self._on_look)
         self.create_steady_timer(WATCH, self._on_watch)
         self.find_robot()
 
+    def prepare(self, arm: Dynamics) -> None:
+        """Compile every law."""
+        compile_laws(arm)
+
     def use(self, arm: Dynamics) -> None:
-        """Prepare for this robot; it is held at its first state."""
+        """Command this robot; it is held at its first state."""
         parameters, model = self.parameters, arm.model
         settings = settings_of(parameters, model)
-        compile_laws(arm)
         super().use(arm)
         self._settings = settings
         self._follower = ReferenceFollower(model, settings.tolerance, parameters.input_timeout)
@@ -176,10 +180,7 @@ class FeedforwardNode(LiveRobotNode):
         self._look_for_rivals()
 
     def _look_for_rivals(self) -> None:
-        topics = [publisher.topic_name for publisher in self._output.publishers]
-        names = [name for topic in topics for name in self._several(topic)]
-        if self._rivals.look(names, time.monotonic()):
-            self._follower.hold()
+        self._rivals.look(time.monotonic())
         if self._rivals.waits:
             self._gate.reset()
 
@@ -237,8 +238,10 @@ class FeedforwardNode(LiveRobotNode):
             self.get_logger().warning(f'{dropped}: {self._follower.doing}')
         if dropped or event or self._follower.doing != doing:
             self._say(event + (f'{dropped}; ' if dropped else ''))
-        if not self._enabled or self._rivals.waits:
+        if not self._enabled:
             return
+        if not self._rivals.asked(self._heard):
+            return self._follower.hold()
         tau = self._tau(arm, state, reference)
         if np.isfinite(tau).all():
             self._last = self._gate(state.stamp, tau)

@@ -38,9 +38,10 @@ class JointMap:
     def __init__(self, joint_names: tuple[str, ...]):
         self.joint_names = tuple(joint_names)
         self._names: list[str] | None = None
-        self._places = self._joints = np.zeros(0, dtype=int)
+        self._places: list[int] = []
+        self._joints: list[int] = []
 
-    def places(self, names: list[str]) -> tuple[Array, Array]:
+    def places(self, names: list[str]) -> tuple[list[int], list[int]]:
         """Return (places, joints): entry places[k] of the message is joint joints[k], ascending.
 
         Raises JointDataError if a joint is named twice.
@@ -51,8 +52,8 @@ class JointMap:
                 twice = sorted({name for name in found if found.count(name) > 1})
                 raise JointDataError(f'joint {", ".join(twice)} is named more than once')
             known = [name for name in self.joint_names if name in found]
-            self._places = np.array([names.index(name) for name in known], dtype=int)
-            self._joints = np.array([self.joint_names.index(name) for name in known], dtype=int)
+            self._places = [names.index(name) for name in known]
+            self._joints = [self.joint_names.index(name) for name in known]
             self._names = list(names)
         return self._places, self._joints
 
@@ -72,10 +73,8 @@ class JointMap:
             )
         if len(values) != len(names):
             raise JointDataError(f'{quantity} has {len(values)} values for {len(names)} names')
-        places, joints = self.places(list(names))
-        result = np.empty(len(self.joint_names))
-        result[joints] = np.asarray(values, dtype=float)[places]
-        return finite(result, self.joint_names, quantity)
+        places, _ = self.places(list(names))
+        return finite(np.asarray(values, dtype=float)[places], self.joint_names, quantity)
 
 
 def finite(values: Array, joint_names: tuple[str, ...], quantity: str) -> Array:
@@ -92,7 +91,10 @@ def finite(values: Array, joint_names: tuple[str, ...], quantity: str) -> Array:
 
 
 class JointStateReader:
-    """Collects joint states until, and as long as, they describe the whole robot."""
+    """Collects joint states until, and as long as, they describe the whole robot.
+
+    What was heard is kept in lists: for the few joints of an arm they are quicker than arrays.
+    """
 
     def __init__(
         self,
@@ -121,11 +123,9 @@ class JointStateReader:
         """Drop what was heard."""
         n = len(self._map.joint_names)
         self._last = -1
-        # Position, velocity, effort. NaN: not heard, or not given. Readings share these arrays, so
-        # they are replaced and never written to.
-        self._unknown = np.full(n, np.nan)
-        self._values = [self._unknown] * 3
-        self._heard = np.full(n, -1, dtype=np.int64)
+        # Positions, velocities, efforts. NaN: not heard, or not given.
+        self._values = [[math.nan] * n for _ in range(3)]
+        self._heard = [-1] * n
 
     def missing(self) -> list[str]:
         """Return the joints without a position that is young enough."""
@@ -134,7 +134,7 @@ class JointStateReader:
             for name, position, heard in zip(
                 self._map.joint_names, self._values[0], self._heard, strict=True
             )
-            if np.isnan(position) or self._last - heard > self._timeout
+            if math.isnan(position) or self._last - heard > self._timeout
         ]
 
     def read(self, message: Any, stamp: int) -> JointReading | None:
@@ -150,30 +150,28 @@ class JointStateReader:
             JointDataError: the message is not used at all, and why.
         """
         places, joints = self._map.places(message.name)
-        if not len(places):
+        if not joints:
             return None  # a gripper's, or another robot's
         rows = self._checked(message, places, joints)
-        if stamp < self._last and stamp < self._heard[joints].max():
+        if stamp < self._last and stamp < max(self._heard[joint] for joint in joints):
             self.forget()
             self._restarted = True
         self._last = max(stamp, self._last)
-        self._heard[joints] = stamp
         if len(joints) == len(self._heard):  # the whole robot, in the model's order
-            self._values = [self._unknown if row is None else row for row in rows]
+            self._heard = [stamp] * len(joints)
+            self._values = rows
         else:
-            held = zip(self._values, rows, strict=True)
-            self._values = [_replaced(values, joints, row) for values, row in held]
+            self._hold(joints, stamp, rows)
             if self.missing():
                 return None
-        q, qd, effort = self._values
+        q, qd, effort = map(_if_given, self._values)
         restarted, self._restarted = self._restarted, False
-        velocity = _if_given(qd)
-        if velocity is None and self._velocities is not None:
-            velocity = self._velocities.update(stamp / 1e9, q)
-        return JointReading(stamp, q, velocity, _if_given(effort), restarted)
+        if qd is None and self._velocities is not None:
+            qd = self._velocities.update(stamp / 1e9, q)
+        return JointReading(stamp, q, qd, effort, restarted)
 
-    def _checked(self, message: Any, places: Array, joints: Array) -> list[Array | None]:
-        """Return positions, velocities and efforts of the joints, None for what is not given."""
+    def _checked(self, message: Any, places: list[int], joints: list[int]) -> list[list[float]]:
+        """Return positions, velocities and efforts of the joints, NaN for what is not given."""
         count = len(message.name)
         given = message.position, message.velocity, message.effort
         if len(given[0]) != count:
@@ -185,25 +183,21 @@ class JointStateReader:
                     f'there must be {count}, or none'
                 )
         rows = [
-            np.asarray(values, dtype=float)[places] if len(values) else None for values in given
+            [values[place] for place in places] if len(values) else [math.nan] * len(places)
+            for values in given
         ]
-        if not _all_finite(rows[0]):
-            names = tuple(self._map.joint_names[j] for j in joints)
-            finite(rows[0], names, 'position')
+        if not all(map(math.isfinite, rows[0])):
+            names = tuple(self._map.joint_names[joint] for joint in joints)
+            finite(np.array(rows[0]), names, 'position')
         return rows
 
+    def _hold(self, joints: list[int], stamp: int, rows: list[list[float]]) -> None:
+        for k, joint in enumerate(joints):
+            self._heard[joint] = stamp
+            for values, row in zip(self._values, rows, strict=True):
+                values[joint] = row[k]
 
-def _replaced(values: Array, joints: Array, row: Array | None) -> Array:
-    values = values.copy()
-    values[joints] = np.nan if row is None else row
-    return values
 
-
-def _if_given(values: Array) -> Array | None:
+def _if_given(values: list[float]) -> Array | None:
     # joint_state_broadcaster writes NaN where the hardware has no such interface.
-    return values if _all_finite(values) else None
-
-
-def _all_finite(values: Array) -> bool:
-    # For the few joints of an arm this is quicker than NumPy, and it happens at every message.
-    return all(map(math.isfinite, values.tolist()))
+    return np.array(values) if all(map(math.isfinite, values)) else None

@@ -1,4 +1,4 @@
-"""The parameters of nodes that answer joint states: all but the URDF may change. No ROS here."""
+"""The parameters of nodes whose robot may change, but for its URDF. No ROS here."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ LONGEST_DIFFERENCE = 0.5  # s between two samples that still give a derivative
 
 
 @dataclass(frozen=True)
-class LiveRobotParameters(RobotParameters):
-    """What a node needs to know its robot, with all but the URDF free to change."""
+class VaryingRobotParameters(RobotParameters):
+    """What a node needs to know its robot, with gravity and the load free to change."""
 
     gravity: tuple[float, ...] = live(RobotParameters, 'gravity')
     base_orientation: tuple[float, ...] = live(RobotParameters, 'base_orientation')
@@ -21,6 +21,12 @@ class LiveRobotParameters(RobotParameters):
     payload_mass: float = live(RobotParameters, 'payload_mass')
     payload_com: tuple[float, ...] = live(RobotParameters, 'payload_com')
     payload_inertia: tuple[float, ...] = live(RobotParameters, 'payload_inertia')
+
+
+@dataclass(frozen=True)
+class LiveRobotParameters(VaryingRobotParameters):
+    """The same of a node that answers joint states, with friction free to change as well."""
+
     friction_viscous: tuple[float, ...] = live(RobotParameters, 'friction_viscous')
     friction_coulomb: tuple[float, ...] = live(RobotParameters, 'friction_coulomb')
     input_timeout: float = parameter(

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
 from robot_dynamics.dynamics import Dynamics
@@ -28,11 +27,13 @@ from robot_dynamics.kinematics import body_poses
 from robot_dynamics.model.inertia import inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.nodes import _main, messages, qos
+from robot_dynamics.nodes.joint_state_bytes import HeardJointState
 from robot_dynamics.nodes.joint_states import JointReading, JointStateReader
+from robot_dynamics.nodes.live_parameters import VaryingRobotParameters
 from robot_dynamics.nodes.markers import Shape, marker_array, removal
-from robot_dynamics.nodes.parameters import RobotParameters, parameter
-from robot_dynamics.nodes.robot_node import RobotNode
+from robot_dynamics.nodes.parameters import parameter
 from robot_dynamics.nodes.thinning import Thinning
+from robot_dynamics.nodes.varying_robot import VaryingRobotNode
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization import (
     Ellipsoid,
@@ -57,7 +58,7 @@ COLORS = {  # red, green, blue, opacity
 
 
 @dataclass(frozen=True)
-class MarkersParameters(RobotParameters):
+class MarkersParameters(VaryingRobotParameters):
     """Parameters of the markers node."""
 
     input_timeout: float = parameter(
@@ -66,7 +67,6 @@ class MarkersParameters(RobotParameters):
     publish_rate: float = parameter(
         20.0, 'Most drawings per second of the stamps; 0: one for every joint state.', low=0.0
     )
-    frame_prefix: str = parameter('', "What the state publisher puts before the links' names.")
     show_weight: bool = parameter(True, 'Draw the weight of every body.', live=True)
     show_joint_torque: bool = parameter(True, 'Draw the torque of every joint.', live=True)
     show_center_of_mass: bool = parameter(True, 'Draw the centre of mass of each body.', live=True)
@@ -104,7 +104,7 @@ class MarkersParameters(RobotParameters):
     )
 
 
-class MarkersNode(RobotNode):
+class MarkersNode(VaryingRobotNode):
     """Draws the robot's dynamics at its joint states."""
 
     table = MarkersParameters
@@ -115,15 +115,20 @@ class MarkersNode(RobotNode):
         self.listen_to_joint_states(self._on_state)
         self.find_robot()
 
-    def use(self, arm: Dynamics) -> None:
-        """Draw this robot from now on; a tip_frame that it does not have is refused."""
-        parameters = self.parameters
-        tip = parameters.tip_frame or parameters.tip_link
-        if tip:
-            arm.model.frame_index(tip)
+    def prepare(self, arm: Dynamics) -> None:
+        """Compile what is drawn; a tip_frame that the robot does not have is refused."""
         still = np.zeros(arm.model.n)
-        shapes_of(arm, parameters, tip, still, still)  # compiles what is needed
-        self._tip = tip
+        arm.gravity_torque(still)
+        shapes_of(arm, self.parameters, self._tip, still, still)
+
+    @property
+    def _tip(self) -> str:
+        return self.parameters.tip_frame or self.parameters.tip_link
+
+    def use(self, arm: Dynamics) -> None:
+        """Draw this robot from now on."""
+        super().use(arm)
+        parameters = self.parameters
         self._reader = JointStateReader(arm.model.joint_names, parameters.input_timeout)
         self._thinned = Thinning(parameters.publish_rate)
         self._frame_id = parameters.frame_prefix + arm.model.link_names[0]
@@ -142,17 +147,13 @@ class MarkersNode(RobotNode):
         """Return the level and the sentence for what is wrong at present, None if nothing is."""
         return self.input_condition(self._reader)
 
-    def _on_state(self, message: JointState) -> None:
-        if not self.active:
-            return
-        stamp = messages.nanoseconds(message.header.stamp)
-        self.hear(stamp)
+    def _on_state(self, state: HeardJointState) -> None:
         try:
-            reading = self._reader.read(message, stamp)
+            reading = self._reader.read(state, state.stamp)
         except RobotDynamicsError as error:
             return self.refuse('joint state', error)
         listens = self._markers_out.get_subscription_count() > 0
-        if reading is not None and listens and self._thinned.is_due(stamp):
+        if reading is not None and listens and self._thinned.is_due(state.stamp):
             self._draw(self.arm, reading)
 
     def _draw(self, arm: Dynamics, reading: JointReading) -> None:

@@ -8,9 +8,13 @@ Coriolis matrix goes out as `std_msgs/Float64MultiArray`, row-major, dimensions 
 
 from __future__ import annotations
 
+import math
+import struct
+
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Wrench
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -21,6 +25,8 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 SECOND = 1_000_000_000  # ns
+BEGIN = 4  # bytes at the beginning of a serialized message, which name the encoding
+STAMP = struct.Struct('=iI')  # the first field of a message with a header
 
 
 def nanoseconds(stamp: Time) -> int:
@@ -40,61 +46,81 @@ def duration_message(seconds: float) -> Duration:
 
 
 class JointStateWriter:
-    """A JointState made once and filled again and again, which costs a fifth of a new one."""
+    """A JointState serialized once, in which only the numbers are written anew.
+
+    To publish bytes costs a third of what it costs to publish a message object, most of which goes
+    into names that stay the same.
+    """
 
     def __init__(self, joint_names: tuple[str, ...], frame_id: str, quantities: tuple[str, ...]):
-        """Prepare a message.
+        """Serialize a message.
 
         Args:
             joint_names: its names.
             frame_id: never empty: rviz shows efforts only with one.
             quantities: which of position, velocity and effort it carries.
         """
-        self.message = JointState(name=list(joint_names))
-        self.message.header.frame_id = frame_id
-        self._stamp = 0
-        self._views = []
-        for quantity in quantities:
-            setattr(self.message, quantity, [0.0] * len(joint_names))
-            # A view into the message's own memory: writing through it copies nothing.
-            self._views.append(np.frombuffer(getattr(self.message, quantity)))
+        message = JointState(name=list(joint_names))
+        message.header.frame_id = frame_id
+        marks = math.pi * np.arange(1, 1 + len(quantities) * len(joint_names))
+        marks = marks.reshape(len(quantities), len(joint_names))
+        for quantity, numbers in zip(quantities, marks, strict=True):
+            setattr(message, quantity, numbers.tolist())
+        self._bytes = bytearray(serialize_message(message))
+        self._views = [_view(self._bytes, numbers) for numbers in marks]
 
-    def fill(self, stamp: int, *values: Array) -> JointState:
-        """Return the message with these values (n,), in the order of the quantities."""
-        if stamp != self._stamp:  # one message for all torques of a state
-            self._stamp, time = stamp, self.message.header.stamp
-            time.sec, time.nanosec = divmod(stamp, SECOND)
+    def fill(self, stamp: int, *values: Array) -> bytes:
+        """Return the serialized message with these values (n,), in the order of the quantities."""
+        STAMP.pack_into(self._bytes, BEGIN, *divmod(stamp, SECOND))
         for view, value in zip(self._views, values, strict=True):
             view[:] = value
-        return self.message
+        return bytes(self._bytes)
 
 
-def torque_writer(model: RobotModel) -> JointStateWriter:
-    """Return the writer of a robot's torques."""
-    return JointStateWriter(model.joint_names, model.link_names[0], ('effort',))
+def torque_writer(model: RobotModel, frame_prefix: str) -> JointStateWriter:
+    """Return the writer of a robot's torques, seen from its root link."""
+    return JointStateWriter(model.joint_names, frame_prefix + model.link_names[0], ('effort',))
 
 
 class MatrixWriter:
-    """A Float64MultiArray of n x n numbers, made once."""
+    """A Float64MultiArray serialized once, in which only numbers and stamp are written anew."""
 
     def __init__(self, n: int):
-        dimensions = [
-            MultiArrayDimension(label='rows', size=n, stride=n * n),
-            MultiArrayDimension(label='columns', size=n, stride=n),
-        ]
-        self.message = Float64MultiArray(data=[0.0] * (n * n))
-        self.message.layout.dim = dimensions
-        self._view = np.frombuffer(self.message.data).reshape(n, n)
-        self._stamp: int | None = None
+        self._n = n
+        self._stamp = -1
+        self._label = memoryview(b'')
 
-    def fill(self, stamp: int, matrix: Array) -> Float64MultiArray:
-        """Return the message with this matrix (n, n)."""
+    def fill(self, stamp: int, matrix: Array) -> bytes:
+        """Return the serialized message with this matrix (n, n)."""
         if stamp != self._stamp:
             self._stamp = stamp
-            label = f'rows; stamp {stamp // SECOND}.{stamp % SECOND:09d}'
-            self.message.layout.dim[0].label = label
+            self._write(f'rows; stamp {stamp // SECOND}.{stamp % SECOND:09d}')
         self._view[:] = matrix
-        return self.message
+        return bytes(self._bytes)
+
+    def _write(self, label: str) -> None:
+        if len(label) != len(self._label):  # the seconds have one more digit
+            self._serialize(label)
+        self._label[:] = label.encode()
+
+    def _serialize(self, label: str) -> None:
+        n = self._n
+        marks = math.pi * np.arange(1, 1 + n * n).reshape(n, n)
+        message = Float64MultiArray(data=marks.ravel().tolist())
+        message.layout.dim = [
+            MultiArrayDimension(label=label, size=n, stride=n * n),
+            MultiArrayDimension(label='columns', size=n, stride=n),
+        ]
+        self._bytes = bytearray(serialize_message(message))
+        begin = self._bytes.index(label.encode())
+        self._label = memoryview(self._bytes)[begin : begin + len(label)]
+        self._view = _view(self._bytes, marks)
+
+
+def _view(data: bytearray, marks: Array) -> Array:
+    """Return a view of numbers in a serialized message, which has them nowhere else."""
+    place = data.index(marks.tobytes())
+    return np.frombuffer(data, count=marks.size, offset=place).reshape(marks.shape)
 
 
 def matrix(message: Float64MultiArray) -> Array:

@@ -237,6 +237,11 @@ class RobotParameters:
         'friction>.',
         name='friction.coulomb',
     )
+    frame_prefix: str = parameter(
+        '',
+        "Put before the links' names in the frame_id of messages, as `left/`: that of the "
+        "robot's state publisher.",
+    )
     diagnostics_period: float = parameter(
         1.0, 'Time between two messages on /diagnostics, s.', low=0.1, high=60.0, live=True
     )

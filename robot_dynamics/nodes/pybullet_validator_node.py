@@ -24,21 +24,15 @@ from sensor_msgs.msg import JointState
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.urdf import urdf_text
 from robot_dynamics.nodes import _main, diagnostics, qos
-from robot_dynamics.nodes.description import bare_robot
+from robot_dynamics.nodes.description import bare_robot, payload
 from robot_dynamics.nodes.diagnostics import diagnostic
 from robot_dynamics.nodes.dynamics_streams import DynamicsStreams
-from robot_dynamics.nodes.messages import JointStateWriter
-from robot_dynamics.nodes.parameters import (
-    ParameterError,
-    RobotParameters,
-    given,
-    parameter,
-    per_joint,
-)
-from robot_dynamics.nodes.robot_node import RobotNode
+from robot_dynamics.nodes.live_parameters import VaryingRobotParameters, payload_link
+from robot_dynamics.nodes.messages import torque_writer
+from robot_dynamics.nodes.parameters import ParameterError, given, parameter, per_joint
+from robot_dynamics.nodes.varying_robot import VaryingRobotNode
 from robot_dynamics.validation.bare_urdf import with_payload
 from robot_dynamics.validation.engines import ENGINES
 from robot_dynamics.validation.examiner import TOLERANCE, Examiner
@@ -60,7 +54,7 @@ class ValidationFailed(RobotDynamicsError):  # noqa: N818  (says what happened)
 
 
 @dataclass(frozen=True)
-class ValidatorParameters(RobotParameters):
+class ValidatorParameters(VaryingRobotParameters):
     """Parameters of the validator node."""
 
     engines: tuple[str, ...] = parameter(
@@ -93,7 +87,7 @@ class ValidatorParameters(RobotParameters):
     )
 
 
-class PyBulletValidatorNode(RobotNode):
+class PyBulletValidatorNode(VaryingRobotNode):
     """Compares what the dynamics node says with what another engine finds."""
 
     table = ValidatorParameters
@@ -120,11 +114,20 @@ class PyBulletValidatorNode(RobotNode):
 
     def use(self, arm: Dynamics) -> None:
         """Begin anew with this robot."""
-        self._dismiss()
+        super().use(arm)
         self._streams.use(arm, self.parameters.input_timeout)
-        self._residual = JointStateWriter(
-            arm.model.joint_names, arm.model.link_names[0], ('effort',)
-        )
+        self._residual = torque_writer(arm.model, self.parameters.frame_prefix)
+        self.varied()
+
+    @property
+    def follows(self) -> str:
+        """The load is that of the node whose torques are checked."""
+        return f'{self.parameters.dynamics_node}/payload'
+
+    def varied(self) -> None:
+        """Begin anew: what was said before was about another gravity, or another load."""
+        self._dismiss()
+        self._streams.drop()
         self._restarts = 0
         self._announced: tuple[Verdict, str] | None = None
         self._work_timer.reset()
@@ -231,12 +234,10 @@ class PyBulletValidatorNode(RobotNode):
         text = parameters.robot_description or self._source.text
         if not text:
             text = urdf_text(parameters.robot_description_file)
-        if not parameters.payload_link:
+        load = payload(parameters)
+        if load.mass == 0 and not load.inertia_com.any():
             return text
-        ixx, ixy, ixz, iyy, iyz, izz = parameters.payload_inertia
-        tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-        payload = Inertial(parameters.payload_mass, np.array(parameters.payload_com), tensor)
-        return with_payload(text, parameters.payload_link, payload)
+        return with_payload(text, payload_link(parameters, self.base.model), load)
 
     def _conclude(self, report: Report) -> None:
         """Say the verdict of the random states, and end there if that was all."""

@@ -9,23 +9,18 @@ which say how it fares. Whatever arrives while the node is not `active` is for i
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.nodes import diagnostics, qos
 from robot_dynamics.nodes.declaration import declare
-from robot_dynamics.nodes.description import DescriptionSource, robot_from
-from robot_dynamics.nodes.diagnostics import Health, diagnostic
-from robot_dynamics.nodes.joint_states import JointStateReader
-from robot_dynamics.nodes.managed_node import ManagedNode
+from robot_dynamics.nodes.described_node import DescribedNode
+from robot_dynamics.nodes.diagnostics import diagnostic
+from robot_dynamics.nodes.joint_state_bytes import HeardJointState, JointStateDecoder
+from robot_dynamics.nodes.joint_states import JointDataError, JointStateReader
 from robot_dynamics.nodes.messages import SECOND
 from robot_dynamics.nodes.namesakes import Namesakes
 from robot_dynamics.nodes.parameters import ParameterError, RobotParameters, changed, specs
@@ -34,12 +29,11 @@ UNSTAMPED = 100  # messages in a row with stamp 0: more than a start needs
 WARNING_PERIOD = 5.0  # s, between two warnings about a stream of messages
 UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'  # while a publisher is known and its node is not yet
 ANOTHER_CLOCK = 1e6  # s; stamps further off than this are those of a simulation, or of no clock
-PATIENCE = 10.0  # s; who asks to configure may not wait longer for the description
 TASK = 'health'  # of the status on /diagnostics
 LOOK = 0.1  # s, between two looks at who publishes commands
 
 
-class RobotNode(ManagedNode):
+class RobotNode(DescribedNode):
     """Base of the nodes: a robot from its description, parameters, diagnostics."""
 
     table: ClassVar[type] = RobotParameters
@@ -51,16 +45,10 @@ class RobotNode(ManagedNode):
             RobotDynamicsError: a parameter is refused.
         """
         super().__init__(name, **kwargs)
-        self.base: Dynamics | None = None  # the robot of the description
-        self.arm: Dynamics | None = None  # and as it is at present
-        self.health = Health()
         self._unstamped = 0
-        self._starts_itself = False  # as soon as the description is there
-        self._deadline: Any = None  # for the description
         self._trouble: tuple[bytes, str] | None = None  # at the last diagnostics
         self._warned: dict[str, float] = {}  # s, when a kind of message was last warned about
         self._namesakes = Namesakes(self)
-        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.parameters = declare(self, self.table, self.accept)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', qos.STREAM_OUT)
         self._report_timer = self.create_steady_timer(
@@ -68,21 +56,6 @@ class RobotNode(ManagedNode):
         )
 
     # -- for the nodes to say ---------------------------------------------------------------
-
-    def use(self, arm: Dynamics) -> None:
-        """Work with this robot from now on; a RobotDynamicsError refuses it.
-
-        The first call of a function compiles it: make it here, before a message waits for it.
-        """
-        raise NotImplementedError
-
-    def model_of(self, parameters: Any, text: str) -> RobotModel:
-        """Return the robot of a URDF, or of the file the parameters name if that is empty."""
-        return robot_from(parameters, text)
-
-    def vary(self, base: Dynamics, parameters: Any) -> Dynamics:
-        """Return the dynamics to work with: `base` under what parameters may change any time."""
-        return base
 
     def accept(self, parameters: Any) -> None:
         """Refuse parameter values by raising a RobotDynamicsError; called before they change."""
@@ -124,25 +97,29 @@ class RobotNode(ManagedNode):
 
     # -- for the nodes to use ---------------------------------------------------------------
 
-    def find_robot(self) -> None:
-        """Look for the description: the last thing a node does in its constructor.
+    def listen_to_joint_states(self, heard: Callable[[HeardJointState], None]) -> None:
+        """Call `heard` with every joint state while the node is active.
 
-        Raises:
-            RobotDynamicsError: the description is there, and is refused.
+        Both kinds of publisher are heard, or whatever `qos_overrides` asks for.
         """
-        self._source = DescriptionSource(self, self._on_description)
-        if self.parameters.autostart:
-            self._await_description()
-        else:
-            self.get_logger().info('unconfigured: waiting for a lifecycle manager')
+        decode = JointStateDecoder()
 
-    def listen_to_joint_states(self, heard: Callable[[JointState], None]) -> None:
-        """Hear both kinds of publisher, or whatever `qos_overrides` asks for."""
+        def on_bytes(data: bytes) -> None:
+            if not self.active:
+                return
+            try:
+                state = decode(data)
+            except JointDataError as error:
+                return self.refuse('joint state', error)
+            self.hear(state.stamp)
+            heard(state)
+
         self.create_subscription(
             JointState,
             'joint_states',
-            heard,
+            on_bytes,
             qos.JOINT_STATES_IN,
+            raw=True,
             qos_overriding_options=qos.overridable(),
         )
 
@@ -182,77 +159,9 @@ class RobotNode(ManagedNode):
             if info.node_name != UNKNOWN_NODE
         ]
 
-    def create_steady_timer(self, period: float, callback: Any) -> Any:
-        """Return a timer [s] that neither simulated time nor a clock's jump can stop."""
-        return self.create_timer(period, callback, clock=self._steady)
-
-    # -- the robot --------------------------------------------------------------------------
-
-    def configure(self) -> None:
-        """Take the robot of the description.
-
-        Raises:
-            RobotDynamicsError: there is none in time, or it is refused.
-        """
-        timeout = self.parameters.description_timeout
-        self._source.wait(min(timeout, PATIENCE) if timeout else PATIENCE)
-        self._take_robot()
-        self._stop_waiting()
-
-    def forget(self) -> None:
-        """Drop the robot."""
-        self.base = self.arm = None
-
-    def _await_description(self) -> None:
-        """Configure and activate now, or when the topic says which robot it is."""
-        if self._source.is_there:
-            return self.configure_and_activate()
-        timeout = self.parameters.description_timeout
-        self._starts_itself = True
-        if timeout:
-            self._deadline = self.create_steady_timer(timeout, self._on_deadline)
-        self.get_logger().info(f'waiting for {self._source.topic}')
-
-    def _stop_waiting(self) -> None:
-        self._starts_itself = False
-        if self._deadline is not None:
-            self._deadline.cancel()
-
-    def _on_deadline(self) -> None:
-        if self._starts_itself:
-            self.fail(self._source.missing(self.parameters.description_timeout))
-        self._stop_waiting()
-
-    def _on_description(self) -> None:
-        """Take in a new text: the first, if the node starts itself, or that of another robot."""
-        if self._starts_itself:
-            self._stop_waiting()
-            try:
-                self.configure_and_activate()
-            except RobotDynamicsError as error:
-                self.fail(error)
-        elif self.arm is not None:
-            try:
-                self._take_robot()
-            except RobotDynamicsError as error:
-                self.health.counts['robot_description refused'] += 1
-                self.get_logger().error(f'robot_description refused, the last one stays: {error}')
-
-    def _take_robot(self) -> None:
-        text = self._source.text_for(self.parameters)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter('always')
-            model = self.model_of(self.parameters, text)
-        for warning in caught:
-            self.get_logger().warning(str(warning.message))
-        base = Dynamics(model)
-        arm = self.vary(base, self.parameters)
-        self.use(arm)
-        self.base, self.arm, self._source.text = base, arm, text
-        self.get_logger().info(
-            f'robot {model.name!r}, joints {", ".join(model.joint_names)}, '
-            f'model {model.fingerprint()[:12]}'
-        )
+    def own_frame(self, frame_id: str) -> str:
+        """Return the link or frame that a message means, which may say it with `frame_prefix`."""
+        return frame_id.removeprefix(self.parameters.frame_prefix)
 
     # -- diagnostics ------------------------------------------------------------------------
 
@@ -271,7 +180,7 @@ class RobotNode(ManagedNode):
         robot, figures = '', {'lifecycle': self.state}
         if self.base is not None:
             robot = self.base.model.name
-            figures |= {'model': self.base.model.fingerprint()[:12], **self.figures()}
+            figures |= {'model': self._fingerprint, **self.figures()}
         figures.update(self.health.report(time.monotonic()))
         self._diagnostics.publish(
             diagnostic(

@@ -73,11 +73,15 @@ class SimulatorNode(RobotNode):
         """Return the robot without its payload, which comes and goes in the simulator."""
         return unloaded_robot(parameters, text)
 
+    def prepare(self, arm: Dynamics) -> None:
+        """Compile the step; a robot that cannot be simulated is refused."""
+        still = np.zeros(arm.model.n)
+        arm.forward_dynamics(still, still, still)
+        plant(self.parameters, arm)
+
     def use(self, arm: Dynamics) -> None:
         """Put this robot at its start."""
         parameters, model = self.parameters, arm.model
-        still = np.zeros(model.n)
-        arm.forward_dynamics(still, still, still)
         start = start_state(parameters, model)
         simulated = plant(parameters, arm)
         for load in loads(parameters):
@@ -87,7 +91,9 @@ class SimulatorNode(RobotNode):
         self._requests = SimulationRequests(self._loop)
         self._inputs.use(model, joint_order(parameters.joints, model.joint_names))
         self._state = JointStateWriter(
-            model.joint_names, model.link_names[0], ('position', 'velocity', 'effort')
+            model.joint_names,
+            parameters.frame_prefix + model.link_names[0],
+            ('position', 'velocity', 'effort'),
         )
 
     def start(self) -> None:

@@ -20,13 +20,13 @@ from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Transform, TransformStamped, Vector3
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.urdf import urdf_text
 from robot_dynamics.nodes import _main, diagnostics, messages, qos
+from robot_dynamics.nodes.joint_state_bytes import HeardJointState
 from robot_dynamics.nodes.joint_states import JointDataError
 from robot_dynamics.nodes.markers import quaternion_message
 from robot_dynamics.nodes.parameters import RobotParameters, given, parameter, per_joint
@@ -44,7 +44,6 @@ class TfMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what is m
 class StatePublisherParameters(RobotParameters):
     """Parameters of the state publisher."""
 
-    frame_prefix: str = parameter('', "Put before the links' names, as `left/`.")
     publish_frequency: float = parameter(
         20.0, 'Most transforms of a joint per second of the stamps; 0: all.', low=0.0
     )
@@ -100,16 +99,13 @@ class StatePublisherNode(RobotNode):
             return diagnostics.WARN, f'never heard of {", ".join(sorted(self._silent))}'
         return None
 
-    def _on_state(self, message: JointState) -> None:
-        if not self.active:
-            return
-        stamp = messages.nanoseconds(message.header.stamp)
-        self.hear(stamp)
+    def _on_state(self, state: HeardJointState) -> None:
         try:
-            positions = positions_of(message, self._thinned)
+            positions = positions_of(state, self._thinned)
         except JointDataError as error:
             return self.refuse('joint state', error)
         self._silent -= positions.keys()
+        stamp = state.stamp
         if self.parameters.ignore_timestamp:
             stamp = self.get_clock().now().nanoseconds
         due = {joint for joint in positions if self._thinned[joint].is_due(stamp)}

@@ -25,6 +25,7 @@ class TorqueOutput:
 
     def __init__(self, node: Any, bridge: bool):
         """Create them on a node, the one to ros2_control if `bridge`."""
+        self._frame_prefix = node.parameters.frame_prefix
         self._torque = node.create_publisher(JointState, '~/feedforward_torque', qos.STREAM_OUT)
         self._commands = (
             node.create_publisher(Float64MultiArray, 'effort_controller/commands', qos.STREAM_OUT)
@@ -39,7 +40,7 @@ class TorqueOutput:
 
     def use(self, model: RobotModel, order: list[int]) -> None:
         """Write this robot's joints; `order` is that of the commands."""
-        self._writer, self._order = torque_writer(model), order
+        self._writer, self._order = torque_writer(model, self._frame_prefix), order
 
     def publish(self, stamp: int, tau: Array) -> None:
         """Publish a torque (n,) for the state with this stamp, ns."""

@@ -9,8 +9,6 @@ import pytest
 
 pytest.importorskip('rclpy', reason='the nodes need ROS 2')
 
-from rclpy.serialization import serialize_message
-
 from benchmarks import node_client, node_echo, nodes, timer_jitter
 from robot_dynamics.nodes import dynamics_node
 from robot_dynamics.nodes.messages import JointStateWriter, MatrixWriter
@@ -32,9 +30,9 @@ def running_block(count=4):
 def test_stamps_are_read_from_serialized_messages():
     stamp = 12_000_000_345
     torque = JointStateWriter(('a', 'b'), 'base', ('effort',)).fill(stamp, np.zeros(2))
-    assert node_client.torque_stamp(serialize_message(torque)) == stamp
+    assert node_client.torque_stamp(torque) == stamp
     matrix = MatrixWriter(2).fill(stamp, np.zeros((2, 2)))
-    assert node_client.matrix_stamp(serialize_message(matrix)) == stamp
+    assert node_client.matrix_stamp(matrix) == stamp
 
 
 def test_the_echo_answers_with_what_the_dynamics_node_has_to_say():
@@ -76,6 +74,30 @@ def test_the_slope_of_a_line_is_found_within_its_error():
     # What happens while caches fill does not count.
     start = np.where(t < 90, t / 90, 1.0)
     assert nodes.slope(np.stack([t, start], axis=1)) == pytest.approx((0, 0), abs=1e-12)
+
+
+def blocks_of(latencies):
+    return [
+        node_client.Block('x', 1e-3, x, np.zeros(x.size), x, lost=0, cpu=0.0) for x in latencies
+    ]
+
+
+def test_the_interval_of_a_ratio_holds_it_and_knows_what_turns_have_in_common():
+    rng = np.random.default_rng(0)
+    # Turns differ by more than the nodes do, and each state does a little.
+    phase = rng.uniform(1e-4, 9e-4, (40, 1))
+    echo, ours = (phase * rng.normal(mean, 0.01, (40, 500)) for mean in (1.0, 1.2))
+    found = nodes.ratio(blocks_of(ours), blocks_of(echo), 50)
+    assert found.low < found.best < found.high
+    assert found.low < 1.2 < found.high
+    same = nodes.ratio(blocks_of(echo), blocks_of(echo), 99)
+    assert (same.low, same.best, same.high) == (1, 1, 1)
+
+
+def test_a_verdict_is_open_while_chance_decides():
+    assert nodes.Ratio(1.1, 1.0, 1.2).verdict == 'met'
+    assert nodes.Ratio(1.2, 1.1, 1.3).verdict == 'open'
+    assert nodes.Ratio(1.4, 1.3, 1.5).verdict == 'MISSED'
 
 
 def test_a_sleeping_process_is_counted():

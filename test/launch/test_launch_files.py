@@ -30,6 +30,7 @@ COMMON = {
     'log_level',
     'markers',
     'namespace',
+    'quick_discovery',
     'robot_description_file',
     'rviz',
     'state_publisher',

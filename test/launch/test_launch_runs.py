@@ -23,6 +23,7 @@ from std_msgs.msg import String
 
 from robot_dynamics.nodes import qos
 from robot_dynamics.nodes.launch_values import feedback_gains
+from robot_dynamics.nodes.middleware import quick_discovery
 from robot_dynamics.resources import share_file
 
 PATIENCE = 60.0  # s
@@ -56,6 +57,7 @@ def launched():
     """Start the simulation in a namespace; it ends by SIGINT, well."""
     arguments = {
         'namespace': 'cell',
+        'frame_prefix': 'left/',
         'rviz': 'false',
         'validate': 'false',
         'markers': 'true',
@@ -100,7 +102,16 @@ def probe(monkeypatch):
     context.try_shutdown()
 
 
+def environments(process):
+    """Yield the environment of each process that a process has started."""
+    for listed in Path(f'/proc/{process.pid}/task').glob('*/children'):
+        for child in listed.read_text().split():
+            entries = Path(f'/proc/{child}/environ').read_text().split('\0')
+            yield dict(entry.split('=', 1) for entry in entries if '=' in entry)
+
+
 def test_the_simulation_comes_up_in_its_namespace_with_gains_for_its_robot(launched, probe):
+    discovery = quick_discovery()
     description = probe.create_publisher(String, '/cell/robot_description', qos.LATCHED)
     description.publish(String(data=PANDA.read_text()))
     torques = []
@@ -122,4 +133,10 @@ def test_the_simulation_comes_up_in_its_namespace_with_gains_for_its_robot(launc
     assert list(kd.double_array_value) == pytest.approx(gains['kd'])
     assert use_sim_time.bool_value
     probe.until(lambda: torques, 'the arm to be simulated')
+    assert torques[0].header.frame_id == 'left/panda_link0'
+    markers = dict(probe.get_subscriber_names_and_types_by_node('markers_node', '/cell'))
+    assert '/cell/dynamics_node/payload' in markers
+    started = list(environments(launched))
+    assert len(started) >= len(NODES)
+    assert all(environment.items() >= discovery.items() for environment in started)
     assert launched.poll() is None

@@ -35,6 +35,8 @@ HOSTILE = {
     'entity bomb': (LAUGHS, 'DOCTYPE'),
     'deep nesting': ('<robot name="x">' + '<link>' * 100_000, 'more than 64 elements deep'),
     '10,000 links': (f'<robot name="x">{LINKS}</robot>', 'more than 2000 links'),
+    'megabytes of nothing': (f'<robot><!--{"x" * 9_000_000}--></robot>', 'has no link'),
+    'a name of megabytes': (f'<robot name="{"x" * 9_000_000}"/>', 'at most 256 are read'),
     'half a file': ('<robot name="x"><link', 'not well-formed'),
     'nothing': ('', 'empty'),
 }

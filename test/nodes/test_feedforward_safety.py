@@ -9,6 +9,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from feedforward_view import MOVE, MS, Q, Robot, close, point, trajectory
 from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -16,7 +17,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import LAWS, Gains, computed_torque, pd_plus
-from robot_dynamics.nodes import messages, qos
+from robot_dynamics.nodes import messages, publisher_guard, qos
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 
 STILL = np.zeros(2)
@@ -154,6 +155,7 @@ def test_whatever_joint_states_say_torques_are_finite_and_within_their_limits(
     )
     sent = []
     monkeypatch.setattr(node._output, 'publish', lambda stamp, tau: sent.append((stamp, tau)))
+    (hear,) = (s.callback for s in node.subscriptions if s.topic_name == '/joint_states')
     rng = np.random.default_rng(7)
     strange = [0.0, 1e-320, 1e5, -1e200, 1e308, NAN, np.inf, -np.inf]
 
@@ -168,7 +170,7 @@ def test_whatever_joint_states_say_torques_are_finite_and_within_their_limits(
         message = JointState(name=names, position=numbers(sizes[0]), velocity=numbers(sizes[1]))
         stamp = max(0, stamp + int(rng.choice([0, MS, MS, MS, 200 * MS, -5 * MS])))
         message.header.stamp = messages.time_message(stamp)
-        node._on_state(message)
+        hear(serialize_message(message))
     assert len(sent) > 100
     taus = np.array([tau for _, tau in sent])
     assert np.isfinite(taus).all()
@@ -206,6 +208,52 @@ def test_who_commands_the_same_motors_first_is_left_alone(graph, elbow):
     rival.destroy_node()
     graph.until(lambda: not robot.node._rivals.waits, 'its end')
     close(robot.torque(1001 * MS), elbow.gravity_torque(Q))
+
+
+def test_of_two_nodes_of_one_name_the_second_keeps_silent_until_the_first_is_gone(
+    graph, elbow, monkeypatch
+):
+    monkeypatch.setattr(publisher_guard, 'SETTLING', 0.5)
+    first = Robot(graph)
+    close(first.torque(1000 * MS), elbow.gravity_torque(Q))
+    graph.drain(0.5)
+    second = graph.start(FeedforwardNode)
+    graph.until(lambda: second._rivals.waits, 'the first being discovered')
+    for k in range(1001, 1100):
+        close(first.torque(k * MS), elbow.gravity_torque(Q))
+        graph.drain(0.005)
+    assert not second._gate.is_open
+    assert len(first.torques) == 100  # one answer to each
+    level, sentence = second.trouble()
+    assert level == DiagnosticStatus.ERROR
+    assert sentence.startswith('another /feedforward_node commands the same motors')
+    assert first.node.trouble()[0] == DiagnosticStatus.ERROR
+    graph.stop(first.node)
+    graph.until(lambda: not second._rivals.waits, 'its end')
+    close(first.torque(1100 * MS), elbow.gravity_torque(Q))
+    assert second._gate.is_open
+    assert second.trouble() is None
+
+
+def test_a_namesake_that_says_nothing_is_not_waited_for(graph, elbow, monkeypatch):
+    """As the ghost of a node that was killed: there is a publisher, and nobody answers."""
+    monkeypatch.setattr(publisher_guard, 'SETTLING', 0.5)
+    twin = rclpy.create_node('feedforward_node', context=graph.context)
+    twin.create_publisher(JointState, 'feedforward_node/feedforward_torque', qos.STREAM_OUT)
+    robot = Robot(graph)
+    graph.until(lambda: robot.node._rivals.waits, 'the ghost being discovered')
+    stamps = iter(range(1, 10_000))
+
+    def answered():
+        robot.send(next(stamps) * MS)
+        graph.drain(0.005)
+        return robot.torques
+
+    graph.until(answered, 'a torque')
+    close(robot.torque(10_000 * MS), elbow.gravity_torque(Q))
+    graph.until(lambda: not robot.node._rivals._ears, 'the end of listening')
+    assert not robot.node._rivals.conflict
+    twin.destroy_node()
 
 
 # -- live changes -------------------------------------------------------------------------------

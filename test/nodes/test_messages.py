@@ -30,20 +30,28 @@ def test_stamps_are_exact():
 def test_a_joint_state_is_filled_again_and_again():
     writer = JointStateWriter(('a', 'b'), 'base', ('position', 'effort'))
     for k in range(3):
-        sent = received(writer.fill(k * 10**9 + 5, np.array([1.0, k]), np.array([k, 2.0])))
-        assert isinstance(sent, JointState)
+        data = writer.fill(k * 10**9 + 5, np.array([1.0, k]), np.array([k, 2.0]))
+        sent = deserialize_message(data, JointState)
         assert sent.header.frame_id == 'base'
         assert messages.nanoseconds(sent.header.stamp) == k * 10**9 + 5
         assert sent.name == ['a', 'b']
         assert sent.position.tolist() == [1.0, k]
         assert sent.effort.tolist() == [k, 2.0]
         assert len(sent.velocity) == 0
+    with pytest.raises(ValueError, match='broadcast'):
+        writer.fill(0, np.zeros(3), np.zeros(2))
+
+
+def test_what_was_filled_before_stays_as_it_is():
+    writer = JointStateWriter(('a', 'b'), 'base', ('effort',))
+    first = writer.fill(1, np.array([1.0, 2.0]))
+    writer.fill(2, np.array([3.0, 4.0]))
+    assert deserialize_message(first, JointState).effort.tolist() == [1, 2]
 
 
 def test_a_matrix_is_row_major_labelled_and_knows_its_stamp():
     matrix = np.arange(9.0).reshape(3, 3)
-    sent = received(MatrixWriter(3).fill(12_000_000_345, matrix))
-    assert isinstance(sent, Float64MultiArray)
+    sent = deserialize_message(MatrixWriter(3).fill(12_000_000_345, matrix), Float64MultiArray)
     assert sent.data.tolist() == list(range(9))
     rows, columns = sent.layout.dim
     assert (rows.label.split(';')[0], rows.size, rows.stride) == ('rows', 3, 9)
@@ -51,6 +59,16 @@ def test_a_matrix_is_row_major_labelled_and_knows_its_stamp():
     assert sent.layout.data_offset == 0
     np.testing.assert_array_equal(messages.matrix(sent), matrix)
     assert messages.matrix_stamp(sent) == 12_000_000_345
+
+
+def test_two_matrices_of_each_stamp_however_many_digits_it_has():
+    writer = MatrixWriter(2)
+    for stamp in (0, 9_999_999_999, 10_000_000_000, 1_795_240_000_123_456_789, 3):
+        for k in (1.0, 2.0):
+            data = writer.fill(stamp, np.full((2, 2), k))
+            sent = deserialize_message(data, Float64MultiArray)
+            assert messages.matrix_stamp(sent) == stamp
+            assert messages.matrix(sent).tolist() == [[k, k], [k, k]]
 
 
 def point(seconds, positions, **rest):

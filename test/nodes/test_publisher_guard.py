@@ -1,4 +1,10 @@
-from robot_dynamics.nodes.publisher_guard import PublisherGuard, RivalGuard
+from robot_dynamics.nodes.publisher_guard import (
+    SETTLING,
+    SILENCE,
+    NamesakeGuard,
+    PublisherGuard,
+    RivalGuard,
+)
 
 
 def exchange(guard, states, answers):
@@ -80,10 +86,10 @@ def test_who_was_first_goes_on_and_complains():
     guard = RivalGuard('/ours')
     guard.switch_on(10.0)
     guard.look(['/ours'], 10.1)
-    assert not guard.look(['/ours', '/theirs'], 12.0)
+    assert not guard.look(['/ours', '/theirs'], 10.1 + SETTLING)
     assert not guard.waits
     assert guard.conflict == '/theirs commands the same motors'
-    assert not guard.look(['/ours'], 13.0)
+    assert not guard.look(['/ours'], 20.0)
     assert not guard.conflict
 
 
@@ -92,3 +98,105 @@ def test_the_ghost_of_ones_own_past_is_no_rival():
     guard.switch_on(0.0)
     guard.look(['/ours', '/ours'], 0.1)
     assert not guard.waits
+
+
+def states(guard, begin, end, step=0.01):
+    """Let states come in a span of time; return whether the last was to be answered."""
+    answered, now = None, begin
+    while now < end:
+        answered, now = guard.asked(now), now + step
+    return answered
+
+
+def test_alone_there_is_nothing_to_wait_for_and_nothing_to_hear():
+    guard = NamesakeGuard('/ours')
+    guard.switch_on(10.0)
+    guard.look(0, 10.0)
+    assert guard.asked(10.0)
+    assert not guard.listens
+    assert not guard.conflict
+
+
+def test_a_ghost_does_not_answer_and_is_forgotten():
+    guard = NamesakeGuard('/ours')
+    guard.switch_on(10.0)
+    guard.look(1, 10.0)
+    assert guard.listens
+    assert not guard.asked(30.0)  # however long there was nothing to be answered
+    assert not states(guard, 30.0, 30.0 + SILENCE)
+    assert not guard.conflict
+    assert states(guard, 30.0 + SILENCE, 31.1)
+    guard.look(1, 31.1)
+    assert not guard.waits
+    assert not guard.conflict
+    guard.look(1, 31.1 + 2 * SETTLING)
+    assert not guard.listens
+    guard.look(0, 50.0)
+    assert guard.asked(50.0)
+
+
+def test_a_namesake_that_answers_has_the_motors_until_it_is_gone():
+    guard = NamesakeGuard('/ours')
+    guard.switch_on(10.0)
+    guard.look(1, 9.9 + SETTLING)  # discovered late, but there before
+    now = 14.0
+    while now < 20.0:
+        assert not guard.asked(now)
+        guard.heard()
+        guard.look(1, now)
+        now += 0.01
+    assert 'another /ours commands the same motors: no torque' in guard.conflict
+    assert not states(guard, 20.0, 20.0 + SILENCE - 0.02)
+    guard.look(0, 20.5)
+    assert guard.asked(20.5)
+    assert not guard.conflict
+
+
+def test_a_namesake_that_comes_later_is_complained_about_and_changes_nothing():
+    guard = NamesakeGuard('/ours')
+    guard.switch_on(10.0)
+    guard.look(0, 10.1)
+    guard.look(1, 10.1 + SETTLING)
+    assert guard.asked(20.0)
+    assert guard.conflict == 'another /ours is there for the same motors'
+    guard.look(0, 21.0)
+    assert not guard.conflict
+
+
+def test_of_several_that_begin_together_one_remains():
+    """Each hears what all say. Whoever is still silent then leaves the motors to the speaker."""
+    for count in (2, 3):
+        for _ in range(20):
+            guards = [NamesakeGuard('/ours') for _ in range(count)]
+            for guard in guards:
+                guard.switch_on(0.0)
+            speaking = []
+            for k in range(10_000):  # states at 1 kHz, heard by all; answers are heard by the next
+                for _ in speaking:
+                    for guard in guards:
+                        guard.heard()
+                if k % 100 == 0:
+                    for guard in guards:
+                        guard.look(count - 1, k * 1e-3)
+                speaking = [guard for guard in guards if guard.asked(k * 1e-3)]
+            assert len(speaking) == 1
+
+
+def test_two_that_have_begun_at_the_same_time_hear_each_other_and_try_again(monkeypatch):
+    luck = iter([0.5, 0.5, 0.2, 0.8])
+    monkeypatch.setattr('robot_dynamics.nodes.publisher_guard.random.random', lambda: next(luck))
+    guards = [NamesakeGuard('/ours') for _ in range(2)]
+    together = 0
+    for guard in guards:
+        guard.switch_on(0.0)
+    speaking = []
+    for k in range(5_000):
+        for _ in speaking:
+            for guard in guards:
+                guard.heard()
+        for guard in guards:
+            guard.look(1, k * 1e-3)
+        speaking = [guard for guard in guards if guard.asked(k * 1e-3)]
+        together += len(speaking) == 2
+    assert 0 < together < 20
+    assert speaking == guards[:1]

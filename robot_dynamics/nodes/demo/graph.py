@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import random
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import yaml
 from robot_dynamics.control import Gains
 from robot_dynamics.nodes.demo.robot import DemoRobot
 from robot_dynamics.nodes.demo.supervisor import NodeProcess
+from robot_dynamics.nodes.middleware import quick_discovery
 from robot_dynamics.resources import share_file
 from robot_dynamics.spatial import Array
 
@@ -30,19 +30,12 @@ TERMS_RATE = 250.0  # Hz, as much as the picture shows; the processors are neede
 PATIENCE = 30.0  # s, that simulated time waits for a feed-forward node started again
 COMMANDS = 'joint_effort'  # where the feed-forward torque goes: by name, and with its stamp
 
-# The middleware reads the first of these up to ROS 2 jazzy, the second later.
-PROFILE = 'config/fastdds_profile.xml'
-JAZZY = 7  # the rclpy of that distribution
-PROFILE_VARIABLES = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')
-
 
 def isolate() -> None:
     """Give this process and its children a ROS graph of their own, unless one was chosen."""
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ.setdefault('ROS_DOMAIN_ID', str(random.SystemRandom().randint(1, 100)))
-    if not any(name in os.environ for name in PROFILE_VARIABLES):
-        older = int(version('rclpy').split('.')[0]) <= JAZZY
-        os.environ[PROFILE_VARIABLES[0 if older else 1]] = str(share_file(PROFILE))
+    os.environ.update(quick_discovery())
 
 
 def graph(robot: DemoRobot, gains: Gains, home: Array, scratch: Path) -> list[NodeProcess]:

@@ -102,7 +102,8 @@ class SimulatorInputs:
     def _on_wrench(self, message: WrenchStamped) -> None:
         if not self._node.active:
             return
-        frame, F = message.header.frame_id, messages.wrench(message.wrench)
+        frame = self._node.own_frame(message.header.frame_id)
+        F = messages.wrench(message.wrench)
         try:
             self._model.frame_index(frame)
             finite(F, WRENCH_COMPONENTS, WRENCH)

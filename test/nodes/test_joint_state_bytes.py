@@ -1,0 +1,111 @@
+"""Joint states as bytes: what ROS says about them, and a refusal for what is no message."""
+
+import struct
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+
+from robot_dynamics.nodes import messages
+from robot_dynamics.nodes.joint_state_bytes import JointStateDecoder
+from robot_dynamics.nodes.joint_states import JointDataError
+from robot_dynamics.nodes.messages import JointStateWriter
+from robot_dynamics.nodes.recordings import cdr
+
+STAMP = 1_795_240_000_123_456_789
+
+
+def joint_state(names, *lengths, frame='base', stamp=STAMP):
+    rng = np.random.default_rng(len(names))
+    position, velocity, effort = (rng.normal(size=length).tolist() for length in lengths)
+    message = JointState(name=names, position=position, velocity=velocity, effort=effort)
+    message.header.frame_id = frame
+    message.header.stamp = messages.time_message(stamp)
+    return message
+
+
+MESSAGES = [
+    joint_state(['shoulder', 'elbow'], 2, 2, 2),
+    joint_state(['shoulder', 'elbow'], 2, 0, 2),
+    joint_state(['shoulder', 'elbow'], 2, 2, 0, frame=''),
+    joint_state(['elbow', 'shoulder'], 0, 0, 2),
+    joint_state(['a', 'bc', 'def', 'ghij', 'über'], 5, 4, 3, frame='world'),
+    joint_state(['a'], 1, 1, 1, stamp=0),
+    joint_state(['', ''], 2, 2, 2),
+    joint_state([], 0, 0, 0),
+    joint_state([], 3, 0, 0, frame='odd'),
+]
+
+
+def assert_same(state, message):
+    assert state.stamp == messages.nanoseconds(message.header.stamp)
+    assert state.name == message.name
+    for field in ('position', 'velocity', 'effort'):
+        assert list(getattr(state, field)) == list(getattr(message, field))
+
+
+@pytest.mark.parametrize('serialized', [serialize_message, cdr.serialized])
+def test_it_says_what_ros_says_whatever_came_before(serialized):
+    decode = JointStateDecoder()
+    rng = np.random.default_rng(0)
+    for k in (*range(len(MESSAGES)), *rng.integers(len(MESSAGES), size=100)):
+        data = bytes(serialized(MESSAGES[k]))
+        assert_same(decode(data), deserialize_message(data, JointState))
+
+
+def test_numbers_and_stamps_change_while_names_stay():
+    decode = JointStateDecoder()
+    writer = JointStateWriter(('shoulder', 'elbow'), 'base', ('position', 'effort'))
+    for k in range(5):
+        state = decode(writer.fill(STAMP + k, np.array([k, -k]), np.array([np.nan, np.inf])))
+        assert state.stamp == STAMP + k
+        assert state.name == ['shoulder', 'elbow']
+        assert state.position == (k, -k)
+        assert state.velocity == ()
+        assert np.isnan(state.effort[0])
+        assert state.effort[1] == np.inf
+
+
+def test_another_order_of_bytes_is_left_to_ros():
+    numbers = struct.pack('>I4xd', 1, 2.5)
+    data = b'\0\0\0\0' + struct.pack('>iI', 7, 9)
+    data += struct.pack('>I5s3x', 5, b'base\0') + struct.pack('>II2s2x', 1, 2, b'a\0')
+    data += numbers + struct.pack('>II', 0, 0)
+    state = JointStateDecoder()(data)
+    assert_same(state, deserialize_message(data, JointState))
+    assert (state.stamp, state.name) == (7_000_000_009, ['a'])
+    assert state.position == (2.5,)
+
+
+def test_a_stamp_that_is_no_time_is_refused():
+    data = bytearray(cdr.serialized(MESSAGES[0]))
+    data[8:12] = struct.pack('<I', 1_000_000_000)
+    with pytest.raises(JointDataError, match='the stamp has 1000000000 ns'):
+        JointStateDecoder()(bytes(data))
+
+
+def test_what_is_cut_off_or_overwritten_is_refused_or_read_as_far_as_it_makes_sense():
+    decode, rng = JointStateDecoder(), np.random.default_rng(1)
+    data = bytes(cdr.serialized(MESSAGES[0]))
+    for length in range(2, len(data)):
+        with pytest.raises(JointDataError, match=f'{length} bytes that are no JointState'):
+            decode(data[:length])
+        assert_same(decode(data), MESSAGES[0])
+        decode(bytes(cdr.serialized(MESSAGES[-1])))
+    refused = 0
+    for _ in range(3000):
+        broken = bytearray(data)
+        for place in rng.integers(4, len(data), size=rng.integers(1, 9)):
+            broken[place] = rng.integers(256)
+        try:
+            state = decode(bytes(broken))
+        except JointDataError:
+            refused += 1
+        else:
+            assert 16 * len(state.position) < len(data)
+    assert refused > 500
+    assert_same(decode(data), MESSAGES[0])
