@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.drawing import sheet
 from robot_dynamics.validation.cross_check import Comparison
 
 SMALLEST = 1e-17  # shown for exact agreement, which has no logarithm
-
-
-class MatplotlibMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what it is)
-    """matplotlib is not there."""
 
 
 def plot(comparison: Comparison, path: str | Path | None = None) -> Any:
@@ -24,19 +20,10 @@ def plot(comparison: Comparison, path: str | Path | None = None) -> Any:
         The matplotlib Figure.
 
     Raises:
-        MatplotlibMissing: it is not installed; it is not among the package's requirements.
+        MatplotlibMissing: it is not installed.
     """
-    try:
-        # Nothing but this function needs it.
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MatplotlibMissing(
-            f'a picture needs matplotlib, which cannot be imported ({error}): pip install '
-            'matplotlib; the table needs none'
-        ) from error
-
     names, k = comparison.names, len(comparison.names)
-    figure = Figure(figsize=(11, 5), layout='constrained')
+    figure = sheet(11, 5)
     agreement, cost = figure.subplots(1, 2, width_ratios=(3, 2))
 
     size = np.log10(np.maximum(comparison.differences, SMALLEST))

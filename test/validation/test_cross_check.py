@@ -8,6 +8,7 @@ import pytest
 import robots
 
 from robot_dynamics import cli
+from robot_dynamics.drawing import MatplotlibMissing
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.formulations import (
     FORMULATIONS,
@@ -18,7 +19,7 @@ from robot_dynamics.model.samples import cartesian_arm, five_bar, puma560, rando
 from robot_dynamics.resources import share_file
 from robot_dynamics.validation import cross_check
 from robot_dynamics.validation.cross_check import AGREED, Comparison, compare
-from robot_dynamics.validation.cross_check_plot import MatplotlibMissing, plot
+from robot_dynamics.validation.cross_check_plot import plot
 from robot_dynamics.validation.states import States
 
 NAMES = [f.__name__.split('.')[-1] for f in FORMULATIONS]

@@ -17,6 +17,7 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from robot_dynamics.control import Trajectory, pd_gains
+from robot_dynamics.drawing import MatplotlibMissing
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.nodes._main import new_executor
 from robot_dynamics.nodes.demo import figures, motion, picture
@@ -201,5 +202,5 @@ def _report(
         try:
             picture.draw(options.picture, title, robot.model.joint_names, *runs)
             screen.say(f'picture: {options.picture}')
-        except picture.NoPicture as error:
+        except MatplotlibMissing as error:
             screen.say(str(error))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.drawing import sheet
 from robot_dynamics.nodes.demo.recording import TERMS, Recording
 from robot_dynamics.spatial import Array
 
@@ -17,10 +17,6 @@ STEPS = 1000  # points of a line
 HOLE = 10  # times the usual step: a line does not cross it
 FLOOR = 1e-16  # N m, of a logarithmic axis: nothing is more equal than this
 SMALL = 1e-8  # rad or m, where the axis of errors begins
-
-
-class NoPicture(RobotDynamicsError, ImportError):  # noqa: N818  (says what it is)
-    """Matplotlib is not installed."""
 
 
 def draw(
@@ -33,15 +29,9 @@ def draw(
     """Write the picture of both runs; the name of the file says in which format.
 
     Raises:
-        NoPicture: matplotlib is not installed.
+        MatplotlibMissing: it is not installed.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise NoPicture('no picture: matplotlib is not installed') from error
-    figure = Figure(figsize=(12, 10), dpi=120, layout='constrained')
-    FigureCanvasAgg(figure)
+    figure = sheet(12, 10)
     axes = figure.subplot_mosaic(
         [['motion', 'motion'], ['heaviest', 'liveliest'], ['error', 'residual']]
     )

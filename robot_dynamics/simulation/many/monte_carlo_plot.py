@@ -7,15 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.drawing import sheet
 from robot_dynamics.spatial import Array
 
 BINS = 20
 COLOURS = ('tab:blue', 'tab:orange')
-
-
-class PictureImpossible(RobotDynamicsError, ImportError):  # noqa: N818  (says what it is)
-    """Matplotlib is not there."""
 
 
 def plot(
@@ -35,15 +31,9 @@ def plot(
         file: where to draw.
 
     Raises:
-        PictureImpossible: matplotlib is missing.
+        MatplotlibMissing: it is not installed.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as missing:
-        raise PictureImpossible(f'no picture without matplotlib: {missing}') from missing
-    figure = Figure(figsize=(9, 5.5), dpi=120, layout='constrained')
-    FigureCanvasAgg(figure)
+    figure = sheet(9, 5.5)
     axis = figure.add_subplot()
     for (name, error), colour in zip(tracking_error.items(), COLOURS, strict=True):
         axis.plot(payload_error, 1e3 * error, '.', markersize=3, alpha=0.25, color=colour)

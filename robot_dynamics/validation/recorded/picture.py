@@ -7,15 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.drawing import sheet
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.recorded.evaluation import Evaluation
 
 MOST = 4000  # samples drawn
-
-
-class MatplotlibMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what it is)
-    """matplotlib is not there."""
 
 
 def plot(found: Evaluation, file: str | Path | None = None) -> Any:
@@ -25,17 +21,10 @@ def plot(found: Evaluation, file: str | Path | None = None) -> Any:
         The matplotlib Figure.
 
     Raises:
-        MatplotlibMissing: it is not installed; it is not among the package's requirements.
+        MatplotlibMissing: it is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MatplotlibMissing(
-            f'a picture needs matplotlib, which cannot be imported ({error}): pip install '
-            'matplotlib; the table needs none'
-        ) from error
     curves, n = found.curves, len(found.joint_names)
-    figure = Figure(figsize=(11, 1 + 1.8 * n), layout='constrained')
+    figure = sheet(11, 1 + 1.8 * n)
     axes = figure.subplots(n, 1, sharex=True, squeeze=False)[:, 0]
     drawn = slice(None, None, -(-len(curves.t) // MOST))
     for j, axis in enumerate(axes):
