@@ -18,10 +18,9 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from robot_dynamics.nodes.joint_states import JointDataError
-from robot_dynamics.nodes.messages import SECOND, nanoseconds
+from robot_dynamics.nodes.messages import BEGIN, SECOND, nanoseconds
 
 LITTLE_ENDIAN = b'\0\1'  # the encoding of all middlewares on all processors that ROS 2 runs on
-BEGIN = 4  # behind the name of the encoding
 STAMP, LENGTH = struct.Struct('<iI'), struct.Struct('<I')
 NAMES = BEGIN + STAMP.size  # from here: the frame, the number of names, the names
 
