@@ -20,7 +20,9 @@ Y, pi   `regressor`                see there     tau = Y pi, linear in the inert
 
 To read the package, follow the subject: `spatial`, `model` (what the robot is), `kinematics`,
 `formulations` (every derivation, to be read beside its book), `algorithms` (how it is computed
-fast), `compiler`, `dynamics` (the front door), `control`, `simulation`, `validation`, `nodes`.
+fast), `compiler`, `rolled` and `compiled` (how that becomes machine code, long robots as loops,
+and functions of arrays), `dynamics` (the front door), `control`, `simulation`, `validation`,
+`nodes`.
 """
 
 import importlib

@@ -13,7 +13,7 @@ from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.forward_dynamics import forward_dynamics
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import Friction, State, simulation_step
-from robot_dynamics.compiler import CompiledFunction
+from robot_dynamics.compiled import CompiledFunction
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.robot_model import RobotModel

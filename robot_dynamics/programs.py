@@ -28,10 +28,11 @@ from robot_dynamics.algorithms.rolled import (
     per_joint,
     rolled_tree,
 )
-from robot_dynamics.compiler import CompiledFunction, Coordinates, Rolled, Rows, compile_program
+from robot_dynamics.compiled import CompiledFunction, compile_program
 from robot_dynamics.compiler.cache import fingerprint
 from robot_dynamics.model.canonical import CanonicalTree, canonical_tree
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.rolled import Coordinates, Rolled, Rows
 from robot_dynamics.spatial import Array
 
 Scalars = Sequence[Any]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.compiler import CompiledFunction
-from robot_dynamics.compiler.arguments import as_vectors
+from robot_dynamics.compiled import CompiledFunction
+from robot_dynamics.compiled.arguments import as_vectors
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.spatial import Array
 

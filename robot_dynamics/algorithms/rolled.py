@@ -2,7 +2,7 @@
 
 Bodies are alike if their joints both turn or both slide, if both or neither have a rotor, and if
 both or neither hang on the base. A `RolledTree` has one body for each kind. Its numbers are those
-of a body that is not said yet (columns of a table: see `compiler.rolled.trace`), and only the ways
+of a body that is not said yet (columns of a table: see `rolled.trace`), and only the ways
 of `sweeps.py` know how bodies follow each other. So algorithms that take these ways alone take a
 rolled tree like any other, and what they return, one scalar per kind, stands for all joints.
 """

@@ -2,7 +2,7 @@
 
 One file per entry in `$ROBOT_DYNAMICS_CACHE_DIR`, else `$XDG_CACHE_HOME/robot_dynamics`, else
 `~/.cache/robot_dynamics`. An entry is found by a text that names all it depends on: the caller's
-key, this compiler's own source, llvmlite's version, the processor. A file is a checksum of all
+key, the source that makes code, llvmlite's version, the processor. A file is a checksum of all
 that follows, a line in Python (that text, what the caller wants to remember) and machine code.
 
 * Writing is to a temporary file that is then renamed: readers, and other processes, see a whole
@@ -23,6 +23,9 @@ from pathlib import Path
 from typing import Any
 
 MAGIC = b'robot_dynamics 1\n'
+# The packages that machine code is made by.
+GENERATORS = ('compiler', 'rolled', 'compiled')
+
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 
 
@@ -41,8 +44,8 @@ def directory() -> Path:
 
 @functools.cache
 def generator() -> str:
-    """Return a fingerprint of this compiler's source: what other source made is not found."""
-    return fingerprint(Path(__file__).parent)
+    """Return a fingerprint of the source that makes code: what other source made is not found."""
+    return fingerprint(*(Path(__file__).parents[1] / name for name in GENERATORS))
 
 
 def fingerprint(*paths: Path) -> str:
@@ -61,7 +64,7 @@ def kept(text: str, make: Callable[[], tuple[Any, bytes]]) -> tuple[Any, bytes]:
     """Return the remembered data and the machine code of an entry, made if there is none.
 
     Args:
-        text: what the entry depends on, beside this compiler's source.
+        text: what the entry depends on, beside the source that makes code.
         make: returns what to remember, made of tuples, lists, text and numbers, and the code.
     """
     text = f'{text}\n{generator()}'

@@ -12,7 +12,6 @@ from typing import Any
 from robot_dynamics.compiler.lanes import apart
 from robot_dynamics.compiler.program import Program
 from robot_dynamics.compiler.python_source import FUNCTIONS, Function
-from robot_dynamics.compiler.rolled.program import RolledProgram
 
 # Operations of the largest program that is compiled: 3 MB of stack, some ten seconds.
 LARGEST = 400_000
@@ -60,7 +59,7 @@ class TooLarge(Exception):  # noqa: N818  (never leaves this package)
         self.program = program
 
 
-def check_size(program: Program | RolledProgram) -> None:
+def check_size(program: Program) -> None:
     """Raise TooLarge for a program that should not be compiled."""
-    if isinstance(program, Program) and sum(program.operation_counts().values()) > LARGEST:
+    if sum(program.operation_counts().values()) > LARGEST:
         raise TooLarge(program)

@@ -12,16 +12,11 @@ so the lines look like formulas; an operation used more often gets a name. The p
 array per entry, the same text computes a whole batch.
 """
 
-import math
 import types
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from robot_dynamics.compiler.entry import Kernels
 from robot_dynamics.compiler.program import BINARY_OPERATIONS, Node, Program, operands
 
 SYMBOLS = dict(zip(BINARY_OPERATIONS, '+-*/', strict=True))
@@ -90,49 +85,6 @@ def _expression(node: Node, texts: Sequence[tuple[str, int]]) -> tuple[str, int]
     # The right operand is bracketed at equal level: a - (b - c), and a + (b + c) to keep the order
     # of evaluation.
     return f'{operand(node[1], level)} {SYMBOLS[op]} {operand(node[2], level + 1)}', level
-
-
-class PythonKernels(Kernels):
-    """Runs a program in Python on rows of arrays.
-
-    Args:
-        program: what is run.
-        function: what makes a function of it; by default `python_function`.
-    """
-
-    backend = 'python'
-
-    def __init__(self, program: Any, function: Callable[[Any], Function] | None = None) -> None:
-        self.signature = program.signature
-        make = (function or python_function)(program)
-        self._on_floats, self._on_arrays = make(math), make(np)
-
-    def run(
-        self, inputs: Sequence[NDArray[np.float64]], outputs: Sequence[NDArray[np.float64]]
-    ) -> None:
-        """Fill outputs (N, size) from inputs (N, size)."""
-        if outputs[0].shape[0] == 1:
-            results = self._single([array[0].tolist() for array in inputs])
-        else:
-            results = self._batch([list(array.T) for array in inputs])
-        for output, entries in zip(outputs, results, strict=True):
-            for i, entry in enumerate(entries):
-                output[:, i] = entry
-
-    def _single(self, inputs: list[list[float]]) -> Sequence[Any]:
-        try:
-            return self._several(self._on_floats(*inputs))
-        except (ValueError, ArithmeticError):
-            # sin(inf), 1/0, sqrt(-1): floats raise, arrays give the not-a-number that kernels
-            # give.
-            return self._batch([[np.array([entry]) for entry in vector] for vector in inputs])
-
-    def _batch(self, inputs: list[list[NDArray[np.float64]]]) -> Sequence[Any]:
-        with np.errstate(all='ignore'):
-            return self._several(self._on_arrays(*inputs))
-
-    def _several(self, returned: Any) -> Sequence[Any]:
-        return returned if len(self.signature.outputs) > 1 else (returned,)
 
 
 def python_function(program: Program) -> Function:

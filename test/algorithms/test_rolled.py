@@ -11,13 +11,14 @@ from robot_dynamics.algorithms.rolled import (
     kind_keys,
     rolled_tree,
 )
-from robot_dynamics.compiler import Rolled, Rows, python_source
-from robot_dynamics.compiler.rolled.assembly import trace_rolled
-from robot_dynamics.compiler.rolled.python import rolled_function
-from robot_dynamics.compiler.rolled.trace import Rolling
+from robot_dynamics.compiled.python_kernels import PythonKernels
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.coordinates import with_coordinates
 from robot_dynamics.model.samples import random_tree
+from robot_dynamics.rolled import Rolled, Rows
+from robot_dynamics.rolled.assembly import trace_rolled
+from robot_dynamics.rolled.python import rolled_function
+from robot_dynamics.rolled.trace import Rolling
 
 EPS = np.finfo(float).eps
 FUNCTIONS = {
@@ -65,7 +66,7 @@ def recorded(function, tree, apart=()):
 @pytest.mark.parametrize('function', FUNCTIONS)
 def test_loops_compute_what_the_algorithm_does(function, tree, relative):
     program = recorded(function, tree)
-    run = python_source.PythonKernels(program, rolled_function)
+    run = PythonKernels(program, rolled_function)
     inputs = np.random.default_rng(9).uniform(-1, 1, (len(FUNCTIONS[function]), 1, tree.n))
     outputs = [np.empty((1, size)) for size in program.signature.output_sizes]
     run.run(list(inputs), outputs)
@@ -117,7 +118,7 @@ def test_coordinates_may_begin_elsewhere():
     shifted = canonical_tree(with_coordinates(arm, np.eye(4), np.ones(4)))
     assert independent(shifted)
     program = recorded(alg.rnea, shifted)
-    run = python_source.PythonKernels(program, rolled_function)
+    run = PythonKernels(program, rolled_function)
     x = np.random.default_rng(1).normal(size=(3, 1, 4))
     tau = np.empty((1, 4))
     run.run(list(x), [tau])

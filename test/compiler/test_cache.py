@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -11,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import cache, compile_program
+from robot_dynamics.compiled import compile_program
+from robot_dynamics.compiler import cache
 
 CODE = bytes(range(256)) * 20
 
@@ -133,7 +135,21 @@ def test_fingerprint_sees_names_and_contents(tmp_path):
     (tmp_path / 'a.py').rename(tmp_path / 'b.py')
     assert len({first, second, cache.fingerprint(tmp_path)}) == 3
     assert cache.fingerprint(tmp_path / 'b.py') == cache.fingerprint(tmp_path)
-    assert cache.generator() == cache.fingerprint(Path(cache.__file__).parent)
+
+
+def test_the_generator_is_all_that_makes_code():
+    package = Path(cache.__file__).parents[1]
+    makers = [package / name for name in ('compiler', 'rolled', 'compiled')]
+    assert cache.generator() == cache.fingerprint(*makers)
+    # Whatever else these import makes no code.
+    imported = set().union(
+        *(
+            re.findall(r'^\s*from robot_dynamics\.(\w+)', file.read_text(encoding='utf-8'), re.M)
+            for maker in makers
+            for file in maker.glob('*.py')
+        )
+    )
+    assert imported == {'compiler', 'rolled', 'compiled', 'errors'}
 
 
 @pytest.mark.usefixtures('machine')
@@ -180,7 +196,7 @@ def test_corrupt_machine_code_is_compiled_anew(own_directory):
 
 PROCESS = """
 import sys
-from robot_dynamics.compiler import compile_program
+from robot_dynamics.compiled import compile_program
 f = compile_program(lambda x: [x[0].sin() * %s.0 for _ in range(50)], {'x': 1}, key='%s')
 assert abs(f([0.5])[49] - %s * 0.479425538604203) < 1e-12, f([0.5])
 assert f([[0.5], [0.5]]).shape == (2, 50)

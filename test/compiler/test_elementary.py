@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import compile_program
+from robot_dynamics.compiled import compile_program
 from robot_dynamics.compiler.elementary import LARGEST_ANGLE
 
 # pi to 80 decimals.

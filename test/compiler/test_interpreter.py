@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics.algorithms.scalars import together
-from robot_dynamics.compiler import compile_program, interpreter, kernels
+from robot_dynamics.compiled import compile_program, kernels
+from robot_dynamics.compiler import interpreter
 
 
 def motion(q, qd):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics.algorithms.scalars import together
-from robot_dynamics.compiler import compile_program, trace
+from robot_dynamics.compiled import compile_program
+from robot_dynamics.compiler import trace
 from robot_dynamics.compiler.lanes import apart
 from robot_dynamics.compiler.llvm_source import batch_kernel, module_source, sample_kernel
 from robot_dynamics.compiler.program import operands

@@ -6,7 +6,8 @@ import itertools
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import compile_program, llvm_source, trace
+from robot_dynamics.compiled import compile_program
+from robot_dynamics.compiler import llvm_source, trace
 from robot_dynamics.compiler.llvm_source import (
     batch_kernel,
     elementary_groups,

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import compile_program, machine_code, object_file
+from robot_dynamics.compiled import compile_program
+from robot_dynamics.compiler import machine_code, object_file
 
 pytestmark = [
     pytest.mark.usefixtures('machine'),
@@ -144,7 +145,7 @@ def test_programs_have_the_bits_that_they_have_by_llvm(seed, random_function, mo
 
 STARTED = """
 import sys
-from robot_dynamics.compiler import compile_program
+from robot_dynamics.compiled import compile_program
 compiled = compile_program(lambda x: [x[0].sin() * 2.5], {'x': 1}, key='once')
 assert abs(compiled([0.5])[0] - 2.5 * 0.479425538604203) < 1e-14
 print('llvmlite.binding' in sys.modules)

@@ -6,15 +6,16 @@ import numpy as np
 
 from robot_dynamics.algorithms.gravity import gravity_torque
 from robot_dynamics.algorithms.rolled import kind_keys, rolled_tree
-from robot_dynamics.compiler import Rolled, Rows, trace
+from robot_dynamics.compiler import trace
 from robot_dynamics.compiler.llvm_source import module_source, sample_kernel
 from robot_dynamics.compiler.python_source import python_source
-from robot_dynamics.compiler.rolled.assembly import trace_rolled
-from robot_dynamics.compiler.rolled.python import rolled_source
 from robot_dynamics.model.builder import build_tree
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.rolled import Rolled, Rows
+from robot_dynamics.rolled.assembly import trace_rolled
+from robot_dynamics.rolled.python import rolled_source
 from robot_dynamics.spatial import pose
 
 ROOT = Path(__file__).parents[2]

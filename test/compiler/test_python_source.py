@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler.python_source import PythonKernels, python_source
+from robot_dynamics.compiled.python_kernels import PythonKernels
+from robot_dynamics.compiler.python_source import python_source
 from robot_dynamics.compiler.trace import trace
 
 EPS = np.finfo(float).eps

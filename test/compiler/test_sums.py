@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import compile_program, trace
+from robot_dynamics.compiled import compile_program
+from robot_dynamics.compiler import trace
 from robot_dynamics.compiler.program import operands
 from robot_dynamics.compiler.sums import fused, soonest_first
 

@@ -7,7 +7,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import threads
+from robot_dynamics.compiled import threads
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
 from robot_dynamics.model.inertia import to_parameters

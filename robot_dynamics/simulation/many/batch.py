@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.compiler.arguments import as_vectors, leading_shape
+from robot_dynamics.compiled.arguments import as_vectors, leading_shape
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.simulation.arguments import checked_period

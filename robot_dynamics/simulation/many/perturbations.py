@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.payload import carrier_moments, with_carrier, with_payload
 from robot_dynamics.algorithms.simulation_step import Friction, State, simulation_step
-from robot_dynamics.compiler import CompiledFunction
+from robot_dynamics.compiled import CompiledFunction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.programs import Robot, Scalars

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.compiler.arguments import Array, as_rows, as_vectors, leading_shape, ordered
-from robot_dynamics.compiler.entry import Kernels
+from robot_dynamics.compiled.arguments import Array, as_rows, as_vectors, leading_shape, ordered
+from robot_dynamics.compiled.entry import Kernels
 from robot_dynamics.compiler.program import Signature
 from robot_dynamics.errors import ShapeError
 

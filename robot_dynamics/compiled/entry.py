@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.compiler.arguments import (
+from robot_dynamics.compiled.arguments import (
     Array,
     as_outputs,
     as_rows,

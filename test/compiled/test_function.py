@@ -8,13 +8,16 @@ import sys
 import numpy as np
 import pytest
 
+import robot_dynamics.compiled
 import robot_dynamics.compiler
-from robot_dynamics.compiler import compile_program, machine_code
-from robot_dynamics.compiler.compiled import CompilerMissing
+from robot_dynamics.compiled import compile_program
+from robot_dynamics.compiled.function import CompilerMissing
+from robot_dynamics.compiler import machine_code
 
 
-def test_documentation_runs():
-    result = doctest.testmod(robot_dynamics.compiler)
+@pytest.mark.parametrize('package', [robot_dynamics.compiler, robot_dynamics.compiled])
+def test_documentation_runs(package):
+    result = doctest.testmod(package)
     assert result.attempted > 0
     assert result.failed == 0
 
@@ -62,7 +65,7 @@ class Blocker:
             raise ImportError('no module named llvmlite')
 sys.meta_path.insert(0, Blocker())
 import numpy as np
-from robot_dynamics.compiler import compile_program
+from robot_dynamics.compiled import compile_program
 f = compile_program(lambda x: [x[0].sin() * x[1]], {'x': 2}, key='k')
 assert f.backend == 'python' and f.entry == 'portable'
 assert f([0.5, 2.0]) == [2.0 * np.sin(0.5)]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import compile_program
+from robot_dynamics.compiled import compile_program
 from robot_dynamics.errors import ShapeError
 
 EPS = np.finfo(float).eps

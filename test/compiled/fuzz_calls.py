@@ -12,7 +12,7 @@ import threading
 
 import numpy as np
 
-from robot_dynamics.compiler import compile_program, threads
+from robot_dynamics.compiled import compile_program, threads
 from robot_dynamics.errors import ShapeError
 
 SIZES = {'a': 3, 'b': 1, 'c': 9}

@@ -21,8 +21,8 @@ from robot_dynamics.compiler.llvm_functions import (
 from robot_dynamics.compiler.llvm_source import transpose
 from robot_dynamics.compiler.llvm_writer import Writer, counting, within
 from robot_dynamics.compiler.program import Signature
-from robot_dynamics.compiler.rolled.loops import Loops
-from robot_dynamics.compiler.rolled.program import CARRIED, CARRIER, RolledProgram
+from robot_dynamics.rolled.loops import Loops
+from robot_dynamics.rolled.program import CARRIED, CARRIER, RolledProgram
 
 
 def kernels(kind: str, program: RolledProgram, lanes: int) -> tuple[list[Writer], int]:

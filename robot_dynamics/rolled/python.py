@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from robot_dynamics.compiler.program import Program
 from robot_dynamics.compiler.python_source import Function, defined, statements
-from robot_dynamics.compiler.rolled.program import (
+from robot_dynamics.rolled.program import (
     CARRIED,
     CARRIER,
     OWN,

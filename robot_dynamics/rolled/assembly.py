@@ -12,7 +12,8 @@ from typing import Any
 
 from robot_dynamics.compiler.graph import TraceError
 from robot_dynamics.compiler.program import Node, Nodes, Program, Signature, moved, operands
-from robot_dynamics.compiler.rolled.program import (
+from robot_dynamics.compiler.trace import by_name
+from robot_dynamics.rolled.program import (
     CARRIED,
     CARRIER,
     OWN,
@@ -26,8 +27,7 @@ from robot_dynamics.compiler.rolled.program import (
     Step,
     Store,
 )
-from robot_dynamics.compiler.rolled.trace import SEEN, TOTAL, PairMatrix, Rolling
-from robot_dynamics.compiler.trace import by_name
+from robot_dynamics.rolled.trace import SEEN, TOTAL, PairMatrix, Rolling
 
 # Names that generated source uses itself.
 RESERVED_NAMES = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import compile_program
+from robot_dynamics.compiled import compile_program
 from robot_dynamics.errors import ShapeError
 
 

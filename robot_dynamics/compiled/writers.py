@@ -9,8 +9,8 @@ from collections.abc import Callable
 from robot_dynamics.compiler import llvm_functions, llvm_source
 from robot_dynamics.compiler.llvm_writer import Writer
 from robot_dynamics.compiler.program import Program
-from robot_dynamics.compiler.rolled import llvm as rolled_llvm
-from robot_dynamics.compiler.rolled.program import RolledProgram
+from robot_dynamics.rolled import llvm as rolled_llvm
+from robot_dynamics.rolled.program import RolledProgram
 
 # The functions in the module of each kernel, by the program and the number of lanes.
 WRITERS: dict[str, Callable[[Program, int], list[Writer]]] = {

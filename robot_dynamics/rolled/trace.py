@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 from robot_dynamics.compiler.graph import Graph
 from robot_dynamics.compiler.program import operands
-from robot_dynamics.compiler.rolled.program import CARRIED, CARRIER, PARENT, ROW, TABLE, Rows
 from robot_dynamics.compiler.trace import SEQUENCES, Scalar, nodes_of
+from robot_dynamics.rolled.program import CARRIED, CARRIER, PARENT, ROW, TABLE, Rows
 
 # What a row and the rows beyond it sum up to: a column of its own, when the sum is complete.
 TOTAL = 'total'

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import compile_program, threads
+from robot_dynamics.compiled import compile_program, threads
 
 
 @pytest.mark.parametrize('count', [1, 2, 3, 7])

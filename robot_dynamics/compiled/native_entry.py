@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.compiler.arguments import Array
-from robot_dynamics.compiler.entry_source import (
+from robot_dynamics.compiled.arguments import Array
+from robot_dynamics.compiled.entry_source import (
     ALIGNED,
     C_CONTIGUOUS,
     DATA,

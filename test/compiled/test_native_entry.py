@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import compile_program, machine_code, native_entry
-from robot_dynamics.compiler.compiled import CompilerMissing
-from robot_dynamics.compiler.entry_source import SLOTS, entry_source
+from robot_dynamics.compiled import compile_program, native_entry
+from robot_dynamics.compiled.entry_source import SLOTS, entry_source
+from robot_dynamics.compiled.function import CompilerMissing
+from robot_dynamics.compiler import machine_code
 
 pytestmark = pytest.mark.usefixtures('machine')
 

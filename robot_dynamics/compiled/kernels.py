@@ -14,21 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.compiler import (
-    cache,
-    entry_source,
-    machine_code,
-    native_entry,
-    threads,
-)
-from robot_dynamics.compiler.arguments import Array
-from robot_dynamics.compiler.entry import Entry, Kernels
+from robot_dynamics.compiled import entry_source, native_entry, threads
+from robot_dynamics.compiled.arguments import Array
+from robot_dynamics.compiled.entry import Entry, Kernels
+from robot_dynamics.compiler import cache, machine_code
 from robot_dynamics.compiler.graph import TooLong
 from robot_dynamics.compiler.interpreter import check_size
 from robot_dynamics.compiler.machine_code import LoadedCode
 from robot_dynamics.compiler.program import NO_OPERATIONS, Program, Signature
-from robot_dynamics.compiler.rolled.program import Rolled, RolledProgram
 from robot_dynamics.compiler.trace import trace
+from robot_dynamics.rolled.program import Rolled, RolledProgram
 
 # Straight lines of more instructions take long to compile, and are not faster than loops. Where
 # more nodes than that are recorded, the rest is not awaited.
@@ -58,7 +53,8 @@ class Recipe:
         """The program, recorded when it is first asked for.
 
         Loops are chosen over a straight line if it is very long, or if they take less time by
-        their operations, several entries of a matrix in one.
+        their operations, several entries of a matrix in one. TooLarge is raised for what should
+        not be compiled.
         """
         if self.rolled is None:
             return self._straight(None)
@@ -78,12 +74,12 @@ class Recipe:
 
     def _loops(self, rolled: Rolled) -> RolledProgram:
         # What is found in the cache starts faster without.
-        from robot_dynamics.compiler.rolled.assembly import trace_rolled
+        from robot_dynamics.rolled.assembly import trace_rolled
 
         return trace_rolled(rolled, self.inputs, name=self.name, outputs=self.outputs)
 
     def _straight(self, limit: int | None) -> Program:
-        return trace(
+        program = trace(
             self.function,
             self.inputs,
             name=self.name,
@@ -91,6 +87,8 @@ class Recipe:
             vectors=self.vectors,
             limit=limit,
         )
+        check_size(program)
+        return program
 
     @functools.cached_property
     def identity(self) -> str:
@@ -142,10 +140,9 @@ class MachineKernels(Kernels):
 
         def make() -> tuple[Any, bytes]:
             # What is found in the cache starts faster without.
-            from robot_dynamics.compiler import writers
+            from robot_dynamics.compiled import writers
 
             program = self._recipe.program
-            check_size(program)
             count = operations(program)
             signature = (program.signature.inputs, program.signature.outputs)
             rolled = isinstance(program, RolledProgram)

@@ -6,18 +6,12 @@ import threading
 import numpy as np
 import pytest
 
-from robot_dynamics.compiler import (
-    Coordinates,
-    Rolled,
-    Rows,
-    TraceError,
-    compile_program,
-    kernels,
-    trace,
-)
-from robot_dynamics.compiler.rolled.assembly import trace_rolled
-from robot_dynamics.compiler.rolled.program import PARENT, TABLE
-from robot_dynamics.compiler.rolled.python import rolled_function
+from robot_dynamics.compiled import compile_program, kernels
+from robot_dynamics.compiler import TraceError, trace
+from robot_dynamics.rolled import Coordinates, Rolled, Rows
+from robot_dynamics.rolled.assembly import trace_rolled
+from robot_dynamics.rolled.program import PARENT, TABLE
+from robot_dynamics.rolled.python import rolled_function
 
 OUTPUTS = ('total', 'A', 'B', 'back')
 

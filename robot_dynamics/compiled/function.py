@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.compiler import machine_code, native_entry
-from robot_dynamics.compiler.arguments import Array, as_vectors
-from robot_dynamics.compiler.entry import Entry, Kernels, portable_entry
-from robot_dynamics.compiler.interpreter import TooLarge, check_size, interpreted
-from robot_dynamics.compiler.iterate import Feedback
-from robot_dynamics.compiler.kernels import MachineKernels, Recipe, make_entry
+from robot_dynamics.compiled import native_entry
+from robot_dynamics.compiled.arguments import Array, as_vectors
+from robot_dynamics.compiled.entry import Entry, Kernels, portable_entry
+from robot_dynamics.compiled.iterate import Feedback
+from robot_dynamics.compiled.kernels import MachineKernels, Recipe, make_entry
+from robot_dynamics.compiled.python_kernels import PythonKernels
+from robot_dynamics.compiler import machine_code
+from robot_dynamics.compiler.interpreter import TooLarge, interpreted
 from robot_dynamics.compiler.program import Signature
-from robot_dynamics.compiler.python_source import PythonKernels
-from robot_dynamics.compiler.rolled.program import Rolled, RolledProgram
-from robot_dynamics.compiler.rolled.python import rolled_function
+from robot_dynamics.compiler.python_source import python_function
 from robot_dynamics.errors import RobotDynamicsError, ShapeError
+from robot_dynamics.rolled.program import Rolled, RolledProgram
+from robot_dynamics.rolled.python import rolled_function
 
 BACKENDS = ('auto', 'llvm', 'python')
 
@@ -82,10 +84,8 @@ def _kernels(recipe: Recipe, backend: str) -> Kernels:
         if _use_llvm(backend):
             return MachineKernels(replace(recipe, vectors=True))
         program = recipe.program
-        if isinstance(program, RolledProgram):
-            return PythonKernels(program, rolled_function)
-        check_size(program)
-        return PythonKernels(program)
+        rolled = isinstance(program, RolledProgram)
+        return PythonKernels(program, rolled_function if rolled else python_function)
     except TooLarge as large:
         return PythonKernels(large.program, interpreted)
 

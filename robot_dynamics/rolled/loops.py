@@ -17,7 +17,7 @@ from robot_dynamics.compiler.arithmetic import Arithmetic
 from robot_dynamics.compiler.llvm_functions import row_strides
 from robot_dynamics.compiler.llvm_writer import Writer, counting, within
 from robot_dynamics.compiler.program import Program
-from robot_dynamics.compiler.rolled.program import (
+from robot_dynamics.rolled.program import (
     CARRIED,
     CARRIER,
     OWN,

@@ -1,0 +1,19 @@
+"""Loops over the rows of a tree: what grows too long for a straight line.
+
+The same functions are recorded once per kind of rows and put into loops, which make a program of
+their own. Like `compiler`, on whose graph and texts it stands, it knows nothing of robots.
+
+==================  ==============================================================================
+`program`           loops over the rows of a tree, and what is computed at a row
+`trace`             run a function that sweeps over rows once for each kind of them,
+`assembly`          and put what is recorded into loops
+`python`            these in Python,
+`loops`             in LLVM's language, for one sample and for many,
+`llvm`              as functions of the same form as those of straight lines
+==================  ==============================================================================
+"""
+
+from robot_dynamics.rolled.program import Coordinates as Coordinates
+from robot_dynamics.rolled.program import Rolled as Rolled
+from robot_dynamics.rolled.program import RolledProgram as RolledProgram
+from robot_dynamics.rolled.program import Rows as Rows
