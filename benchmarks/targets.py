@@ -70,7 +70,7 @@ def _single(
 def _batch(slower: str) -> Callable[[Results], Iterator[Figure]]:
     def figures(results: Results) -> Iterator[Figure]:
         for batch in results.batches:
-            if batch.joints in ARMS and slower in batch.ns:
+            if batch.joints in ARMS and slower in batch.ns and batch.samples > batches.FEW:
                 where = f'{batch.robot} {batch.function}'
                 yield batch.ratio(batches.OURS, slower), where
 

@@ -20,7 +20,8 @@ What it calls comes from `compiler`, as straight lines, or from `rolled`, as loo
 `arguments`         any array-like in, checked and broadcast, to rows
 `entry`             what users call, from arrays to kernels and back
 `iterate`           a program applied again and again: simulation
-`entry_source`      the commonest call in machine code,
+`entry_writer`      checks of Python objects in LLVM's language,
+`entry_source`      of which the commonest calls are made, in machine code,
 `native_entry`      and whether this interpreter allows it
 ==================  ==============================================================================
 """

@@ -114,6 +114,10 @@ LARGEST_SIDE_BY_SIDE = 6000
 # Doubles in a line of that memory.
 LINE = 8
 
+# Results of one call that the entry in machine code makes of many samples, some ten microseconds'
+# work: meanwhile no other thread runs, and parts of one block come back faster (see `entry`).
+MOST_AT_ONCE = 50_000
+
 
 class MachineKernels(Kernels):
     """Runs a program's machine code on rows of arrays."""
@@ -131,6 +135,9 @@ class MachineKernels(Kernels):
             tuple((name, size) for name, size in inputs),
             tuple((name, tuple(shape)) for name, shape in outputs),
         )
+        # What the entry in machine code knows of the kernel of many samples: where it is, and how
+        # many rows it may take at once.
+        self.many = np.zeros(2, np.int64)
         self.sample_address = self.code.address(f'{recipe.name}.sample')
         arrays = len(inputs) + self._rolled + len(outputs)
         self._sample = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arrays)(self.sample_address)
@@ -168,9 +175,16 @@ class MachineKernels(Kernels):
                 if kind == 'march':
                     parameters = [pointer, count, count] * (inputs + outputs) + [count] * 3
                 prototype = ctypes.CFUNCTYPE(None, *parameters)
-                kernel = prototype(code.address(f'{self._recipe.name}.{kind}'))
-                self._loaded[kind] = code, kernel, memory
+                address = code.address(f'{self._recipe.name}.{kind}')
+                self._loaded[kind] = code, prototype(address), memory
+                if kind == 'batch' and not self._rolled:
+                    self.many[:] = address, self._most_at_once()
         return self._loaded[kind][1:]
+
+    def _most_at_once(self) -> int:
+        """Return how many samples the entry in machine code may take: one thread's work."""
+        results = max(1, sum(self.signature.output_sizes))
+        return min(MOST_AT_ONCE // results, threads.SMALLEST_PART // max(1, self._operations))
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Fill outputs (N, size), C-contiguous, from inputs (N, size) with adjacent entries."""
@@ -262,6 +276,7 @@ def make_entry(
     return native_entry.native_entry(
         _entry_code(tuple(sizes), tuple(shape for _, shape in kernels.signature.outputs)),
         kernel=kernels.sample_address,
+        many=kernels.many,
         owner=kernels.code,
         portable=portable,
         pack=pack,

@@ -1,6 +1,6 @@
 """Machine code in front of the portable entry, where this interpreter allows it.
 
-The entry (see `entry_source`) relies on where CPython keeps an object's type and NumPy an array's
+The entry (see `entry_writer`) relies on where CPython keeps an object's type and NumPy an array's
 fields, both part of their binary interfaces (Include/object.h; numpy/ndarraytypes.h,
 PyArrayObject_fields). `why_not()` refuses interpreters it was not made for and checks every field
 on live arrays; where it objects, the portable entry serves alone.
@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynamics.compiled.arguments import Array
-from robot_dynamics.compiled.entry_source import (
+from robot_dynamics.compiled.entry_writer import (
     ALIGNED,
     C_CONTIGUOUS,
     DATA,
@@ -72,6 +73,7 @@ def native_entry(
     code: LoadedCode,
     *,
     kernel: int,
+    many: NDArray[np.int64],
     owner: Any,
     portable: Callable[..., Any],
     pack: type[tuple[Any, ...]],
@@ -85,6 +87,8 @@ def native_entry(
     Args:
         code: the `entry` of entry_source, loaded.
         kernel: address of the kernel of one sample.
+        many: two integers: the address of the kernel of many samples, 0 until there is one, and
+            how many rows it may take at once.
         owner: keeps the kernel where it is.
         portable: takes every call that is not the commonest.
         pack: class of the result of several outputs.
@@ -103,6 +107,7 @@ def native_entry(
         0 if pack is tuple else id(pack),
         0 if pack is tuple or sys.version_info >= TUPLES_WITH_HASH else id(pack),
         kernel,
+        many.ctypes.data,
         *(0 if vector is None else vector.ctypes.data for vector in bound),
     ]
     # From this first line inspect.signature and help() learn the arguments.
@@ -114,7 +119,7 @@ def native_entry(
     )
     table = np.array(addresses, dtype=np.uint64).view(EntryTable)
     table.flags.writeable = False
-    table.owners = (code, owner, portable, pack, bound, definition)
+    table.owners = (code, many, owner, portable, pack, bound, definition)
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     entry: Callable[..., Any] = make(('PyCFunction_NewEx', ctypes.pythonapi))(
         ctypes.addressof(definition), table, None

@@ -15,15 +15,19 @@ SHORT = Effort(repeats=2, seconds=1e-4)
 @pytest.fixture(autouse=True)
 def _few_samples(monkeypatch):
     monkeypatch.setattr(batches, 'SAMPLES', 37)
+    monkeypatch.setattr(batches, 'FEW', 11)
 
 
 @pytest.mark.parametrize('name', ['chain', 'fork'])
 def test_all_sides_agree_and_have_a_time(name, request):
     robot = request.getfixturevalue(name)
     results = batches.measure(robot, list(FUNCTIONS), SHORT)
-    assert [batch.function for batch in results] == list(FUNCTIONS)
+    many, few = results[: len(FUNCTIONS)], results[len(FUNCTIONS) :]
+    assert [batch.function for batch in many] == list(FUNCTIONS)
+    assert {batch.function for batch in few} == set(batches.FEW_FUNCTIONS)
+    assert {batch.samples for batch in many} == {37}
+    assert {batch.samples for batch in few} == {11}
     for batch in results:
-        assert batch.samples == 37
         assert batch.error < 1e-11
         pooled = batch.function in ('inverse_dynamics', 'forward_dynamics')
         assert (batches.POOL in batch.ns) == pooled

@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from robot_dynamics.compiled import compile_program, native_entry
-from robot_dynamics.compiled.entry_source import SLOTS, entry_source
+from robot_dynamics.compiled import compile_program, kernels, native_entry, threads
+from robot_dynamics.compiled.entry_source import entry_source
+from robot_dynamics.compiled.entry_writer import SLOTS
 from robot_dynamics.compiled.function import CompilerMissing
 from robot_dynamics.compiler import machine_code
+from robot_dynamics.errors import ShapeError
 
 pytestmark = pytest.mark.usefixtures('machine')
 
@@ -92,7 +94,11 @@ def test_references_balance(native, several):
     q, v = np.ones(1), np.ones(2)
     result = compiled.call(q, v)
     out = tuple(map(np.empty_like, result)) if several else np.empty(1)
-    watched = [q, v, out, *(out if several else []), compiled.call, native_entry.OUT, np.ndarray]
+    rows = np.ones((3, 1))
+    results = compiled.call(rows, v)
+    outs = tuple(map(np.empty_like, results)) if several else np.empty_like(results)
+    watched = [q, v, rows, out, outs, *(out if several else []), *(outs if several else [])]
+    watched += [compiled.call, native_entry.OUT, np.ndarray]
     # What other tests have left behind holds references too.
     gc.collect()
     before = [sys.getrefcount(item) for item in watched]
@@ -100,6 +106,8 @@ def test_references_balance(native, several):
         compiled.call(q, v)
         compiled.call(q, v, out=out)
         compiled.call(q, [1.0, 2.0])
+        compiled.call(rows, v)
+        compiled.call(rows, v, out=outs)
         with pytest.raises(Exception, match='q has shape'):
             compiled.call(v, v)
     gc.collect()
@@ -130,6 +138,118 @@ def test_table_cannot_be_written(native):
     table = compile_program(lambda x: [x[0]], {'x': 1}).call.__self__
     with pytest.raises(ValueError, match='read-only'):
         table[0] = 0
+
+
+def frames(function, *args, **named):
+    """Return what a call gives, and how many functions in Python it takes."""
+    called = []
+    sys.setprofile(lambda frame, event, _: event == 'call' and called.append(frame.f_code.co_name))
+    try:
+        result = function(*args, **named)
+    finally:
+        sys.setprofile(None)
+    return result, called
+
+
+def line(a, b):
+    return [a[0] * b[0] + a[1], a[0] - b[0], a[1].sin()], [[a[0], 1.0], [b[0], 2.0]]
+
+
+@pytest.fixture
+def lines(native):
+    """Return the same function with both entries, having seen a batch."""
+    both = []
+    for entry in ('native', 'portable'):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv('ROBOT_DYNAMICS_ENTRY', entry)
+            both.append(compile_program(line, {'a': 2, 'b': 1}, name='line').call)
+        both[-1](np.ones((3, 2)), np.ones((3, 1)))
+    return both
+
+
+@pytest.mark.parametrize('rows', [1, 2, 7, 8, 9, 16, 100])
+@pytest.mark.parametrize('vector', [None, 'a', 'b'])
+def test_rows_are_taken_in_machine_code(lines, rows, vector):
+    entry, portable = lines
+    rng = np.random.default_rng(rows)
+    given = {
+        name: rng.normal(size=(size,) if name == vector else (rows, size))
+        for name, size in (('a', 2), ('b', 1))
+    }
+    wanted = portable(*given.values())
+    found, called = frames(entry, *given.values())
+    assert called == []
+    out = tuple(np.full_like(part, np.nan) for part in wanted)
+    filled, called = frames(entry, *given.values(), out=out)
+    assert called == []
+    for results in (found, filled):
+        for result, expected in zip(results, wanted, strict=True):
+            assert result.shape == expected.shape
+            assert np.array_equal(result, expected)
+    assert all(a is b for a, b in zip(filled, out, strict=True))
+
+
+def test_other_batches_go_through_the_portable_entry(lines):
+    entry, portable = lines
+    a, b = np.random.default_rng(0).normal(size=(6, 2)), np.ones((6, 1))
+    for given in [
+        (a[:0], b[:0]),
+        (a[::2], b[::2]),
+        (a.astype(np.float32), b),
+        (a.reshape(2, 3, 2), b.reshape(2, 3, 1)),
+        (a[:3], b[:1]),
+        (np.asfortranarray(a), b),
+    ]:
+        found, called = frames(entry, *given)
+        assert called != []
+        for result, expected in zip(found, portable(*given), strict=True):
+            assert np.array_equal(result, expected)
+    for given, message in [
+        ((a, b[:4]), 'do not broadcast'),
+        ((b, b), 'a has shape'),
+        ((a, a), 'b has shape'),
+        ((a[:, :1], b), 'a has shape'),
+        ((a, np.ones(2)), 'b has shape'),
+        ((a.reshape(6, 1, 2), np.ones((4, 1))[:, :0]), 'b has shape'),
+    ]:
+        with pytest.raises(ShapeError, match=message):
+            entry(*given)
+
+
+def test_rows_of_out_must_be_free(lines):
+    entry, _ = lines
+    memory = np.zeros((9, 3))
+    a, b = np.ones((4, 2)), memory.reshape(-1)[:4].reshape(4, 1)
+    places = np.empty((4, 2, 2))
+    for out in [
+        (memory[:4], places),
+        (memory[1:5], memory.reshape(-1)[3:19].reshape(4, 2, 2)),
+        (memory[4:8], np.empty((3, 2, 2))),
+        (np.empty((4, 3), np.float32), places),
+    ]:
+        with pytest.raises(ShapeError, match='line: out for'):
+            entry(a, b, out=out)
+    assert not memory.any()
+    # Neighbours do not overlap: the input ends where the output begins.
+    out = memory.reshape(-1)[4:16].reshape(4, 3), places
+    filled, called = frames(entry, a, b, out=out)
+    assert called == []
+    assert filled[0][:, 1].tolist() == [1.0] * 4
+    assert not memory.reshape(-1)[16:].any()
+
+
+def test_large_batches_leave_machine_code_for_threads(monkeypatch, native):
+    monkeypatch.setattr(kernels, 'MOST_AT_ONCE', 60)
+    compiled = compile_program(line, {'a': 2, 'b': 1}, name='short_line')
+    compiled(np.ones((2, 2)), np.ones(1))
+    assert frames(compiled.call, np.ones((8, 2)), np.ones(1))[1] == []
+    assert frames(compiled.call, np.ones((9, 2)), np.ones(1))[1] != []
+    monkeypatch.setattr(threads, 'SMALLEST_PART', 12)
+    compiled = compile_program(line, {'a': 2, 'b': 1}, name='short_line')
+    compiled(np.ones((2, 2)), np.ones(1))
+    # Four operations a sample.
+    assert frames(compiled.call, np.ones((3, 2)), np.ones(1))[1] == []
+    assert frames(compiled.call, np.ones((4, 2)), np.ones(1))[1] != []
 
 
 class Pair(NamedTuple):
