@@ -136,10 +136,7 @@ class ManySamples(OneSample):
     name = 'many'
 
     def take(self, objects: Sequence[str], sizes: Sequence[int]) -> list[Given]:
-        """Require rows, in the same number wherever there are several, and a kernel for them."""
-        self._kernel = self.pointer(self.slot('many'), 0)
-        most = self.read('i64', self.slot('many'), 8)
-        self.require([self.let(f'icmp ne ptr {self._kernel}, null')])
+        """Require rows, the same number wherever there are several, and no more than allowed."""
         self.require(self.plain(objects, READABLE))
         axes = [self.read('i32', item, NDIM) for item in objects]
         several = [self.let(f'icmp eq i32 {count}, 2') for count in axes]
@@ -156,7 +153,7 @@ class ManySamples(OneSample):
             self._rows = self.let(f'select i1 {many}, i64 {count}, i64 {self._rows}')
         checks = [
             self.let(f'icmp sgt i64 {self._rows}, 0'),
-            self.let(f'icmp sle i64 {self._rows}, {most}'),
+            self.let(f'icmp sle i64 {self._rows}, {self.read("i64", self.slot("many"), 8)}'),
         ]
         given = []
         for item, size, many, length, count in zip(
@@ -183,7 +180,8 @@ class ManySamples(OneSample):
         """Call the kernel."""
         arguments = [f'ptr {place}, i64 {stride}' for place, _, stride in sources]
         arguments += [f'ptr {target}' for target in targets]
-        self.do(f'call void {self._kernel}({", ".join(arguments)}, i64 0, i64 {self._rows})')
+        kernel = self.pointer(self.slot('many'), 0)
+        self.do(f'call void {kernel}({", ".join(arguments)}, i64 0, i64 {self._rows})')
 
     def returned(self, result: str) -> str:
         """Return a new result as it is returned."""

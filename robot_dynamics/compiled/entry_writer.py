@@ -42,7 +42,7 @@ OBJECTS = (
     'pack',
     'form',
     'kernel',
-    'many',  # two numbers: the kernel of many samples, 0 if there is none yet, and the most rows
+    'many',  # two numbers: the kernel of many samples, and how many it may take at once
 )
 
 # The table: these, then the addresses of the bound inputs.

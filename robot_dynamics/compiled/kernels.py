@@ -135,9 +135,10 @@ class MachineKernels(Kernels):
             tuple((name, size) for name, size in inputs),
             tuple((name, tuple(shape)) for name, shape in outputs),
         )
-        # What the entry in machine code knows of the kernel of many samples: where it is, and how
-        # many rows it may take at once.
-        self.many = np.zeros(2, np.int64)
+        # What the entry in machine code takes rows by, and how many at once: one by one, if there
+        # are fewer than lanes, until the kernel of many samples is there.
+        most = self.lanes - 1 if self.lanes > 1 else self._most_at_once()
+        self.many = np.array([self.code.address(f'{recipe.name}.scan'), most])
         self.sample_address = self.code.address(f'{recipe.name}.sample')
         arrays = len(inputs) + self._rolled + len(outputs)
         self._sample = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arrays)(self.sample_address)

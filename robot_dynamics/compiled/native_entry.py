@@ -87,8 +87,8 @@ def native_entry(
     Args:
         code: the `entry` of entry_source, loaded.
         kernel: address of the kernel of one sample.
-        many: two integers: the address of the kernel of many samples, 0 until there is one, and
-            how many rows it may take at once.
+        many: two integers, which may change: the address of the kernel of many samples, and how
+            many rows it may take at once.
         owner: keeps the kernel where it is.
         portable: takes every call that is not the commonest.
         pack: class of the result of several outputs.

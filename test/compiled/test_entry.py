@@ -37,7 +37,7 @@ def compiled(entry):
         'python': ('portable', 'python'),
     }[entry]
     # From its first batch on the native entry knows the kernel of many samples.
-    function(np.ones((2, 2)), V)
+    function(np.ones((20, 2)), V)
     return function
 
 
@@ -50,7 +50,7 @@ def terms(entry):
         outputs=Terms._fields,
         pack=Terms,
     )
-    function(np.ones((2, 2)))
+    function(np.ones((20, 2)))
     return function
 
 

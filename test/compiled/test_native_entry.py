@@ -163,7 +163,7 @@ def lines(native):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv('ROBOT_DYNAMICS_ENTRY', entry)
             both.append(compile_program(line, {'a': 2, 'b': 1}, name='line').call)
-        both[-1](np.ones((3, 2)), np.ones((3, 1)))
+        both[-1](np.ones((20, 2)), np.ones((20, 1)))
     return both
 
 
@@ -238,15 +238,29 @@ def test_rows_of_out_must_be_free(lines):
     assert not memory.reshape(-1)[16:].any()
 
 
+def test_fewer_rows_than_lanes_need_no_kernel_of_their_own(native):
+    compiled = compile_program(line, {'a': 2, 'b': 1}, name='few_lines')
+    few = machine_code.lanes() - 1
+    a, b = np.random.default_rng(1).normal(size=(few + 1, 2)), np.ones(1)
+    found, called = frames(compiled.call, a[:few], b)
+    assert called == []
+    assert compiled._kernels._loaded == {}
+    single = [compiled(row, b) for row in a[:few]]
+    for k, result in enumerate(found):
+        assert np.array_equal(result, [parts[k] for parts in single])
+    assert frames(compiled.call, a, b)[1] != []
+    assert frames(compiled.call, a, b)[1] == []
+
+
 def test_large_batches_leave_machine_code_for_threads(monkeypatch, native):
     monkeypatch.setattr(kernels, 'MOST_AT_ONCE', 60)
     compiled = compile_program(line, {'a': 2, 'b': 1}, name='short_line')
-    compiled(np.ones((2, 2)), np.ones(1))
+    compiled(np.ones((20, 2)), np.ones(1))
     assert frames(compiled.call, np.ones((8, 2)), np.ones(1))[1] == []
     assert frames(compiled.call, np.ones((9, 2)), np.ones(1))[1] != []
     monkeypatch.setattr(threads, 'SMALLEST_PART', 12)
     compiled = compile_program(line, {'a': 2, 'b': 1}, name='short_line')
-    compiled(np.ones((2, 2)), np.ones(1))
+    compiled(np.ones((20, 2)), np.ones(1))
     # Four operations a sample.
     assert frames(compiled.call, np.ones((3, 2)), np.ones(1))[1] == []
     assert frames(compiled.call, np.ones((4, 2)), np.ones(1))[1] != []
