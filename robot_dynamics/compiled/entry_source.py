@@ -76,27 +76,29 @@ class OneSample(EntryWriter):
         self.compute(sources, made)
         self.finish(self.returned(result), len(shapes))
 
-        # The one name allowed is `out`, for arrays whose memory is their own.
         self.begin_block('named')
-        self.require(
-            [self.let(f'icmp eq i64 {self.call("i64", "PyTuple_Size", "ptr %names")}, 1')]
-        )
-        name = self.call('ptr', 'PyTuple_GetItem', 'ptr %names, i64 0')
-        self.require([self.let(f'icmp eq ptr {name}, {self.slot("out")}')])
         out = self.pointer('%args', len(sizes))
-        items = self.unpack(out, len(shapes))
-        targets = self.arrays(items, shapes, READABLE | WRITEABLE)
-        lengths = [self.bytes_of(shape) for shape in shapes]
-        self.require_apart(
-            list(zip(targets, lengths, strict=True)), [source[:2] for source in given]
-        )
-        self.compute(sources, targets)
+        self.compute(sources, self._targets(out, shapes, given))
         self.call('void', 'Py_IncRef', f'ptr {out}')
         self.finish(out, len(shapes))
 
         self.begin_block('otherwise')
         self.ret(self.hand_over(otherwise))
         self.lines.append('}')
+
+    def _targets(self, out: str, shapes: Sequence[Shape], given: Sequence[Given]) -> list[str]:
+        """Require that the one name is `out`, of arrays whose memory is their own; return them."""
+        self.require(
+            [self.let(f'icmp eq i64 {self.call("i64", "PyTuple_Size", "ptr %names")}, 1')]
+        )
+        name = self.call('ptr', 'PyTuple_GetItem', 'ptr %names, i64 0')
+        self.require([self.let(f'icmp eq ptr {name}, {self.slot("out")}')])
+        targets = self.arrays(self.unpack(out, len(shapes)), shapes, READABLE | WRITEABLE)
+        lengths = [self.bytes_of(shape) for shape in shapes]
+        self.require_apart(
+            list(zip(targets, lengths, strict=True)), [source[:2] for source in given]
+        )
+        return targets
 
     def hand_over(self, other: str | None) -> str:
         """Return what another entry makes of the call."""
