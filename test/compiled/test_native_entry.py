@@ -223,6 +223,7 @@ def test_rows_of_out_must_be_free(lines):
     places = np.empty((4, 2, 2))
     for out in [
         (memory[:4], places),
+        (memory.reshape(-1)[3:15].reshape(4, 3), places),  # meets the last row of b alone
         (memory[1:5], memory.reshape(-1)[3:19].reshape(4, 2, 2)),
         (memory[4:8], np.empty((3, 2, 2))),
         (np.empty((4, 3), np.float32), places),
@@ -235,6 +236,9 @@ def test_rows_of_out_must_be_free(lines):
     filled, called = frames(entry, a, b, out=out)
     assert called == []
     assert filled[0][:, 1].tolist() == [1.0] * 4
+    # So does one vector for all rows.
+    out = memory.reshape(-1)[1:13].reshape(4, 3), places
+    assert frames(entry, a, memory.reshape(-1)[:1], out=out)[1] == []
     assert not memory.reshape(-1)[16:].any()
 
 
