@@ -29,6 +29,9 @@ from robot_dynamics.spatial import Array
 OURS, OURS_NEW, OURS_TWO = '1 core, out=', '1 core, new array', '2 threads, out='
 LOOP, POOL, POOL_TWO = 'pinocchio loop', 'pinocchio pool, 1 thread', 'pinocchio pool, 2 threads'
 
+# What no library can do without: NumPy writes a number into all entries of arrays that exist.
+WRITING = 'writing alone'
+
 PINOCCHIOS = (LOOP, POOL, POOL_TWO)
 
 THREADS_VARIABLE = 'ROBOT_DYNAMICS_THREADS'
@@ -90,6 +93,8 @@ def _agree(
     several = len(FUNCTIONS[function].results) > 1
     worst = 0.0
     for name, call in sides.items():
+        if name == WRITING:
+            continue
         with _threads(_thread_count(name)):
             returned = call()
         for k in np.linspace(0, len(states.q) - 1, SAMPLES_CHECKED).astype(int):
@@ -114,6 +119,7 @@ def _sides(arm: Dynamics, pinocchio: Pinocchio, states: State, function: str) ->
         OURS: _filling(call, given),
         OURS_NEW: at(call, *given),
         OURS_TWO: _filling(call, given),
+        WRITING: _writing(call, given),
         LOOP: _loop(pinocchio, theirs, function),
     }
     if function in ('inverse_dynamics', 'forward_dynamics'):
@@ -128,6 +134,19 @@ def _filling(call: Callable[..., Any], given: list[Array]) -> Call:
     several = isinstance(returned, tuple)
     out = tuple(map(np.empty_like, returned)) if several else np.empty_like(returned)
     return filling(call, out, *given)
+
+
+def _writing(call: Callable[..., Any], given: list[Array]) -> Call:
+    """Return a call that writes into arrays like those of the results, and computes nothing."""
+    returned = call(*given)
+    arrays = list(map(np.empty_like, returned if isinstance(returned, tuple) else [returned]))
+
+    def write() -> list[Array]:
+        for array in arrays:
+            array.fill(1.0)
+        return arrays
+
+    return write
 
 
 def _loop(pinocchio: Pinocchio, states: State, function: str) -> Call:

@@ -88,6 +88,7 @@ def batch_calls(results: Results) -> str:
         batches.OURS,
         batches.OURS_NEW,
         batches.OURS_TWO,
+        batches.WRITING,
     )
     rows = []
     for batch in results.batches:
