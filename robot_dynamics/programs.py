@@ -30,6 +30,7 @@ from robot_dynamics.algorithms.rolled import (
 )
 from robot_dynamics.compiled import CompiledFunction, compile_program
 from robot_dynamics.compiler.cache import fingerprint
+from robot_dynamics.compiler.program import LANES
 from robot_dynamics.model.canonical import CanonicalTree, canonical_tree
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.rolled import Coordinates, Rolled, Rows
@@ -271,7 +272,8 @@ def make_all_kernels(made: CompiledFunction) -> None:
     if any(name in fed_back for name, _ in made.signature.inputs):
         made.precompile()
     else:
-        made(*(np.zeros((2, size)) for _, size in made.signature.inputs))
+        # Fewer samples than there are lanes would be taken one by one.
+        made(*(np.zeros((LANES, size)) for _, size in made.signature.inputs))
 
 
 @functools.cache

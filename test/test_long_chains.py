@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pin_model import PinRobot
 
-from robot_dynamics.compiled import kernels
+from robot_dynamics.compiled import recipe
 from robot_dynamics.compiler import machine_code
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.coordinates import with_coordinates
@@ -166,6 +166,6 @@ def test_nothing_is_recorded_when_the_cache_has_it(monkeypatch):
     expected = Dynamics(model).mass_matrix(q)
     if machine_code.why_not():
         pytest.skip(machine_code.why_not())
-    for recorder in ('_straight', '_loops'):
-        monkeypatch.setattr(kernels.Recipe, recorder, lambda *_: pytest.fail('recorded again'))
+    for recorder in ('_straight', '_limbs', '_loops'):
+        monkeypatch.setattr(recipe.Recipe, recorder, lambda *_: pytest.fail('recorded again'))
     np.testing.assert_array_equal(Dynamics(model).mass_matrix(q), expected)

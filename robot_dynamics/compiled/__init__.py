@@ -12,6 +12,7 @@ What it calls comes from `compiler`, as straight lines, or from `rolled`, as loo
 
 ==================  ==============================================================================
 `function`          the door: all of the below put together
+`recipe`            what a program is made from, and which form it takes
 `kernels`           the machine code of a program, for one sample, many, and many steps, each made
                     when it is needed,
 `writers`           from the texts of straight lines or loops

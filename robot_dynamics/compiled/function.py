@@ -15,8 +15,9 @@ from robot_dynamics.compiled import native_entry
 from robot_dynamics.compiled.arguments import Array, as_vectors
 from robot_dynamics.compiled.entry import Entry, Kernels, portable_entry
 from robot_dynamics.compiled.iterate import Feedback
-from robot_dynamics.compiled.kernels import MachineKernels, Recipe, make_entry
+from robot_dynamics.compiled.kernels import MachineKernels, make_entry
 from robot_dynamics.compiled.python_kernels import PythonKernels
+from robot_dynamics.compiled.recipe import Recipe
 from robot_dynamics.compiler import machine_code
 from robot_dynamics.compiler.interpreter import TooLarge, interpreted
 from robot_dynamics.compiler.program import Signature

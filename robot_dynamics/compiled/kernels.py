@@ -9,7 +9,6 @@ import functools
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,91 +16,11 @@ import numpy as np
 from robot_dynamics.compiled import entry_source, native_entry, threads
 from robot_dynamics.compiled.arguments import Array
 from robot_dynamics.compiled.entry import Entry, Kernels
+from robot_dynamics.compiled.recipe import Recipe, operations
 from robot_dynamics.compiler import cache, machine_code
-from robot_dynamics.compiler.graph import TooLong
-from robot_dynamics.compiler.interpreter import check_size
 from robot_dynamics.compiler.machine_code import LoadedCode
-from robot_dynamics.compiler.program import NO_OPERATIONS, Program, Signature
-from robot_dynamics.compiler.trace import trace
-from robot_dynamics.rolled.program import Rolled, RolledProgram
-
-# Straight lines of more instructions take long to compile, and are not faster than loops. Where
-# more nodes than that are recorded, the rest is not awaited.
-LONGEST_UNROLLED = 10_000
-MOST_RECORDED = 20_000
-
-# Loops gain by computing several entries of a matrix's row at once, where so many rows carry each
-# other in line. An operation takes a little longer in a loop, with its operands in memory.
-LONG_LINE = 9
-SLOWER = 1.15
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What a program is made from."""
-
-    function: Callable[..., Any]
-    inputs: Mapping[str, int]
-    name: str
-    outputs: Sequence[str] | None
-    key: str | None
-    rolled: Rolled | None = None
-    vectors: bool = False  # in straight-line programs
-
-    @functools.cached_property
-    def program(self) -> Program | RolledProgram:
-        """The program, recorded when it is first asked for.
-
-        Loops are chosen over a straight line if it is very long, or if they take less time by
-        their operations, several entries of a matrix in one. TooLarge is raised for what should
-        not be compiled.
-        """
-        if self.rolled is None:
-            return self._straight(None)
-        try:
-            straight = self._straight(MOST_RECORDED)
-        except TooLong:
-            return self._loops(self.rolled)
-        instructions = sum(node[0] not in NO_OPERATIONS for node in straight.nodes)
-        if instructions > LONGEST_UNROLLED:
-            return self._loops(self.rolled)
-        matrices = any(len(shape) == 2 for _, shape in straight.signature.outputs)
-        if not matrices or self.rolled.rows.depth < LONG_LINE or machine_code.why_not():
-            return straight
-        loops = self._loops(self.rolled)
-        faster = SLOWER * operations(loops, machine_code.lanes()) < instructions
-        return loops if faster else straight
-
-    def _loops(self, rolled: Rolled) -> RolledProgram:
-        # What is found in the cache starts faster without.
-        from robot_dynamics.rolled.assembly import trace_rolled
-
-        return trace_rolled(rolled, self.inputs, name=self.name, outputs=self.outputs)
-
-    def _straight(self, limit: int | None) -> Program:
-        program = trace(
-            self.function,
-            self.inputs,
-            name=self.name,
-            outputs=self.outputs,
-            vectors=self.vectors,
-            limit=limit,
-        )
-        check_size(program)
-        return program
-
-    @functools.cached_property
-    def identity(self) -> str:
-        """A text that differs where programs differ."""
-        if self.key is None:
-            return self.program.digest()
-        return repr((self.key, self.name, tuple(self.inputs.items()), self.outputs))
-
-
-def operations(program: Program | RolledProgram, *lanes: int) -> int:
-    """Return how many operations a program takes."""
-    return sum(program.operation_counts(*lanes).values())
-
+from robot_dynamics.compiler.program import Signature
+from robot_dynamics.rolled.program import RolledProgram
 
 # A program of more operations takes rows one by one, in the calling thread: it keeps most of its
 # values on the stack, and those of eight lanes, in a thread's small stack, might not fit.

@@ -52,6 +52,10 @@ class Graph(Nodes):
             raise TooLong
         self._sizes.append(size(node, self._sizes))
 
+    def size(self, i: int) -> int:
+        """Return how many lanes a node has a use for: 1 for a scalar."""
+        return self._sizes[i]
+
     def abreast(self, entries: Sequence[int]) -> int:
         """Record a vector that has these nodes in its last lanes."""
         if len(set(entries)) == 1:

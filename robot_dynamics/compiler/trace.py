@@ -183,8 +183,14 @@ def trace(
     values = by_name(name, function(*arguments), outputs)
     shapes = tuple((output, _shape(value)) for output, value in values.items())
     results = tuple(tuple(nodes_of(graph, value)) for value in values.values())
-    whole = Program(name, Signature(tuple(inputs.items()), shapes), tuple(graph.nodes), results)
-    # Without the nodes that no result needs.
+    return recorded(name, Signature(tuple(inputs.items()), shapes), graph, results)
+
+
+def recorded(
+    name: str, signature: Signature, graph: Graph, results: tuple[tuple[int, ...], ...]
+) -> Program:
+    """Return the program of what has been recorded, without the nodes that no result needs."""
+    whole = Program(name, signature, tuple(graph.nodes), results)
     live = needed(graph.nodes, (i for entries in results for i in entries))
     new = {old: place for place, old in enumerate(live)}
     return whole.renumbered((moved(graph.nodes[i], new) for i in live), new)

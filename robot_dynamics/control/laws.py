@@ -117,7 +117,8 @@ LAWS: dict[str, Law] = {
 
 def compile_laws(arm: Dynamics) -> None:
     """Compile what a change of law, or a first trajectory, would wait for."""
-    still = np.zeros((2, arm.model.n))
+    # As many states as a trajectory has points: a few would be taken one by one, by other code.
+    still = np.zeros((64, arm.model.n))
     for law in LAWS.values():
         for q in (still, still[0]):
             law(arm, Reference(q, q, q), q, q)

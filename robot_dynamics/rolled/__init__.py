@@ -1,7 +1,8 @@
-"""Loops over the rows of a tree: what grows too long for a straight line.
+"""What the rows of a tree have in common: loops along it, and vectors across its limbs.
 
-The same functions are recorded once per kind of rows and put into loops, which make a program of
-their own. Like `compiler`, on whose graph and texts it stands, it knows nothing of robots.
+What grows too long for a straight line is recorded once per kind of rows and put into loops, which
+make a program of their own; parallel limbs are recorded once, as vectors. Like `compiler`, on
+whose graph and texts it stands, it knows nothing of robots.
 
 ==================  ==============================================================================
 `program`           loops over the rows of a tree, and what is computed at a row
@@ -10,6 +11,7 @@ their own. Like `compiler`, on whose graph and texts it stands, it knows nothing
 `python`            these in Python,
 `loops`             in LLVM's language, for one sample and for many,
 `llvm`              as functions of the same form as those of straight lines
+`limbs`             a straight line in which limbs of one kind go side by side
 ==================  ==============================================================================
 """
 

@@ -204,7 +204,7 @@ class Rolling:
                 leaves[entry] = self._leaf(where, len(self.slots))
                 self.slots.append(slots[entry])
             entries.append(leaves[first])
-        return _rebuilt(like, iter(entries)), slots
+        return rebuilt(like, iter(entries)), slots
 
     # -- which loop ---------------------------------------------------------------------------
 
@@ -236,9 +236,9 @@ class Rolling:
         return levels
 
 
-def _rebuilt(like: Any, entries: Iterator[Any]) -> Any:
+def rebuilt(like: Any, entries: Iterator[Any]) -> Any:
     """Return nested sequences of a given form, filled with entries."""
     if not isinstance(like, SEQUENCES):
         return next(entries)
-    parts = [_rebuilt(part, entries) for part in like]
+    parts = [rebuilt(part, entries) for part in like]
     return type(like)(*parts) if hasattr(like, '_fields') else parts

@@ -12,11 +12,13 @@ from robot_dynamics.algorithms.rolled import (
     rolled_tree,
 )
 from robot_dynamics.compiled.python_kernels import PythonKernels
+from robot_dynamics.compiler import lanes
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.coordinates import with_coordinates
 from robot_dynamics.model.samples import random_tree
 from robot_dynamics.rolled import Rolled, Rows
 from robot_dynamics.rolled.assembly import trace_rolled
+from robot_dynamics.rolled.limbs import trace_limbs
 from robot_dynamics.rolled.python import rolled_function
 from robot_dynamics.rolled.trace import Rolling
 
@@ -31,6 +33,7 @@ FUNCTIONS = {
     alg.inverse_dynamics_derivatives: ('q', 'qd', 'qdd'),
     alg.forward_dynamics: ('q', 'qd', 'tau'),
 }
+VECTORS = (alg.gravity_torque, alg.rnea, alg.bias_torque, alg.forward_dynamics)
 
 
 def model(seed, n, **options):
@@ -56,17 +59,26 @@ def tree(request):
     return canonical_tree(TREES[request.param]())
 
 
-def recorded(function, tree, apart=()):
-    rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree, apart))
+def recorded(function, tree, trace=trace_rolled):
+    rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree))
     inputs = dict.fromkeys(FUNCTIONS[function], tree.n)
     rolled = Rolled(lambda way, *x: function(rolled_tree(tree, way), *x), rows, tuple(inputs))
-    return trace_rolled(rolled, inputs, name='rolled')
+    return trace(rolled, inputs, name='rolled')
 
 
 @pytest.mark.parametrize('function', FUNCTIONS)
 def test_loops_compute_what_the_algorithm_does(function, tree, relative):
     program = recorded(function, tree)
-    run = PythonKernels(program, rolled_function)
+    check(function, tree, program, PythonKernels(program, rolled_function), relative)
+
+
+@pytest.mark.parametrize('function', [f for f in FUNCTIONS if f in VECTORS])
+def test_limbs_compute_what_the_algorithm_does(function, tree, relative):
+    program = recorded(function, tree, trace_limbs)
+    check(function, tree, program, PythonKernels(lanes.apart(program)), relative)
+
+
+def check(function, tree, program, run, relative):
     inputs = np.random.default_rng(9).uniform(-1, 1, (len(FUNCTIONS[function]), 1, tree.n))
     outputs = [np.empty((1, size)) for size in program.signature.output_sizes]
     run.run(list(inputs), outputs)

@@ -5,132 +5,25 @@ import threading
 
 import numpy as np
 import pytest
+from swept_trees import OUTPUTS, Plain, Tree
 
-from robot_dynamics.compiled import compile_program, kernels
+from robot_dynamics.compiled import compile_program, kernels, recipe
 from robot_dynamics.compiler import TraceError, trace
 from robot_dynamics.rolled import Coordinates, Rolled, Rows
 from robot_dynamics.rolled.assembly import trace_rolled
 from robot_dynamics.rolled.program import PARENT, TABLE
 from robot_dynamics.rolled.python import rolled_function
 
-OUTPUTS = ('total', 'A', 'B', 'back')
-
-
-class Plain:
-    """The four ways through a tree, row by row: for numbers, and to record a straight line."""
-
-    def __init__(self, parents):
-        self.parents = parents
-
-    def table(self, values):
-        return list(values)
-
-    def outward(self, base, step):
-        states = []
-        for i, p in enumerate(self.parents):
-            states.append(step(i, base if p < 0 else states[p]))
-        return states
-
-    def inward(self, own, passed_on):
-        loads = [list(value) for value in own]
-        for i, p in reversed(list(enumerate(self.parents))):
-            if p >= 0:
-                loads[p] = [a + b for a, b in zip(loads[p], passed_on(i, loads[i]), strict=True)]
-        return loads
-
-    def of_parent(self, values, base):
-        return [base if p < 0 else values[p] for p in self.parents]
-
-    def pairs(self, diagonal, carriers, carried, below, above):
-        matrix = [[0.0] * len(self.parents) for _ in self.parents]
-        for i, j in enumerate(self.parents):
-            matrix[i][i] = diagonal[i]
-            while j >= 0:
-                matrix[i][j] = below(carriers[j], carried[i])
-                matrix[j][i] = above(carriers[j], carried[i])
-                j = self.parents[j]
-        return matrix
-
-    def plus_diagonal(self, matrix, more):
-        for i, x in enumerate(more):
-            matrix[i][i] = matrix[i][i] + x
-        return matrix
-
-    def times(self, factor, matrix):
-        return [[factor * x for x in row] for row in matrix]
-
-
-class Tree:
-    """A random tree of rows of two kinds, and a function that goes through it in every way."""
-
-    def __init__(self, seed, n, branching):
-        rng = np.random.default_rng(seed)
-        self.parents = [-1]
-        for i in range(1, n):
-            far = rng.random() < branching
-            self.parents.append(int(rng.integers(-1, i)) if far else i - 1)
-        self.steep = rng.random(n) < 0.4
-        self.numbers = rng.uniform(0.5, 1.5, n)
-        self.name = f'swept_{seed}_{n}'
-        self.inputs = {'x': n, 'scale': 2}
-        self.rows = Rows.of(self.parents, self.steep.tolist())
-        self.rolled = Rolled(self._function, self.rows, ('x',))
-
-    def straight(self, x, scale):
-        """Go through the tree row by row."""
-        return self._function(Plain(self.parents), x, scale)
-
-    def arguments(self, *leading):
-        rng = np.random.default_rng(7)
-        return rng.uniform(-1, 1, (*leading, len(self.parents))), rng.uniform(-1, 1, (*leading, 2))
-
-    def program(self):
-        return trace_rolled(self.rolled, self.inputs, name=self.name, outputs=OUTPUTS)
-
-    def _function(self, way, x, scale):
-        a, steep = way.table(self.numbers), way.table(self.steep)
-
-        def step(i, state):
-            angle, one, zero = state[0] + x[i], state[1], state[2]
-            grown = angle * a[i] if steep[i] == 1.0 else angle - 0.25 * a[i]
-            return [np.sin(grown), one, zero * a[i]]
-
-        states = way.outward([scale[0], 1.0, 0.0], step)
-        before = way.of_parent([state[0] for state in states], 0.5)
-        own = [[u[0] + u[1] * b, u[2]] for u, b in zip(states, before, strict=True)]
-        sums = way.inward(own, lambda i, load: [0.5 * load[0] * np.cos(x[i]), load[1]])
-        first = [total[0] for total in sums]
-        # And out again, from the sums.
-        back = way.outward([0.0], lambda i, state: [0.3 * state[0] + first[i] * scale[1]])
-        carriers = [[u[0], v] for u, v in zip(states, first, strict=True)]
-        carried = [[v] for v in x]
-        A = way.pairs(
-            first,
-            carriers,
-            carried,
-            lambda j, i: j[0] * i[0] + j[1],
-            lambda j, i: j[1] * i[0],
-        )
-        B = way.pairs(
-            first,
-            carriers,
-            carried,
-            lambda j, i: scale[0] - j[0] * i[0],
-            lambda j, i: j[0] / (2.0 + i[0]),
-        )
-        total = [u[0] + u[1] for u in sums]
-        return total, way.plus_diagonal(A, a), way.times(3.0, B), [u[0] for u in back]
-
 
 @pytest.fixture(params=[(0, 1, 0.0), (1, 2, 0.0), (2, 7, 0.5), (3, 8, 0.0), (4, 33, 0.3)])
 def tree(request):
-    return Tree(*request.param)
+    return Tree.random(*request.param)
 
 
 @pytest.fixture
 def always_rolled(monkeypatch):
     """Choose loops, however short."""
-    monkeypatch.setattr(kernels, 'MOST_RECORDED', 1)
+    monkeypatch.setattr(recipe, 'MOST_RECORDED', 1)
 
 
 def assert_close(results, expected, tolerance=1e-14):
@@ -145,7 +38,7 @@ def assert_close(results, expected, tolerance=1e-14):
 
 
 def test_a_step_is_recorded_once_whatever_the_number_of_rows():
-    short, long = (Tree(3, n, 0.0).program() for n in (40, 400))
+    short, long = (Tree.random(3, n, 0.0).program() for n in (40, 400))
     assert len(short.loops) == len(long.loops) == 3
     for a, b in zip(short.loops, long.loops, strict=True):
         sizes = [sorted(len(step.program.nodes) for step in loop.steps) for loop in (a, b)]
@@ -155,11 +48,15 @@ def test_a_step_is_recorded_once_whatever_the_number_of_rows():
 
 
 def test_sweeps_that_do_not_wait_for_each_other_share_loops_that_alternate():
-    assert [loop.inward for loop in Tree(4, 20, 0.3).program().loops] == [False, True, False]
+    assert [loop.inward for loop in Tree.random(4, 20, 0.3).program().loops] == [
+        False,
+        True,
+        False,
+    ]
 
 
 def test_what_is_constant_along_the_tree_is_found():
-    outward, _, _ = Tree(4, 20, 0.3).program().loops
+    outward, _, _ = Tree.random(4, 20, 0.3).program().loops
     for step in outward.steps:
         leaves = [node for node in step.program.nodes if node[0] == 'input']
         # Of the state, `one` and `zero` are nowhere: one column of the parent is read.
@@ -198,7 +95,7 @@ def test_a_state_that_is_constant_at_first_and_then_is_not():
 
 
 def test_operations_are_counted_as_often_as_they_run():
-    tree = Tree(4, 33, 0.3)
+    tree = Tree.random(4, 33, 0.3)
     counts = tree.program().operation_counts()
     straight = trace(tree.straight, tree.inputs, name='straight').operation_counts()
     for function in ('sin', 'cos', 'div'):
@@ -221,7 +118,7 @@ def test_what_is_no_scalar_is_refused():
 
 
 def test_equal_programs_have_equal_digests():
-    a, b, c = Tree(3, 8, 0.0), Tree(3, 8, 0.0), Tree(5, 8, 0.0)
+    a, b, c = Tree.random(3, 8, 0.0), Tree.random(3, 8, 0.0), Tree.random(5, 8, 0.0)
     assert a.program().digest() == b.program().digest() != c.program().digest()
 
 
@@ -275,7 +172,7 @@ def test_a_sample_has_the_same_bits_alone_and_in_any_batch(
 
 
 def test_threads_that_use_the_same_kernel_have_memory_of_their_own(machine, always_rolled):
-    tree = Tree(4, 33, 0.3)
+    tree = Tree.random(4, 33, 0.3)
     program = compile_program(
         tree.straight, tree.inputs, name=tree.name, outputs=OUTPUTS, rolled=tree.rolled
     )
@@ -366,7 +263,7 @@ def test_sums_over_a_batch_change_neither_inputs_nor_other_outputs(always_rolled
 
 
 def test_the_cache_holds_loops_and_nothing_is_recorded_again(machine, always_rolled):
-    tree = Tree(6, 12, 0.2)
+    tree = Tree.random(6, 12, 0.2)
 
     def make(function, rolled):
         return compile_program(
@@ -389,7 +286,7 @@ def test_the_cache_holds_loops_and_nothing_is_recorded_again(machine, always_rol
 @pytest.mark.parametrize('backend', ['auto', 'python'])
 @pytest.mark.parametrize('n', [2, 9, 21])
 def test_vectors_are_spread_over_rows_and_gathered_again(always_rolled, backend, n):
-    tree = Tree(n, n, 0.3)
+    tree = Tree.random(n, n, 0.3)
     rng = np.random.default_rng(n)
     S = rng.uniform(-1, 1, (n, n // 2 + 1)) * (rng.random((n, n // 2 + 1)) < 0.4)
     terms = tuple((int(i), int(j), float(S[i, j])) for i, j in np.argwhere(S))
@@ -414,15 +311,15 @@ def test_vectors_are_spread_over_rows_and_gathered_again(always_rolled, backend,
 
 
 def form(tree, **options):
-    recipe = kernels.Recipe(tree.straight, tree.inputs, 'any', OUTPUTS, None, tree.rolled)
-    return type(recipe.program).__name__
+    chosen = recipe.Recipe(tree.straight, tree.inputs, 'any', OUTPUTS, None, tree.rolled)
+    return type(chosen.program).__name__
 
 
 def test_loops_are_chosen_where_they_take_fewer_operations(machine):
-    assert form(Tree(3, 8, 0.0)) == 'Program'
-    assert form(Tree(3, 100, 0.0)) == 'RolledProgram'
+    assert form(Tree.random(3, 8, 0.0)) == 'Program'
+    assert form(Tree.random(3, 100, 0.0)) == 'RolledProgram'
 
 
 def test_a_very_long_program_becomes_loops_in_any_case(monkeypatch):
-    monkeypatch.setattr(kernels, 'LONGEST_UNROLLED', 10)
-    assert form(Tree(3, 8, 0.0)) == 'RolledProgram'
+    monkeypatch.setattr(recipe, 'LONGEST_UNROLLED', 10)
+    assert form(Tree.random(3, 8, 0.0)) == 'RolledProgram'

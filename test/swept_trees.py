@@ -1,0 +1,138 @@
+"""Trees of rows, and functions that go through them in every way: what is recorded of them."""
+
+import numpy as np
+
+from robot_dynamics.rolled import Rolled, Rows
+from robot_dynamics.rolled.assembly import trace_rolled
+
+OUTPUTS = ('total', 'A', 'B', 'back')
+VECTORS = ('total', 'back')
+
+
+class Plain:
+    """The four ways through a tree, row by row: for numbers, and to record a straight line."""
+
+    def __init__(self, parents):
+        self.parents = parents
+
+    def table(self, values):
+        return list(values)
+
+    def outward(self, base, step):
+        states = []
+        for i, p in enumerate(self.parents):
+            states.append(step(i, base if p < 0 else states[p]))
+        return states
+
+    def inward(self, own, passed_on):
+        loads = [list(value) for value in own]
+        for i, p in reversed(list(enumerate(self.parents))):
+            if p >= 0:
+                loads[p] = [a + b for a, b in zip(loads[p], passed_on(i, loads[i]), strict=True)]
+        return loads
+
+    def of_parent(self, values, base):
+        return [base if p < 0 else values[p] for p in self.parents]
+
+    def pairs(self, diagonal, carriers, carried, below, above):
+        matrix = [[0.0] * len(self.parents) for _ in self.parents]
+        for i, j in enumerate(self.parents):
+            matrix[i][i] = diagonal[i]
+            while j >= 0:
+                matrix[i][j] = below(carriers[j], carried[i])
+                matrix[j][i] = above(carriers[j], carried[i])
+                j = self.parents[j]
+        return matrix
+
+    def plus_diagonal(self, matrix, more):
+        for i, x in enumerate(more):
+            matrix[i][i] = matrix[i][i] + x
+        return matrix
+
+    def times(self, factor, matrix):
+        return [[factor * x for x in row] for row in matrix]
+
+
+class Tree:
+    """A tree of rows of two kinds, and functions that go through it in every way.
+
+    Args:
+        parents: of the rows.
+        steep: the kind of each row.
+        seed: of the number that each row has.
+    """
+
+    def __init__(self, parents, steep, seed=0):
+        n = len(parents)
+        self.parents = parents
+        self.steep = np.array(steep)
+        self.numbers = np.random.default_rng(seed).uniform(0.5, 1.5, n)
+        self.name = f'swept_{seed}_{n}'
+        self.inputs = {'x': n, 'scale': 2}
+        self.rows = Rows.of(self.parents, self.steep.tolist())
+        self.rolled = Rolled(self._function, self.rows, ('x',))
+
+    @classmethod
+    def random(cls, seed, n, branching):
+        """Return a random tree."""
+        rng = np.random.default_rng(seed)
+        parents = [-1]
+        for i in range(1, n):
+            far = rng.random() < branching
+            parents.append(int(rng.integers(-1, i)) if far else i - 1)
+        return cls(parents, rng.random(n) < 0.4, seed)
+
+    def straight(self, x, scale):
+        """Go through the tree row by row."""
+        return self._function(Plain(self.parents), x, scale)
+
+    def arguments(self, *leading):
+        rng = np.random.default_rng(7)
+        return rng.uniform(-1, 1, (*leading, len(self.parents))), rng.uniform(-1, 1, (*leading, 2))
+
+    def program(self):
+        return trace_rolled(self.rolled, self.inputs, name=self.name, outputs=OUTPUTS)
+
+    def vectors(self, way, x, scale):
+        """Go through the tree by a way, outward, inward, and outward again."""
+        _, _, sums, back = self._sweeps(way, x, scale)
+        return [u[0] + u[1] for u in sums], [u[0] for u in back]
+
+    def _sweeps(self, way, x, scale):
+        a, steep = way.table(self.numbers), way.table(self.steep)
+
+        def step(i, state):
+            angle, one, zero = state[0] + x[i], state[1], state[2]
+            grown = angle * a[i] if steep[i] == 1.0 else angle - 0.25 * a[i]
+            return [np.sin(grown), one, zero * a[i]]
+
+        states = way.outward([scale[0], 1.0, 0.0], step)
+        before = way.of_parent([state[0] for state in states], 0.5)
+        own = [[u[0] + u[1] * b, u[2]] for u, b in zip(states, before, strict=True)]
+        sums = way.inward(own, lambda i, load: [0.5 * load[0] * np.cos(x[i]), load[1]])
+        first = [total[0] for total in sums]
+        # And out again, from the sums.
+        back = way.outward([0.0], lambda i, state: [0.3 * state[0] + first[i] * scale[1]])
+        return a, states, sums, back
+
+    def _function(self, way, x, scale):
+        a, states, sums, back = self._sweeps(way, x, scale)
+        first = [total[0] for total in sums]
+        carriers = [[u[0], v] for u, v in zip(states, first, strict=True)]
+        carried = [[v] for v in x]
+        A = way.pairs(
+            first,
+            carriers,
+            carried,
+            lambda j, i: j[0] * i[0] + j[1],
+            lambda j, i: j[1] * i[0],
+        )
+        B = way.pairs(
+            first,
+            carriers,
+            carried,
+            lambda j, i: scale[0] - j[0] * i[0],
+            lambda j, i: j[0] / (2.0 + i[0]),
+        )
+        total = [u[0] + u[1] for u in sums]
+        return total, way.plus_diagonal(A, a), way.times(3.0, B), [u[0] for u in back]
