@@ -1,4 +1,4 @@
-"""Robots of many joints: loops in the place of straight lines, and the same numbers."""
+"""Robots of many joints: loops, or limbs side by side, and the same numbers."""
 
 from dataclasses import replace
 
@@ -31,11 +31,22 @@ def model(n, **options):
     )
 
 
+def on_legs(legs, joints, prismatic):
+    """Return a trunk with legs, each of its own sizes."""
+    parents = [-1]
+    for _ in range(legs):
+        parents += [0, *range(len(parents), len(parents) + joints - 1)]
+    return replace(
+        model(len(parents), branching=0.0, prismatic=prismatic), parent=np.array(parents)
+    )
+
+
 MODELS = {
     'chain100': lambda: model(100, branching=0.0, prismatic=0.0),
     'chain50': lambda: model(50, branching=0.0, prismatic=0.3),
     'tree40': lambda: model(40, branching=0.2, prismatic=0.3),
     'tree60': lambda: model(60, branching=0.1, prismatic=0.2),
+    'legs': lambda: on_legs(4, 6, 0.1),
 }
 
 
@@ -158,6 +169,18 @@ def test_joints_that_follow_others_take_loops_too():
     q, qd, x = state(arm)
     assert_agrees(arm.inverse_dynamics(q, qd, x), pin.inverse_dynamics(q, qd, x))
     assert_agrees(arm.coriolis_matrix(q, qd), pin.coriolis_matrix(q, qd))
+
+
+@pytest.mark.skipif(machine_code.why_not() is not None, reason='no machine code here')
+def test_legs_go_side_by_side():
+    arm = Dynamics(on_legs(4, 6, 0.0))
+    q, qd, x = state(arm)
+    arm.inverse_dynamics(q, qd, x)
+    arm.forward_dynamics(q, qd, x)
+    for made in arm.programs.made.values():
+        chosen = made._kernels._recipe.program
+        lanes = [len(node) - 1 for node in chosen.nodes if node[0] == 'abreast']
+        assert max(lanes) == 4
 
 
 def test_nothing_is_recorded_when_the_cache_has_it(monkeypatch):
