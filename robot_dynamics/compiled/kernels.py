@@ -57,7 +57,7 @@ class MachineKernels(Kernels):
         # What the entry in machine code takes rows by, and how many at once: one by one, if there
         # are fewer than lanes, until the kernel of many samples is there.
         most = self.lanes - 1 if self.lanes > 1 else self._most_at_once()
-        self.many = np.array([self.code.address(f'{recipe.name}.scan'), most])
+        self.many = np.array([self.code.address(f'{recipe.name}.scan'), most], np.int64)
         self.sample_address = self.code.address(f'{recipe.name}.sample')
         arrays = len(inputs) + self._rolled + len(outputs)
         self._sample = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arrays)(self.sample_address)
