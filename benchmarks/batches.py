@@ -115,16 +115,16 @@ def _sides(arm: Dynamics, pinocchio: Pinocchio, states: State, function: str) ->
     """Return each side as a call that returns its results, a row per sample."""
     call, given = getattr(arm, function), states.of(function)
     theirs = pinocchio.theirs(states)
-    sides = {
-        OURS: _filling(call, given),
-        OURS_NEW: at(call, *given),
-        OURS_TWO: _filling(call, given),
-        WRITING: _writing(call, given),
-        LOOP: _loop(pinocchio, theirs, function),
-    }
+    sides: dict[str, Call] = {}
     if function in ('inverse_dynamics', 'forward_dynamics'):
         sides[POOL] = _pool(pinocchio, theirs, function, 1)
         sides[POOL_TWO] = _pool(pinocchio, theirs, function, 2)
+    # Threads of the pool spin for milliseconds after their work: meanwhile the loop warms up.
+    sides[LOOP] = _loop(pinocchio, theirs, function)
+    sides[OURS] = _filling(call, given)
+    sides[OURS_NEW] = at(call, *given)
+    sides[OURS_TWO] = _filling(call, given)
+    sides[WRITING] = _writing(call, given)
     return sides
 
 
