@@ -9,12 +9,13 @@ call costs in the same loop is subtracted.
 from __future__ import annotations
 
 import timeit
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 # What a side is: seconds for so many calls.
 Stopwatch = Callable[[int], float]
+Name = TypeVar('Name', bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def calls_within(watch: Stopwatch, seconds: float) -> int:
         number *= 4
 
 
-def least(sides: Mapping[str, Stopwatch], effort: Effort) -> dict[str, float]:
+def least(sides: Mapping[Name, Stopwatch], effort: Effort) -> dict[Name, float]:
     """Return the seconds of one call of each side: the least of interleaved repeats."""
     numbers = {name: calls_within(watch, effort.seconds) for name, watch in sides.items()}
     best = dict.fromkeys(sides, float('inf'))

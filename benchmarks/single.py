@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import agreement
 from benchmarks.agreement import Disagreement
-from benchmarks.clock import Effort, least
+from benchmarks.clock import Effort, Stopwatch, least
 from benchmarks.contenders import NOTHING, Contender, ContenderMissing, RobotRefused, load
 from benchmarks.contenders.ours import Ours, OursInPlace
 from benchmarks.contenders.pinocchio import Pinocchio
@@ -68,13 +68,21 @@ def measure(
     with contextlib.ExitStack() as stack:
         sides |= _others(robot, stack, notes)
         errors = _agree(robot, sides, notes)
-        results = []
-        for function in functions:
-            present = {name: side for name, side in sides.items() if function in errors[name]}
-            ns = _nanoseconds(present, function, effort)
-            error = {name: errors[name][function] for name in present if name != REFERENCE}
-            results.append(SingleCall(robot.name, robot.model.n, function, ns, error))
-    return results
+        present = {
+            function: {name: side for name, side in sides.items() if function in errors[name]}
+            for function in functions
+        }
+        ns = _nanoseconds(present, effort)
+    return [
+        SingleCall(
+            robot.name,
+            robot.model.n,
+            function,
+            ns[function],
+            {name: errors[name][function] for name in present[function] if name != REFERENCE},
+        )
+        for function in functions
+    ]
 
 
 def _others(robot: Robot, stack: contextlib.ExitStack, notes: list[str]) -> dict[str, Contender]:
@@ -134,10 +142,22 @@ def _agree(
 
 
 def _nanoseconds(
-    sides: Mapping[str, Contender], function: str, effort: Effort
-) -> dict[str, float]:
-    """Return what one call takes, less what an empty call takes in the same process."""
-    watches = {name: side.stopwatch(function) for name, side in sides.items()}
-    empty = {f'{name} {NOTHING}': side.stopwatch(NOTHING) for name, side in sides.items()}
-    seconds = least({**watches, **empty}, effort)
-    return {name: 1e9 * (seconds[name] - seconds[f'{name} {NOTHING}']) for name in sides}
+    sides: Mapping[str, Mapping[str, Contender]], effort: Effort
+) -> dict[str, dict[str, float]]:
+    """Return what one call takes, by function and side, less an empty call in the same process.
+
+    All functions take turns: a disturbance of seconds spoils some repeats of each, and not all
+    repeats of one.
+    """
+    watches: dict[tuple[str, str], Stopwatch] = {}
+    for function, present in sides.items():
+        for name, side in present.items():
+            watches[function, name] = side.stopwatch(function)
+            watches[NOTHING, name] = side.stopwatch(NOTHING)
+    seconds = least(watches, effort)
+    return {
+        function: {
+            name: 1e9 * (seconds[function, name] - seconds[NOTHING, name]) for name in present
+        }
+        for function, present in sides.items()
+    }

@@ -43,7 +43,8 @@ class Dynamics(MotionMethods, FrameMethods):
     """The dynamics of one robot.
 
     Every argument is array-like `(..., n)`; leading axes broadcast as in NumPy, and results are
-    new C-ordered float64 arrays, or `out=` where one is given (a tuple for several results).
+    new C-ordered float64 arrays, or `out=` where one is given (a tuple for several results). An
+    array that nobody holds any more, nor a view of it, may be returned again as a new one.
     Positions are in rad or m, torques in N m or N, six-vectors have the angular part first.
     All methods raise ShapeError, which names the argument, for a wrong shape or type.
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from benchmarks.contenders import Call, Local
 from benchmarks.functions import FUNCTIONS, State
 from benchmarks.robots import Robot
@@ -43,10 +41,7 @@ class OursInPlace(Ours):
 
     def _filling(self, name: str, state: State) -> Call:
         call: Callable[..., Any] = getattr(self.arm, name)
-        returned = call(*state.of(name))
-        several = isinstance(returned, tuple)
-        out = tuple(map(np.empty_like, returned)) if several else np.empty_like(returned)
-        return filling(call, out, *state.of(name))
+        return filling(call, call(*state.of(name)), *state.of(name))
 
 
 def load(robot: Robot) -> Ours:

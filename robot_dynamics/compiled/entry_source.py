@@ -6,9 +6,15 @@ kernel and return, in some twenty nanoseconds. `entry` takes a vector for every 
 thing that is otherwise it hands the whole call, untouched, to `many`, which takes rows of samples,
 as long as there are few; and that one to the portable entry.
 
+`entry` keeps its last two results, and returns one again, filled anew, if nobody else holds it or
+a part of it any more. So a loop that drops a result before it asks for the next but one makes no
+arrays and tuples, which takes as long as the kernel. Who holds a result, or anything that shows
+its memory, holds it for good.
+
 The text depends on nothing but the sizes.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -24,6 +30,9 @@ from robot_dynamics.compiled.entry_writer import (
 )
 
 READABLE = C_CONTIGUOUS | ALIGNED
+
+# Entries of the largest results that are kept: making arrays of more takes no time by comparison.
+MOST_KEPT = 4096
 
 PARAMETERS = 'ptr %self, ptr %args, i64 %count, ptr %names'
 
@@ -72,15 +81,13 @@ class OneSample(EntryWriter):
         self.branch(self.let('icmp eq ptr %names, null'), 'new', 'named')
 
         self.begin_block('new')
-        result, made = self.new_results(shapes)
-        self.compute(sources, made)
-        self.finish(self.returned(result), len(shapes))
+        self.answer(sources, shapes)
 
         self.begin_block('named')
         out = self.pointer('%args', len(sizes))
         self.compute(sources, self._targets(out, shapes, given))
         self.call('void', 'Py_IncRef', f'ptr {out}')
-        self.finish(out, len(shapes))
+        self.ret(self.packed(out, len(shapes)))
 
         self.begin_block('otherwise')
         self.ret(self.hand_over(otherwise))
@@ -120,22 +127,47 @@ class OneSample(EntryWriter):
         """Return the shapes of the results."""
         return list(self._outputs)
 
+    def answer(self, sources: Sequence[Given], shapes: Sequence[Shape]) -> None:
+        """Return a result that nobody else holds: an earlier one, or a new one."""
+        if list(self._outputs) == [()]:
+            result, targets = self.made_results(shapes)
+            self.compute(sources, targets)
+            # As in NumPy, a new array without axes is a number.
+            return self.ret(self.call('ptr', 'PyArray_Return', f'ptr {result}'))
+        if sum(map(math.prod, self._outputs)) > MOST_KEPT:
+            return self.answer_anew(sources, shapes)
+        with self.failing_to('anew'):
+            place, result, targets = self.spare_results(shapes)
+        self.compute(sources, targets)
+        self.call('void', 'Py_IncRef', f'ptr {result}')
+        self.ret(result)
+        self.begin_block('anew')
+        return self.answer_anew(sources, shapes, place)
+
+    def answer_anew(
+        self, sources: Sequence[Given], shapes: Sequence[Shape], place: str | None = None
+    ) -> None:
+        """Return a new result, and keep it at this place, if any."""
+        result, targets = self.made_results(shapes)
+        self.compute(sources, targets)
+        if place:
+            self.keep(result, place)
+        self.ret(result)
+
     def compute(self, sources: Sequence[Given], targets: Sequence[str]) -> None:
         """Call the kernel."""
         addresses = [*(source.address for source in sources), *targets]
         self.call('void', 'kernel', ', '.join(f'ptr {address}' for address in addresses))
-
-    def returned(self, result: str) -> str:
-        """Return a new result as it is returned."""
-        # As in NumPy, a new array without axes is a number.
-        bare = list(self._outputs) == [()]
-        return self.call('ptr', 'PyArray_Return', f'ptr {result}') if bare else result
 
 
 class ManySamples(OneSample):
     """Writes `many`, which takes rows for the inputs, or one vector for all rows."""
 
     name = 'many'
+
+    def answer(self, sources: Sequence[Given], shapes: Sequence[Shape]) -> None:
+        """Return new results: their number may differ from one call to the next."""
+        self.answer_anew(sources, shapes)
 
     def take(self, objects: Sequence[str], sizes: Sequence[int]) -> list[Given]:
         """Require rows, the same number wherever there are several, and no more than allowed."""
@@ -184,7 +216,3 @@ class ManySamples(OneSample):
         arguments += [f'ptr {target}' for target in targets]
         kernel = self.pointer(self.slot('many'), 0)
         self.do(f'call void {kernel}({", ".join(arguments)}, i64 0, i64 {self._rows})')
-
-    def returned(self, result: str) -> str:
-        """Return a new result as it is returned."""
-        return result

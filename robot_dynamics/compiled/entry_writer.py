@@ -1,17 +1,20 @@
-"""Writes what entries are made of: checks of Python objects, new ones, and calls by a table.
+"""Writes what entries are made of: checks of Python objects, new and spare ones, calls by a table.
 
 Addresses of functions, types and kernels stand in a table, the data of the array that a callable
 has as its `__self__`.
 """
 
+import contextlib
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from robot_dynamics.compiler.llvm_writer import Writer
 
-# Offsets in bytes: of an object's type, and of an array's fields.
-TYPE, DATA, NDIM, DIMENSIONS, DTYPE, FLAGS = 8, 16, 24, 32, 56, 64
+# Offsets in bytes: of an object's references (the low half of their count) and its type, and of an
+# array's fields.
+REFERENCES, TYPE = 0, 8
+DATA, NDIM, DIMENSIONS, DTYPE, FLAGS, WEAK_REFERENCES = 16, 24, 32, 56, 64, 72
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 NPY_DOUBLE = 12
 
@@ -21,6 +24,8 @@ POINTER_SIZE = 8
 TUPLE_SUBCLASS = 1 << 26
 
 PYTHON_FUNCTIONS = (
+    'PyList_GetItem',
+    'PyList_SetItem',
     'PyObject_Vectorcall',
     'PyTuple_GetItem',
     'PyTuple_New',
@@ -43,6 +48,8 @@ OBJECTS = (
     'form',
     'kernel',
     'many',  # two numbers: the kernel of many samples, and how many it may take at once
+    'kept',  # a list of the last results
+    'turn',  # a number: the place in that list which is next
 )
 
 # The table: these, then the addresses of the bound inputs.
@@ -56,21 +63,29 @@ Memory = tuple[str, int | str]
 
 
 class EntryWriter(Writer):
-    """Writes checks, which lead to the block `otherwise` where they fail, and calls by table."""
+    """Writes checks, which lead to another block where they fail, and calls by table."""
 
     def __init__(self) -> None:
         super().__init__(1)
+        self._otherwise = 'otherwise'
+
+    @contextlib.contextmanager
+    def failing_to(self, block: str) -> Iterator[None]:
+        """Let checks lead to this block meanwhile."""
+        before, self._otherwise = self._otherwise, block
+        yield
+        self._otherwise = before
 
     def branch(self, condition: str, then: str, otherwise: str) -> None:
         """Go to one of two blocks."""
         self.do(f'br i1 {condition}, label %{then}, label %{otherwise}')
 
     def require(self, conditions: Sequence[str]) -> None:
-        """Go on where all conditions hold, else to the block `otherwise`."""
+        """Go on where all conditions hold."""
         if conditions:
             every = functools.reduce(lambda a, b: self.let(f'and i1 {a}, {b}'), conditions)
             passed = self.new_block('checked')
-            self.branch(every, passed, 'otherwise')
+            self.branch(every, passed, self._otherwise)
             self.begin_block(passed)
 
     def ret(self, value: str) -> None:
@@ -175,8 +190,8 @@ class EntryWriter(Writer):
         )
         return [self.call('ptr', 'PyTuple_GetItem', f'ptr {out}, i64 {i}') for i in range(count)]
 
-    def new_results(self, shapes: Sequence[Shape]) -> tuple[str, list[str]]:
-        """Return a new array, or a tuple of several, and the addresses of their data."""
+    def made_results(self, shapes: Sequence[Shape]) -> tuple[str, list[str]]:
+        """Return a new array, or a packed tuple of several, and the addresses of their data."""
         if len(shapes) == 1:
             array = self._new_array(shapes[0])
             self.ret_if_null(array)
@@ -188,7 +203,41 @@ class EntryWriter(Writer):
             self.ret_if_null(array, release=result)
             self.call('i32', 'PyTuple_SetItem', f'ptr {result}, i64 {i}, ptr {array}')
             addresses.append(self.data(array))
+        result = self.packed(result, len(shapes))
+        self.ret_if_null(result)
         return result, addresses
+
+    def spare_results(self, shapes: Sequence[Shape]) -> tuple[str, str, list[str]]:
+        """Require that nobody else holds the result whose turn it is, or a part of it.
+
+        Returns:
+            Its place among those that are kept, the result, and the addresses of its data.
+        """
+        turn = self.slot('turn')
+        place = self.let(f'load i64, ptr {turn}')
+        self.do(f'store i64 {self.let(f"xor i64 {place}, 1")}, ptr {turn}')
+        result = self.call('ptr', 'PyList_GetItem', f'ptr {self.slot("kept")}, i64 {place}')
+        # What is there before the first result, None, has more references.
+        self.require([self._only_one_holds(result)])
+        arrays = [result]
+        if len(shapes) > 1:
+            items = range(len(shapes))
+            arrays = [self.call('ptr', 'PyTuple_GetItem', f'ptr {result}, i64 {i}') for i in items]
+            self.require([self._only_one_holds(array) for array in arrays])
+        weak = [self.read('ptr', array, WEAK_REFERENCES) for array in arrays]
+        self.require([self.let(f'icmp eq ptr {reference}, null') for reference in weak])
+        # Its holder may have given it another form.
+        flags = C_CONTIGUOUS | ALIGNED | WRITEABLE
+        return place, result, self.arrays(arrays, shapes, flags)
+
+    def keep(self, result: str, place: str) -> None:
+        """Keep a result in this place of the list."""
+        self.call('void', 'Py_IncRef', f'ptr {result}')
+        arguments = f'ptr {self.slot("kept")}, i64 {place}, ptr {result}'
+        self.call('i32', 'PyList_SetItem', arguments)
+
+    def _only_one_holds(self, item: str) -> str:
+        return self.let(f'icmp eq i32 {self.read("i32", item, REFERENCES)}, 1')
 
     def _new_tuple(self, count: int) -> str:
         """Return a new tuple to fill: of the class in `form`, if there is one."""
@@ -218,22 +267,29 @@ class EntryWriter(Writer):
             self.do(f'store i64 {length}, ptr {self.field(place, 8 * axis)}')
         return place
 
-    def finish(self, result: str, count: int) -> None:
+    def packed(self, result: str, count: int) -> str:
         """Return the result; several as the class in `pack`, if there is one."""
         if count == 1:
-            return self.ret(result)
-        pack, packed, plain = self.slot('pack'), self.new_block('packed'), self.new_block('plain')
+            return result
+        pack = self.slot('pack')
+        plain, bare, owned, done = map(self.new_block, ('plain', 'bare', 'owned', 'done'))
         # A named tuple given as `out` is the result as it stands.
-        bare = self.let(f'icmp eq ptr {self.read("ptr", result, TYPE)}, {self.slot("tuple type")}')
+        is_bare = self.let(
+            f'icmp eq ptr {self.read("ptr", result, TYPE)}, {self.slot("tuple type")}'
+        )
         wanted = self.let(f'icmp ne ptr {pack}, null')
-        self.branch(self.let(f'and i1 {bare}, {wanted}'), packed, plain)
-        self.begin_block(plain)
-        self.ret(result)
-        self.begin_block(packed)
+        self.branch(self.let(f'and i1 {is_bare}, {wanted}'), bare, plain)
+        self.begin_block(bare)
         # tuple.__new__(pack, result), whose arguments are a tuple: it owns the result.
         arguments = self.call('ptr', 'PyTuple_New', 'i64 1')
         self.ret_if_null(arguments, release=result)
+        self.do(f'br label %{owned}')
+        self.begin_block(owned)
         self.call('i32', 'PyTuple_SetItem', f'ptr {arguments}, i64 0, ptr {result}')
-        value = self.call('ptr', 'tuple new', f'ptr {pack}, ptr {arguments}, ptr null')
+        of_class = self.call('ptr', 'tuple new', f'ptr {pack}, ptr {arguments}, ptr null')
         self.call('void', 'Py_DecRef', f'ptr {arguments}')
-        return self.ret(value)
+        self.do(f'br label %{done}')
+        self.begin_block(plain)
+        self.do(f'br label %{done}')
+        self.begin_block(done)
+        return self.let(f'phi ptr [ {of_class}, %{owned} ], [ {result}, %{plain} ]')

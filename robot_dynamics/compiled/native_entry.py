@@ -10,6 +10,7 @@ import ctypes
 import functools
 import importlib
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,7 +30,9 @@ from robot_dynamics.compiled.entry_writer import (
     NUMPY_FUNCTIONS,
     POINTER_SIZE,
     PYTHON_FUNCTIONS,
+    REFERENCES,
     TYPE,
+    WEAK_REFERENCES,
     WRITEABLE,
 )
 from robot_dynamics.compiler.machine_code import LoadedCode
@@ -98,6 +101,7 @@ def native_entry(
         documentation: of the callable.
     """
     interface = _numpy_interface()
+    kept, turn = [None, None], np.zeros(1, np.int64)
     addresses = [
         *map(_address, PYTHON_FUNCTIONS),
         *(interface[NUMPY_PLACES[function]] for function in NUMPY_FUNCTIONS),
@@ -108,6 +112,8 @@ def native_entry(
         0 if pack is tuple or sys.version_info >= TUPLES_WITH_HASH else id(pack),
         kernel,
         many.ctypes.data,
+        id(kept),
+        turn.ctypes.data,
         *(0 if vector is None else vector.ctypes.data for vector in bound),
     ]
     # From this first line inspect.signature and help() learn the arguments.
@@ -119,7 +125,7 @@ def native_entry(
     )
     table = np.array(addresses, dtype=np.uint64).view(EntryTable)
     table.flags.writeable = False
-    table.owners = (code, many, owner, portable, pack, bound, definition)
+    table.owners = (code, many, kept, turn, owner, portable, pack, bound, definition)
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     entry: Callable[..., Any] = make(('PyCFunction_NewEx', ctypes.pythonapi))(
         ctypes.addressof(definition), table, None
@@ -186,7 +192,14 @@ def _layout_surprise() -> str | None:
         dimensions = _peek(ctypes.c_void_p, array, DIMENSIONS)
         lengths = (ctypes.c_int64 * array.ndim).from_address(dimensions) if array.ndim else ()
         flags = _peek(ctypes.c_int32, array, FLAGS)
+        references = _peek(ctypes.c_int32, array, REFERENCES)
+        more = [array] * 3
         fields = {
+            'number of references': (
+                _peek(ctypes.c_int32, array, REFERENCES),
+                references + len(more),
+            ),
+            'list of weak references': (_peek(ctypes.c_void_p, array, WEAK_REFERENCES), None),
             'type': (_peek(ctypes.c_void_p, array, TYPE), id(np.ndarray)),
             'data': (_peek(ctypes.c_void_p, array, DATA), array.ctypes.data),
             'number of axes': (_peek(ctypes.c_int32, array, NDIM), array.ndim),
@@ -199,6 +212,9 @@ def _layout_surprise() -> str | None:
         for field, (found, expected) in fields.items():
             if found != expected:
                 return f'the {field} of an array is not where it was expected'
+    weak = weakref.ref(base)
+    if _peek(ctypes.c_void_p, base, WEAK_REFERENCES) != id(weak):
+        return 'the list of weak references of an array is not where it was expected'
     if base.dtype is not np.dtype(np.float64):
         return 'float64 is not one object'
     return _interface_surprise()

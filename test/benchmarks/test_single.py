@@ -70,8 +70,22 @@ def test_an_empty_call_is_subtracted():
             per_call = 2e-8 if function == NOTHING else 1e-7
             return lambda number: number * per_call
 
-    sides = {'fixed': Fixed('fixed', [], [])}
-    assert single._nanoseconds(sides, 'any', SHORT) == pytest.approx({'fixed': 80.0})
+    fixed = Fixed('fixed', [], [])
+    ns = single._nanoseconds({'any': {'fixed': fixed}, 'other': {'fixed': fixed}}, SHORT)
+    assert ns['any'] == ns['other'] == pytest.approx({'fixed': 80.0})
+
+
+def test_functions_take_turns():
+    log = []
+
+    class Noting(Local):
+        def stopwatch(self, function):
+            return lambda number: log.append(function) or number * 1e-6
+
+    side = Noting('side', [], [])
+    single._nanoseconds({'a': {'side': side}, 'b': {'side': side}}, Effort(3, 0.0))
+    finding_out, turns = 6, ['a', NOTHING, 'b']
+    assert log[finding_out:] == [each for each in turns for _ in range(2)] * 3
 
 
 def test_a_ratio_above_one_is_faster_than_pinocchio():

@@ -50,6 +50,8 @@ def test_regular_interpreters_are_known():
 @pytest.mark.parametrize(
     ('place', 'value', 'reason'),
     [
+        ('REFERENCES', 4, 'number of references'),
+        ('WEAK_REFERENCES', 56, 'weak references'),
         ('TYPE', 16, 'type of an array'),
         ('DATA', 32, 'data of an array'),
         ('NDIM', 28, 'number of axes'),
@@ -113,8 +115,11 @@ def test_references_balance(native, several):
     gc.collect()
     after = [sys.getrefcount(item) for item in watched]
     assert max(abs(a - b) for a, b in zip(after, before, strict=True)) < 100
-    kept = compiled.call(q, v)
-    assert sys.getrefcount(kept) == sys.getrefcount(result)
+    # The entry holds its last two results, and no other.
+    results = [compiled.call(q, v) for _ in range(4)]
+    results.append(object())
+    *others, alone = [sys.getrefcount(results[k]) for k in range(5)]
+    assert [count - alone for count in others] == [0, 0, 1, 1]
 
 
 def test_a_callable_outlives_everything_it_was_made_from(native):
@@ -295,5 +300,9 @@ def test_several_results_are_a_named_tuple_however_tuples_are_made(monkeypatch, 
     assert results[8] == ([1.5], [1.0])
     with pytest.raises(TypeError):
         hash(results[9])
+    # The last two are kept to be returned again.
     del results
-    assert sys.getrefcount(Pair) == before
+    assert sys.getrefcount(Pair) == before + 2
+    del compiled
+    gc.collect()
+    assert sys.getrefcount(Pair) < before
