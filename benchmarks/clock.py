@@ -4,12 +4,16 @@ All sides of a comparison take turns, over and over, so that a disturbance hits 
 repeats the least is kept, as everything that disturbs makes a call slower and nothing faster. Each
 turn begins with a call that is not timed, as the side before has filled the caches. What an empty
 call costs in the same loop is subtracted.
+
+In each of several rounds the sides are built anew, and their machine code and data come to lie
+elsewhere in memory. Where cores are shared with other work, some places are slow: the same code in
+other pages then takes a half or a third of the time.
 """
 
 from __future__ import annotations
 
 import timeit
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,13 +26,14 @@ Name = TypeVar('Name', bound=Hashable)
 class Effort:
     """How much time a figure is worth."""
 
-    repeats: int
+    repeats: int  # in each round
     seconds: float  # of each repeat
+    rounds: int = 1
 
 
 # Many short repeats: what disturbs a virtual machine comes and goes within milliseconds.
-FULL = Effort(repeats=60, seconds=0.005)
-QUICK = Effort(repeats=15, seconds=0.002)
+FULL = Effort(repeats=20, seconds=0.005, rounds=3)
+QUICK = Effort(repeats=5, seconds=0.002, rounds=3)
 
 
 def stopwatch(call: Callable[[], Any]) -> Stopwatch:
@@ -48,7 +53,7 @@ def calls_within(watch: Stopwatch, seconds: float) -> int:
 
 
 def least(sides: Mapping[Name, Stopwatch], effort: Effort) -> dict[Name, float]:
-    """Return the seconds of one call of each side: the least of interleaved repeats."""
+    """Return the seconds of one call of each side: the least of a round of turns."""
     numbers = {name: calls_within(watch, effort.seconds) for name, watch in sides.items()}
     best = dict.fromkeys(sides, float('inf'))
     for _ in range(effort.repeats):
@@ -56,3 +61,8 @@ def least(sides: Mapping[Name, Stopwatch], effort: Effort) -> dict[Name, float]:
             watch(1)
             best[name] = min(best[name], watch(numbers[name]) / numbers[name])
     return best
+
+
+def least_of(rounds: Sequence[Mapping[Name, float]]) -> dict[Name, float]:
+    """Return the least of each side over rounds."""
+    return {name: min(figures[name] for figures in rounds) for name in rounds[0]}

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks import agreement
 from benchmarks.agreement import Disagreement
-from benchmarks.clock import Effort, Stopwatch, least
+from benchmarks.clock import Effort, Stopwatch, least, least_of
 from benchmarks.contenders import NOTHING, Contender, ContenderMissing, RobotRefused, load
 from benchmarks.contenders.ours import Ours, OursInPlace
 from benchmarks.contenders.pinocchio import Pinocchio
@@ -59,7 +59,23 @@ def measure(
     Raises:
         Disagreement: of this package and Pinocchio.
     """
-    arm = Dynamics(robot.model)
+    # All stay to the end: pages of memory that are set free are the next to be lent.
+    arms = [Dynamics(robot.model) for _ in range(effort.rounds)]
+    rounds = [_round(robot, arm, functions, effort, notes) for arm in arms]
+    return [
+        replace(
+            calls[0],
+            ns=least_of([call.ns for call in calls]),
+            error={name: max(call.error[name] for call in calls) for name in calls[0].error},
+        )
+        for calls in zip(*rounds, strict=True)
+    ]
+
+
+def _round(
+    robot: Robot, arm: Dynamics, functions: list[str], effort: Effort, notes: list[str]
+) -> list[SingleCall]:
+    """Return the same of one round."""
     sides: dict[str, Contender] = {
         NEW: Ours(arm, functions),
         OUT: OursInPlace(arm, functions),
@@ -90,18 +106,23 @@ def _others(robot: Robot, stack: contextlib.ExitStack, notes: list[str]) -> dict
     found: dict[str, Contender] = {}
     for name, bring in OTHERS.items():
         if name in PLAIN_PYTHON and robot.model.n > PATIENCE:
-            notes.append(f'{robot.name}: {name} left out, more than {PATIENCE} joints')
+            _note(notes, f'{robot.name}: {name} left out, more than {PATIENCE} joints')
             continue
         try:
             side = bring(name, robot)
         except ContenderMissing as error:
-            note = f'{name} left out: {error}'
-            notes += [] if note in notes else [note]
+            _note(notes, f'{name} left out: {error}')
         except RobotRefused as error:
-            notes.append(f'{robot.name}: {name} left out: {error}')
+            _note(notes, f'{robot.name}: {name} left out: {error}')
         else:
             found[name] = stack.enter_context(side) if isinstance(side, Remote) else side
     return found
+
+
+def _note(notes: list[str], note: str) -> None:
+    """Add a note that is not there yet, of an earlier round or robot."""
+    if note not in notes:
+        notes.append(note)
 
 
 def _agree(
@@ -132,7 +153,7 @@ def _agree(
                     if name in (NEW, OUT):
                         raise
                     if (name, function) not in wrong:
-                        notes.append(f'left out: {disagreement}')
+                        _note(notes, f'left out: {disagreement}')
                     wrong.add((name, function))
                 else:
                     errors[name][function] = max(error, errors[name].get(function, 0.0))

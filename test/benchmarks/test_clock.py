@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from benchmarks.clock import Effort, calls_within, least, stopwatch
+from benchmarks.clock import Effort, calls_within, least, least_of, stopwatch
 
 
 class Side:
@@ -37,3 +37,7 @@ def test_a_stopwatch_calls_as_often_as_it_says():
     count = itertools.count()
     assert stopwatch(lambda: next(count))(7) > 0
     assert next(count) == 7
+
+
+def test_the_least_of_rounds():
+    assert least_of([{'a': 2.0, 'b': 1.0}, {'a': 3.0, 'b': 0.5}]) == {'a': 2.0, 'b': 0.5}
