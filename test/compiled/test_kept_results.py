@@ -24,13 +24,6 @@ class Powers(NamedTuple):
 
 
 @pytest.fixture
-def native(monkeypatch):
-    if native_entry.why_not():
-        pytest.skip(native_entry.why_not())
-    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'native')
-
-
-@pytest.fixture
 def cube():
     return compile_program(lambda x: [a * a * a for a in x], {'x': N}, name='cube').call
 

@@ -20,13 +20,6 @@ pytestmark = pytest.mark.usefixtures('machine')
 
 
 @pytest.fixture
-def native(monkeypatch):
-    if native_entry.why_not():
-        pytest.skip(native_entry.why_not())
-    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'native')
-
-
-@pytest.fixture
 def objecting(monkeypatch):
     """Let why_not() think again, now and after the test."""
     monkeypatch.delenv('ROBOT_DYNAMICS_ENTRY', raising=False)
