@@ -19,7 +19,7 @@ import pinocchio as pin
 from benchmarks import agreement
 from benchmarks.clock import Effort, Stopwatch, least, least_of, stopwatch
 from benchmarks.contenders import Call
-from benchmarks.contenders.ours import at, filling
+from benchmarks.contenders.ours import at, filling, loaded_anew
 from benchmarks.contenders.pinocchio import Pinocchio
 from benchmarks.functions import FUNCTIONS, State, random_state
 from benchmarks.robots import Robot
@@ -69,8 +69,7 @@ def measure(robot: Robot, functions: list[str], effort: Effort) -> list[Batch]:
     Raises:
         Disagreement: of any two sides.
     """
-    # All stay to the end: pages of memory that are set free are the next to be lent.
-    arms = [Dynamics(robot.model) for _ in range(effort.rounds)]
+    arms = loaded_anew(robot, effort)
     rounds = [_round(robot, arm, functions, effort) for arm in arms]
     return [
         replace(

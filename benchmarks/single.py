@@ -16,7 +16,7 @@ from benchmarks import agreement
 from benchmarks.agreement import Disagreement
 from benchmarks.clock import Effort, Stopwatch, least, least_of
 from benchmarks.contenders import NOTHING, Contender, ContenderMissing, RobotRefused, load
-from benchmarks.contenders.ours import Ours, OursInPlace
+from benchmarks.contenders.ours import Ours, OursInPlace, loaded_anew
 from benchmarks.contenders.pinocchio import Pinocchio
 from benchmarks.functions import random_state
 from benchmarks.remote import Remote
@@ -59,8 +59,7 @@ def measure(
     Raises:
         Disagreement: of this package and Pinocchio.
     """
-    # All stay to the end: pages of memory that are set free are the next to be lent.
-    arms = [Dynamics(robot.model) for _ in range(effort.rounds)]
+    arms = loaded_anew(robot, effort)
     rounds = [_round(robot, arm, functions, effort, notes) for arm in arms]
     return [
         replace(

@@ -21,6 +21,7 @@ from benchmarks import agreement
 from benchmarks.batches import THREADS_VARIABLE
 from benchmarks.clock import Effort, Stopwatch, least, least_of
 from benchmarks.contenders.mujoco import MuJoCo
+from benchmarks.contenders.ours import loaded_anew
 from benchmarks.functions import State, random_state
 from benchmarks.robots import Robot
 from robot_dynamics.dynamics import Dynamics
@@ -59,8 +60,7 @@ def measure(robot: Robot, effort: Effort) -> Stepping:
         Disagreement: of this package and MuJoCo.
         RobotRefused: MuJoCo does not take the robot.
     """
-    # All stay to the end: pages of memory that are set free are the next to be lent.
-    arms = [Dynamics(robot.model) for _ in range(effort.rounds)]
+    arms = loaded_anew(robot, effort)
     rounds = [_round(robot, arm, effort) for arm in arms]
     seconds = least_of([taken for taken, _ in rounds])
     rates = {name: STRETCH * ARMS_OF.get(name, 1) / taken for name, taken in seconds.items()}

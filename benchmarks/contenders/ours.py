@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.clock import Effort
 from benchmarks.contenders import Call, Local
 from benchmarks.functions import FUNCTIONS, State
 from benchmarks.robots import Robot
@@ -47,6 +48,14 @@ class OursInPlace(Ours):
 def load(robot: Robot) -> Ours:
     """Return the robot with all functions."""
     return Ours(Dynamics(robot.model), list(FUNCTIONS))
+
+
+def loaded_anew(robot: Robot, effort: Effort) -> list[Dynamics]:
+    """Return the robot for each round, every time with machine code elsewhere in memory.
+
+    All must stay to the last round: pages of memory that are set free are the next to be lent.
+    """
+    return [Dynamics(robot.model) for _ in range(effort.rounds)]
 
 
 def at(call: Callable[..., Any], *state: Array) -> Call:

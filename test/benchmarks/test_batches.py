@@ -44,7 +44,7 @@ def test_one_wrong_sample_is_found(chain, monkeypatch):
             result[-1] += 1.0
             return result
 
-    monkeypatch.setattr(batches, 'Dynamics', Wrong)
+    monkeypatch.setattr(batches, 'loaded_anew', lambda robot, _: [Wrong(robot.model)])
     monkeypatch.setattr(batches, 'least', pytest.fail)
     with pytest.raises(Disagreement, match='sample 36'):
         batches.measure(chain, ['inverse_dynamics'], SHORT)
