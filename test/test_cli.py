@@ -1,7 +1,9 @@
 """The command line: what it prints is what the library computes, and errors are one line."""
 
 import csv
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +98,21 @@ def test_a_missing_file_is_one_line(run, verb):
     assert (code, shown) == (2, '')
     assert said.startswith('robot-dynamics: nowhere.urdf: ')
     assert said.count('\n') == 1
+
+
+def test_an_interruption_is_one_line(tmp_path):
+    description = tmp_path / 'slow.urdf'
+    os.mkfifo(description)
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'robot_dynamics.cli', 'check', description],
+        cwd=CHECKOUT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with description.open('w'):  # returns when it reads
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, 'robot-dynamics: interrupted\n')
 
 
 @pytest.mark.skipif(not any(map(installed, ENGINES)), reason='no other engine is installed')

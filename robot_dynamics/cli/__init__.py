@@ -11,7 +11,8 @@
     demo        four ROS 2 nodes: a simulated arm follows a trajectory
     replay      make a recorded simulation again, bit for bit
 
-Only `demo` and `replay` need ROS 2. What cannot be done is said in one line, with exit code 2.
+Only `demo` and `replay` need ROS 2. What cannot be done is said in one line, with exit code 2;
+Ctrl-C ends with 130.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from robot_dynamics.validation.engines import ENGINES
 from robot_dynamics.validation.examiner import TOLERANCE
 
 WRONG = 2  # exit code for what cannot be done, as argparse's for what it does not understand
+INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (RobotDynamicsError, OSError) as error:
         print(f'robot-dynamics: {" ".join(str(error).split())}', file=sys.stderr)
         return WRONG
+    except KeyboardInterrupt:
+        print('robot-dynamics: interrupted', file=sys.stderr)
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -19,16 +19,33 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 NODES = ('dynamics_node', 'pybullet_validator_node', 'feedforward_node', 'simulator_node')
 DOMAIN = 1 + (os.getpid() + 50) % 100  # others in this process may use 1 + getpid() % 100
 PATIENCE = 180  # s, for what takes ten
+PROGRAM = ('-m', 'robot_dynamics.cli')
+
+# The demonstration, but each message it hears brings a signal, while C++ waits for its conversion.
+SIGNALS_IN_MESSAGES = """
+import signal, sys
+from sensor_msgs.msg import JointState
+from robot_dynamics.cli import main
+
+plain = JointState.__init__
+
+def interrupted(self, *arguments, **fields):
+    signal.raise_signal(signal.SIGINT)
+    plain(self, *arguments, **fields)
+
+JointState.__init__ = interrupted
+sys.exit(main())
+"""
 
 
 class Demo:
     """A demonstration in a process of its own, with its output line by line."""
 
-    def __init__(self, folder, duration, *options):
+    def __init__(self, folder, duration, *options, program=PROGRAM):
         self.figures, self.picture = folder / 'figures.json', folder / 'demo.png'
         self.process = subprocess.Popen(
             [
-                *(sys.executable, '-m', 'robot_dynamics.cli', 'demo', '--headless'),
+                *(sys.executable, *program, 'demo', '--headless'),
                 *('--duration', str(duration), '--json', self.figures, '--picture', self.picture),
                 *options,
             ],
@@ -79,8 +96,8 @@ def start(tmp_path):
     before = shared_memory()
     started = []
 
-    def start(*arguments):
-        started.append(Demo(tmp_path, *arguments))
+    def start(*arguments, **options):
+        started.append(Demo(tmp_path, *arguments, **options))
         return started[-1]
 
     yield start
@@ -144,6 +161,12 @@ def test_an_interrupted_demo_takes_its_nodes_along(start):
     assert code == 130, said
     assert 'did not end well' not in said
     assert not any(Path(f'/proc/{pid}').exists() for pid in nodes.values())
+
+
+def test_a_demo_that_is_interrupted_while_it_hears_a_message_ends_as_well(start):
+    code, said = start(20.0, program=('-c', SIGNALS_IN_MESSAGES)).end()
+    assert code == 130, said
+    assert 'did not end well' not in said
 
 
 def test_a_robot_that_is_none_is_refused_in_a_line(start, tmp_path):

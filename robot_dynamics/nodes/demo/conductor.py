@@ -12,7 +12,7 @@ started again by the supervisor, and
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,10 @@ class Interrupted(Exception):  # noqa: N818  (a turn of events, dealt with in th
 
 
 class Conductor:
-    """Conducts runs on a graph of nodes that a supervisor keeps up."""
+    """Conducts runs on a graph of nodes that a supervisor keeps up.
+
+    Every method that waits raises KeyboardInterrupt as soon as there is something in `stops`.
+    """
 
     def __init__(
         self,
@@ -57,8 +60,10 @@ class Conductor:
         recorder: Recorder,
         executor: Any,
         screen: Screen,
+        stops: Sequence[int],
     ):
         self._supervisor, self._screen, self._executor = supervisor, screen, executor
+        self._stops = stops
         self._monitor, self._recorder = monitor, recorder
         self._recording: Recording | None = None
         self._lost: list[str] = []  # nodes that were restarted and not yet taken care of
@@ -225,6 +230,8 @@ class Conductor:
 
     def _turn(self) -> None:
         """Let a moment pass: hear what there is, and see that every node is up."""
+        if self._stops:
+            raise KeyboardInterrupt
         end = time.monotonic() + TURN
         while (left := end - time.monotonic()) > 0:
             self._executor.spin_once(timeout_sec=left)

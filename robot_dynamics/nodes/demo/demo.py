@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -49,9 +49,11 @@ def run(options: DemoOptions) -> int:
 
     0: it went through, and the engine that judges does not disagree. 1: that engine disagrees, or
     a node did not start, stay up or end as it should.
+
+    Raises:
+        KeyboardInterrupt: it was stopped by a signal; its nodes have ended.
     """
-    for number in STOPS:
-        signal.signal(number, _interrupt)
+    _on_a_stop(_interrupt)
     isolate()
     before = shared_memory()
     try:
@@ -60,11 +62,13 @@ def run(options: DemoOptions) -> int:
     except RobotDynamicsError as error:
         print(f'robot-dynamics demo: {error}', file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print('robot-dynamics demo: interrupted', file=sys.stderr)
-        return 130
     finally:
         remove_shared_memory(before)
+
+
+def _on_a_stop(handler: Callable[[int, Any], Any] | signal.Handlers) -> None:
+    for number in STOPS:
+        signal.signal(number, handler)
 
 
 def _interrupt(*_: Any) -> NoReturn:
@@ -116,16 +120,19 @@ def _running(
     supervisor: Supervisor, robot: DemoRobot, screen: Screen
 ) -> Iterator[tuple[Conductor, Monitor]]:
     """Run the nodes and our own for as long as the context lasts."""
+    # What is raised inside the ROS client library or Popen comes out as another error, or leaves
+    # a process that nobody knows: the conductor looks here between two turns.
+    stops: list[int] = []
+    _on_a_stop(lambda number, _frame: stops.append(number))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     monitor, recorder, executor = Monitor(), Recorder(robot.model.joint_names), new_executor()
     executor.add_node(monitor)
     try:
         supervisor.start()
-        yield Conductor(supervisor, monitor, recorder, executor, screen), monitor
+        yield Conductor(supervisor, monitor, recorder, executor, screen, stops), monitor
     finally:
         # From here on another Ctrl-C would only leave something behind.
-        for number in STOPS:
-            signal.signal(number, signal.SIG_IGN)
+        _on_a_stop(signal.SIG_IGN)
         supervisor.stop()
         executor.shutdown()
         recorder.destroy_node()
