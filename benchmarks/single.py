@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,22 +59,26 @@ def measure(
     Raises:
         Disagreement: of this package and Pinocchio.
     """
-    arms = loaded_anew(robot, effort)
-    rounds = [_round(robot, arm, functions, effort, notes) for arm in arms]
+    rounds = [_round(robot, arm, functions, effort, notes) for arm in loaded_anew(robot, effort)]
+    ns = _less_nothing(least_of([seconds for seconds, _ in rounds]))
+    error = {
+        function: {
+            name: max(errors[name][function] for _, errors in rounds)
+            for name in ns[function]
+            if name != REFERENCE
+        }
+        for function in functions
+    }
     return [
-        replace(
-            calls[0],
-            ns=least_of([call.ns for call in calls]),
-            error={name: max(call.error[name] for call in calls) for name in calls[0].error},
-        )
-        for calls in zip(*rounds, strict=True)
+        SingleCall(robot.name, robot.model.n, function, ns[function], error[function])
+        for function in functions
     ]
 
 
 def _round(
     robot: Robot, arm: Dynamics, functions: list[str], effort: Effort, notes: list[str]
-) -> list[SingleCall]:
-    """Return the same of one round."""
+) -> tuple[dict[tuple[str, str], float], dict[str, dict[str, float]]]:
+    """Return the seconds by function and side, and the errors by side and function, of a round."""
     sides: dict[str, Contender] = {
         NEW: Ours(arm, functions),
         OUT: OursInPlace(arm, functions),
@@ -87,17 +91,7 @@ def _round(
             function: {name: side for name, side in sides.items() if function in errors[name]}
             for function in functions
         }
-        ns = _nanoseconds(present, effort)
-    return [
-        SingleCall(
-            robot.name,
-            robot.model.n,
-            function,
-            ns[function],
-            {name: errors[name][function] for name in present[function] if name != REFERENCE},
-        )
-        for function in functions
-    ]
+        return _seconds(present, effort), errors
 
 
 def _others(robot: Robot, stack: contextlib.ExitStack, notes: list[str]) -> dict[str, Contender]:
@@ -161,10 +155,10 @@ def _agree(
     return errors
 
 
-def _nanoseconds(
+def _seconds(
     sides: Mapping[str, Mapping[str, Contender]], effort: Effort
-) -> dict[str, dict[str, float]]:
-    """Return what one call takes, by function and side, less an empty call in the same process.
+) -> dict[tuple[str, str], float]:
+    """Return what one call takes, by function and side, and an empty call in the same process.
 
     All functions take turns: a disturbance of seconds spoils some repeats of each, and not all
     repeats of one.
@@ -174,10 +168,17 @@ def _nanoseconds(
         for name, side in present.items():
             watches[function, name] = side.stopwatch(function)
             watches[NOTHING, name] = side.stopwatch(NOTHING)
-    seconds = least(watches, effort)
-    return {
-        function: {
-            name: 1e9 * (seconds[function, name] - seconds[NOTHING, name]) for name in present
-        }
-        for function, present in sides.items()
-    }
+    return least(watches, effort)
+
+
+def _less_nothing(seconds: Mapping[tuple[str, str], float]) -> dict[str, dict[str, float]]:
+    """Return nanoseconds by function and side, less an empty call.
+
+    Of both the least of all rounds: the least difference would be that of the round in which the
+    empty call was disturbed most.
+    """
+    ns: dict[str, dict[str, float]] = {}
+    for (function, name), taken in seconds.items():
+        if function != NOTHING:
+            ns.setdefault(function, {})[name] = 1e9 * (taken - seconds[NOTHING, name])
+    return ns

@@ -64,15 +64,24 @@ def test_a_library_that_refuses_is_left_out_by_name(chain, monkeypatch):
     assert notes == ['chain3: picky left out: picky takes no chain3']
 
 
-def test_an_empty_call_is_subtracted():
-    class Fixed(Local):
-        def stopwatch(self, function):
-            per_call = 2e-8 if function == NOTHING else 1e-7
-            return lambda number: number * per_call
+def test_an_empty_call_is_subtracted(chain, monkeypatch):
+    rounds = iter(
+        [
+            {'inverse_dynamics': 1e-7, 'mass_matrix': 3e-7, NOTHING: 2e-8},
+            # An empty call that was disturbed makes nothing look fast.
+            {'inverse_dynamics': 2e-7, 'mass_matrix': 2e-7, NOTHING: 9e-8},
+        ]
+    )
 
-    fixed = Fixed('fixed', [], [])
-    ns = single._nanoseconds({'any': {'fixed': fixed}, 'other': {'fixed': fixed}}, SHORT)
-    assert ns['any'] == ns['other'] == pytest.approx({'fixed': 80.0})
+    def least(watches, _effort):
+        of = next(rounds)
+        return {(function, name): of[function] for function, name in watches}
+
+    monkeypatch.setattr(single, 'OTHERS', {})
+    monkeypatch.setattr(single, 'least', least)
+    inverse, mass = single.measure(chain, FUNCTIONS, Effort(2, 1e-4, rounds=2), [])
+    assert list(inverse.ns.values()) == pytest.approx([80.0] * 3)
+    assert list(mass.ns.values()) == pytest.approx([180.0] * 3)
 
 
 def test_functions_take_turns():
@@ -83,7 +92,7 @@ def test_functions_take_turns():
             return lambda number: log.append(function) or number * 1e-6
 
     side = Noting('side', [], [])
-    single._nanoseconds({'a': {'side': side}, 'b': {'side': side}}, Effort(3, 0.0))
+    single._seconds({'a': {'side': side}, 'b': {'side': side}}, Effort(3, 0.0))
     finding_out, turns = 6, ['a', NOTHING, 'b']
     assert log[finding_out:] == [each for each in turns for _ in range(2)] * 3
 
