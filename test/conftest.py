@@ -1,5 +1,7 @@
 """Settings of all tests."""
 
+import faulthandler
+import os
 import signal
 
 import pytest
@@ -14,6 +16,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile('robot_dynamics', deadline=None)
 settings.load_profile('robot_dynamics')
+
+
+def pytest_configure():
+    """Let a crash be seen in the terminal.
+
+    The executor of rclpy sends what is said of one to the standard error of the moment, which
+    pytest holds back and then loses.
+    """
+    enable, terminal = faulthandler.enable, os.dup(2)
+    faulthandler.enable = lambda *_arguments, **_options: enable(terminal)
 
 
 @pytest.fixture(scope='session', autouse=True)
