@@ -56,7 +56,7 @@ OUT = sys.intern('out')
 
 
 class EntryTable(np.ndarray):
-    """The addresses an entry uses, and the owners of what is there: its `__self__`."""
+    """The addresses an entry uses, its definition, and who owns what is there: its `__self__`."""
 
     owners: tuple[Any, ...]
 
@@ -65,10 +65,10 @@ class MethodDefinition(ctypes.Structure):
     """CPython's PyMethodDef."""
 
     _fields_ = (
-        ('name', ctypes.c_char_p),
+        ('name', ctypes.c_void_p),
         ('function', ctypes.c_void_p),
         ('flags', ctypes.c_int),
-        ('documentation', ctypes.c_char_p),
+        ('documentation', ctypes.c_void_p),
     )
 
 
@@ -120,17 +120,35 @@ def native_entry(
     documentation = (
         f'{name}($self, {", ".join([*arguments, "*"])}, out=None)\n--\n\n{documentation}'
     )
-    definition = MethodDefinition(
-        name.encode(), code.address('entry'), METH_FASTCALL_KEYWORDS, documentation.encode()
-    )
-    table = np.array(addresses, dtype=np.uint64).view(EntryTable)
-    table.flags.writeable = False
-    table.owners = (code, many, kept, turn, owner, portable, pack, bound, definition)
+    table, definition = _table(addresses, code.address('entry'), name, documentation)
+    table.owners = (code, many, kept, turn, owner, portable, pack, bound)
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     entry: Callable[..., Any] = make(('PyCFunction_NewEx', ctypes.pythonapi))(
-        ctypes.addressof(definition), table, None
+        definition, table, None
     )
     return entry
+
+
+def _table(
+    addresses: Sequence[int | None], function: int, name: str, documentation: str
+) -> tuple[EntryTable, int]:
+    """Return addresses with a method's definition and its texts behind them, and where that is.
+
+    A callable reads its definition even while it goes, and what an attribute keeps may be gone by
+    then: the garbage collector empties objects before it deletes them, but no array's memory.
+    """
+    texts = [text.encode() + b'\0' for text in (name, documentation)]
+    size = ctypes.sizeof(MethodDefinition)
+    behind = bytes(size) + b''.join(texts)
+    behind += bytes(-len(behind) % POINTER_SIZE)
+    words = np.concatenate([np.array(addresses, np.uint64), np.frombuffer(behind, np.uint64)])
+    place = words.ctypes.data + len(addresses) * POINTER_SIZE
+    first = place + size
+    definition = MethodDefinition.from_address(place)
+    definition.name, definition.documentation = first, first + len(texts[0])
+    definition.function, definition.flags = function, METH_FASTCALL_KEYWORDS
+    words.flags.writeable = False
+    return words.view(EntryTable), place
 
 
 def _address(function: str) -> int | None:

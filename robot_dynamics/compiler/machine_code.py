@@ -12,6 +12,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from robot_dynamics.compiler import cache, object_file
 
 OLDEST_LLVMLITE = (0, 45)  # the first whose LLVM knows `splat`
@@ -113,13 +115,16 @@ class LoadedCode:
         with ONE_AT_A_TIME:
             # An empty module whose compilation is answered with the code at hand. The engine owns
             # its target machine.
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), _target_machine())
-            self._engine.set_object_cache(getbuffer_func=lambda _: code)
-            self._engine.finalize_object()
+            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), _target_machine())
+            engine.set_object_cache(getbuffer_func=lambda _: code)
+            engine.finalize_object()
+        # In an array the garbage collector does not see it: in what it deletes, an engine would
+        # close itself before another object's last word, which may be a call.
+        self._engine = np.array(engine, dtype=object)
 
     def address(self, function: str) -> int:
         """Return the address of a function."""
         if self._image:
             return self._image.functions[function]
-        address: int = self._engine.get_function_address(function)
+        address: int = self._engine.item().get_function_address(function)
         return address
