@@ -15,7 +15,7 @@ import sys
 
 import numpy as np
 
-from robot_dynamics.compiler import machine_code, object_file
+from robot_dynamics.compiler import object_file
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.urdf import load_urdf
 from robot_dynamics.resources import share_file
