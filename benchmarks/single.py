@@ -59,7 +59,8 @@ def measure(
     Raises:
         Disagreement: of this package and Pinocchio.
     """
-    rounds = [_round(robot, arm, functions, effort, notes) for arm in loaded_anew(robot, effort)]
+    arms = loaded_anew(robot, effort)
+    rounds = [_round(robot, arm, functions, effort, notes) for arm in arms]
     ns = _less_nothing(least_of([seconds for seconds, _ in rounds]))
     error = {
         function: {

@@ -1,7 +1,6 @@
 import json
 import os
 
-import numpy as np
 import pytest
 
 from benchmarks import compiling, run, single
@@ -16,7 +15,7 @@ def test_one_run_from_end_to_end(tmp_path, capsys):
     figures = json.loads(files[0].read_text())
     assert {call['robot'] for call in figures['single']} == {'chain2'}
     assert {call['function'] for call in figures['single']} == set(compiling.FUNCTIONS)
-    assert all(np.isfinite(list(call['ns'].values())).all() for call in figures['single'])
+    assert all(ns > 0 for call in figures['single'] for ns in call['ns'].values())
     assert figures['batches'] == []
     assert figures['stepping'][0]['error'] < 1e-10
     assert any(note.startswith('panzer left out') for note in figures['notes'])
