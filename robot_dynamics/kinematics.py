@@ -118,6 +118,30 @@ def wrench_torque(model: RobotModel, q: Array, wrench: Array, frame: str) -> Arr
     return np.asarray(jacobian(model, q, frame).T @ wrench)
 
 
+def wrench_in_base_axes(model: RobotModel, q: Array, wrench: Array, frame: str) -> Array:
+    """Return the wrench (6,) of a frame's own axes in axes parallel to the base's.
+
+    A sensor at the hand measures in its own axes, and Lynch and Park give F_tip in end-effector
+    coordinates, as the wrench of the robot on the environment. `wrench_torque` and `tip_wrench=`
+    take base axes and the wrench of the environment on the robot: minus what this returns for
+    F_tip.
+
+    Args:
+        model: the robot.
+        q: (n,) joint positions.
+        wrench: (6,) moment [N m] and force [N], in the frame's axes, about its origin.
+        frame: name of the frame.
+
+    Raises:
+        FrameNotFound: the model has no frame of that name.
+        ShapeError: q is not (n,), or the wrench not (6,).
+    """
+    check_wrench(wrench)
+    R = frame_pose(model, q, frame)[:3, :3]
+    moment, force = np.split(np.asarray(wrench), 2)
+    return np.concatenate([R @ moment, R @ force])
+
+
 # -- points of bodies, in the nb joint positions ------------------------------------------------
 
 

@@ -159,6 +159,16 @@ def test_a_wrench_does_the_same_work_at_the_frame_and_at_the_joints(robot, state
         assert tau @ qd == pytest.approx(F @ V, abs=1e-12)
 
 
+def test_a_wrench_in_the_frame_s_axes_acts_through_the_body_jacobian(robot, state):
+    """Lynch and Park, draft, (9.81): tau = J_b^T F, both in end-effector coordinates."""
+    q, frame = state[0], robot.frame_names[-1]
+    F_tip = np.random.default_rng(5).normal(size=6)
+    R = kin.frame_pose(robot, q, frame)[:3, :3]
+    J_b = np.kron(np.eye(2), R.T) @ kin.jacobian(robot, q, frame)
+    in_base = kin.wrench_in_base_axes(robot, q, F_tip, frame)
+    assert kin.wrench_torque(robot, q, in_base, frame) == pytest.approx(J_b.T @ F_tip, abs=1e-12)
+
+
 def test_shapes_and_names_are_checked():
     robot = ROBOTS['chain']
     q = np.zeros(robot.n)

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,15 @@ class Geometry:
     r: Array  # (nb, 3) centres of mass
     I: list[Array]  # (3, 3) tensors about the centres of mass
     b: dict[tuple[int, int], Array]  # b[i, s] (3,) for every joint i that carries link s
+
+
+class VelocityTorques(NamedTuple):
+    """The torques h that velocity causes, in four parts, each (n,)."""
+
+    centrifugal_tran: Array  # from the links' translation, terms in qd_j^2
+    coriolis_tran: Array  # from the links' translation, terms in qd_j qd_k, j != k
+    centrifugal_rot: Array  # from the links' rotation, terms in qd_j^2
+    coriolis_rot: Array  # from the links' rotation, terms in qd_j qd_k, j != k
 
 
 def inverse_dynamics(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Array:
@@ -66,19 +75,73 @@ def inverse_dynamics(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Arra
         ShapeError: q, qd or qdd is not (n,).
     """
     check_vector(model, q=q, qd=qd, qdd=qdd)
-    h_tran, h_rot = velocity_torque_parts(model, q, qd)
-    return np.asarray(mass_matrix(model, q) @ qdd + h_tran + h_rot + gravity_torque(model, q))
+    at = geometry(model, q)
+    h_tran, h_rot = _velocity_torque_parts(model, at, qd)
+    return np.asarray(_mass_matrix(model, at) @ qdd + h_tran + h_rot + _gravity_torque(model, at))
 
 
 def mass_matrix(model: RobotModel, q: Array) -> Array:
     """Return D (n, n), the two parts of (4.2) and the rotors' inertia."""
-    D_rot, D_tran = mass_matrix_parts(model, q)
-    return np.asarray(D_rot + D_tran + np.diag(model.reflected_inertia))
+    return _mass_matrix(model, geometry(model, q))
 
 
 def mass_matrix_parts(model: RobotModel, q: Array) -> tuple[Array, Array]:
     """Return D^rot and D^tran, both (n, n). 002, (4.2)."""
+    return _mass_matrix_parts(model, geometry(model, q))
+
+
+def velocity_torque_parts(model: RobotModel, q: Array, qd: Array) -> tuple[Array, Array]:
+    """Return h^tran and h^rot, both (n,). 002, (4.3) and (4.4), derived above.
+
+    They are the Coriolis and centrifugal torques that come from the links' translation and from
+    their rotation.
+
+    Raises:
+        ShapeError: q or qd is not (n,).
+    """
+    return _velocity_torque_parts(model, geometry(model, q), qd)
+
+
+def velocity_torques(model: RobotModel, q: Array, qd: Array) -> VelocityTorques:
+    """Return h^tran and h^rot, each split into centrifugal and Coriolis torques.
+
+    In the sums over p and q of (4.3) and (4.4), the terms with p = q are centrifugal and those
+    with p != q are Coriolis (Milicevic et al., section 4, below (4.5)). With joint j alone in
+    motion only p = q = j remains, so the centrifugal torque is the sum of h(q, e_j qd_j) over the
+    joints, and the rest of h is the Coriolis torque.
+
+    Args:
+        model: the robot.
+        q: (n,) joint positions, rad or m.
+        qd: (n,) joint velocities.
+
+    Raises:
+        ShapeError: q or qd is not (n,).
+    """
+    check_vector(model, q=q, qd=qd)
     at = geometry(model, q)
+    tran, rot = _velocity_torque_parts(model, at, qd)
+    alone = [_velocity_torque_parts(model, at, one) for one in np.diag(qd)]
+    centrifugal_tran, centrifugal_rot = np.sum(alone, axis=0)
+    return VelocityTorques(
+        centrifugal_tran, tran - centrifugal_tran, centrifugal_rot, rot - centrifugal_rot
+    )
+
+
+def gravity_torque(model: RobotModel, q: Array) -> Array:
+    """Return c (n,), the gravity loading. 002, (4.5)."""
+    return _gravity_torque(model, geometry(model, q))
+
+
+# -- the terms, once the geometry is known --------------------------------------------------------
+
+
+def _mass_matrix(model: RobotModel, at: Geometry) -> Array:
+    D_rot, D_tran = _mass_matrix_parts(model, at)
+    return np.asarray(D_rot + D_tran + np.diag(model.reflected_inertia))
+
+
+def _mass_matrix_parts(model: RobotModel, at: Geometry) -> tuple[Array, Array]:
     rot, tran = _zero_matrix(model.nb), _zero_matrix(model.nb)
     for s in range(model.nb):
         for i in model.support(s):
@@ -92,16 +155,8 @@ def mass_matrix_parts(model: RobotModel, q: Array) -> tuple[Array, Array]:
     return np.asarray(S.T @ np.array(rot) @ S), np.asarray(S.T @ np.array(tran) @ S)
 
 
-def velocity_torque_parts(model: RobotModel, q: Array, qd: Array) -> tuple[Array, Array]:
-    """Return h^tran and h^rot, both (n,). 002, (4.3) and (4.4), derived above.
-
-    They are the Coriolis and centrifugal torques that come from the links' translation and from
-    their rotation.
-
-    Raises:
-        ShapeError: q or qd is not (n,).
-    """
-    at, rates = geometry(model, q), kin.body_velocities(model, qd)
+def _velocity_torque_parts(model: RobotModel, at: Geometry, qd: Array) -> tuple[Array, Array]:
+    rates = kin.body_velocities(model, qd)
     w, gamma = angular_motion(model, at, rates)
     a0 = velocity_accelerations(model, at, rates, w, gamma)
     tran: list[Any] = [0.0] * model.nb
@@ -117,9 +172,7 @@ def velocity_torque_parts(model: RobotModel, q: Array, qd: Array) -> tuple[Array
     return np.asarray(model.S.T @ np.array(tran)), np.asarray(model.S.T @ np.array(rot))
 
 
-def gravity_torque(model: RobotModel, q: Array) -> Array:
-    """Return c (n,), the gravity loading. 002, (4.5)."""
-    at = geometry(model, q)
+def _gravity_torque(model: RobotModel, at: Geometry) -> Array:
     c: list[Any] = [0.0] * model.nb
     for s in range(model.nb):
         for i in model.support(s):

@@ -52,6 +52,35 @@ def inverse_dynamics(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Arra
     return np.asarray(mass_matrix(model, q) @ qdd + h + gravity_torque(model, q))
 
 
+def lagrangian(model: RobotModel, q: Array, qd: Array) -> Any:
+    """Return the Lagrangian L = E_K - E_P, J, rotors included. Milicevic et al., (2.3).
+
+    The potential energy is zero where the masses are level with the base's origin.
+
+    Args:
+        model: the robot.
+        q: (n,) joint positions, rad or m.
+        qd: (n,) joint velocities.
+
+    Raises:
+        ShapeError: q or qd is not (n,).
+    """
+    check_vector(model, q=q, qd=qd)
+    poses, rates = kin.body_poses(model, q), kin.body_velocities(model, qd)
+    U = first_derivatives(model, poses)
+    g = np.append(model.gravity, 0.0)
+    # The rotors' share of E_K is not in (2.3).
+    L: Any = np.sum(model.reflected_inertia * qd * qd) / 2
+    for i, J_i in enumerate(_pseudo_inertias(model)):
+        for j in model.support(i):
+            for k in model.support(i):
+                # 1/2 sum_i sum_j sum_k Tr(U_ij J_i U_ik^T) qd_j qd_k
+                L = L + np.trace(U[i, j] @ J_i @ U[i, k].T) * rates[j] * rates[k] / 2
+        # + sum_i m_i g 0A_i r_i
+        L = L + model.mass[i] * (g @ poses[i] @ np.append(model.com[i], 1.0))
+    return L
+
+
 # -- derivatives of the transforms --------------------------------------------------------------
 
 

@@ -73,7 +73,7 @@ def task_dynamics(
         ShapeError: the arguments do not fit together.
         SingularityError: J has lost a direction, or has more rows than columns.
     """
-    _check_shapes(M, C, g, J, Jd, qd)
+    _check_shapes(J, M=(M, 'nn'), C=(C, 'nn'), g=(g, 'n'), Jd=(Jd, 'mn'), qd=(qd, 'n'))
     J_bar = consistent_inverse(M, J, max_condition=max_condition)
     # Lambda = J^-T M J^-1        (9.98)
     Lambda = J_bar.T @ M @ J_bar
@@ -87,6 +87,44 @@ def task_force(task: TaskDynamics, Vd: Array) -> Array:
     """Return F (m,), what accelerates the hand by Vd (m,). 001, (9.97)."""
     # F = Lambda Vd + eta
     return np.asarray(task.Lambda @ Vd + task.eta)
+
+
+def joint_velocity(J: Array, V: Array, *, max_condition: float = MAX_CONDITION) -> Array:
+    """Return qd (n,), which moves the hand at V (m,). Lynch and Park, draft, (9.93).
+
+    Of the many qd that a redundant arm has, the one of least norm.
+
+    Raises:
+        ShapeError: J (m, n) and V do not fit together.
+        SingularityError: J has lost a direction, or has more rows than columns.
+    """
+    _check_shapes(J, V=(V, 'm'))
+    # qd = J^-1 V
+    return right_pseudo_inverse(J, np.eye(np.shape(J)[1]), max_condition=max_condition) @ V
+
+
+def joint_acceleration(
+    J: Array, Jd: Array, qd: Array, Vd: Array, *, max_condition: float = MAX_CONDITION
+) -> Array:
+    """Return qdd (n,), which accelerates the hand by Vd. Lynch and Park, draft, (9.94).
+
+    With qd and qdd, M(q) qdd + b(q, qd) is the torque of the task motion, (9.95). Of the many qdd
+    that a redundant arm has, the one of least norm.
+
+    Args:
+        J: (m, n) Jacobian, m <= n.
+        Jd: (m, n) its time derivative at the joint velocities qd.
+        qd: (n,) joint velocities, of `joint_velocity`.
+        Vd: (m,) task acceleration.
+        max_condition: condition number of J up to which a posture counts as regular.
+
+    Raises:
+        ShapeError: the arguments do not fit together.
+        SingularityError: J has lost a direction, or has more rows than columns.
+    """
+    _check_shapes(J, Jd=(Jd, 'mn'), qd=(qd, 'n'), Vd=(Vd, 'm'))
+    # qdd = J^-1 Vd - J^-1 Jd J^-1 V,   with qd for J^-1 V
+    return joint_velocity(J, Vd - Jd @ qd, max_condition=max_condition)
 
 
 def joint_torque(task: TaskDynamics, J: Array, F: Array, tau_null: Array) -> Array:
@@ -135,13 +173,14 @@ def check_regular(J: Array, max_condition: float = MAX_CONDITION) -> None:
         )
 
 
-def _check_shapes(M: Array, C: Array, g: Array, J: Array, Jd: Array, qd: Array) -> None:
+def _check_shapes(J: Array, **arguments: tuple[Array, str]) -> None:
+    """Check arguments, each with the letters of its axes, against J (m, n)."""
     if np.ndim(J) != 2:
         raise ShapeError(f'J has shape {np.shape(J)}; it must be (m, n)')
-    m, n = np.shape(J)
-    expected = {'M': (n, n), 'C': (n, n), 'g': (n,), 'Jd': (m, n), 'qd': (n,)}
-    for (name, shape), value in zip(expected.items(), (M, C, g, Jd, qd), strict=True):
+    sizes = dict(zip('mn', np.shape(J), strict=True))
+    for name, (value, axes) in arguments.items():
+        shape = tuple(sizes[axis] for axis in axes)
         if np.shape(value) != shape:
             raise ShapeError(
-                f'{name} has shape {np.shape(value)}; J is {(m, n)}, so it must be {shape}'
+                f'{name} has shape {np.shape(value)}; J is {np.shape(J)}, so it must be {shape}'
             )

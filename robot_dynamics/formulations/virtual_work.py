@@ -18,6 +18,10 @@ distance sqrt(I/m) on either side of the centre of mass, move in the plane exact
 The functions r and P are written with NumPy's sin, cos and arithmetic. Their first and second
 derivatives are exact: they are evaluated on numbers that carry them along (`SecondOrder`).
 
+Constraints on the velocities, A(q) qd = 0, need not be integrable (nonholonomic). The principle
+holds for them as well, in the virtual displacements that they allow, A(q) dq = 0: see
+`constrained_acceleration`.
+
 Source: 000, section 6.1, (6.15)-(6.45).
 """
 
@@ -29,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.errors import ShapeError, SingularityError
 from robot_dynamics.spatial import Array
 
 
@@ -121,6 +125,56 @@ def constraint_forces(
     """
     a = accelerations(system, q, qd, qdd)
     return np.asarray(np.asarray(system.masses)[:, None] * a - external)
+
+
+# -- constraints on the velocities --------------------------------------------------------------
+
+
+def constrained_acceleration(
+    system: Particles, q: Array, qd: Array, psi: Array, A: Callable[[Array], Any]
+) -> tuple[Array, Array]:
+    """Return qdd (n,) and the multipliers (m,) of a system with constraints A(q) qd = 0.
+
+    Spong, Hutchinson and Vidyasagar, section 6.1, below (6.18): the principle of virtual work
+    remains valid for nonholonomic constraints, variational principles do not. For every virtual
+    displacement with A dq = 0, (M qdd + C qd + g - psi) . dq = 0, so that
+
+        M qdd + C qd + g = psi + A^T lambda,        A qdd + dA/dt qd = 0.
+
+    Args:
+        system: the particles, their coordinates q subject to further constraints.
+        q: (n,) generalized coordinates.
+        qd: (n,) their velocities; they must satisfy A(q) qd = 0.
+        psi: (n,) generalized forces, gravity excluded.
+        A: q (n,) to (m, n), written with NumPy's sin, cos and arithmetic as r(q) is.
+
+    Returns:
+        qdd, and lambda: A^T lambda is the generalized force of the constraints.
+
+    Raises:
+        ShapeError: q, qd and psi differ in length, or A(q) does not have n columns.
+        SingularityError: rows of A depend on each other, or a coordinate moves no mass.
+    """
+    if np.shape(psi) != np.shape(q):
+        raise ShapeError(f'psi has shape {np.shape(psi)}; q has {np.shape(q)}, and so must psi')
+    rest = np.zeros(np.shape(q))
+    c = np.asarray(psi) - inverse_dynamics(system, q, qd, rest)
+    A_q = np.array(A(np.asarray(q, dtype=float)), dtype=float)
+    if A_q.ndim != 2 or A_q.shape[1] != len(q):
+        raise ShapeError(
+            f'A(q) has shape {A_q.shape}; q is ({len(q)},), so it must be (m, {len(q)})'
+        )
+    # dA/dt = sum_l dA/dq_l qd_l
+    Ad = sum(_derivatives(A, q, l, l)[0] * rate for l, rate in enumerate(qd))
+    m = len(A_q)
+    equations = np.block([[mass_matrix(system, q), -A_q.T], [A_q, np.zeros((m, m))]])
+    if np.linalg.cond(equations) > 1 / np.finfo(float).eps:
+        raise SingularityError(
+            f'the {m} constraints do not determine the acceleration: rows of A(q) are linearly '
+            'dependent, or a coordinate moves no mass'
+        )
+    solution = np.linalg.solve(equations, np.concatenate([c, -Ad @ qd]))
+    return solution[: len(q)], solution[len(q) :]
 
 
 # -- the terms of the equation of motion --------------------------------------------------------

@@ -17,6 +17,7 @@ coordinates", J. Mathematics and Statistics 1(1), 2005.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +38,44 @@ def box(mass: float, a: float, b: float, c: float) -> Inertial:
     _check(mass=mass, a=a, b=b, c=c)
     # integral of x^2 from -a/2 to a/2 = a^3/12, so sx = m a^2 / 12
     return _symmetric(mass, mass / 12 * np.array([a, b, c]) ** 2)
+
+
+def box_of_density(
+    density: Callable[[Array], ArrayLike], a: float, b: float, c: float, *, nodes: int = 8
+) -> Inertial:
+    """Return a rectangular solid whose density depends on the place, in axes at its middle.
+
+    The volume integrals of Spong, Hutchinson and Vidyasagar, section 6.2.1, over the solid of
+    example 6.3 with rho(x, y, z) instead of a constant, by Gauss quadrature.
+
+    Args:
+        density: rho(r), points (k, 3) [m] to densities (k,) [kg/m^3].
+        a: length along x, m.
+        b: length along y, m.
+        c: length along z, m.
+        nodes: per axis; exact for a rho that is a polynomial of degree up to 2 nodes - 3 in each.
+
+    Raises:
+        ModelError: a length is negative or not finite, or a density negative or not finite.
+    """
+    _check(a=a, b=b, c=c)
+    x, w = np.polynomial.legendre.leggauss(nodes)
+    r = np.stack(np.meshgrid(x, x, x, indexing='ij'), axis=-1).reshape(-1, 3) * [
+        a / 2,
+        b / 2,
+        c / 2,
+    ]
+    rho = np.broadcast_to(np.asarray(density(r), dtype=float), len(r))
+    if not np.all(np.isfinite(rho) & (rho >= 0)):
+        raise ModelError(
+            f'density is {rho.min()} kg/m^3 at a point; it must be finite and not negative'
+        )
+    dm = rho * np.einsum('i,j,k->ijk', w, w, w).ravel() * (a * b * c / 8)
+    mass = float(dm.sum())
+    com = dm @ r / mass if mass > 0 else np.zeros(3)
+    # Sigma = integral of rho (r - com) (r - com)^T dV
+    Sigma = np.einsum('k,ki,kj->ij', dm, r - com, r - com)
+    return Inertial(mass, com, _tensor(Sigma))
 
 
 def ellipsoid(mass: float, a: float, b: float, c: float) -> Inertial:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynamics.formulations import euler_lagrange
+from robot_dynamics.formulations import closed_form_matrix, euler_lagrange
 from robot_dynamics.formulations import generalized_dalembert as gd
 from robot_dynamics.model.samples import random_tree
 
@@ -52,3 +52,29 @@ def test_velocity_torques_are_quadratic_in_velocity(robot, at):
     slow = np.concatenate(gd.velocity_torque_parts(robot, at.q, at.qd))
     fast = np.concatenate(gd.velocity_torque_parts(robot, at.q, -3 * at.qd))
     assert close(fast, 9 * slow)
+
+
+def test_centrifugal_and_coriolis_torques_of_both_parts(robot, point_masses, massless_tensors, at):
+    """Each quarter is that of half a robot, by its Christoffel symbols."""
+    parts = gd.velocity_torques(robot, at.q, at.qd)
+    tran = closed_form_matrix.velocity_torques(point_masses, at.q, at.qd)
+    rot = closed_form_matrix.velocity_torques(massless_tensors, at.q, at.qd)
+    assert close(parts.centrifugal_tran, tran.centrifugal)
+    assert close(parts.coriolis_tran, tran.coriolis)
+    assert close(parts.centrifugal_rot, rot.centrifugal)
+    assert close(parts.coriolis_rot, rot.coriolis)
+
+
+def test_one_joint_alone_has_no_coriolis_torque(robot, at):
+    for k in range(robot.n):
+        parts = gd.velocity_torques(robot, at.q, at.qd * np.eye(robot.n)[k])
+        assert close(parts.coriolis_tran, np.zeros(robot.n))
+        assert close(parts.coriolis_rot, np.zeros(robot.n))
+
+
+def test_the_geometry_is_found_once_per_evaluation(robot, at, monkeypatch):
+    calls = []
+    geometry = gd.geometry
+    monkeypatch.setattr(gd, 'geometry', lambda *args: calls.append(1) or geometry(*args))
+    gd.inverse_dynamics(robot, at.q, at.qd, at.qdd)
+    assert len(calls) == 1

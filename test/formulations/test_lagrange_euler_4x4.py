@@ -59,3 +59,24 @@ def test_m_dot_minus_two_c_is_skew(robot, at):
     M_dot = np.imag(le.mass_matrix(robot, at.q + 1j * STEP * at.qd)) / STEP
     N = M_dot - 2 * C
     assert np.abs(N + N.T).max() <= 1e-12 * max(1.0, np.abs(M_dot).max())
+
+
+def test_lagrangian_is_kinetic_less_potential_energy(robot, at):
+    kinetic = euler_lagrange.kinetic_energy(robot, at.q, at.qd)
+    expected = kinetic - euler_lagrange.potential_energy(robot, at.q)
+    assert le.lagrangian(robot, at.q, at.qd) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_torque_follows_from_the_lagrangian(tree, q):
+    """(2.4): tau = d/dt dL/dqd - dL/dq, in complex steps; d/dt by central differences."""
+    qd, qdd = np.random.default_rng(23).normal(size=(2, tree.n))
+    basis = 1j * STEP * np.eye(tree.n)
+
+    def momentum(t):
+        at_q, at_qd = q + t * qd + t * t / 2 * qdd, qd + t * qdd
+        return np.array([np.imag(le.lagrangian(tree, at_q, at_qd + e)) / STEP for e in basis])
+
+    slope = np.array([np.imag(le.lagrangian(tree, q + e, qd)) / STEP for e in basis])
+    h = 1e-5
+    tau = (momentum(h) - momentum(-h)) / (2 * h) - slope
+    assert tau == pytest.approx(le.inverse_dynamics(tree, q, qd, qdd), abs=1e-6)

@@ -5,7 +5,7 @@ import pytest
 
 from robot_dynamics import kinematics as kin
 from robot_dynamics.errors import ShapeError, SingularityError
-from robot_dynamics.formulations import closed_form_matrix, task_space
+from robot_dynamics.formulations import closed_form_matrix, task_space, twist_wrench
 from robot_dynamics.model.samples import planar_2r, random_tree
 
 POSITION = slice(3, 6)
@@ -49,6 +49,43 @@ def test_square_jacobian_gives_the_book_s_formulas(seed):
     close(J.T @ F, tau, amplified * 1e-2)
     # No motion is left that spares the hand.
     close(task.N, np.zeros((6, 6)), amplified * 1e-2)
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_joint_motion_of_a_task_motion(seed):
+    """Lynch and Park, draft, (9.93) to (9.95)."""
+    robot, q, qd, qdd = chain(6, seed)
+    M, C, g, J, Jd = in_joint_space(robot, q, qd)
+    amplified = np.linalg.cond(J)
+    V, Vd = J @ qd, J @ qdd + Jd @ qd
+    found = task_space.joint_velocity(J, V)
+    close(found, qd, amplified * 1e-2)
+    Jd_found = kin.jacobian_dot(robot, q, found, robot.frame_names[-1])
+    qdd_found = task_space.joint_acceleration(J, Jd_found, found, Vd)
+    close(qdd_found, qdd, amplified * 1e-2)
+    expected = twist_wrench.inverse_dynamics(robot, q, qd, qdd)
+    close(M @ qdd_found + C @ found + g, expected, amplified * 1e-2)
+
+
+def test_joint_motion_of_a_redundant_arm_is_the_least():
+    robot, q, qd, qdd = chain(8, seed=5)
+    _, _, _, J, Jd = in_joint_space(robot, q, qd)
+    V = J @ qd
+    found = task_space.joint_velocity(J, V)
+    close(J @ found, V)
+    assert found @ found < qd @ qd
+    acceleration = task_space.joint_acceleration(J, Jd, qd, J @ qdd + Jd @ qd)
+    close(J @ acceleration, J @ qdd)
+    assert acceleration @ acceleration < qdd @ qdd
+
+
+def test_joint_motion_names_wrong_shapes():
+    robot, q, qd, _ = chain(6)
+    J = kin.jacobian(robot, q, robot.frame_names[-1])
+    with pytest.raises(ShapeError, match=r'V has shape \(3,\); J is \(6, 6\)'):
+        task_space.joint_velocity(J, np.zeros(3))
+    with pytest.raises(ShapeError, match=r'Jd has shape \(3, 6\)'):
+        task_space.joint_acceleration(J, J[:3], qd, np.zeros(6))
 
 
 @pytest.mark.parametrize(('n', 'rows'), [(7, slice(0, 6)), (9, slice(0, 6)), (6, POSITION)])

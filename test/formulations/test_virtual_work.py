@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.errors import ShapeError, SingularityError
 from robot_dynamics.formulations import virtual_work as vw
 from robot_dynamics.validation.closed_forms import FiveBarLinkage, PointMassArm, RemoteElbow
 
@@ -175,6 +175,79 @@ def test_functions_may_use_roots_and_quotients():
     # M = 2 (1 + x^2)^3,  c_111 = M'/2 = 6 (1 + x^2)^2 x dx = 6 x (1 + x^2)^3
     assert_equal(vw.christoffel_symbols(bead, s), np.full((1, 1, 1), 6 * x * (1 + x**2) ** 3))
     assert_equal(vw.gravity_torque(bead, s), np.array([-2.0 * 0.4 / np.sqrt(1.16)]))
+
+
+# A knife edge, such as a skate, on a plane inclined along x: it slides along its blade, at the
+# angle theta from x, and not across.
+MASS, RADIUS, SLOPE = 1.7, 0.21, 9.81 * np.sin(0.3)
+KNIFE_EDGE = vw.Particles(
+    [MASS / 2, MASS / 2],
+    lambda q: np.array(
+        [
+            [q[0] + side * RADIUS * np.cos(q[2]), q[1] + side * RADIUS * np.sin(q[2])]
+            for side in (1, -1)
+        ]
+    ),
+    lambda q: -MASS * SLOPE * q[0],
+)
+
+
+def blade(q):
+    """Return A(q) (1, 3) of the coordinates x, y, theta: A(q) qd = 0."""
+    return np.array([[np.sin(q[2]), -np.cos(q[2]), 0.0]])
+
+
+def known_motion(t, w):
+    """Return q, qd and qdd of the knife edge that starts at rest, but for its turning rate w."""
+    s, c, k = np.sin(w * t), np.cos(w * t), SLOPE / w
+    q = np.array([k / (2 * w) * s**2, k / (2 * w) * (w * t - s * c), w * t])
+    qd = np.array([k * s * c, k * s**2, w])
+    return q, qd, np.array([SLOPE * (c**2 - s**2), 2 * SLOPE * s * c, 0.0])
+
+
+@pytest.mark.parametrize('w', [0.7, -2.3])
+@pytest.mark.parametrize('t', [0.1, 0.9, 2.2])
+def test_a_nonholonomic_constraint(t, w):
+    """Spong et al., below (6.18): virtual work holds, and Hamilton's principle does not."""
+    q, qd, qdd = known_motion(t, w)
+    assert_equal(blade(q) @ qd, np.zeros(1))
+    found, multiplier = vw.constrained_acceleration(KNIFE_EDGE, q, qd, np.zeros(3), blade)
+    assert_equal(found, qdd)
+    # The constraint's force acts across the blade and does no work.
+    tau = vw.inverse_dynamics(KNIFE_EDGE, q, qd, qdd)
+    assert_equal(tau, blade(q).T @ multiplier)
+    assert abs(tau @ qd) < ROUNDING * np.abs(tau).max()
+    # A(q) qd = 0 is no derivative of an f(q) = 0: for a = (sin, -cos, 0), a . curl a = -1.
+    turn = np.array([0.0, 0.0, 1e-6])
+    slope = (blade(q + turn) - blade(q - turn))[0] / 2e-6
+    assert blade(q)[0] @ [-slope[1], slope[0], 0.0] == pytest.approx(-1)
+    # L + mu A qd, made stationary, has I thetadd = mu v: mu = 0 here, and then xdd = SLOPE.
+    v = np.hypot(*qd[:2])
+    assert v > 0.01
+    assert abs(qdd[2] / v) < ROUNDING
+    assert abs(qdd[0] - SLOPE) > 0.01
+
+
+def test_a_holonomic_constraint_is_met_too():
+    """Two particles held at one height by A qd = 0: as one coordinate less."""
+    free = vw.Particles([1.0, 2.0], lambda q: np.array([[0.0, q[0]], [1.0, q[1]]]))
+    force = np.array([3.0, 0.0])
+    together = lambda q: np.array([[1.0, -1.0]])  # noqa: E731
+    qdd, multiplier = vw.constrained_acceleration(free, np.zeros(2), np.ones(2), force, together)
+    assert_equal(qdd, np.ones(2))  # 3 N on 3 kg
+    assert_equal(multiplier, np.array([-2.0]))
+
+
+def test_wrong_constraints_are_named():
+    q = np.zeros(3)
+    with pytest.raises(ShapeError, match=r'A\(q\) has shape \(1, 2\)'):
+        vw.constrained_acceleration(KNIFE_EDGE, q, q, q, lambda q: np.ones((1, 2)))
+    with pytest.raises(ShapeError, match=r'psi has shape \(2,\)'):
+        vw.constrained_acceleration(KNIFE_EDGE, q, q, np.zeros(2), blade)
+    with pytest.raises(SingularityError, match='linearly dependent'):
+        vw.constrained_acceleration(
+            KNIFE_EDGE, q, q, q, lambda q: np.concatenate([blade(q), blade(q)])
+        )
 
 
 def test_wrong_shapes_are_named():

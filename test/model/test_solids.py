@@ -111,6 +111,29 @@ def test_rectangular_solid_of_example_6_3():
     assert body.inertia_com[0, 0] == pytest.approx(body.mass / 12 * (b**2 + c**2), rel=4 * EPS)
 
 
+def test_rectangular_solid_of_example_6_3_with_a_density_that_is_not_uniform():
+    """Spong et al., section 6.2.1: rho(x, y, z) = rho (1 + k x + l y z), each integral by hand."""
+    a, b, c, rho, k, l = 0.3, 0.5, 0.7, 800.0, 1.3, 2.1
+    body = solids.box_of_density(
+        lambda r: rho * (1 + k * r[:, 0] + l * r[:, 1] * r[:, 2]), a, b, c
+    )
+    m = rho * a * b * c
+    assert body.mass == pytest.approx(m, rel=ROUNDING)
+    # integral of rho x dV = rho k a^3/12 b c: the middle is not the centre of mass
+    com = np.array([k * a**2 / 12, 0, 0])
+    assert body.com == pytest.approx(com, rel=ROUNDING, abs=ROUNDING)
+    # Odd terms vanish in the second moments, and those of y z alone are not zero in Sigma_yz.
+    Sigma = m / 12 * np.diag([a**2, b**2, c**2])
+    Sigma[1, 2] = Sigma[2, 1] = l * m * b**2 / 12 * c**2 / 12
+    Sigma -= m * np.outer(com, com)
+    assert_same(body, Inertial(m, com, np.trace(Sigma) * np.eye(3) - Sigma))
+
+
+def test_constant_density_is_the_uniform_box():
+    body = solids.box_of_density(lambda r: np.full(len(r), 800.0), 0.3, 0.5, 0.7)
+    assert_same(body, solids.box(800.0 * 0.3 * 0.5 * 0.7, 0.3, 0.5, 0.7))
+
+
 # -- against each other ---------------------------------------------------------------------------
 
 
@@ -260,6 +283,8 @@ def test_a_concave_mesh():
     ('make', 'message'),
     [
         (lambda: solids.box(1.0, 0.1, -0.2, 0.3), 'b is -0.2'),
+        (lambda: solids.box_of_density(lambda r: r[:, 0], 1.0, 1.0, 1.0), 'density is -0.4'),
+        (lambda: solids.box_of_density(len, -1.0, 1.0, 1.0), 'a is -1.0'),
         (lambda: solids.sphere(-1.0, 0.1), 'mass is -1.0'),
         (lambda: solids.cone(1.0, np.nan, 0.1), 'radius is nan'),
         (lambda: solids.tube(1.0, 0.1, 0.2, 0.3), 'inner_radius is 0.2 m; it must not exceed'),
