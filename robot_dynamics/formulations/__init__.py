@@ -3,7 +3,10 @@
 Every module of `FORMULATIONS` has the verb `inverse_dynamics(model, q, qd, qdd)`, and the others
 that its derivation yields, under the same names; all give the same numbers, for any tree of
 revolute and prismatic joints. They share no dynamics: none imports another, so that their
-agreement is evidence.
+agreement is evidence. Four share forward kinematics (`kinematics.body_poses`), of which
+`euler_lagrange` and `hamiltonian` share the Jacobians of the centres of mass; `twist_wrench` and
+`closed_form_matrix` share the conversion to screws; the two Newton-Euler modules have kinematics
+of their own.
 
     module                    gives            wrench  cost   source
     ------------------------  ---------------  ------  -----  -----------------------------------
@@ -13,7 +16,7 @@ agreement is evidence.
     newton_euler_link_frame   tau              yes     n      002, table 2; 000, section 6.6
     generalized_dalembert     tau M   g h      no      n^3    002, (4.1) to (4.5)
     twist_wrench              tau              yes     n      001, (9.53) to (9.58)
-    closed_form_matrix        tau M C g        yes     n^4    001, (9.62) to (9.88)
+    closed_form_matrix        tau M C g        yes     n^3    001, (9.62) to (9.88)
     hamiltonian               tau M   g p H    no      n^3    000, end of chapter 6
 
     tau inverse dynamics    M inertia matrix    C Christoffel matrix    g gravity torque

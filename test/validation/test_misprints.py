@@ -1,14 +1,15 @@
-"""Every misprint of the sources that docs/formulations.md lists: as printed it fails, put right it
-holds.
+"""Every misprint of the sources that docs/formulations.md lists: as printed it fails, corrected it
+holds. Lost equations and words are tested in their right form only.
 
-The judge is never the formulation that contains the correction: it is virtual work from positions,
-differences, energy, or another derivation.
+The reference is never the formulation that contains the correction: it is virtual work from
+positions, differences, energy, or another derivation.
 """
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import simpson
 
 from robot_dynamics import kinematics as kin
 from robot_dynamics.formulations import (
@@ -24,9 +25,9 @@ from robot_dynamics.formulations import (
     virtual_work,
 )
 from robot_dynamics.model.dh import from_dh
-from robot_dynamics.model.samples import geared_link, random_inertial, random_tree
+from robot_dynamics.model.samples import geared_link, point_mass_2r, random_inertial, random_tree
 from robot_dynamics.model.screws import exponential, to_screws
-from robot_dynamics.spatial import adjoint, inverse_pose, lie_bracket
+from robot_dynamics.spatial import adjoint, inverse_pose, lie_bracket, skew
 from robot_dynamics.validation.closed_forms import GearedLink, PointMassArm
 from robot_dynamics.validation.differences import derivative
 
@@ -180,6 +181,66 @@ def test_001_9_47_and_9_58_carried_twist(state):
 
 
 @every_state
+def test_001_derivative_of_the_carried_twist(state):
+    """Printed between (9.46) and (9.47): T_{i-1,i} and V_i; right are T_{i,i-1} and V_{i-1}."""
+    q, qd, qdd = state
+    screws = to_screws(CHAIN)
+
+    def transforms(t):
+        theta = q + t * qd + t * t / 2 * qdd
+        return [M @ exponential(A, x) for A, M, x in zip(screws.A, screws.M, theta, strict=True)]
+
+    def twists(t):
+        rate, V = qd + t * qdd, [np.zeros(6)]
+        for T, A, x in zip(transforms(t), screws.A, rate, strict=True):
+            V.append(adjoint(inverse_pose(T)) @ V[-1] + A * x)
+        return np.array(V)
+
+    speed = np.abs(qd).sum() + np.abs(qdd).sum()
+    V, Vd, T = twists(0.0), derivative(twists, speed), transforms(0.0)
+    Td = derivative(lambda t: np.array(transforms(t)), speed)
+    for i in range(1, 6):
+        back, back_d = inverse_pose(T[i]), -inverse_pose(T[i]) @ Td[i] @ inverse_pose(T[i])
+
+        def rate(X, Xd, X_inverse, X_inverse_d, V, Vd, i=i):
+            # d/dt X [V] X^-1 + X [Vd] X^-1 + X [V] d/dt X^-1 + [A_i] thetadd_i
+            carried = Xd @ se3(V) @ X_inverse + X @ se3(Vd) @ X_inverse + X @ se3(V) @ X_inverse_d
+            return carried + se3(screws.A[i]) * qdd[i]
+
+        # V and Vd count from the base, V_0: V[i] is that of the parent of link i here.
+        right = rate(back, back_d, T[i], Td[i], V[i], Vd[i])
+        as_printed = rate(T[i], Td[i], back, back_d, V[i + 1], Vd[i + 1])
+        assert holds(right, se3(Vd[i + 1]), 1e-9)
+        assert fails(as_printed, se3(Vd[i + 1]))
+
+
+def se3(V):
+    """Return the matrix [V] (4, 4) of a twist."""
+    matrix = np.zeros((4, 4))
+    matrix[:3, :3], matrix[:3, 3] = skew(V[:3]), V[3:]
+    return matrix
+
+
+@every_arm_state
+def test_generalized_forces_times_velocities_are_power(state):
+    """Printed: f^T q is work (Lynch and Park), xi_i q_i generate power (lecture notes)."""
+    q, qd, qdd = state
+    f = virtual_work.inverse_dynamics(BY_POSITIONS, *state)
+
+    def energy(t):
+        now, rate = q + t * qd + t * t / 2 * qdd, qd + t * qdd
+        velocities = virtual_work.displacements(BY_POSITIONS, now) @ rate
+        kinetic = np.array([ARM.m1, ARM.m2]) @ (velocities**2).sum(axis=1) / 2
+        return kinetic + BY_POSITIONS.potential(now)
+
+    power = derivative(energy, np.abs(qd).sum() + np.abs(qdd).sum())
+    assert holds(f @ qd, power, 1e-10)
+    assert fails(f @ q, power)
+    # Nor is f^T q the work of the motion from t = 0 to 0.01 s.
+    assert fails(f @ q, energy(0.01) - energy(0.0))
+
+
+@every_state
 def test_001_9_83_coriolis_signs(state):
     """Printed: c = A^T L^T (G L [ad_A] Gamma - [ad_V]^T G) L A thetad, and + in (9.73), (9.78)."""
     q, qd, _ = state
@@ -317,12 +378,19 @@ def mass_matrix_rate(q, qd):
 
 @every_state
 def test_003_skew_symmetric_matrix(state):
-    """Printed: Bd qd - 2 C, a vector less a matrix; right is Bd - 2 C."""
+    """Printed: B qd - 2 C, a vector less a matrix, and B without a dot; right is Bd - 2 C."""
     q, qd, _ = state
     Bd, C = mass_matrix_rate(q, qd), euler_lagrange.coriolis_matrix(CHAIN, q, qd)
-    N, as_printed = Bd - 2 * C, Bd @ qd - 2 * C
+    B = euler_lagrange.mass_matrix(CHAIN, q)
+    N = Bd - 2 * C
     assert holds(N + N.T, np.zeros((6, 6)), 1e-11)
-    assert fails(as_printed + as_printed.T, np.zeros((6, 6)))
+    # The vector has no place beside a matrix; with or without it, B has no dot.
+    assert (B @ qd).shape != C.shape
+    for as_printed in (B - 2 * C, np.diag(B @ qd) - 2 * C):
+        assert fails(as_printed + as_printed.T, np.zeros((6, 6)))
+    # The same in the power balance above it: 1/2 qd^T B qd - qd^T C qd = 0.
+    assert abs(qd @ Bd @ qd / 2 - qd @ C @ qd) < 1e-11 * np.abs(C).max() * (qd @ qd)
+    assert fails(qd @ B @ qd / 2, qd @ C @ qd)
 
 
 @every_state
@@ -330,15 +398,15 @@ def test_003_skewness_does_not_follow_from_power(state):
     """qd^T N qd = 0 for all qd, as N depends on qd too, holds for every C; skewness does not."""
     q, qd, _ = state
     Bd = mass_matrix_rate(q, qd)
-    for C, skew in [
+    for C, is_skew in [
         (closed_form_matrix.coriolis_matrix(CHAIN, q, qd), True),
         (closed_form_matrix.coriolis_matrix_skew(CHAIN, q, qd), True),
         (closed_form_matrix.coriolis_matrix_of_recursion(CHAIN, q, qd), False),
     ]:
         N = Bd - 2 * C
         assert abs(qd @ N @ qd) < 1e-11 * np.abs(N).max() * (qd @ qd)
-        assert holds(N + N.T, np.zeros((6, 6)), 1e-11) == skew
-        assert skew or fails(N + N.T, np.zeros((6, 6)))
+        assert holds(N + N.T, np.zeros((6, 6)), 1e-11) == is_skew
+        assert is_skew or fails(N + N.T, np.zeros((6, 6)))
 
 
 # -- 000 ------------------------------------------------------------------------------------------
@@ -353,3 +421,53 @@ def test_000_example_6_1_damping():
         assert holds(link.damping * qd**2, lost)
         assert holds(model.viscous[0] * qd**2, lost)
         assert fails((link.r * link.Bm + link.Bl) * qd**2, lost)
+
+
+def test_000_passivity_starts_from_the_lowest_potential():
+    """Printed: beta = H(0), as H(T) is not negative. P may be, and then beta = H(0) - min P."""
+    model = point_mass_2r((ARM.m1, ARM.m2), (ARM.L1, ARM.L2))
+    # From rest, stretched out level with the base, slowly down to rest, hanging: P(0) = 0.
+    t = np.linspace(0.0, 1.0, 2001)
+    turn = t**2 * (3 - 2 * t)
+    q = np.outer(turn, [-np.pi / 2, 0.0])
+    qd = np.outer(6 * t * (1 - t), [-np.pi / 2, 0.0])
+    qdd = np.outer(6 - 12 * t, [-np.pi / 2, 0.0])
+    P = [euler_lagrange.potential_energy(model, x) for x in (q[0], q[-1])]
+    assert P[0] == pytest.approx(0.0, abs=1e-12)
+    tau = np.array(
+        [
+            newton_euler_link_frame.inverse_dynamics(model, *motion)
+            for motion in zip(q, qd, qdd, strict=True)
+        ]
+    )
+    supplied = simpson((tau * qd).sum(axis=1), x=t)
+    # All that the motors supplied is the loss of potential energy, down to its minimum.
+    lowest = -ARM.g * (ARM.m1 * ARM.L1 + ARM.m2 * (ARM.L1 + ARM.L2))
+    assert supplied == pytest.approx(lowest, rel=1e-9)
+    H_0 = P[0]
+    assert supplied >= -(H_0 - lowest) - 1e-8
+    assert supplied < -H_0 - 1.0
+
+
+@every_arm_state
+def test_000_sum_over_the_particles(state):
+    """Printed above (6.34): the sum over i = 1 ... n; right is 1 ... k, the particles."""
+    # The first mass as two particles: k = 3, n = 2.
+    split = virtual_work.Particles(
+        (ARM.m1 / 2, ARM.m1 / 2, ARM.m2), lambda q: end_points(q)[[0, 0, 1]]
+    )
+    q = state[0]
+    inertial = np.asarray(split.masses)[:, None] * virtual_work.accelerations(split, *state)
+    expected = ARM.inverse_dynamics(*state) - ARM.inverse_dynamics(q, np.zeros(2), np.zeros(2))
+    assert holds(virtual_work.generalized_forces(split, q, inertial), expected)
+    n = len(q)
+    up_to_n = np.where(np.arange(3)[:, None] < n, inertial, 0.0)
+    assert fails(virtual_work.generalized_forces(split, q, up_to_n), expected)
+
+
+def test_002_newton_euler_gives_torques_alone():
+    """Printed in the conclusion: Newton-Euler retains the structure of the equations of motion."""
+    for recursion in (newton_euler_base_frame, newton_euler_link_frame):
+        assert not {'mass_matrix', 'coriolis_matrix', 'gravity_torque'} & vars(recursion).keys()
+    for structured in (lagrange_euler_4x4, generalized_dalembert):
+        assert {'mass_matrix', 'gravity_torque'} <= vars(structured).keys()

@@ -5,7 +5,9 @@ import pytest
 
 from robot_dynamics.formulations import (
     FORMULATIONS,
+    closed_form_matrix,
     generalized_dalembert,
+    hamiltonian,
     lagrange_euler_4x4,
     newton_euler_link_frame,
 )
@@ -112,10 +114,23 @@ def test_ours_beside_the_published_ones(counts):
         for formulation in (lagrange_euler_4x4, newton_euler_link_frame):
             assert ours[formulation].products < theirs[formulation].products
             assert ours[formulation].sums < theirs[formulation].sums
-        # Ours is the dearer d'Alembert from two joints on, by at most a half.
-        if n >= 2:
-            ratio = np.divide(ours[generalized_dalembert], theirs[generalized_dalembert])
-            assert np.all((ratio > 1) & (ratio < 1.5))
+        # d'Alembert: lower up to eight joints, 12 % at six.
+        ratio = np.divide(ours[generalized_dalembert], theirs[generalized_dalembert])
+        assert np.all(ratio < 0.88)
+    assert counts[generalized_dalembert][5] == (2600, 1940)
+
+
+def test_cubic_formulations(counts):
+    """Exact polynomials from three joints on: d'Alembert's, and the matrix form's degree."""
+    for n in range(3, 7):
+        found = counts[generalized_dalembert][n - 1]
+        assert found.products == 16 * n**3 / 3 + 24 * n**2 + 356 * n / 3 - 128
+        assert found.sums == 4 * n**3 + 39 * n**2 / 2 + 161 * n / 2 - 109
+    assert oc.counted(generalized_dalembert, oc.general_arm(12)) == (13968, 10577)
+    arms = [oc.general_arm(n) for n in range(7, 10)]
+    for f in (generalized_dalembert, closed_form_matrix, hamiltonian):
+        longer = [*counts[f], *(oc.counted(f, arm) for arm in arms)]
+        assert [degree_of(series) for series in zip(*longer, strict=True)] == [3, 3], f.__name__
 
 
 def test_the_compiled_program_beats_them_all(counts):
