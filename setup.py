@@ -106,7 +106,10 @@ setup(
             'mypy>=2.4,<2.5',
             'scipy-stubs',
             'types-PyYAML',
+            # They build and install the package in test_packaging.py.
+            'pip',
             'setuptools>=70.1',
+            'wheel',
         ],
         'bench': ['pin>=2.7', 'mujoco>=3.2', 'example-robot-data>=4.3', 'modern_robotics>=1.1'],
     },

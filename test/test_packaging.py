@@ -28,11 +28,14 @@ NODES = {
 HAS_ROS = importlib.util.find_spec('rclpy') is not None
 
 # Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
-# llvmlite, mcap and rosbags have no rosdep key; ROS packages come from a ROS 2 distribution or its
-# wheels.
+# distributed, llvmlite, mcap and rosbags have no rosdep key; ROS packages come from a ROS 2
+# distribution or its wheels, builtin_interfaces and rcl_interfaces with that of rclpy. tf2_msgs has
+# no wheel.
 DEPENDENCIES = {
     'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
+    'builtin_interfaces': ('builtin_interfaces', 'ros-jazzy-rclpy'),
     'diagnostic_msgs': ('diagnostic_msgs', 'ros-jazzy-diagnostic-msgs'),
+    'distributed': (None, 'distributed'),
     'geometry_msgs': ('geometry_msgs', 'ros-jazzy-geometry-msgs'),
     'lifecycle_msgs': ('lifecycle_msgs', 'ros-jazzy-lifecycle-msgs'),
     'llvmlite': (None, 'llvmlite'),
@@ -42,6 +45,7 @@ DEPENDENCIES = {
     'numpy': ('python3-numpy', 'numpy'),
     'pinocchio': ('pinocchio', 'pin'),
     'pybullet': ('python3-pybullet-pip', 'pybullet'),
+    'rcl_interfaces': ('rcl_interfaces', 'ros-jazzy-rclpy'),
     'rclpy': ('rclpy', 'ros-jazzy-rclpy'),
     'rich': ('python3-rich', 'rich'),
     'rosbags': (None, 'rosbags'),
@@ -50,26 +54,28 @@ DEPENDENCIES = {
     'sensor_msgs': ('sensor_msgs', 'ros-jazzy-sensor-msgs'),
     'std_msgs': ('std_msgs', 'ros-jazzy-std-msgs'),
     'std_srvs': ('std_srvs', 'ros-jazzy-std-srvs'),
+    'tf2_msgs': ('tf2_msgs', None),
     'trajectory_msgs': ('trajectory_msgs', 'ros-jazzy-trajectory-msgs'),
     'urdf_parser_py': ('urdfdom_py', 'urdf-parser-py'),
     'visualization_msgs': ('visualization_msgs', 'ros-jazzy-visualization-msgs'),
     'xacro': ('xacro', 'xacro'),
     'yaml': ('python3-yaml', 'PyYAML'),
 }
-# Used by the launch files and the tests, or a dependency of rclpy itself.
+# Used by the launch files and the tests.
 OTHER_KEYS = {
     'joint_state_publisher_gui',
     'launch',
     'launch_ros',
     'python3-hypothesis',
+    'python3-pip',
     'python3-pytest',
     'python3-setuptools',
+    'python3-wheel',
     'robot_state_publisher',
     'ros2launch',
     'rviz2',
     'simulation_interfaces',
 }
-COMES_WITH_RCLPY = {'action_msgs', 'builtin_interfaces', 'rcl_interfaces'}
 
 
 class Installation:
@@ -226,15 +232,26 @@ def imported_names():
                 yield from (alias.name.split('.')[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 yield node.module.split('.')[0]
+            elif imported_by_call(node):
+                yield node.args[0].value.split('.')[0]
+
+
+def imported_by_call(node):
+    """Return whether a node is import_module('a.name')."""
+    return (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith('import_module')
+        and isinstance(node.args[0], ast.Constant)
+    )
 
 
 def test_all_imports_are_declared(installed):
-    known = sys.stdlib_module_names | COMES_WITH_RCLPY | {'robot_dynamics', 'pybullet_data'}
+    known = sys.stdlib_module_names | {'robot_dynamics', 'pybullet_data'}
     imported = set(imported_names()) - known
     assert imported - set(DEPENDENCIES) == set()
     keys = {key for key, _ in (DEPENDENCIES[name] for name in imported)} - {None}
     assert keys - rosdep_keys() == set()
-    distributions = {DEPENDENCIES[name][1].lower() for name in imported}
+    distributions = {name.lower() for _, name in map(DEPENDENCIES.get, imported) if name}
     assert distributions - required_distributions(installed) == set()
 
 
@@ -245,3 +262,10 @@ def required_distributions(installed):
 def test_dependencies_are_rosdep_keys():
     known = {key for key, _ in DEPENDENCIES.values()} | OTHER_KEYS
     assert rosdep_keys() - known == set()
+
+
+def test_what_installs_the_package_here_is_declared(installed):
+    tools = {'pip', 'setuptools', 'wheel'}
+    declared = {element.text for element in package_xml().findall('test_depend')}
+    assert {f'python3-{tool}' for tool in tools} <= declared
+    assert tools <= required_distributions(installed)
