@@ -29,8 +29,7 @@ HAS_ROS = importlib.util.find_spec('rclpy') is not None
 
 # Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
 # distributed, llvmlite, mcap and rosbags have no rosdep key; ROS packages come from a ROS 2
-# distribution or its wheels, builtin_interfaces and rcl_interfaces with that of rclpy. tf2_msgs has
-# no wheel.
+# distribution or its wheels, two of them with that of rclpy; tf2_msgs has none.
 DEPENDENCIES = {
     'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
     'builtin_interfaces': ('builtin_interfaces', 'ros-jazzy-rclpy'),
