@@ -15,7 +15,7 @@ from robot_dynamics.control.feedforward import (
 )
 from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
 from robot_dynamics.control.friction import Friction
-from robot_dynamics.control.gains import pd_gains
+from robot_dynamics.control.gains import FeedbackNumbers, feedback_numbers, pd_gains
 from robot_dynamics.control.laws import LAWS, computed_torque, gravity_only, pd_plus
 from robot_dynamics.control.limits import violations
 from robot_dynamics.control.saturation import RateLimiter, Saturated, ramp, saturate
@@ -25,6 +25,7 @@ __all__ = [
     'LAWS',
     'AccelerationFilter',
     'FeedForward',
+    'FeedbackNumbers',
     'Friction',
     'Gains',
     'RateLimiter',
@@ -34,6 +35,7 @@ __all__ = [
     'Trajectory',
     'VelocityFilter',
     'computed_torque',
+    'feedback_numbers',
     'feedforward',
     'gravity_only',
     'pd_gains',

@@ -26,9 +26,15 @@ from robot_dynamics.control.laws import compile_laws
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.nodes import _main, diagnostics, messages, qos
-from robot_dynamics.nodes.feedforward_parameters import FeedforwardParameters, settings_of
+from robot_dynamics.nodes.feedforward_parameters import (
+    FeedforwardParameters,
+    Settings,
+    gain_warnings,
+    settings_of,
+)
 from robot_dynamics.nodes.joint_states import JointReading
 from robot_dynamics.nodes.live_robot import LiveRobotNode
+from robot_dynamics.nodes.parameters import changed
 from robot_dynamics.nodes.publisher_guard import PublisherGuard
 from robot_dynamics.nodes.reference_follower import ReferenceFollower
 from robot_dynamics.nodes.rivals import Rivals
@@ -76,6 +82,7 @@ class FeedforwardNode(LiveRobotNode):
         parameters, model = self.parameters, arm.model
         settings = settings_of(parameters, model)
         super().use(arm)
+        self._warn_of_gains(parameters, settings, arm)
         self._settings = settings
         self._follower = ReferenceFollower(model, settings.tolerance, parameters.input_timeout)
         self._gate = TorqueGate(settings.limits, self.health.counts)
@@ -110,15 +117,24 @@ class FeedforwardNode(LiveRobotNode):
 
     def adopt(self, parameters: FeedforwardParameters) -> None:
         """Use other gains, switches and limits from the next state on."""
+        changes = changed(self.parameters, parameters)
         super().adopt(parameters)
         if self.arm is None:
             return
         before, self._settings = self._settings, settings_of(parameters, self.arm.model)
+        if changes & {'kp', 'kd', 'control_law', 'expected_rate'}:
+            self._warn_of_gains(parameters, self._settings, self.arm)
         self._follower.adjust(self._settings.tolerance, parameters.input_timeout)
         self._gate.limit(self._settings.limits)
         if before.law is not self._settings.law:
             self._follower.hold()
             self._say('')
+
+    def _warn_of_gains(
+        self, parameters: FeedforwardParameters, settings: Settings, arm: Dynamics
+    ) -> None:
+        for warning in gain_warnings(parameters, settings, arm):
+            self.get_logger().warning(warning)
 
     # -- what to follow ---------------------------------------------------------------------
 

@@ -7,13 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.control import LAWS, Gains, Switches
-from robot_dynamics.control.laws import Law
+from robot_dynamics.control import LAWS, Gains, Switches, feedback_numbers
+from robot_dynamics.control.laws import Law, computed_torque, gravity_only
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.nodes.live_parameters import LiveRobotParameters
 from robot_dynamics.nodes.parameters import joint_order, parameter, per_joint
 from robot_dynamics.nodes.torque_gate import Limits
 from robot_dynamics.spatial import Array
+from robot_dynamics.validation.states import POSTURES, random_postures
+
+LARGEST_FEEDBACK_NUMBER = 1.0  # unstable above 2, and delays take a part of that
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,14 @@ class FeedforwardParameters(LiveRobotParameters):
     )
     kd: tuple[float, ...] = parameter(
         [0.0], 'Feedback on velocities, N m s/rad or N s/m.', low=0.0, live=True
+    )
+    expected_rate: float = parameter(
+        1000.0,
+        'Rate of the joint states, Hz, for a warning: kd that is unstable at this rate, '
+        '(M^-1)_jj kd_j / rate above 1.',
+        low=0.1,
+        high=1e6,
+        live=True,
     )
     start_tolerance: tuple[float, ...] = parameter(
         [0.1],
@@ -138,3 +151,34 @@ def settings_of(parameters: FeedforwardParameters, model: RobotModel) -> Setting
         ),
         order=[names.index(name) for name in order],
     )
+
+
+def gain_warnings(
+    parameters: FeedforwardParameters, settings: Settings, arm: Dynamics
+) -> list[str]:
+    """Return a sentence for each fault of the gains: none at all, or too much damping."""
+    kp, kd = settings.gains.kp, settings.gains.kd
+    if not (kp.any() or kd.any()):
+        published = parameters.start_enabled or parameters.publish_commands
+        if not published or settings.law is gravity_only:
+            return []
+        return [
+            'kp and kd are 0 for every joint: the torques have no feedback, and the arm drifts '
+            'from its reference; robot-dynamics gains computes gains for a robot'
+        ]
+    rate, names = parameters.expected_rate, arm.model.joint_names
+    if settings.law is computed_torque:
+        numbers, number, where = kd / rate, 'kd dt', ''
+    else:
+        try:
+            numbers = feedback_numbers(arm, random_postures(arm.model), kd, 1 / rate).joints
+        except ModelError as error:
+            return [f'kd was not checked: {error}']
+        number, where = 'kd dt (M^-1)_jj', f', the largest of {POSTURES} random postures'
+    return [
+        f'joint {name!r}: {number} is {value:.3g} with kd = {gain:g} at {rate:g} Hz '
+        f'(expected_rate){where}; expected at most {LARGEST_FEEDBACK_NUMBER:g}, unstable above 2; '
+        'robot-dynamics gains computes gains for a robot and a rate'
+        for name, value, gain in zip(names, numbers, kd, strict=True)
+        if value > LARGEST_FEEDBACK_NUMBER
+    ]

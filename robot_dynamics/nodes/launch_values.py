@@ -5,16 +5,12 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-import numpy as np
-
 from robot_dynamics.control import pd_gains
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.urdf import load_urdf, urdf_text
-from robot_dynamics.validation.states import position_range
+from robot_dynamics.validation.states import random_postures
 from robot_dynamics.visualization import link_frames
-
-POSTURES = 64  # within the limits, that the gains have to suit
 
 
 def root_link(file: str | Path) -> str:
@@ -22,8 +18,8 @@ def root_link(file: str | Path) -> str:
     return link_frames(urdf_text(file)).root
 
 
-def feedback_gains(file: str | Path, time_step: float) -> dict[str, list[float]]:
-    """Return the parameters kp and kd that suit a robot whose torque is held over a time step.
+def feedback_gains(file: str | Path, time_step: float) -> dict[str, list[float] | float]:
+    """Return kp, kd and expected_rate for a robot whose torque is held over a time step.
 
     They are those of the demonstration, for postures all over the robot's range.
 
@@ -37,12 +33,12 @@ def feedback_gains(file: str | Path, time_step: float) -> dict[str, list[float]]
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # the nodes say it
         model = load_urdf(file)
-    massless = model.massless_joints()
-    if massless:
-        raise ModelError(
-            f'{file}: no feedback gains suit joints that move no mass: {", ".join(massless)}'
-        )
-    lower, upper = position_range(model)
-    postures = np.random.default_rng(0).uniform(lower, upper, (POSTURES, model.n))
-    gains = pd_gains(Dynamics(model), postures, time_step)
-    return {'kp': gains.kp.tolist(), 'kd': gains.kd.tolist()}
+    try:
+        gains = pd_gains(Dynamics(model), random_postures(model), time_step)
+    except ModelError as error:
+        raise ModelError(f'{file}: {error}') from error
+    return {
+        'kp': gains.kp.tolist(),
+        'kd': gains.kd.tolist(),
+        'expected_rate': 1 / time_step,
+    }

@@ -19,6 +19,7 @@ UNLIMITED_SLIDE = 0.5  # m
 WIDEST = 2 * np.pi  # rad or m; ranges beyond it are blank ones in disguise
 FASTEST = 3.0  # rad/s or m/s; PyBullet clamps joints at 100
 ACCELERATION = 5.0  # rad/s^2 or m/s^2
+POSTURES = 64  # the extremes of an arm's mass matrix within a few percent
 
 
 class States(NamedTuple):
@@ -59,6 +60,12 @@ def random_states(model: RobotModel, count: int, rng: np.random.Generator) -> St
         rng.uniform(-speed, speed, shape),
         rng.uniform(-ACCELERATION, ACCELERATION, shape),
     )
+
+
+def random_postures(model: RobotModel, count: int = POSTURES, seed: int = 0) -> Array:
+    """Return random positions (count, n) within the position limits, the same for each seed."""
+    lower, upper = position_range(model)
+    return np.random.default_rng(seed).uniform(lower, upper, (count, model.n))
 
 
 def position_range(model: RobotModel) -> tuple[Array, Array]:

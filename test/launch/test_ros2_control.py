@@ -23,7 +23,7 @@ CONTROLLERS = {
 
 
 def parameters(node):
-    return CONFIG[node]['ros__parameters']
+    return CONFIG[f'/**/{node}']['ros__parameters']
 
 
 @pytest.fixture(scope='module')
@@ -47,7 +47,7 @@ def test_every_controller_is_known_to_the_manager():
     manager = parameters('controller_manager')
     declared = {k: v['type'] for k, v in manager.items() if isinstance(v, dict)}
     assert declared == CONTROLLERS
-    assert CONTROLLERS.keys() <= CONFIG.keys()
+    assert {f'/**/{name}' for name in CONTROLLERS} <= CONFIG.keys()
 
 
 @pytest.mark.parametrize('node', ['effort_controller', 'arm_controller', 'feedforward_node'])
