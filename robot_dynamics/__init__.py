@@ -25,27 +25,7 @@ and functions of arrays), `dynamics` (the front door), `control`, `simulation`, 
 `nodes`.
 """
 
-import importlib
-from typing import TYPE_CHECKING
-
-from robot_dynamics.algorithms.derivatives import Derivatives
-from robot_dynamics.algorithms.operational_space import OperationalSpace
-from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.algorithms.terms import Terms
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import (
-    FrameNotFound,
-    InertialWarning,
-    LoopNotClosed,
-    ModelError,
-    RobotDynamicsError,
-    ShapeError,
-    SingularityError,
-    TrajectoryError,
-)
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.urdf import load_urdf, parse_urdf
+__version__ = '0.1.0'
 
 __all__ = [
     'ClosedChain',
@@ -71,25 +51,57 @@ __all__ = [
     'parse_urdf',
 ]
 
-# What an arm from a URDF does without is loaded when it is first asked for.
+# Modules are imported when a name of theirs is first used: the command line, for one, begins
+# before NumPy is loaded. Type checkers take TYPE_CHECKING as true, without importing typing.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from robot_dynamics.algorithms.derivatives import Derivatives
+    from robot_dynamics.algorithms.operational_space import OperationalSpace
+    from robot_dynamics.algorithms.simulation_step import State
+    from robot_dynamics.algorithms.terms import Terms
+    from robot_dynamics.dynamics import Dynamics
+    from robot_dynamics.errors import (
+        FrameNotFound,
+        InertialWarning,
+        LoopNotClosed,
+        ModelError,
+        RobotDynamicsError,
+        ShapeError,
+        SingularityError,
+        TrajectoryError,
+    )
     from robot_dynamics.loops.closed_chain import ClosedChain
     from robot_dynamics.model.closures import LoopClosure
     from robot_dynamics.model.dh import from_dh
+    from robot_dynamics.model.inertia import Inertial
+    from robot_dynamics.model.robot_model import RobotModel
     from robot_dynamics.model.screws import from_screws
+    from robot_dynamics.model.urdf import load_urdf, parse_urdf
 else:
-    _HOMES = {
-        'ClosedChain': 'robot_dynamics.loops.closed_chain',
-        'LoopClosure': 'robot_dynamics.model.closures',
-        'from_dh': 'robot_dynamics.model.dh',
-        'from_screws': 'robot_dynamics.model.screws',
+    _MODULES = {
+        'ClosedChain': 'loops.closed_chain',
+        'Derivatives': 'algorithms.derivatives',
+        'Dynamics': 'dynamics',
+        'Inertial': 'model.inertia',
+        'LoopClosure': 'model.closures',
+        'OperationalSpace': 'algorithms.operational_space',
+        'RobotModel': 'model.robot_model',
+        'State': 'algorithms.simulation_step',
+        'Terms': 'algorithms.terms',
+        'from_dh': 'model.dh',
+        'from_screws': 'model.screws',
+        'load_urdf': 'model.urdf',
+        'parse_urdf': 'model.urdf',
     }
 
     def __getattr__(name: str) -> object:
-        if name not in _HOMES:
+        import importlib
+
+        if name not in __all__:
             raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+        module = importlib.import_module(f'{__name__}.{_MODULES.get(name, "errors")}')
+        value = globals()[name] = getattr(module, name)
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_HOMES})
+        return sorted({*globals(), *__all__})

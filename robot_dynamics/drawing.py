@@ -19,6 +19,19 @@ def sheet(width: float, height: float) -> Any:
     Raises:
         MatplotlibMissing: it is not installed.
     """
+    return _figure_class()(figsize=(width, height), dpi=RESOLUTION, layout='constrained')
+
+
+def picture_formats() -> list[str]:
+    """Return the suffixes of the files that matplotlib writes, as 'png'.
+
+    Raises:
+        MatplotlibMissing: it is not installed.
+    """
+    return sorted(_figure_class()().canvas.get_supported_filetypes())
+
+
+def _figure_class() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -26,4 +39,4 @@ def sheet(width: float, height: float) -> Any:
             f'a picture needs matplotlib, which cannot be imported ({error}): '
             'pip install matplotlib'
         ) from error
-    return Figure(figsize=(width, height), dpi=RESOLUTION, layout='constrained')
+    return Figure

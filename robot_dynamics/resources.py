@@ -49,6 +49,15 @@ def share_file(name: str) -> Path:
     raise ResourceNotFound(f'{PACKAGE} has no file {name!r}; looked in\n  {looked_at}')
 
 
+def bundled_robots() -> dict[str, Path]:
+    """Return the URDF files that come with the package, by the robot's short name: 'panda'.
+
+    Raises:
+        ResourceNotFound: the package's files are missing.
+    """
+    return {file.stem: file for file in sorted((share_directory() / 'urdf').glob('*.urdf'))}
+
+
 def _places() -> Iterator[Path]:
     yield from _ament_prefixes_share()
     # Where pip puts data files: a virtual environment, the system, the user's own site.

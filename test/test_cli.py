@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import robots
+import yaml
 
 from robot_dynamics import cli
 from robot_dynamics.dynamics import Dynamics
@@ -124,7 +125,7 @@ def test_validate_prints_a_verdict(run):
 
 @pytest.mark.skipif(not any(map(installed, ENGINES)), reason='no other engine is installed')
 def test_validate_fails_where_nothing_is_close_enough(run):
-    code, shown, _ = run('validate', PANDA, '--states', 5, '--tolerance', 0)
+    code, shown, _ = run('validate', PANDA, '--states', 5, '--tolerance', 1e-300)
     assert code == 1
     assert shown.startswith('FAIL: panda against ')
 
@@ -180,6 +181,157 @@ def test_what_argparse_does_not_understand_is_refused(arguments, capsys):
     with pytest.raises(SystemExit, match='2'):
         cli.main(arguments)
     assert 'error: ' in capsys.readouterr().err
+
+
+def test_a_robot_of_the_package_is_found_by_name(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'panda').mkdir()  # a folder of that name is not a description
+    code, shown, said = run('check', 'panda')
+    assert (code, said) == (0, '')
+    assert shown == run('check', PANDA)[1]
+    assert run('check', 'pander') == (
+        2,
+        '',
+        'robot-dynamics: pander: no file and no bundled robot has this name; the bundled robots '
+        'are panda, planar_2r, puma560, scara_rrp\n',
+    )
+
+
+def test_the_version_is_the_packages(capsys):
+    version = re.search('<version>(.*)</version>', share_file('package.xml').read_text()).group(1)
+    with pytest.raises(SystemExit, match='0'):
+        cli.main(['--version'])
+    assert capsys.readouterr().out == f'robot-dynamics {version}\n'
+
+
+@pytest.mark.parametrize('rate', [1000.0, 20.0])
+def test_gains_are_parameters_of_the_node_and_stable(run, rate):
+    code, shown, _ = run('gains', PANDA, '--rate', rate)
+    assert code == 0
+    entry = yaml.safe_load(shown)['/**/feedforward_node']['ros__parameters']
+    arm = Dynamics(load_urdf(PANDA))
+    assert tuple(entry['joints']) == arm.model.joint_names
+    assert entry['expected_rate'] == rate
+    assert min(entry['kp']) > 0
+    assert all(type(x) is float for x in (*entry['kp'], *entry['kd']))
+    for q in np.random.default_rng(5).uniform(arm.model.lower, arm.model.upper, (50, 7)):
+        M_inverse = np.linalg.inv(arm.mass_matrix(q))
+        assert np.abs(np.linalg.eigvals(M_inverse * entry['kd'])).max() / rate < 1
+    printed = dict(re.findall(r'^#   (\w+) +(\S+)$', shown, re.MULTILINE))
+    assert tuple(printed) == arm.model.joint_names
+    assert 0 < min(map(float, printed.values())) <= max(map(float, printed.values())) < 1
+
+
+def test_gains_of_a_part_and_of_a_frequency(run):
+    parameters = [
+        yaml.safe_load(run('gains', PANDA, *options)[1])['/**/feedforward_node']['ros__parameters']
+        for options in (
+            ('--tip-link', 'panda_link3', '--frequency', 10),
+            ('--tip-link', 'panda_link3', '--frequency', 5),
+        )
+    ]
+    assert parameters[0]['tip_link'] == 'panda_link3'
+    assert parameters[0]['joints'] == ['panda_joint1', 'panda_joint2', 'panda_joint3']
+    np.testing.assert_allclose(parameters[0]['kp'], 4 * np.array(parameters[1]['kp']), rtol=1e-3)
+
+
+def test_simulate_draws_the_motion(run, tmp_path):
+    pytest.importorskip('matplotlib')
+    file = tmp_path / 'fall.png'
+    assert run('simulate', ELBOW, '--duration', 0.1, '--picture', file)[0] == 0
+    assert file.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize('verb', ['compare', 'simulate', 'monte-carlo'])
+def test_a_picture_in_an_unknown_format_is_an_error_before_the_work(verb, capsys, monkeypatch):
+    pytest.importorskip('matplotlib')
+    with pytest.raises(SystemExit, match='2'):
+        cli.main([verb, 'nowhere.urdf', '--picture', 'x.nosuchfmt'])
+    said = capsys.readouterr().err
+    assert 'argument --picture: is x.nosuchfmt; expected a name that ends in .' in said
+    assert '.png' in said
+    assert said.count('\n') == 1
+
+
+@pytest.mark.parametrize('verb', ['compare', 'simulate', 'monte-carlo'])
+def test_a_picture_without_matplotlib_is_an_error_before_the_work(verb, run, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
+    code, shown, said = run(verb, ELBOW, '--picture', 'x.png')
+    assert (code, shown) == (2, '')
+    assert 'a picture needs matplotlib' in said
+    assert said.endswith('pip install matplotlib\n')
+
+
+def test_the_demo_of_a_missing_robot_is_an_error_like_any_other():
+    pytest.importorskip('rclpy')
+    # In a process of its own: the demo replaces signal handlers.
+    ended = python_of('demo', '--robot', '/no', '--headless')
+    assert (ended.returncode, ended.stdout) == (2, '')
+    assert ended.stderr == 'robot-dynamics: /no: cannot read the file: No such file or directory\n'
+
+
+def python_of(*arguments, before=''):
+    code = f'{before}\nimport sys; from robot_dynamics.cli import main; sys.exit(main())'
+    return subprocess.run(
+        [sys.executable, '-c', code, *map(str, arguments)],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+"""
+
+
+@pytest.mark.parametrize(
+    'module',
+    [
+        'numpy',
+        'numpy._core._multiarray_umath',
+        'numpy.linalg',
+        'argparse',
+        'yaml',
+        'robot_dynamics.cli.commands',
+        'robot_dynamics.errors',
+        'robot_dynamics.dynamics',
+        'robot_dynamics.compiler.machine_code',
+        'robot_dynamics.cli.options',
+        'urdf_parser_py.urdf',
+    ],
+)
+def test_an_interruption_while_modules_are_imported_is_one_line(module):
+    ended = python_of('check', ELBOW, before=INTERRUPTED_IMPORT.format(module=module))
+    assert (ended.returncode, ended.stdout) == (130, '')
+    assert ended.stderr == 'robot-dynamics: interrupted\n'
+
+
+def test_an_interruption_after_the_work_is_one_line():
+    before = """
+import atexit, os, signal
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
+"""
+    ended = python_of('check', ELBOW, before=before)
+    assert ended.returncode == 130
+    assert ended.stderr == 'robot-dynamics: interrupted\n'
+
+
+def test_a_handler_of_the_caller_is_left_alone():
+    before = signal.signal(signal.SIGINT, handler := lambda *_: None)
+    try:
+        assert cli.main(['check', ELBOW]) == 0
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize('verb', [(), ('check',), ('validate',), ('simulate',), ('demo',)])

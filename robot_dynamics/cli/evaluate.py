@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import new_file, positive
+from robot_dynamics.cli.options import (
+    finite,
+    new_file,
+    new_picture,
+    non_negative,
+    nonzero,
+    positive,
+)
 from robot_dynamics.cli.output import warnings_in_short
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
@@ -44,15 +51,21 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
         ('gravity', 'acceleration of things that fall, m/s^2 (0 0 -9.81)'),
         ('base-orientation', 'roll, pitch, yaw of the base, rad (0 0 0)'),
     ):
-        add(f'--{name}', type=float, nargs=3, metavar='X', help=what)
-    per_joint: dict[str, Any] = {'type': float, 'nargs': '+', 'metavar': 'X'}
-    add('--viscous', **per_joint, help="viscous friction, one or one per joint (the URDF's)")
-    add('--coulomb', **per_joint, help="dry friction, one or one per joint (the URDF's)")
-    add('--rotor-inertia', **per_joint, help='seen at the joint, one or one per joint (0)')
+        add(f'--{name}', type=finite, nargs=3, metavar='X', help=what)
+    per_joint: dict[str, Any] = {'nargs': '+', 'metavar': 'X'}
+    drive: dict[str, Any] = {'type': non_negative, **per_joint}
+    add('--viscous', **drive, help="viscous friction, one or one per joint (the URDF's)")
+    add('--coulomb', **drive, help="dry friction, one or one per joint (the URDF's)")
+    add('--rotor-inertia', **drive, help='seen at the joint, one or one per joint (0)')
 
     efforts = parser.add_argument_group('the efforts')
     add = efforts.add_argument
-    add('--effort-scale', **per_joint, help='makes them N m or N: one or one per joint (1)')
+    add(
+        '--effort-scale',
+        type=nonzero,
+        **per_joint,
+        help='makes them N m or N: one or one per joint (1)',
+    )
     add(
         '--effort-gravity-compensated',
         action='store_true',
@@ -63,18 +76,23 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
 
     result = parser.add_argument_group('the result')
     add = result.add_argument
-    add('--max-rms', **per_joint, help='exit code 1 if a residual is larger, N m or N')
+    add(
+        '--max-rms',
+        type=positive,
+        **per_joint,
+        help='exit code 1 if a residual is larger, N m or N',
+    )
     add('--max-relative', type=positive, help='exit code 1 if it is a larger part of the effort')
     add('--json', type=new_file, help='write the figures here')
     add('--csv', type=new_file, help='write the curves here')
-    add('--picture', type=new_file, help='draw the curves here; needs matplotlib')
+    add('--picture', type=new_picture, help='draw the curves here; needs matplotlib')
 
 
 def evaluate_recording(options: argparse.Namespace) -> int:
     """Compare recorded efforts with a model; exit code 1 if a residual is larger than allowed.
 
-    Residuals are root mean squares, after a low-pass. Needs rosbags: pip install
-    'robot_dynamics[bags]'.
+    Residuals are root mean squares, after a low-pass. Needs rosbags: pip install rosbags, or in a
+    checkout pip install '.[bags]'.
     """
     bag = read_bag(options.bag, options.topic, description=options.robot is None)
     with warnings_in_short():
@@ -141,9 +159,9 @@ def _loaded(model: RobotModel, words: list[str]) -> RobotModel:
 
 def _number(option: str, word: str) -> float:
     try:
-        return float(word)
-    except ValueError:
-        raise ModelError(f'--{option}: {word!r} is not a number') from None
+        return finite(word)
+    except argparse.ArgumentTypeError as error:
+        raise ModelError(f'--{option}: {error}') from None
 
 
 def _per_joint(names: tuple[str, ...], option: str, values: list[float]) -> Array:

@@ -1,44 +1,124 @@
-"""Options that several verbs have, and what they stand for."""
+"""Options that several verbs have, and the checks of their values."""
 
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from robot_dynamics.drawing import picture_formats
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
+LARGEST = 1e12  # of a number: squares stay finite, and angles within 2^40 rad
+MOST = 1_000_000  # states or samples
+
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
-    """Ask for the robot."""
-    parser.add_argument('robot', type=Path, help='path of a .urdf or .xacro file')
+    """Add the robot."""
+    parser.add_argument(
+        'robot', type=Path, help='path of a .urdf or .xacro file, or a bundled robot: panda'
+    )
 
 
 def add_state(parser: argparse.ArgumentParser) -> None:
-    """Ask for a state."""
+    """Add a state."""
     for name, what in (('q', 'positions, rad or m'), ('qd', 'velocities')):
         parser.add_argument(
-            f'--{name}', type=float, nargs='+', metavar='X', help=f'{what}, one per joint (zeros)'
+            f'--{name}', type=finite, nargs='+', metavar='X', help=f'{what}, one per joint (zeros)'
         )
 
 
-def positive(text: str) -> float:
-    """Refuse a number that is not positive."""
-    value = float(text)
-    if not (np.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f'{text} is not a positive number')
+# -- numbers --------------------------------------------------------------------------------
+
+
+def number(
+    low: float = -LARGEST, high: float = LARGEST, *, above: float | None = None
+) -> Callable[[str], float]:
+    """Return a reader of numbers in [low, high], or in (above, high]."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan  # which is in no range
+        if not (low <= value <= high and (above is None or value > above)):
+            raise argparse.ArgumentTypeError(f'is {text}; expected a number {expected}')
+        return value
+
+    if above is not None:
+        expected = f'above {above:g}, at most {high:g}'
+    else:
+        expected = f'from {low:g} to {high:g}'
+    return read
+
+
+finite = number()
+positive = number(above=0.0)
+non_negative = number(low=0.0)
+
+
+def nonzero(text: str) -> float:
+    """Return a finite number other than zero."""
+    value = finite(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError(f'is {text}; expected a number other than zero')
     return value
 
 
+def count(high: int = MOST) -> Callable[[str], int]:
+    """Return a reader of integers from 1 to `high`."""
+    return _integer(1, high)
+
+
+def _integer(low: int, high: int) -> Callable[[str], int]:
+    expected = f'an integer from {low} to {high}'
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f'is {text}; expected {expected}')
+        return value
+
+    return read
+
+
+seed = _integer(0, 2**64 - 1)
+
+
+# -- files ----------------------------------------------------------------------------------
+
+
 def new_file(text: str) -> Path:
-    """Refuse a file that could not be written, before all the work is done."""
+    """Return the path of a file to write; reject one that cannot be written before the work."""
     file = Path(text)
     if not file.parent.is_dir() or file.is_dir():
         raise argparse.ArgumentTypeError(f'{text} cannot be written: no such folder')
     return file
+
+
+def new_picture(text: str) -> Path:
+    """Return the path of a picture to draw, in a format that matplotlib writes.
+
+    Raises:
+        MatplotlibMissing: it is not installed.
+    """
+    file, formats = new_file(text), picture_formats()
+    if file.suffix.removeprefix('.').lower() not in formats:
+        raise argparse.ArgumentTypeError(
+            f'is {text}; expected a name that ends in .{", .".join(formats)}'
+        )
+    return file
+
+
+# -- values that depend on the robot --------------------------------------------------------
 
 
 def state(model: RobotModel, options: argparse.Namespace) -> tuple[Array, Array]:

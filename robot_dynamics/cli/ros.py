@@ -5,20 +5,23 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from robot_dynamics.cli.options import new_file, positive
+from robot_dynamics.cli.options import new_file, new_picture, number
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.resources import share_file
 
-DEFAULT_ROBOT = 'urdf/panda.urdf'
+DEFAULT_ROBOT = Path('panda')
 
 
 def add_demo_options(parser: argparse.ArgumentParser) -> None:
     """Ask what `demo` wants to know."""
-    parser.add_argument('--robot', type=Path, help='path of a .urdf or .xacro file (a Panda)')
-    parser.add_argument('--duration', type=positive, default=10.0, help='of each run, s (10)')
+    parser.add_argument(
+        '--robot', type=Path, help='path of a .urdf or .xacro file, or a bundled robot (panda)'
+    )
+    parser.add_argument(
+        '--duration', type=number(0.01, 3600.0), default=10.0, help='of each run, s (10)'
+    )
     parser.add_argument('--json', type=new_file, help='write the figures here')
     parser.add_argument(
-        '--picture', type=new_file, default=Path('demo.png'), help='where to draw (demo.png)'
+        '--picture', type=new_picture, default=Path('demo.png'), help='where to draw (demo.png)'
     )
     parser.add_argument(
         '--headless', action='store_true', help='plain lines, for logs and machines without a user'
@@ -30,7 +33,7 @@ def demo(options: argparse.Namespace) -> int:
     _find_ros('the demo')
     from robot_dynamics.nodes.demo.demo import DemoOptions, run
 
-    robot = options.robot or share_file(DEFAULT_ROBOT)
+    robot = options.robot or DEFAULT_ROBOT
     chosen = DemoOptions(
         robot, options.duration, options.headless, json=options.json, picture=options.picture
     )

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics.cli.options import state
+from robot_dynamics.cli.options import MOST, state
 from robot_dynamics.cli.output import print_table, warnings_in_short
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.urdf import load_urdf, urdf_text
-from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
+from robot_dynamics.simulation import INTEGRATORS, Simulator, run_plot, simulate
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.cross_check import compare
 from robot_dynamics.validation.cross_check_plot import plot
@@ -100,6 +101,12 @@ def simulate_robot(options: argparse.Namespace) -> int:
 
     The URDF's friction is left out, so that nothing but the integrator changes the energy.
     """
+    steps = options.duration / options.time_step
+    if not 0.5 < steps <= MOST:  # rounded, at least one
+        raise ModelError(
+            f'--duration {options.duration:g} in steps of --time-step {options.time_step:g} is '
+            f'{steps:.3g} steps; expected 1 to {MOST}'
+        )
     arm = _arm(options.robot).without_friction()
     q, qd = state(arm.model, options)
     simulator = Simulator(
@@ -123,6 +130,8 @@ def simulate_robot(options: argparse.Namespace) -> int:
     )
     if options.csv is not None:
         _write_csv(options.csv, arm.model, run.t, run.q, run.qd)
+    if options.picture is not None:
+        run_plot.plot(run, arm.model, options.picture)
     return 0
 
 

@@ -36,6 +36,7 @@ from robot_dynamics.model.urdf_elements import (
 )
 from robot_dynamics.model.urdf_reader import MAX_BYTES, read_urdf
 from robot_dynamics.model.urdf_tree import LinkTree, Motion, joint_motions, link_tree
+from robot_dynamics.resources import bundled_robots
 from robot_dynamics.spatial import Array, pose
 
 
@@ -50,7 +51,7 @@ def load_urdf(
     """Return the robot of a URDF file; a path that ends in .xacro is expanded first.
 
     Args:
-        path: the file.
+        path: the file, or the name of a robot that comes with the package, as 'panda'.
         gravity: (3,) acceleration of things that fall, base frame, m/s^2.
         locked_joints: joints that stand still at a value [rad or m]; their links keep their mass.
         tip_link: keep only the coordinates that move this link, lock all others at 0.
@@ -88,13 +89,32 @@ def parse_urdf(
 # -- files ----------------------------------------------------------------------------------
 
 
+def robot_file(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a robot: the one given, or the bundled file of that name, as 'panda'.
+
+    Raises:
+        ModelError: it is neither; the message lists the bundled robots.
+    """
+    file = Path(os.fsdecode(path))
+    is_name = len(file.parts) == 1 and not file.suffix
+    if not is_name or (file.exists() and not file.is_dir()):
+        return file
+    robots = bundled_robots()
+    if file.name not in robots:
+        raise ModelError(
+            f'no file and no bundled robot has this name; the bundled robots are '
+            f'{", ".join(robots)}'
+        )
+    return robots[file.name]
+
+
 def urdf_text(path: str | os.PathLike[str]) -> bytes | str:
     """Return the contents of a URDF file, or what a .xacro file expands to.
 
     Raises:
         ModelError: the file cannot be read or expanded.
     """
-    file = Path(os.fsdecode(path))
+    file = robot_file(path)
     try:
         with file.open('rb') as stream:
             contents = stream.read(MAX_BYTES + 1)

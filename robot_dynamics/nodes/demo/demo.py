@@ -51,14 +51,16 @@ def run(options: DemoOptions) -> int:
     a node did not start, stay up or end as it should.
 
     Raises:
+        ModelError: the robot cannot be simulated.
         KeyboardInterrupt: it was stopped by a signal; its nodes have ended.
     """
     _on_a_stop(_interrupt)
+    robot = demo_robot(options.robot)
     isolate()
     before = shared_memory()
     try:
         with new_screen(headless=options.headless) as screen:
-            return _demonstrate(options, screen)
+            return _demonstrate(options, robot, screen)
     except RobotDynamicsError as error:
         print(f'robot-dynamics demo: {error}', file=sys.stderr)
         return 1
@@ -75,8 +77,7 @@ def _interrupt(*_: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _demonstrate(options: DemoOptions, screen: Screen) -> int:
-    robot = demo_robot(options.robot)
+def _demonstrate(options: DemoOptions, robot: DemoRobot, screen: Screen) -> int:
     swing = motion.swing(robot.arm, options.duration)
     trajectory = motion.trajectory(robot.model, swing)
     gains = pd_gains(robot.arm, trajectory.at_waypoints().q, TIME_STEP)

@@ -17,7 +17,7 @@ import numpy as np
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.model.urdf import load_urdf, robot_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +36,12 @@ class DemoRobot:
 
 
 def demo_robot(path: Path) -> DemoRobot:
-    """Return the robot of a URDF, with joints that move no inertia locked.
+    """Return the robot of a URDF or of a bundled one's name, massless joints locked.
 
     Raises:
         ModelError: the description is refused, or no joint of it moves an inertia.
     """
+    path = robot_file(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')
         model = load_urdf(path)

@@ -13,15 +13,11 @@ cluster of many machines takes the same tasks. The figures are the same, to the 
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,11 +25,8 @@ import numpy as np
 from robot_dynamics.control import Switches, Trajectory, pd_gains
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.urdf import load_urdf
 from robot_dynamics.simulation.many.batch import BatchRun, Progress, simulate_batch
-from robot_dynamics.simulation.many.monte_carlo_plot import plot
 from robot_dynamics.simulation.many.perturbations import Perturbations, payload_parameters
-from robot_dynamics.simulation.many.progress import progress_bar
 from robot_dynamics.simulation.many.tracking import Tracking, there_and_back
 from robot_dynamics.spatial import Array
 
@@ -190,7 +183,8 @@ def local_cluster(processes: int) -> Iterator[Executor]:
         dask: Any = importlib.import_module('distributed')
     except ImportError as error:
         raise ClusterMissing(
-            f"Dask's distributed cannot be imported ({error}): pip install robot_dynamics[cluster]"
+            f"Dask's distributed cannot be imported ({error}): pip install distributed, or in a "
+            "checkout pip install '.[cluster]'"
         ) from error
     with (
         dask.LocalCluster(
@@ -203,58 +197,3 @@ def local_cluster(processes: int) -> Iterator[Executor]:
 
 class ClusterMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what it is)
     """Dask is not there."""
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what `run_study` wants to know."""
-    parser.add_argument('robot', type=Path, help='path of a .urdf or .xacro file')
-    parser.add_argument('--payload', type=_positive(float), default=2.0, help='believed, kg (2)')
-    parser.add_argument(
-        '--spread', type=_positive(float), default=0.5, help='of the payload, relative (0.5)'
-    )
-    parser.add_argument(
-        '--samples', type=_positive(int), default=1000, help='how many arms (1000)'
-    )
-    parser.add_argument(
-        '--duration', type=_positive(float), default=4.0, help='of the motion, s (4)'
-    )
-    parser.add_argument('--seed', type=int, default=0, help='of the random numbers (0)')
-    parser.add_argument('--processes', type=_positive(int), help='of a local Dask cluster (none)')
-    parser.add_argument('--picture', type=Path, help='draw it here; needs matplotlib')
-
-
-def _positive(kind: type) -> Callable[[str], Any]:
-    """Return what reads a positive number from the command line."""
-
-    def read(text: str) -> Any:
-        value = kind(text)
-        if not 0 < value < float('inf'):
-            raise argparse.ArgumentTypeError(f'{text} is not a positive number')
-        return value
-
-    read.__name__ = kind.__name__  # as in "invalid int value"
-    return read
-
-
-def run_study(options: argparse.Namespace) -> int:
-    """Simulate arms with random payloads, and see what knowing the payload is worth."""
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
-        arm = Dynamics(load_urdf(options.robot))
-    chosen = {k: getattr(options, k) for k in ('payload', 'spread', 'samples', 'duration', 'seed')}
-    began = time.perf_counter()
-    with progress_bar(f'{options.samples} arms') as progress:
-        if options.processes is None:
-            result = study(arm, progress=progress, **chosen)
-        else:
-            with local_cluster(options.processes) as executor:
-                # What Python costs a step is the same for few arms and for many.
-                workers = {'executor': executor, 'tasks': options.processes}
-                result = study(arm, progress=progress, **workers, **chosen)
-    elapsed = time.perf_counter() - began
-    steps = len(CONTROLLERS) * options.samples * round(options.duration / TIME_STEP)
-    print(f'{steps:.3g} steps of an arm in {elapsed:.1f} s, {steps / elapsed:.3g} per second')
-    print(table(result))
-    if options.picture is not None:
-        plot(arm.model.name, *result, file=options.picture)
-    return 0

@@ -170,8 +170,8 @@ def _opened(file: Path) -> Any:
         from rosbags.rosbag2 import Reader
     except ImportError as error:
         raise BagError(
-            f'recordings are read by rosbags, which cannot be imported ({error}): '
-            "pip install 'robot_dynamics[bags]'"
+            f'recordings are read by rosbags, which cannot be imported ({error}): pip install '
+            "rosbags, or in a checkout pip install '.[bags]'"
         ) from error
     return Reader(file)
 

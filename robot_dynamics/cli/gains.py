@@ -1,0 +1,69 @@
+"""The verb `gains`: PD gains for a control rate."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import yaml
+
+from robot_dynamics.cli.options import add_robot, number, positive
+from robot_dynamics.cli.output import warnings_in_short
+from robot_dynamics.control import feedback_numbers, pd_gains
+from robot_dynamics.control.gains import FREQUENCY
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.spatial import Array
+from robot_dynamics.validation.states import POSTURES, random_postures
+
+DIGITS = 4  # significant, of the gains
+
+
+def add_gains_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `gains`."""
+    add_robot(parser)
+    add = parser.add_argument
+    add('--rate', type=number(0.1, 1e6), default=1000.0, help='of the joint states, Hz (1000)')
+    add(
+        '--frequency',
+        type=positive,
+        default=FREQUENCY,
+        help=f'of the controlled joints, rad/s, lower where the rate requires it ({FREQUENCY:g})',
+    )
+    add('--tip-link', metavar='LINK', help='keep only the joints that move it (all)')
+
+
+def gains(options: argparse.Namespace) -> int:
+    """Print PD gains for a control rate, from the mass matrix, as parameters of feedforward_node.
+
+    Comments give the feedback number kd dt (M^-1)_jj of each joint, the largest of random postures
+    within the position limits: unstable above 2, a warning of the node above 1.
+    """
+    with warnings_in_short():
+        model = load_urdf(options.robot, tip_link=options.tip_link)
+    arm, q, h = Dynamics(model), random_postures(model), 1 / options.rate
+    exact = pd_gains(arm, q, h, frequency=options.frequency)
+    kp, kd = _rounded(exact.kp), _rounded(exact.kd)
+    numbers = feedback_numbers(arm, q, np.array(kd), h)
+    print(
+        f'# {model.name} at {options.rate:g} Hz, the largest of {POSTURES} random postures:\n'
+        f'# eigenvalue of dt M^-1 Kd, unstable above 2: {numbers.arm:.3g}\n'
+        '# kd dt (M^-1)_jj:'
+    )
+    width = max(map(len, model.joint_names))
+    for name, value in zip(model.joint_names, numbers.joints, strict=True):
+        print(f'#   {name:<{width}}  {value:.3g}')
+    parameters = {
+        **({} if options.tip_link is None else {'tip_link': options.tip_link}),
+        'joints': list(model.joint_names),
+        'expected_rate': options.rate,
+        'kp': kp,
+        'kd': kd,
+    }
+    entry = {'/**/feedforward_node': {'ros__parameters': parameters}}
+    print(yaml.safe_dump(entry, default_flow_style=None, sort_keys=False), end='')
+    return 0
+
+
+def _rounded(values: Array) -> list[float]:
+    return [float(f'{value:.{DIGITS}g}') for value in values]

@@ -1,0 +1,67 @@
+"""The verb `monte-carlo`: arms with random payloads."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+
+from robot_dynamics.cli.options import add_robot, count, new_picture, number, positive, seed
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.simulation.many.monte_carlo import (
+    CONTROLLERS,
+    TIME_STEP,
+    local_cluster,
+    study,
+    table,
+)
+from robot_dynamics.simulation.many.monte_carlo_plot import plot
+from robot_dynamics.simulation.many.progress import progress_bar
+
+
+def add_monte_carlo_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `monte_carlo`."""
+    add_robot(parser)
+    add = parser.add_argument
+    add('--payload', type=positive, default=2.0, help='believed, kg (2)')
+    add(
+        '--spread',
+        type=number(above=0.0, high=1.0),
+        default=0.5,
+        help='of the payload, relative (0.5)',
+    )
+    add('--samples', type=count(), default=1000, help='how many arms (1000)')
+    add(
+        '--duration',
+        type=number(TIME_STEP, 1000.0),
+        default=4.0,
+        help='of the motion, s (4)',
+    )
+    add('--seed', type=seed, default=0, help='of the random numbers (0)')
+    add('--processes', type=count(1024), help='of a local Dask cluster (none)')
+    add('--picture', type=new_picture, help='draw it here; needs matplotlib')
+
+
+def monte_carlo(options: argparse.Namespace) -> int:
+    """Simulate arms with random payloads, and see what knowing the payload is worth."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        arm = Dynamics(load_urdf(options.robot))
+    chosen = {k: getattr(options, k) for k in ('payload', 'spread', 'samples', 'duration', 'seed')}
+    began = time.perf_counter()
+    with progress_bar(f'{options.samples} arms') as progress:
+        if options.processes is None:
+            result = study(arm, progress=progress, **chosen)
+        else:
+            with local_cluster(options.processes) as executor:
+                # What Python costs a step is the same for few arms and for many.
+                workers = {'executor': executor, 'tasks': options.processes}
+                result = study(arm, progress=progress, **workers, **chosen)
+    elapsed = time.perf_counter() - began
+    steps = len(CONTROLLERS) * options.samples * round(options.duration / TIME_STEP)
+    print(f'{steps:.3g} steps of an arm in {elapsed:.1f} s, {steps / elapsed:.3g} per second')
+    print(table(result))
+    if options.picture is not None:
+        plot(arm.model.name, *result, file=options.picture)
+    return 0
