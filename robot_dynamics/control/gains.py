@@ -57,7 +57,7 @@ def pd_gains(
 
     Raises:
         ShapeError: q is not (n,) or (m, n).
-        ModelError: a joint moves no mass.
+        ModelError: a joint moves no mass, or the mass matrix is singular.
         ValueError: the time step or the frequency is not positive and finite.
     """
     h = checked_time_step(time_step)
@@ -84,7 +84,7 @@ def feedback_numbers(
 
     Raises:
         ShapeError: q is not (n,) or (m, n), or kd not (n,).
-        ModelError: a joint moves no mass.
+        ModelError: a joint moves no mass, or the mass matrix is singular.
         ValueError: the time step is not positive and finite.
     """
     h, n = checked_time_step(time_step), arm.model.n
@@ -106,14 +106,23 @@ def _mass_matrices(arm: Dynamics, q: ArrayLike) -> tuple[Array, Array]:
     if massless:
         raise ModelError(f'no feedback gains suit joints that move no mass: {", ".join(massless)}')
     M = arm.mass_matrix(np.atleast_2d(q))
-    return M, np.linalg.inv(M)
+    try:
+        M_inverse = np.linalg.inv(M)
+    except np.linalg.LinAlgError:
+        M_inverse = np.full_like(M, np.nan)
+    if not np.isfinite(M_inverse).all():
+        raise ModelError('no feedback gains suit this robot: its mass matrix is singular')
+    return M, M_inverse
 
 
 def _largest_eigenvalue(M_inverse: Array, diagonal: Array) -> float:
     """Return the largest eigenvalue of M^-1 diag(d) of all M^-1 (m, n, n)."""
+    largest = float(diagonal.max())
+    if largest == 0:
+        return 0.0
     # They are those of the symmetric d^1/2 M^-1 d^1/2.
-    root = np.sqrt(diagonal)
-    return float(np.linalg.eigvalsh(root[:, None] * M_inverse * root).max())
+    root = np.sqrt(diagonal / largest)
+    return largest * float(np.linalg.eigvalsh(root[:, None] * M_inverse * root).max())
 
 
 def _diagonal(M: Array) -> Array:

@@ -127,3 +127,18 @@ def test_joints_without_mass_are_named():
     for function in (pd_gains, lambda arm, q, h: feedback_numbers(arm, q, 1.0, h)):
         with pytest.raises(ModelError, match='move no mass: idle'):
             function(Dynamics(model), [0.0], STEP)
+
+
+def test_a_singular_mass_matrix_is_an_error_and_huge_gains_are_not():
+    # Two joints on one axis with a massless link between them: M is [[I, I], [I, I]].
+    turning = urdf_text.joint('a_b', 'a', 'b'), urdf_text.joint('b_c', 'b', 'c')
+    model = parse_urdf(
+        urdf_text.robot(
+            urdf_text.link('a'), urdf_text.link('b', ''), urdf_text.link('c'), *turning
+        )
+    )
+    with pytest.raises(ModelError, match='mass matrix is singular'):
+        feedback_numbers(Dynamics(model), [0.2, 0.3], 1.0, STEP)
+    numbers = feedback_numbers(Dynamics(planar_2r()), [0.2, 0.3], [1e300, 0.0], STEP)
+    assert numbers.arm == pytest.approx(numbers.joints[0], rel=1e-12)
+    assert feedback_numbers(Dynamics(planar_2r()), [0.2, 0.3], 0.0, STEP).arm == 0
