@@ -169,14 +169,13 @@ def test_options_of_the_robot_reach_the_model(bags, run):
         ('right', ['--topic', '/arm'], 'no joint states on /arm; there are /joint_states'),
         ('right', ['--cutoff', 150], '200 samples per second are too few'),
         ('right', ['--payload', LINK], 'it must be LINK MASS or LINK MASS X Y Z'),
-        ('right', ['--payload', LINK, 'heavy'], "--payload: 'heavy' is not a number"),
+        ('right', ['--payload', LINK, 'heavy'], '--payload: is heavy; expected a number'),
         ('right', ['--payload', 'hand', 1], "no frame 'hand'"),
         ('right', ['--load-link', 'hand'], "no frame 'hand'"),
         ('right', ['--lock', 'joint9'], "'joint9' is not a joint"),
         ('right', ['--max-rms', 1, 2, 3], '--max-rms has 3 values; it must have one, or 2'),
         ('right', ['--effort-scale', 1, 2, 3], '--effort-scale has 3 values'),
         ('right', ['--coulomb', 1, 2, 3], '--coulomb has 3 values'),
-        ('right', ['--coulomb', '-1'], 'coulomb is'),
     ],
 )
 def test_what_cannot_be_done_is_one_line(bags, run, bag, options, says):
@@ -196,7 +195,7 @@ def test_without_rosbags_the_extra_is_named(bags):
         [sys.executable, '-c', code], cwd=CHECKOUT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert "pip install 'robot_dynamics[bags]'" in done.stderr
+    assert "pip install '.[bags]'" in done.stderr
     assert done.stderr.count('\n') == 1
 
 
