@@ -9,7 +9,7 @@ import yaml
 
 from robot_dynamics.cli.options import add_robot, number, positive
 from robot_dynamics.cli.output import warnings_in_short
-from robot_dynamics.control import feedback_numbers, pd_gains
+from robot_dynamics.control import feedback_eigenvalue, free_inertias, pd_gains
 from robot_dynamics.control.gains import FREQUENCY
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.urdf import load_urdf
@@ -44,14 +44,14 @@ def gains(options: argparse.Namespace) -> int:
     arm, q, h = Dynamics(model), random_postures(model), 1 / options.rate
     exact = pd_gains(arm, q, h, frequency=options.frequency)
     kp, kd = _rounded(exact.kp), _rounded(exact.kd)
-    numbers = feedback_numbers(arm, q, np.array(kd), h)
+    numbers = h * np.array(kd) / free_inertias(arm, q)
     print(
         f'# {model.name} at {options.rate:g} Hz, the largest of {POSTURES} random postures:\n'
-        f'# eigenvalue of dt M^-1 Kd, unstable above 2: {numbers.arm:.3g}\n'
+        f'# eigenvalue of dt M^-1 Kd, unstable above 2: {feedback_eigenvalue(arm, q, kd, h):.3g}\n'
         '# kd dt (M^-1)_jj:'
     )
     width = max(map(len, model.joint_names))
-    for name, value in zip(model.joint_names, numbers.joints, strict=True):
+    for name, value in zip(model.joint_names, numbers, strict=True):
         print(f'#   {name:<{width}}  {value:.3g}')
     parameters = {
         **({} if options.tip_link is None else {'tip_link': options.tip_link}),

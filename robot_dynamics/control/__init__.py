@@ -15,7 +15,7 @@ from robot_dynamics.control.feedforward import (
 )
 from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
 from robot_dynamics.control.friction import Friction
-from robot_dynamics.control.gains import FeedbackNumbers, feedback_numbers, pd_gains
+from robot_dynamics.control.gains import feedback_eigenvalue, free_inertias, pd_gains
 from robot_dynamics.control.laws import LAWS, computed_torque, gravity_only, pd_plus
 from robot_dynamics.control.limits import violations
 from robot_dynamics.control.saturation import RateLimiter, Saturated, ramp, saturate
@@ -25,7 +25,6 @@ __all__ = [
     'LAWS',
     'AccelerationFilter',
     'FeedForward',
-    'FeedbackNumbers',
     'Friction',
     'Gains',
     'RateLimiter',
@@ -35,8 +34,9 @@ __all__ = [
     'Trajectory',
     'VelocityFilter',
     'computed_torque',
-    'feedback_numbers',
+    'feedback_eigenvalue',
     'feedforward',
+    'free_inertias',
     'gravity_only',
     'pd_gains',
     'pd_plus',

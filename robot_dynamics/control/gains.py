@@ -16,8 +16,6 @@ Source: Siciliano et al., Robotics: Modelling, Planning and Control (2009), sect
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -30,18 +28,6 @@ from robot_dynamics.stepping import checked_time_step
 FREQUENCY = 40.0  # rad/s, the stiffest feedback there is
 DAMPING = 1.0  # zeta
 PER_STEP = 0.5  # largest h lambda_max(M^-1 Kd)
-
-
-class FeedbackNumbers(NamedTuple):
-    """How close velocity feedback is to its limit of stability; no units.
-
-    Attributes:
-        joints: (n,) largest kd_j h (M^-1)_jj of the postures.
-        arm: largest h lambda_max(M^-1 Kd) of the postures; unstable above 2.
-    """
-
-    joints: Array
-    arm: float
 
 
 def pd_gains(
@@ -63,7 +49,11 @@ def pd_gains(
     h = checked_time_step(time_step)
     if not 0 < frequency < np.inf:
         raise ValueError(f'frequency is {frequency} rad/s; it must be positive and finite')
-    M, M_inverse = _mass_matrices(arm, q)
+    M = _mass_matrices(arm, q)
+    massless = arm.model.massless_joints()
+    if massless:
+        raise ModelError(f'no feedback gains suit joints that move no mass: {", ".join(massless)}')
+    M_inverse = _inverse(M)
     locked, free = _diagonal(M).mean(axis=0), 1 / _diagonal(M_inverse).max(axis=0)
     m = np.sqrt(locked * free)
     # h lambda_max(M^-1 Kd) = 2 zeta w h lambda_max(M^-1 diag(m))
@@ -71,58 +61,73 @@ def pd_gains(
     return Gains(kp=w**2 * m, kd=2 * DAMPING * w * m)
 
 
-def feedback_numbers(
-    arm: Dynamics, q: ArrayLike, kd: ArrayLike, time_step: float
-) -> FeedbackNumbers:
-    """Return how close velocity feedback is to its limit of stability in the worst posture.
+def free_inertias(arm: Dynamics, q: ArrayLike) -> Array:
+    """Return the inertia (n,) seen at each joint while the others are free, the least of postures.
+
+    It is 1 / (M^-1)_jj, and 0 where a joint moves no mass or M is singular. A joint's feedback
+    number is h kd_j divided by it.
 
     Args:
         arm: the robot, with its rotor inertia.
         q: (n,) or (m, n) postures.
-        kd: (n,) or one number, feedback on velocities, N m s/rad or N s/m.
+
+    Raises:
+        ShapeError: q is not (n,) or (m, n).
+    """
+    M = _mass_matrices(arm, q)
+    names = arm.model.joint_names
+    moving = ~np.isin(names, arm.model.massless_joints())
+    result = np.zeros(len(names))
+    try:
+        M_inverse = np.linalg.inv(M[:, moving][:, :, moving])
+    except np.linalg.LinAlgError:
+        return result
+    result[moving] = 1 / _diagonal(M_inverse).max(axis=0)
+    return np.where(np.isfinite(result), result, 0.0)
+
+
+def feedback_eigenvalue(arm: Dynamics, q: ArrayLike, kd: ArrayLike, time_step: float) -> float:
+    """Return h lambda_max(M^-1 Kd), the largest of postures: damping is unstable above 2.
+
+    Args:
+        arm: the robot, with its rotor inertia.
+        q: (n,) or (m, n) postures.
+        kd: (n,) feedback on velocities, N m s/rad or N s/m.
         time_step: h, s.
 
     Raises:
-        ShapeError: q is not (n,) or (m, n), or kd not (n,).
-        ModelError: a joint moves no mass, or the mass matrix is singular.
+        ShapeError: q is not (n,) or (m, n).
+        ModelError: the mass matrix is singular.
         ValueError: the time step is not positive and finite.
     """
-    h, n = checked_time_step(time_step), arm.model.n
-    if np.shape(kd) not in ((), (n,)):
-        raise ShapeError(f'kd has shape {np.shape(kd)}; it must be ({n},)')
-    each = np.broadcast_to(np.asarray(kd, dtype=float), (n,))
-    _, M_inverse = _mass_matrices(arm, q)
-    return FeedbackNumbers(
-        h * each * _diagonal(M_inverse).max(axis=0), h * _largest_eigenvalue(M_inverse, each)
-    )
+    h = checked_time_step(time_step)
+    M_inverse = _inverse(_mass_matrices(arm, q))
+    return h * _largest_eigenvalue(M_inverse, np.asarray(kd, dtype=float))
 
 
-def _mass_matrices(arm: Dynamics, q: ArrayLike) -> tuple[Array, Array]:
-    """Return M and M^-1, (m, n, n) each."""
+def _mass_matrices(arm: Dynamics, q: ArrayLike) -> Array:
+    """Return M (m, n, n)."""
     n = arm.model.n
     if np.ndim(q) not in (1, 2) or np.shape(q)[-1] != n or np.size(q) == 0:
         raise ShapeError(f'q has shape {np.shape(q)}; it must be ({n},) or (m, {n})')
-    massless = arm.model.massless_joints()
-    if massless:
-        raise ModelError(f'no feedback gains suit joints that move no mass: {", ".join(massless)}')
-    M = arm.mass_matrix(np.atleast_2d(q))
+    M: Array = arm.mass_matrix(np.atleast_2d(q))
+    return M
+
+
+def _inverse(M: Array) -> Array:
     try:
-        M_inverse = np.linalg.inv(M)
-    except np.linalg.LinAlgError:
-        M_inverse = np.full_like(M, np.nan)
-    if not np.isfinite(M_inverse).all():
-        raise ModelError('no feedback gains suit this robot: its mass matrix is singular')
-    return M, M_inverse
+        return np.linalg.inv(M)
+    except np.linalg.LinAlgError as error:
+        raise ModelError(
+            'no feedback gains suit this robot: its mass matrix is singular'
+        ) from error
 
 
 def _largest_eigenvalue(M_inverse: Array, diagonal: Array) -> float:
     """Return the largest eigenvalue of M^-1 diag(d) of all M^-1 (m, n, n)."""
-    largest = float(diagonal.max())
-    if largest == 0:
-        return 0.0
     # They are those of the symmetric d^1/2 M^-1 d^1/2.
-    root = np.sqrt(diagonal / largest)
-    return largest * float(np.linalg.eigvalsh(root[:, None] * M_inverse * root).max())
+    root = np.sqrt(diagonal)
+    return float(np.linalg.eigvalsh(root[:, None] * M_inverse * root).max())
 
 
 def _diagonal(M: Array) -> Array:

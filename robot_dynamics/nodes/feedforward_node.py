@@ -21,14 +21,14 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics.control import Reference, gravity_only, waypoint_efforts
+from robot_dynamics.control import Reference, free_inertias, gravity_only, waypoint_efforts
 from robot_dynamics.control.laws import compile_laws
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.nodes import _main, diagnostics, messages, qos
 from robot_dynamics.nodes.feedforward_parameters import (
     FeedforwardParameters,
-    Settings,
     gain_warnings,
     settings_of,
 )
@@ -42,6 +42,7 @@ from robot_dynamics.nodes.robot_node import LOOK
 from robot_dynamics.nodes.torque_gate import TorqueGate
 from robot_dynamics.nodes.torque_output import TorqueOutput
 from robot_dynamics.spatial import Array
+from robot_dynamics.validation.states import random_postures
 
 WATCH = 0.02  # s, between two looks whether joint states still arrive
 
@@ -82,8 +83,9 @@ class FeedforwardNode(LiveRobotNode):
         parameters, model = self.parameters, arm.model
         settings = settings_of(parameters, model)
         super().use(arm)
-        self._warn_of_gains(parameters, settings, arm)
         self._settings = settings
+        self._inertias = free_inertias(arm, random_postures(model))
+        self._warn_of_gains(parameters, model)
         self._follower = ReferenceFollower(model, settings.tolerance, parameters.input_timeout)
         self._gate = TorqueGate(settings.limits, self.health.counts)
         self._output.use(model, settings.order)
@@ -123,17 +125,16 @@ class FeedforwardNode(LiveRobotNode):
             return
         before, self._settings = self._settings, settings_of(parameters, self.arm.model)
         if changes & {'kp', 'kd', 'control_law', 'expected_rate'}:
-            self._warn_of_gains(parameters, self._settings, self.arm)
+            self._warn_of_gains(parameters, self.arm.model)
         self._follower.adjust(self._settings.tolerance, parameters.input_timeout)
         self._gate.limit(self._settings.limits)
         if before.law is not self._settings.law:
             self._follower.hold()
             self._say('')
 
-    def _warn_of_gains(
-        self, parameters: FeedforwardParameters, settings: Settings, arm: Dynamics
-    ) -> None:
-        for warning in gain_warnings(parameters, settings, arm):
+    def _warn_of_gains(self, parameters: FeedforwardParameters, model: RobotModel) -> None:
+        names = model.joint_names
+        for warning in gain_warnings(parameters, self._settings, self._inertias, names):
             self.get_logger().warning(warning)
 
     # -- what to follow ---------------------------------------------------------------------

@@ -8,11 +8,12 @@ from robot_dynamics.control.gains import (
     DAMPING,
     FREQUENCY,
     PER_STEP,
-    feedback_numbers,
+    feedback_eigenvalue,
+    free_inertias,
     pd_gains,
 )
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.errors import InertialWarning, ModelError, ShapeError
 from robot_dynamics.model.samples import planar_2r
 from robot_dynamics.model.urdf import load_urdf, parse_urdf
 from robot_dynamics.resources import share_file
@@ -56,8 +57,8 @@ def test_what_is_no_motion_or_no_step_is_refused():
         pd_gains(arm, np.zeros((1, 2)), 0.0)
     with pytest.raises(ValueError, match='frequency is nan rad/s'):
         pd_gains(arm, np.zeros(2), STEP, frequency=np.nan)
-    with pytest.raises(ShapeError, match=r'kd has shape \(3,\)'):
-        feedback_numbers(arm, np.zeros(2), np.ones(3), STEP)
+    with pytest.raises(ShapeError, match=r'q has shape'):
+        free_inertias(arm, np.zeros(3))
 
 
 def test_one_posture_needs_no_second_axis():
@@ -86,59 +87,58 @@ def test_feedback_above_the_limit_diverges_and_below_it_converges():
     q = np.array([0.3, -0.5, 0.2, -1.8, 0.4, 1.9, -0.3])
     kd = np.array([40.0, 60.0, 30.0, 30.0, 3.0, 3.0, 1.0])
     M, v = panda.mass_matrix(q), np.array([1.0, -2.0, 0.5, 1.5, -1.0, 0.3, 0.7])
-    at_limit = 2 * STEP / feedback_numbers(panda, q, kd, STEP).arm
-    assert feedback_numbers(panda, q, kd, at_limit).arm == pytest.approx(2.0)
+    at_limit = 2 * STEP / feedback_eigenvalue(panda, q, kd, STEP)
+    assert feedback_eigenvalue(panda, q, kd, at_limit) == pytest.approx(2.0)
     assert np.abs(velocity_after(M, kd, v, 1.02 * at_limit, 3000)).max() > 1e3
     assert np.abs(velocity_after(M, kd, v, 0.98 * at_limit, 3000)).max() < 0.1
 
 
-def test_the_number_of_a_joint_is_the_largest_of_the_postures():
+def test_the_free_inertia_of_a_joint_is_the_least_of_the_postures():
+    panda = Dynamics(load_urdf(share_file('urdf/panda.urdf')))
+    q = np.random.default_rng(3).uniform(-1, 1, (9, 7))
+    inertias = free_inertias(panda, q)
+    for j in range(7):
+        unit = np.zeros(7)
+        unit[j] = 1.0  # torque at joint j alone, beside what holds the arm
+        qdd = [panda.forward_dynamics(x, 0 * x, panda.gravity_torque(x) + unit)[j] for x in q]
+        assert inertias[j] == pytest.approx(1 / max(qdd), rel=1e-8)
+
+
+def test_a_single_joint_is_no_more_stable_than_the_arm():
     panda = Dynamics(load_urdf(share_file('urdf/panda.urdf')))
     q = np.random.default_rng(3).uniform(-1, 1, (9, 7))
     kd = np.array([11.0, 43.0, 5.3, 14.0, 0.95, 1.2, 0.21])
-    numbers = feedback_numbers(panda, q, kd, 2e-3)
-    for j in range(7):
-        step = np.zeros(7)
-        step[j] = 1.0  # the acceleration of joint j for a unit torque at joint j alone
-        free = [
-            panda.forward_dynamics(row, 0 * row, panda.gravity_torque(row) + step) for row in q
-        ]
-        assert numbers.joints[j] == pytest.approx(
-            2e-3 * kd[j] * max(qdd[j] for qdd in free), rel=1e-8
-        )
-    assert numbers.arm >= numbers.joints.max()
+    largest = (kd * STEP / free_inertias(panda, q)).max()
+    assert largest <= feedback_eigenvalue(panda, q, kd, STEP) <= 7 * largest
 
 
-def test_a_rotor_makes_a_light_joint_stable():
+def test_a_rotor_adds_to_the_free_inertia():
     model = load_urdf(share_file('urdf/panda.urdf'))
-    q, kd = np.zeros(7), np.full(7, 10.0)
-    bare = feedback_numbers(Dynamics(model), q, kd, STEP)
-    rotors = feedback_numbers(Dynamics(model.with_actuation(rotor_inertia=0.5)), q, kd, STEP)
-    assert bare.joints[6] > 2  # gains of one size for all joints: unstable at the wrist
-    assert rotors.arm <= STEP * 10.0 / 0.5
+    q = np.zeros(7)
+    assert free_inertias(Dynamics(model), q)[6] < 10 * STEP / 2  # kd = 10 at 1 kHz is unstable
+    assert free_inertias(Dynamics(model.with_actuation(rotor_inertia=0.5)), q).min() >= 0.5
 
 
-def test_joints_without_mass_are_named():
-    model = parse_urdf(
-        urdf_text.robot(
-            urdf_text.link('a'), urdf_text.link('b', ''), urdf_text.joint('idle', 'a', 'b')
+def test_joints_without_mass_have_no_free_inertia_and_no_gains():
+    idle = urdf_text.joint('idle', 'b', 'c')
+    links = urdf_text.link('a'), urdf_text.link('b'), urdf_text.link('c', '')
+    with pytest.warns(InertialWarning):
+        arm = Dynamics(
+            parse_urdf(urdf_text.robot(*links, urdf_text.joint('moving', 'a', 'b'), idle))
         )
-    )
-    for function in (pd_gains, lambda arm, q, h: feedback_numbers(arm, q, 1.0, h)):
-        with pytest.raises(ModelError, match='move no mass: idle'):
-            function(Dynamics(model), [0.0], STEP)
+    inertias = free_inertias(arm, [0.1, 0.2])
+    assert inertias[0] == pytest.approx(arm.mass_matrix([0.1, 0.2])[0, 0])
+    assert inertias[1] == 0
+    with pytest.raises(ModelError, match='move no mass: idle'):
+        pd_gains(arm, [0.1, 0.2], STEP)
 
 
-def test_a_singular_mass_matrix_is_an_error_and_huge_gains_are_not():
+def test_a_singular_mass_matrix_is_reported():
     # Two joints on one axis with a massless link between them: M is [[I, I], [I, I]].
     turning = urdf_text.joint('a_b', 'a', 'b'), urdf_text.joint('b_c', 'b', 'c')
-    model = parse_urdf(
-        urdf_text.robot(
-            urdf_text.link('a'), urdf_text.link('b', ''), urdf_text.link('c'), *turning
-        )
-    )
-    with pytest.raises(ModelError, match='mass matrix is singular'):
-        feedback_numbers(Dynamics(model), [0.2, 0.3], 1.0, STEP)
-    numbers = feedback_numbers(Dynamics(planar_2r()), [0.2, 0.3], [1e300, 0.0], STEP)
-    assert numbers.arm == pytest.approx(numbers.joints[0], rel=1e-12)
-    assert feedback_numbers(Dynamics(planar_2r()), [0.2, 0.3], 0.0, STEP).arm == 0
+    links = urdf_text.link('a'), urdf_text.link('b', ''), urdf_text.link('c')
+    arm = Dynamics(parse_urdf(urdf_text.robot(*links, *turning)))
+    assert (free_inertias(arm, [0.2, 0.3]) == 0).all()
+    for function in (pd_gains, lambda arm, q, h: feedback_eigenvalue(arm, q, [1.0, 1.0], h)):
+        with pytest.raises(ModelError, match='mass matrix is singular'):
+            function(arm, [0.2, 0.3], STEP)

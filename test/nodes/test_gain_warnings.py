@@ -10,6 +10,7 @@ pytest.importorskip('rclpy', reason='the parameters of the nodes need ROS 2')
 
 from rclpy.parameter import Parameter
 
+from robot_dynamics.control import free_inertias
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.urdf import load_urdf, parse_urdf
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
@@ -21,6 +22,7 @@ from robot_dynamics.nodes.feedforward_parameters import (
 from robot_dynamics.nodes.launch_values import feedback_gains
 from robot_dynamics.nodes.parameters import snapshot
 from robot_dynamics.resources import share_file
+from robot_dynamics.validation.states import random_postures
 
 PANDA = share_file('urdf/panda.urdf')
 
@@ -28,7 +30,9 @@ PANDA = share_file('urdf/panda.urdf')
 def warned(model=None, **values):
     model = load_urdf(PANDA) if model is None else model
     parameters = snapshot(FeedforwardParameters, values)
-    return gain_warnings(parameters, settings_of(parameters, model), Dynamics(model))
+    inertias = free_inertias(Dynamics(model), random_postures(model))
+    settings = settings_of(parameters, model)
+    return gain_warnings(parameters, settings, inertias, model.joint_names)
 
 
 def test_gains_of_one_size_for_all_joints_are_reported_where_they_are_unstable():
@@ -79,8 +83,8 @@ def test_joints_without_mass_are_reported_and_end_nothing():
             )
         )
     (warning,) = warned(model, kd=[1.0])
-    assert warning.startswith('kd was not checked: ')
-    assert warning.endswith('idle')
+    assert warning.startswith("joint 'idle': kd dt (M^-1)_jj is inf with kd = 1 at 1000 Hz")
+    assert warned(model, kp=[1.0]) == []
 
 
 def test_the_node_logs_them_at_configure_and_when_gains_change(graph, capfd):
