@@ -95,13 +95,17 @@ class program:  # noqa: N801  (reads as the decorator it is)
 
     def of(self, owner: Programmed) -> CompiledFunction:
         """Return the program of a robot."""
-        return owner.programs.compiled(
+        made = owner.programs.compiled(
             self.method.__name__.lstrip('_'),
             self.method,
             dict.fromkeys(self.inputs, owner.model.n),
             result=self.result,
             documentation=inspect.getdoc(self.method) or '',
         )
+        # Without what is compiled: that would be a circle of references.
+        make, (model, programs) = owner.__reduce__()
+        made.made_by(make, model, replace(programs, made={}))
+        return made
 
 
 @dataclass(frozen=True)

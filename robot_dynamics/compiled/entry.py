@@ -6,9 +6,11 @@ commonest call, contiguous float64 vectors; what that front does not take at onc
 Results are the same, bit by bit.
 """
 
+import functools
 import inspect
 import itertools
 import math
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from inspect import Parameter
@@ -53,6 +55,40 @@ class Kernels(ABC):
         An array with one block, or one step, gives or takes the same at all of them.
         """
         raise NotImplementedError
+
+
+class Origin:
+    """What a compiled function is an attribute of, by its own name, and how to make that."""
+
+    made_by: tuple[Callable[..., Any], tuple[Any, ...]] | None = None  # and its arguments
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        if self.made_by is None:
+            raise pickle.PicklingError(
+                'a compiled function cannot be pickled alone; pickle what it is compiled from'
+            )
+        return self.made_by
+
+
+class PortableFunction:
+    """A portable entry that can be pickled: as the attribute of its origin."""
+
+    def __init__(self, entry: Entry) -> None:
+        functools.update_wrapper(self, entry)
+        self._entry = entry
+        self.__self__ = Origin()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._entry(*args, **named)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.__self__, self._entry.__name__)
+
+    def __copy__(self) -> 'PortableFunction':
+        return self
+
+    def __deepcopy__(self, _: Any) -> 'PortableFunction':
+        return self
 
 
 def portable_entry(

@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dynamics.compiled import native_entry
 from robot_dynamics.compiled.arguments import Array, as_vectors
-from robot_dynamics.compiled.entry import Entry, Kernels, portable_entry
+from robot_dynamics.compiled.entry import Entry, Kernels, PortableFunction, portable_entry
 from robot_dynamics.compiled.iterate import Feedback
 from robot_dynamics.compiled.kernels import MachineKernels, make_entry
 from robot_dynamics.compiled.python_kernels import PythonKernels
@@ -139,11 +139,13 @@ class CompiledFunction:
         self.backend = kernels.backend
         free = tuple((key, size) for key, size in kernels.signature.inputs if key not in bound)
         self.signature = Signature(free, kernels.signature.outputs)
-        self.call: Entry = portable_entry(name, kernels, dict(bound), pack, documentation)
-        self.entry = 'portable'
+        portable = portable_entry(name, kernels, dict(bound), pack, documentation)
         if isinstance(kernels, MachineKernels) and _use_native(kernels):
-            self.call = make_entry(kernels, bound, self.call, pack, documentation)
+            self.call: Entry = make_entry(kernels, bound, portable, pack, documentation)
             self.entry = 'native'
+        else:
+            self.call = PortableFunction(portable)
+            self.entry = 'portable'
         self._kernels = kernels
         self._bound = dict(bound)
         self._pack = pack
@@ -174,6 +176,10 @@ class CompiledFunction:
                 )
             bound[key] = np.array(vector)
         return CompiledFunction(self.name, self._kernels, bound, self._pack, self._documentation)
+
+    def made_by(self, make: Callable[..., Any], *arguments: Any) -> None:
+        """Let `call` be pickled: as the attribute `name` of what `make(*arguments)` returns."""
+        self.call.__self__.made_by = make, arguments  # type: ignore[attr-defined]
 
     def precompile(self) -> None:
         """Make, and keep on disk, what would otherwise be made at the first batch or loop."""

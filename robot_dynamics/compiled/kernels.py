@@ -7,7 +7,6 @@ the cache where they can; then the function that the program was recorded from i
 import ctypes
 import functools
 import itertools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -45,7 +44,6 @@ class MachineKernels(Kernels):
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
-        self._lock = threading.Lock()
         self._loaded: dict[str, tuple[LoadedCode, Callable[..., None], int | None]] = {}
         (inputs, outputs), self._operations, self.memory, self.code = self._load('sample')
         self._rolled = self.memory is not None
@@ -76,30 +74,36 @@ class MachineKernels(Kernels):
             source, memory = writers.module_source(kind, program, _lanes(0 if rolled else count))
             return (signature, count, memory), machine_code.compile_module(source)
 
-        text = f'{kind} kernel\n{self._recipe.identity}\n{machine_code.processor()}'
-        about, code = cache.kept(text, make)
-        return *about, LoadedCode(code)
+        with machine_code.ONE_AT_A_TIME:
+            text = f'{kind} kernel\n{self._recipe.identity}\n{machine_code.processor()}'
+            about, code = cache.kept(text, make)
+            return *about, LoadedCode(code)
 
     def _on_many(self, kind: str) -> tuple[Callable[..., None], int | None]:
         """Return the kernel `batch`, `scan` or `march`, and its memory, when first asked for."""
-        # Once: code that another thread runs must not be replaced.
-        with self._lock:
-            if kind not in self._loaded:
-                memory, code = self.memory, self.code
-                if kind != 'scan':
-                    *_, memory, code = self._load(kind)
-                pointer, count = ctypes.c_void_p, ctypes.c_int64
-                inputs = len(self.signature.inputs) + self._rolled
-                outputs = len(self.signature.outputs)
-                parameters = [pointer, count] * inputs + [pointer] * outputs + [count] * 2
-                if kind == 'march':
-                    parameters = [pointer, count, count] * (inputs + outputs) + [count] * 3
-                prototype = ctypes.CFUNCTYPE(None, *parameters)
-                address = code.address(f'{self._recipe.name}.{kind}')
-                self._loaded[kind] = code, prototype(address), memory
-                if kind == 'batch' and not self._rolled:
-                    self.many[:] = address, self._most_at_once()
+        if kind not in self._loaded:
+            # Once: code that another thread runs must not be replaced.
+            with machine_code.ONE_AT_A_TIME:
+                if kind not in self._loaded:
+                    self._loaded[kind] = self._made_for_many(kind)
         return self._loaded[kind][1:]
+
+    def _made_for_many(self, kind: str) -> tuple[LoadedCode, Callable[..., None], int | None]:
+        memory, code = self.memory, self.code
+        if kind != 'scan':
+            *_, memory, code = self._load(kind)
+        pointer, count = ctypes.c_void_p, ctypes.c_int64
+        inputs = len(self.signature.inputs) + self._rolled
+        outputs = len(self.signature.outputs)
+        parameters = [pointer, count] * inputs + [pointer] * outputs + [count] * 2
+        if kind == 'march':
+            parameters = [pointer, count, count] * (inputs + outputs) + [count] * 3
+        prototype = ctypes.CFUNCTYPE(None, *parameters)
+        address = code.address(f'{self._recipe.name}.{kind}')
+        loaded = code, prototype(address), memory
+        if kind == 'batch' and not self._rolled:
+            self.many[:] = address, self._most_at_once()
+        return loaded
 
     def _most_at_once(self) -> int:
         """Return how many samples the entry in machine code may take: one thread's work."""

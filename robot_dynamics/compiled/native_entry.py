@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics.compiled.arguments import Array
+from robot_dynamics.compiled.entry import Origin
 from robot_dynamics.compiled.entry_writer import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -55,7 +56,7 @@ TP_NEW = 65
 OUT = sys.intern('out')
 
 
-class EntryTable(np.ndarray):
+class EntryTable(Origin, np.ndarray):
     """The addresses an entry uses, its definition, and who owns what is there: its `__self__`."""
 
     owners: tuple[Any, ...]

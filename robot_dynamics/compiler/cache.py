@@ -9,14 +9,20 @@ that follows, a line in Python (that text, what the caller wants to remember) an
   entry or none.
 * What fails the checksum, or is another user's to change, is not used; it is compiled anew and
   replaced.
+* All entries together are bounded in size: writing removes the least recently used, and what has
+  not been used for long, as entries of earlier versions.
 * A directory that cannot be written costs a warning, once, and the time to compile.
 """
 
 import ast
+import contextlib
+import errno
 import functools
 import hashlib
 import os
+import re
 import stat
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -28,18 +34,34 @@ GENERATORS = ('compiler', 'rolled', 'compiled')
 
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 
+# Bytes of one entry, and of all together. An arm has some fifty entries, 1 MB.
+LARGEST_ENTRY = 1 << 26
+LARGEST_TOTAL = 1 << 28
+LONGEST_UNUSED = 90 * 86400.0  # s
+
+# Entries, and what an interrupted writer leaves.
+OURS = re.compile(r'[0-9a-f]{40}\.bin|\.[0-9a-f]{16}')
+
+# Another user may have put a link or a pipe in the place of a file: neither follow it nor wait.
+SAFELY = getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_NONBLOCK', 0)
+
 
 class CacheWarning(RuntimeWarning):
     """Compiled programs cannot be kept on disk."""
 
 
 def directory() -> Path:
-    """Return where entries are kept."""
+    """Return where entries are kept. Raises OSError where the user has no home directory."""
     chosen = os.environ.get('ROBOT_DYNAMICS_CACHE_DIR')
     if chosen:
         return Path(chosen)
     base = os.environ.get('XDG_CACHE_HOME')
-    return (Path(base) if base else Path.home() / '.cache') / 'robot_dynamics'
+    try:
+        return (Path(base) if base else Path.home() / '.cache') / 'robot_dynamics'
+    except RuntimeError as error:
+        raise OSError(
+            errno.ENOENT, 'the user has no home directory; set ROBOT_DYNAMICS_CACHE_DIR'
+        ) from error
 
 
 @functools.cache
@@ -49,14 +71,24 @@ def generator() -> str:
 
 
 def fingerprint(*paths: Path) -> str:
-    """Return a fingerprint of these Python files, and of those in these folders."""
+    """Return a fingerprint of these Python files, and of those in these folders.
+
+    Raises FileNotFoundError for a path without any: what it should tell apart would look the same.
+    """
     digest = hashlib.sha256()
     for path in paths:
         below = sorted(os.walk(path)) or [(str(path.parent), [], [path.name])]
-        for folder, _, names in below:
-            for name in sorted(name for name in names if name.endswith('.py')):
-                with open(os.path.join(folder, name), 'rb') as file:
-                    digest.update(name.encode() + b'\0' + file.read() + b'\0')
+        files = [
+            os.path.join(folder, name)
+            for folder, _, names in below
+            for name in sorted(names)
+            if name.endswith('.py')
+        ]
+        if not files:
+            raise FileNotFoundError(errno.ENOENT, 'no Python source to take a digest of', path)
+        for name in files:
+            with open(name, 'rb') as file:
+                digest.update(os.path.basename(name).encode() + b'\0' + file.read() + b'\0')
     return digest.hexdigest()
 
 
@@ -78,8 +110,12 @@ def kept(text: str, make: Callable[[], tuple[Any, bytes]]) -> tuple[Any, bytes]:
 def read(text: str) -> tuple[Any, bytes] | None:
     """Return the remembered data and the code of an entry, None if none can be trusted."""
     try:
-        with _path(text).open('rb') as file:
-            content = file.read() if _is_ours(os.fstat(file.fileno())) else b''
+        with open(_path(text), 'rb', opener=_opened) as file:
+            status = os.fstat(file.fileno())
+            content = file.read(status.st_size) if _is_ours(status) else b''
+            # Which is not possible for another user's entry, nor on a read-only disk.
+            with contextlib.suppress(OSError):
+                _mark_used(file.fileno())
     except OSError:
         return None
     start = len(MAGIC) + CHECKSUM_SIZE
@@ -94,23 +130,53 @@ def read(text: str) -> tuple[Any, bytes] | None:
 def write(text: str, remembered: Any, code: bytes) -> None:
     """Keep an entry, if the disk lets us."""
     body = ascii((text, remembered)).encode() + b'\n' + code
-    path = _path(text)
-    temporary = path.with_name(f'.{os.urandom(8).hex()}')
     try:
+        path = _path(text)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = path.with_name(f'.{os.urandom(8).hex()}')
         try:
-            temporary.touch(0o600, exist_ok=False)
-            temporary.write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
-            # Readable to all, as an entry that an administrator precompiled must be.
-            temporary.chmod(0o644)
+            # One descriptor for all: the name may come to mean another file.
+            with open(temporary, 'xb', opener=_opened) as file:
+                file.write(MAGIC + hashlib.sha256(body).digest() + body)
+                # Readable to all, as an entry that an administrator precompiled must be.
+                if hasattr(os, 'fchmod'):
+                    os.fchmod(file.fileno(), 0o644)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
+        _remove_unused(path.parent)
     except OSError as error:
         _warn_once(
-            f'compiled programs cannot be kept in {path.parent}, '
-            f'each process will compile anew: {error.strerror}'
+            'compiled programs cannot be kept on disk, each process compiles anew: '
+            f'{error.strerror}{f" ({error.filename})" if error.filename else ""}'
         )
+
+
+def _mark_used(descriptor: int) -> None:
+    if os.utime in os.supports_fd:
+        os.utime(descriptor)
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | SAFELY, 0o600)
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove what has not been used for long, and the least recently used beyond a total size."""
+    with os.scandir(folder) as found:
+        entries = [entry for entry in found if OURS.fullmatch(entry.name)]
+    ages = []
+    for entry in entries:
+        # Another process may remove it, too.
+        with contextlib.suppress(FileNotFoundError):
+            status = entry.stat(follow_symlinks=False)
+            ages.append((time.time() - status.st_mtime, status.st_size, entry.path))
+    total = 0
+    for age, size, path in sorted(ages):
+        total += size
+        if total > LARGEST_TOTAL or age > LONGEST_UNUSED:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
 
 def _path(text: str) -> Path:
@@ -118,7 +184,9 @@ def _path(text: str) -> Path:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Tell whether only this user, or the administrator, can have written a file."""
+    """Tell whether it is a file that only this user, or the administrator, can have written."""
+    if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_ENTRY:
+        return False
     if not hasattr(os, 'geteuid'):
         return True
     return status.st_uid in (0, os.geteuid()) and not status.st_mode & (

@@ -6,6 +6,7 @@ even LLVM.
 """
 
 import functools
+import os
 import platform
 import sys
 import threading
@@ -28,8 +29,15 @@ MANY_INSTRUCTIONS = 12_000
 # What Linux says of the processor: its family, model and features.
 PROCESSOR = Path('/sys/devices/system/cpu/modalias')
 
-# LLVM keeps what it parses in one place for all threads.
+# LLVM keeps what it parses in one place for all threads. A fork waits for the thread that compiles:
+# in the child that thread would not be there to release the lock, and LLVM's state be half-made.
 ONE_AT_A_TIME = threading.RLock()
+if hasattr(os, 'register_at_fork'):
+    os.register_at_fork(
+        before=ONE_AT_A_TIME.acquire,
+        after_in_parent=ONE_AT_A_TIME.release,
+        after_in_child=ONE_AT_A_TIME.release,
+    )
 
 
 @functools.cache
