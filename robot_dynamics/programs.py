@@ -103,7 +103,8 @@ class program:  # noqa: N801  (reads as the decorator it is)
             documentation=inspect.getdoc(self.method) or '',
         )
         # Without what is compiled: that would be a circle of references.
-        make, (model, programs) = owner.__reduce__()
+        reduced: Any = owner.__reduce__()
+        make, (model, programs) = reduced
         made.made_by(make, model, replace(programs, made={}))
         return made
 

@@ -21,6 +21,9 @@ Array = NDArray[np.float64]
 # Beyond this effort the exact test for overlap gives up, and the arrays count as overlapping.
 OVERLAP_EFFORT = 10_000
 
+# NumPy 1 has arrays of at most 32 axes, of which a result may need two.
+MOST_LEADING_AXES = 30
+
 
 def ordered(
     call: str, signature: Signature, positional: Sequence[Any], named: Mapping[str, Any]
@@ -43,13 +46,37 @@ def ordered(
     return [values[name] for name in names]
 
 
+def all_as_vectors(
+    call: str, inputs: Sequence[tuple[str, int]], values: Sequence[Any]
+) -> list[Array]:
+    """Return values as float64 of shape (..., size), given the names and sizes of the inputs.
+
+    Raises:
+        ShapeError: as `as_vectors`.
+    """
+    # To convert a value can run code of its class, which may resize the memory of another: no
+    # shape is looked at before all are converted.
+    arrays = [
+        _as_numbers(call, name, value, size)
+        for (name, size), value in zip(inputs, values, strict=True)
+    ]
+    return [
+        _checked_size(call, name, array, size)
+        for (name, size), array in zip(inputs, arrays, strict=True)
+    ]
+
+
 def as_vectors(call: str, name: str, value: Any, size: int) -> Array:
     """Return a value as float64 of shape (..., size).
 
     Raises:
         ShapeError: the value is ragged, not made of real numbers, or its last axis has another
-            length.
+            length, or it has more axes than any result could have.
     """
+    return _checked_size(call, name, _as_numbers(call, name, value, size), size)
+
+
+def _as_numbers(call: str, name: str, value: Any, size: int) -> Array:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError) as error:
@@ -59,13 +86,22 @@ def as_vectors(call: str, name: str, value: Any, size: int) -> Array:
             f'{call}: {name} is {type(value).__name__} of dtype {array.dtype}, '
             f'expected real numbers (..., {size})'
         )
-    if array.ndim == 0 or array.shape[-1] != size:
-        raise ShapeError(f'{call}: {name} has shape {array.shape}, expected (..., {size})')
     return array.astype(np.float64, copy=False)
 
 
+def _checked_size(call: str, name: str, array: Array, size: int) -> Array:
+    if array.ndim == 0 or array.shape[-1] != size:
+        raise ShapeError(f'{call}: {name} has shape {array.shape}, expected (..., {size})')
+    if array.ndim - 1 > MOST_LEADING_AXES:
+        raise ShapeError(
+            f'{call}: {name} has {array.ndim - 1} leading axes, '
+            f'expected at most {MOST_LEADING_AXES}'
+        )
+    return array
+
+
 def leading_shape(call: str, names: Sequence[str], arrays: Sequence[Array]) -> tuple[int, ...]:
-    """Return the broadcast shape of all axes but the last."""
+    """Return the broadcast shape of all axes but the last. Raises ShapeError."""
     shapes = {array.shape[:-1] for array in arrays}
     if len(shapes) == 1:
         return shapes.pop()
@@ -96,28 +132,31 @@ def as_outputs(call: str, signature: Signature, out: Any) -> list[Any]:
     """Return `out` as one array per output."""
     if len(signature.outputs) == 1:
         return [out]
-    if not isinstance(out, (tuple, list)) or len(out) != len(signature.outputs):
+    arrays = list(out) if isinstance(out, (tuple, list)) else []
+    if len(arrays) != len(signature.outputs):
         names = ', '.join(name for name, _ in signature.outputs)
         raise ShapeError(
             f'{call}: out is {type(out).__name__}, '
             f'expected a tuple of {len(signature.outputs)}: {names}'
         )
-    return list(out)
+    return arrays
 
 
-def check_output(
-    call: str, name: str, out: Any, shape: tuple[int, ...], others: Sequence[Array]
-) -> None:
-    """Refuse an output array that cannot be written, or whose memory another argument uses.
+def checked_output(
+    call: str, name: str, given: Any, shape: tuple[int, ...], others: Sequence[Array]
+) -> Array:
+    """Return the memory of an output array, which can be written and no other argument uses.
 
     Raises:
         ShapeError: not a writeable native float64 array of this shape, or overlapping.
     """
-    if not isinstance(out, np.ndarray):
+    if not issubclass(type(given), np.ndarray):
         raise ShapeError(
-            f'{call}: out for {name} is {type(out).__name__}, '
+            f'{call}: out for {name} is {type(given).__name__}, '
             f'expected a float64 array of shape {shape}'
         )
+    # A subclass may give another shape than that of its memory.
+    out: Array = np.asarray(given)
     if out.shape != shape or out.dtype != np.float64 or not out.dtype.isnative:
         raise ShapeError(
             f'{call}: out for {name} has shape {out.shape} and dtype {out.dtype}, '
@@ -130,6 +169,25 @@ def check_output(
             f'{call}: out for {name} shares memory with another argument, '
             f'expected memory of its own'
         )
+    if _overlaps_itself(out):
+        raise ShapeError(
+            f'{call}: out for {name} has strides {out.strides}, with which entries share memory, '
+            f'expected memory for each'
+        )
+    return out
+
+
+def _overlaps_itself(array: Array) -> bool:
+    """Tell whether entries may share memory: each stride must pass what lies within it."""
+    if not array.size:
+        return False
+    within = array.itemsize
+    axes = zip(array.strides, array.shape, strict=True)
+    for stride, length in sorted((abs(stride), length) for stride, length in axes if length > 1):
+        if stride < within:
+            return True
+        within += stride * (length - 1)
+    return False
 
 
 def _overlap(a: Array, b: Array) -> bool:

@@ -20,10 +20,10 @@ import numpy as np
 
 from robot_dynamics.compiled.arguments import (
     Array,
+    all_as_vectors,
     as_outputs,
     as_rows,
-    as_vectors,
-    check_output,
+    checked_output,
     leading_shape,
     ordered,
 )
@@ -79,6 +79,7 @@ class PortableFunction:
         self.__self__ = Origin()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        """Compute."""
         return self._entry(*args, **named)
 
     def __reduce__(self) -> Any:
@@ -112,14 +113,11 @@ def portable_entry(
     free = Signature(tuple((key, sizes[key]) for key in names), kernels.signature.outputs)
 
     def call(*args: Any, out: Any = None, **named: Any) -> Any:
-        values = ordered(name, free, args, named)
-        given = [
-            as_vectors(name, key, value, sizes[key])
-            for key, value in zip(names, values, strict=True)
-        ]
+        targets = None if out is None else as_outputs(name, free, out)
+        given = all_as_vectors(name, free.inputs, ordered(name, free, args, named))
         leading = leading_shape(name, names, given)
         inputs = dict(zip(names, given, strict=True)) | bound
-        outputs = _outputs(name, free, leading, out, given)
+        outputs = _outputs(name, free, leading, targets, given)
 
         # Kernels write rows; an output with gaps between its entries is filled through a copy.
         rows = [as_rows(inputs[key], leading) for key in sizes]
@@ -136,7 +134,7 @@ def portable_entry(
                 array[...] = buffer
 
         # As in NumPy, a new array without axes is a number.
-        results = outputs if out is not None else [a if a.ndim else a[()] for a in outputs]
+        results = targets or [array if array.ndim else array[()] for array in outputs]
         if len(free.outputs) == 1:
             return results[0]
         # A named tuple given as `out` is the result as it stands.
@@ -151,9 +149,13 @@ def portable_entry(
 
 
 def _outputs(
-    name: str, signature: Signature, leading: tuple[int, ...], out: Any, inputs: list[Array]
+    name: str,
+    signature: Signature,
+    leading: tuple[int, ...],
+    out: Sequence[Any] | None,
+    inputs: list[Array],
 ) -> list[Array]:
-    """Return new arrays, or the caller's own after a check."""
+    """Return new arrays, or the memory of the caller's own after a check."""
     shapes = [(key, (*leading, *shape)) for key, shape in signature.outputs]
     if out is None:
         if len(shapes) == 1:
@@ -166,7 +168,7 @@ def _outputs(
             whole[end - size : end].reshape(shape)
             for end, size, (_, shape) in zip(ends, sizes, shapes, strict=True)
         ]
-    arrays = as_outputs(name, signature, out)
-    for k, (key, shape) in enumerate(shapes):
-        check_output(name, key, arrays[k], shape, [*inputs, *arrays[:k]])
+    arrays: list[Array] = []
+    for (key, shape), array in zip(shapes, out, strict=True):
+        arrays.append(checked_output(name, key, array, shape, [*inputs, *arrays]))
     return arrays

@@ -13,7 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.compiled.arguments import Array, as_rows, as_vectors, leading_shape, ordered
+from robot_dynamics.compiled.arguments import (
+    Array,
+    all_as_vectors,
+    as_rows,
+    leading_shape,
+    ordered,
+)
 from robot_dynamics.compiled.entry import Kernels
 from robot_dynamics.compiler.program import Signature
 from robot_dynamics.errors import ShapeError
@@ -40,9 +46,9 @@ class Feedback:
         shapes = dict(self.free.outputs)
         rows = {name: as_rows(vector, (steps,)) for name, vector in self.bound.items()}
         trajectories = {name: np.empty((steps, *shape)) for name, shape in shapes.items()}
-        given = ordered(self.call, self.free, (), values)
-        for (name, size), value in zip(self.free.inputs, given, strict=True):
-            vectors = as_vectors(self.call, name, value, size)
+        named = ordered(self.call, self.free, (), values)
+        given = all_as_vectors(self.call, self.free.inputs, named)
+        for (name, size), vectors in zip(self.free.inputs, given, strict=True):
             if name in shapes:
                 self._require(f'output {name} has shape', shapes[name], [(size,)])
                 self._require(f'{name} has shape', vectors.shape, [(size,)])
@@ -101,8 +107,8 @@ class Feedback:
         """Return the inputs (..., steps or 1, size), and their leading axes broadcast."""
         given, vectors = {}, []
         named = ordered(self.call, self.free, (), values)
-        for (name, size), value in zip(self.free.inputs, named, strict=True):
-            array = as_vectors(self.call, name, value, size)
+        arrays = all_as_vectors(self.call, self.free.inputs, named)
+        for (name, size), array in zip(self.free.inputs, arrays, strict=True):
             if name in changing:
                 self._require(f'the last axes of {name} are', array.shape[-2:], [(steps, size)])
             else:

@@ -29,8 +29,8 @@ MANY_INSTRUCTIONS = 12_000
 # What Linux says of the processor: its family, model and features.
 PROCESSOR = Path('/sys/devices/system/cpu/modalias')
 
-# LLVM keeps what it parses in one place for all threads. A fork waits for the thread that compiles:
-# in the child that thread would not be there to release the lock, and LLVM's state be half-made.
+# LLVM keeps what it parses in one place for all threads. A fork waits for the thread that
+# compiles: no thread of the child would release the lock, nor complete what LLVM has begun.
 ONE_AT_A_TIME = threading.RLock()
 if hasattr(os, 'register_at_fork'):
     os.register_at_fork(

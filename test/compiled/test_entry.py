@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
-from robot_dynamics.compiled import compile_program
+from robot_dynamics.compiled import arguments, compile_program
 from robot_dynamics.errors import ShapeError
 
 EPS = np.finfo(float).eps
@@ -207,6 +208,102 @@ def test_out_that_meets_an_argument_is_refused(compiled):
     assert np.array_equal(compiled(memory[:2], memory[2:3], out=memory[3:6]), [0.0, 2.0, 1.0])
     table = np.arange(18.0).reshape(3, 6)
     compiled(table[:, :2], table[:, 2:3], out=table[:, 3:])
+
+
+def test_out_whose_overlap_is_too_hard_to_decide_is_refused(compiled, monkeypatch):
+    memory = np.zeros(600)
+    q = as_strided(memory, (3, 3, 2), (296, 368, 144))
+    out = memory[1:514:19].reshape(3, 3, 3)
+    assert np.shares_memory(memory, out)
+    assert np.may_share_memory(q, out)
+    assert not np.shares_memory(q, out)
+    assert compiled(q, V, out=out) is out
+    monkeypatch.setattr(arguments, 'OVERLAP_EFFORT', 1)
+    with pytest.raises(ShapeError, match='shares memory'):
+        compiled(q, V, out=out)
+
+
+@pytest.mark.parametrize(
+    'strides', [(0, 8), (24, 0), (8, 8), (8, 16), (-16, 8), (-8, -8), (24, 4)], ids=str
+)
+def test_out_that_overlaps_itself_is_refused(compiled, strides):
+    memory = np.zeros(40)
+    out = as_strided(memory[20:], (5, 3), strides)
+    with pytest.raises(ShapeError, match='entries share memory'):
+        compiled(np.ones((5, 2)), V, out=out)
+    assert not memory.any()
+
+
+@pytest.mark.parametrize('turn', [(0, 1), (1, 0)])
+@pytest.mark.parametrize('steps', [(1, 1), (2, 3), (-1, 1), (-3, -2)])
+def test_out_may_be_any_view(compiled, steps, turn):
+    table = np.zeros((15, 15))
+    q = np.arange(10.0).reshape(5, 2)
+    view = table[:: steps[0], :: steps[1]].transpose(turn)[:5, :3]
+    assert compiled(q, V, out=view) is view
+    assert np.array_equal(view, compiled(q, V))
+    assert np.count_nonzero(table) == np.count_nonzero(view)
+
+
+def test_a_subclass_that_gives_another_shape_is_taken_by_its_memory(compiled):
+    class Larger(np.ndarray):
+        shape = (3,)
+        flags = np.empty(3).flags
+
+        def reshape(self, shape):
+            return np.lib.stride_tricks.as_strided(self, shape)
+
+    memory = np.zeros(3)
+    with pytest.raises(ShapeError, match=r'out for out has shape \(1,\)'):
+        compiled(Q, V, out=memory[:1].view(Larger))
+    assert not memory.any()
+    out = np.zeros(3).view(Larger)
+    assert compiled(Q, V, out=out) is out
+    assert np.array_equal(out.tolist(), compiled(Q, V))
+
+
+def test_what_calls_itself_an_array_is_none(compiled):
+    class Pretender:
+        __class__ = np.ndarray
+
+        def __array__(self, *_, **__):
+            pytest.fail('code of an argument that is no array')
+
+    with pytest.raises(ShapeError, match='out for out is Pretender'):
+        compiled(Q, V, out=Pretender())
+
+
+@pytest.mark.parametrize('shape', [(0,), (1,), (40, 1), (1, 80)])
+def test_an_argument_that_resizes_another_is_refused(compiled, shape):
+    class Resizing:
+        def __array__(self, *_, **__):
+            other.resize(shape, refcheck=False)
+            return np.ones((40, 1))
+
+    other = np.ones((40, 2))
+    with pytest.raises(ShapeError):
+        compiled(other, Resizing())
+    out = other = np.ones((40, 3))
+    with pytest.raises(ShapeError):
+        compiled(np.ones((40, 2)), Resizing(), out=out)
+
+
+def test_a_list_that_resizes_an_argument_when_it_is_read_is_refused(terms):
+    class Resizing(list):
+        def __iter__(self):
+            q.resize((40, 1), refcheck=False)
+            return super().__iter__()
+
+    q = np.ones((40, 2))
+    with pytest.raises(ShapeError, match='q has shape'):
+        terms(q, out=Resizing([np.empty((40, 2, 2)), np.empty((40, 1))]))
+
+
+def test_more_axes_than_arrays_have_are_refused(compiled):
+    q, v = np.ones((1,) * 30 + (2,)), np.ones((2, 1))
+    assert compiled(q, v).shape == (1,) * 29 + (2, 3)
+    with pytest.raises(ShapeError, match='q has 31 leading axes, expected at most 30'):
+        compiled(q[None], v)
 
 
 def test_several_outputs(terms):
