@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import multiprocessing
 import pickle
 import sys
 import threading
@@ -144,6 +145,35 @@ def test_copies_and_pickles_of_a_variation_compute_the_same(arm, load):
     expected = answers(varied)
     for twin in (pickle.loads(pickle.dumps(varied)), copy.deepcopy(varied)):
         assert_same(answers(twin), expected, 0.0)
+
+
+METHODS = 'gravity_torque', 'terms', 'forward_dynamics', 'jacobian'
+
+
+@pytest.mark.parametrize('backend', ['auto', 'python'])
+def test_methods_can_be_copied_and_pickled_without_their_arm(arm, load, backend):
+    tip, q = arm.model.frame_names[-1], np.array([0.3, -0.2, 0.7, 1.1])
+    given = {'gravity_torque': [q], 'terms': [q, q], 'forward_dynamics': [q, q, q]}
+    base = Dynamics(arm.model, backend=backend)
+    for ours in (base, base.with_payload(tip, *load).with_gravity(GRAVITY)):
+        for name in METHODS:
+            method, arguments = getattr(ours, name), given.get(name, [q, tip])
+            expected = method(*arguments)
+            pickled = pickle.dumps(method)
+            for twin in (pickle.loads(pickled), copy.copy(method), copy.deepcopy(method)):
+                assert_same({name: twin(*arguments)}, {name: expected}, 0.0)
+        assert_same(answers(copy.deepcopy(ours)), answers(ours), 0.0)
+    # A pickle holds the robot, neither its machine code nor that of other methods.
+    assert len(pickled) < 10_000
+
+
+@pytest.mark.parametrize('kind', multiprocessing.get_all_start_methods())
+def test_a_method_goes_to_other_processes(arm, load, kind):
+    held = arm.with_payload(arm.model.frame_names[-1], *load)
+    q = np.array([0.3, -0.2, 0.7, 1.1])
+    with multiprocessing.get_context(kind).Pool(1) as pool:
+        (result,) = pool.map_async(held.gravity_torque, [q]).get(timeout=120)
+    assert np.array_equal(result, held.gravity_torque(q))
 
 
 def test_values_are_copied(arm):

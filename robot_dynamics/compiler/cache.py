@@ -130,8 +130,10 @@ def read(text: str) -> tuple[Any, bytes] | None:
 def write(text: str, remembered: Any, code: bytes) -> None:
     """Keep an entry, if the disk lets us."""
     body = ascii((text, remembered)).encode() + b'\n' + code
+    where = 'on disk'
     try:
         path = _path(text)
+        where = f'in {path.parent}'
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = path.with_name(f'.{os.urandom(8).hex()}')
         try:
@@ -147,8 +149,8 @@ def write(text: str, remembered: Any, code: bytes) -> None:
         _remove_unused(path.parent)
     except OSError as error:
         _warn_once(
-            'compiled programs cannot be kept on disk, each process compiles anew: '
-            f'{error.strerror}{f" ({error.filename})" if error.filename else ""}'
+            f'compiled programs cannot be kept {where}, '
+            f'each process compiles anew: {error.strerror}'
         )
 
 

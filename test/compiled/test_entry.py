@@ -1,6 +1,8 @@
 """Calls: what goes in, what comes out, what is refused, by every way in."""
 
+import copy
 import inspect
+import pickle
 from typing import NamedTuple
 
 import numpy as np
@@ -394,6 +396,13 @@ def test_callables_document_themselves(entry):
     assert compiled.call.__doc__ == 'Multiply.'
     assert str(inspect.signature(compiled.call)) == '(q, *, out=None)'
     assert 'product(q (2,)) -> out (3,)' in repr(compiled)
+
+
+def test_a_function_without_an_origin_is_copied_and_not_pickled(compiled):
+    for twin in (copy.copy(compiled.call), copy.deepcopy([compiled.call])[0]):
+        assert np.array_equal(twin(Q, V), compiled(Q, V))
+    with pytest.raises(pickle.PicklingError, match='pickle what it is compiled from'):
+        pickle.dumps(compiled.call)
 
 
 def test_all_ways_in_agree_to_the_bit(machine, monkeypatch, random_function):

@@ -6,6 +6,7 @@ import re
 import stat
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -78,12 +79,137 @@ def test_an_entry_under_the_name_of_another_is_not_used(own_directory):
 
 
 @pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='no owners of files here')
-def test_what_others_may_write_is_not_used(own_directory):
+@pytest.mark.parametrize('mode', [0o666, 0o664, 0o646, 0o620, 0o602])
+def test_what_others_may_write_is_not_used(own_directory, mode):
     cache.write('text', None, CODE)
     (path,) = entries(own_directory)
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
-    path.chmod(0o666)
+    path.chmod(mode)
     assert cache.read('text') is None
+    path.chmod(0o644)
+    assert cache.read('text') == (None, CODE)
+
+
+@pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='no owners of files here')
+def test_what_another_user_owns_is_not_used(own_directory, monkeypatch):
+    cache.write('text', None, CODE)
+    owner = os.geteuid()
+    monkeypatch.setattr(os, 'geteuid', lambda: owner + 1)
+    assert (cache.read('text') is not None) == (owner == 0)
+
+
+def replaced_by(kind, path, content):
+    """Put something else in the place of an entry."""
+    path.unlink()
+    elsewhere = path.with_name('elsewhere')
+    if kind == 'pipe':
+        os.mkfifo(path)
+    elif kind == 'folder':
+        path.mkdir()
+    elif kind == 'link':
+        elsewhere.write_bytes(content)
+        path.symlink_to(elsewhere)
+    else:
+        path.write_bytes(content)
+        os.truncate(path, 3 << 30)
+
+
+@pytest.mark.skipif(not hasattr(os, 'mkfifo'), reason='no pipes here')
+@pytest.mark.parametrize('kind', ['pipe', 'folder', 'link', 'sparse'])
+def test_what_is_no_file_of_usual_size_is_not_read(own_directory, kind):
+    cache.write('text', None, CODE)
+    (path,) = entries(own_directory)
+    replaced_by(kind, path, path.read_bytes())
+    assert ended_in_time('assert cache.read("text") is None', own_directory)
+
+
+def ended_in_time(code, directory):
+    """Run code in a process of 1 GB that is ended after a minute."""
+    limit = 'import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))'
+    script = f'{limit}\nfrom robot_dynamics.compiler import cache\n{code}'
+    environment = {
+        **os.environ,
+        'PYTHONPATH': os.pathsep.join(sys.path),
+        'ROBOT_DYNAMICS_CACHE_DIR': str(directory),
+        'OPENBLAS_NUM_THREADS': '1',
+    }
+    subprocess.run([sys.executable, '-c', script], env=environment, check=True, timeout=60)
+    return True
+
+
+@pytest.mark.skipif(not hasattr(os, 'symlink'), reason='no links here')
+def test_the_writer_follows_no_link_that_takes_the_place_of_its_file(
+    own_directory, tmp_path, monkeypatch
+):
+    """In a directory that others may write, they may rename what was just made."""
+    victim = tmp_path / 'victim'
+    victim.write_bytes(b'mine')
+    opened = os.open
+
+    def and_swapped(path, flags, *arguments, **named):
+        descriptor = opened(path, flags, *arguments, **named)
+        if Path(path).name.startswith('.'):
+            os.unlink(path)
+            os.symlink(victim, path)
+        return descriptor
+
+    mode = stat.S_IMODE(victim.stat().st_mode)
+    monkeypatch.setattr(os, 'open', and_swapped)
+    cache.write('text', None, CODE)
+    assert victim.read_bytes() == b'mine'
+    assert stat.S_IMODE(victim.stat().st_mode) == mode
+    # What is in the entry's place is the link, which is not read either.
+    assert cache.read('text') is None
+
+
+@pytest.mark.parametrize('backend', ['llvm', 'python'])
+@pytest.mark.usefixtures('machine')
+def test_a_program_works_for_a_user_without_home_and_passwd_entry(monkeypatch, backend):
+    def unknown(uid):
+        raise KeyError(f'getpwuid(): uid not found: {uid}')
+
+    for name in ('ROBOT_DYNAMICS_CACHE_DIR', 'XDG_CACHE_HOME', 'HOME'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pytest.importorskip('pwd'), 'getpwuid', unknown)
+    with warnings.catch_warnings(record=True) as caught:
+        function = compile_program(lambda x: [2.0 * x[0]], {'x': 1}, backend=backend)
+        assert function([3.0]) == 6.0
+        assert (function(np.full((20, 1), 3.0)) == 6.0).all()
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == (backend == 'llvm')
+    assert all('no home directory; set ROBOT_DYNAMICS_CACHE_DIR' in text for text in messages)
+
+
+def test_the_least_recently_used_are_removed(own_directory, monkeypatch):
+    monkeypatch.setattr(cache, 'LARGEST_TOTAL', 4 * len(CODE))
+    own_directory.mkdir(parents=True)
+    foreign = own_directory / 'notes.bin'
+    foreign.write_bytes(100 * CODE)
+    now = time.time()
+    for k, name in enumerate('abc'):
+        cache.write(name, None, CODE)
+        (path,) = (own_directory / cache._path(name).name,)
+        os.utime(path, (now - 1000 + k,) * 2)
+    # What is used stays longer than what was written after it.
+    assert cache.read('a') is not None
+    cache.write('d', None, CODE)
+    assert [cache.read(name) is not None for name in 'abcd'] == [True, False, True, True]
+    assert foreign.exists()
+
+
+def test_what_is_not_used_for_long_is_removed(own_directory):
+    cache.write('old', None, CODE)
+    interrupted = own_directory / f'.{16 * "a"}'
+    kept = own_directory / '.keep'
+    for path in (interrupted, kept):
+        path.write_bytes(CODE)
+    for path in own_directory.iterdir():
+        os.utime(path, (time.time() - cache.LONGEST_UNUSED - 100,) * 2)
+    cache.write('new', None, CODE)
+    assert cache.read('old') is None
+    assert cache.read('new') is not None
+    assert not interrupted.exists()
+    assert kept.exists()
 
 
 def test_a_directory_that_cannot_be_made_costs_one_warning(tmp_path, monkeypatch):
@@ -100,7 +226,7 @@ def test_a_directory_that_cannot_be_written_costs_one_warning(monkeypatch):
     def refused(path, *_, **__):
         raise PermissionError(13, 'Permission denied', path)
 
-    monkeypatch.setattr(Path, 'touch', refused)
+    monkeypatch.setattr(os, 'open', refused)
     with pytest.warns(cache.CacheWarning, match='Permission denied'):
         cache.write('text', None, CODE)
     with warnings.catch_warnings():
