@@ -1,0 +1,166 @@
+"""The key of cached machine code depends on every source file that has a part in making it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from compiling import *  # noqa: F403  (fixtures)
+
+import robot_dynamics
+from robot_dynamics import compiler
+from robot_dynamics.compiler import cache
+
+# Whatever these hold makes code, also what the programs below make no use of.
+GENERATORS = ('algorithms', 'compiled', 'compiler', 'rolled')
+
+# These say which program is made, each for its own methods: they have no part in those of others.
+CALLERS = ('dynamics.py', 'frame_methods.py', 'motion_methods.py', 'loops/closed_chain.py')
+
+# Makes programs in a copy of the package, with a cache that keeps nothing. For each it tells which
+# files run meanwhile, and of which of them a changed byte does not change the key.
+UNNOTICED = """
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from robot_dynamics import ClosedChain, Dynamics, programs
+from robot_dynamics.compiler import cache, machine_code
+from robot_dynamics.model import linkages
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.model.samples import random_tree
+from robot_dynamics.simulation.many.perturbations import Perturbations
+from robot_dynamics.simulation.steps.rigid_arm import RigidArm
+
+package, generators = Path(programs.__file__).parent, sys.argv[1:]
+rng = np.random.default_rng(0)
+arm = random_tree(3, rng).with_actuation(viscous=0.1, coulomb=0.1)
+# Short enough for lanes, with branches alike; long enough for loops.
+humanoid = random_tree(12, rng, branching=0.5, prismatic=0.0)
+chain = random_tree(60, rng, branching=0.1)
+linkage = linkages.four_bar()
+closed = ClosedChain(Dynamics(linkage.tree), linkage.closures, near=linkage.near)
+
+
+def closed_chain_step():
+    closed.arm = Dynamics(linkage.tree)
+    closed.simulation_step('rk4')
+
+
+makers = {
+    'dynamics.py': lambda: Dynamics(arm).inverse_dynamics,
+    'dynamics.py, with a load': lambda: Dynamics(arm).with_payload('link3', 1.0).mass_matrix,
+    'dynamics.py, limbs': lambda: Dynamics(humanoid).inverse_dynamics,
+    'dynamics.py, loops': lambda: Dynamics(chain).mass_matrix,
+    'frame_methods.py': lambda: Dynamics(arm).jacobian([0.1, 0.2, 0.3], 'link3'),
+    'motion_methods.py': lambda: Dynamics(arm).simulation_step('semi_implicit_euler'),
+    'loops/closed_chain.py': closed_chain_step,
+    'simulation/many/perturbations.py': lambda: Perturbations(viscous=0.2).step(
+        Dynamics(arm), 'semi_implicit_euler'
+    ),
+    'simulation/steps/rigid_arm.py': lambda: RigidArm(Dynamics(arm))._brake,
+}
+
+
+class Found(Exception):
+    '''The key, instead of what is kept under it.'''
+
+
+def nothing(text):
+    return None
+
+
+def found(text):
+    raise Found(text)
+
+
+def files_run(make):
+    ran = set()
+    sys.setprofile(lambda frame, *_: ran.add(frame.f_code.co_filename))
+    make()
+    sys.setprofile(None)
+    return {Path(name).relative_to(package) for name in ran if name.startswith(str(package))}
+
+
+def key(make):
+    try:
+        make()
+    except Found as found:
+        return str(found)
+    raise AssertionError('no key was asked for')
+
+
+def forget():
+    programs.version_of.cache_clear()
+    cache.generator.cache_clear()
+
+
+machine_code.processor()
+cache.write = lambda *_: None
+cache.read = nothing
+everywhere = {
+    path.relative_to(package) for name in generators for path in (package / name).rglob('*.py')
+}
+parts = {name: files_run(make) | everywhere for name, make in makers.items()}
+cache.read = found
+before = {name: key(make) for name, make in makers.items()}
+unnoticed = {name: [] for name in makers}
+for path in sorted(set().union(*parts.values())):
+    content = (package / path).read_bytes()
+    (package / path).write_bytes(content + b'#')
+    forget()
+    for name, make in makers.items():
+        if path in parts[name] and key(make) == before[name]:
+            unnoticed[name].append(path.as_posix())
+    (package / path).write_bytes(content)
+forget()
+assert {name: key(make) for name, make in makers.items()} == before
+ran = sorted(path.as_posix() for path in set().union(*parts.values()))
+print(json.dumps({'ran': ran, 'unnoticed': unnoticed}))
+"""
+
+
+@pytest.mark.usefixtures('machine')
+def test_a_change_of_any_source_that_makes_code_changes_the_key(tmp_path):
+    """Machine code of other source would be used without a word."""
+    package = Path(robot_dynamics.__file__).parent
+    shutil.copytree(
+        package, tmp_path / package.name, ignore=shutil.ignore_patterns('__pycache__', 'urdf')
+    )
+    environment = {
+        **os.environ,
+        'PYTHONPATH': os.pathsep.join([str(tmp_path), *sys.path]),
+        'PYTHONDONTWRITEBYTECODE': '1',
+        'ROBOT_DYNAMICS_ENTRY': 'native',
+    }
+    command = [sys.executable, '-c', UNNOTICED, *GENERATORS]
+    ended = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    found = json.loads(ended.stdout)
+    for part in ('model/canonical.py', 'model/coordinates.py', 'spatial.py', 'rolled/limbs.py'):
+        assert part in found['ran']
+    for program, files in found['unnoticed'].items():
+        others = set(CALLERS) - {program.split(',')[0]}
+        assert set(files) <= others, program
+
+
+def test_a_folder_that_is_not_there_has_no_fingerprint(tmp_path, monkeypatch):
+    (tmp_path / 'empty').mkdir()
+    (tmp_path / 'empty' / 'notes.txt').write_text('no source')
+    for path in (tmp_path / 'empty', tmp_path / 'gone', tmp_path / 'gone.py'):
+        with pytest.raises(FileNotFoundError):
+            cache.fingerprint(path)
+        with pytest.raises(FileNotFoundError):
+            cache.fingerprint(Path(compiler.__file__).parent, path)
+    monkeypatch.setattr(cache, 'GENERATORS', (*cache.GENERATORS, 'moved'))
+    cache.generator.cache_clear()
+    with pytest.raises(FileNotFoundError, match='moved'):
+        cache.generator()
+    cache.generator.cache_clear()
