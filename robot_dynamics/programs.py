@@ -284,12 +284,6 @@ def make_all_kernels(made: CompiledFunction) -> None:
 @functools.cache
 def version_of(module: str) -> str:
     """Return a digest of the code that a module's programs come from: other code, others."""
-    names = (
-        algorithms.__name__,
-        CanonicalTree.__module__,
-        spatial.__name__,
-        __name__,
-        module,
-    )
+    names = algorithms.__name__, CanonicalTree.__module__, spatial.__name__, __name__, module
     whole, canonical, *files = (Path(str(sys.modules[name].__file__)) for name in names)
     return fingerprint(whole.parent, canonical.parent, *files)
