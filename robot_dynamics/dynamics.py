@@ -43,10 +43,16 @@ class Dynamics(MotionMethods, FrameMethods):
     """The dynamics of one robot.
 
     Every argument is array-like `(..., n)`; leading axes broadcast as in NumPy, and results are
-    new C-ordered float64 arrays, or `out=` where one is given (a tuple for several results). An
-    array that nobody holds any more, nor a view of it, may be returned again as a new one.
+    new C-ordered float64 arrays, or `out=` where one is given (a tuple for several results).
+    Result arrays are recycled once unreferenced, their views included.
     Positions are in rad or m, torques in N m or N, six-vectors have the angular part first.
-    All methods raise ShapeError, which names the argument, for a wrong shape or type.
+    All methods raise ShapeError, which names the argument, for a wrong shape or type, more than
+    30 leading axes, or an `out=` that shares memory with another argument or overlaps itself.
+    Angles of magnitude above 2^40 rad (about 1.1e12) give NaN in machine code: neighbouring
+    float64 numbers are 1e-4 rad apart there.
+
+    Methods can be pickled (`multiprocessing`, Dask), as their arm can: the other process compiles
+    them again, or finds them in the cache.
 
     A method's first use compiles it, which takes 20 ms to 1 s for an arm, or finds it in the
     cache on disk, which takes 5 ms. `precompile` moves that to a moment of your choice.

@@ -113,7 +113,7 @@ def read(text: str) -> tuple[Any, bytes] | None:
         with open(_path(text), 'rb', opener=_opened) as file:
             status = os.fstat(file.fileno())
             content = file.read(status.st_size) if _is_ours(status) else b''
-            # Which is not possible for another user's entry, nor on a read-only disk.
+            # Fails for an entry of another user's, and on a read-only disk.
             with contextlib.suppress(OSError):
                 _mark_used(file.fileno())
     except OSError:
