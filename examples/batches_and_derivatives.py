@@ -1,0 +1,47 @@
+"""Many states in one call, and exact derivatives: a linear model around a posture.
+
+python examples/batches_and_derivatives.py
+"""
+
+import numpy as np
+
+import robot_dynamics as rd
+from robot_dynamics.resources import share_file
+
+
+def main() -> None:
+    """Print what a batch and the derivatives give."""
+    arm = rd.Dynamics(rd.load_urdf(share_file('urdf/panda.urdf')))
+    n = arm.model.n
+    rng = np.random.default_rng(0)
+
+    # Leading axes broadcast as in NumPy: 100 postures, each with 50 velocities.
+    q = rng.uniform(-1, 1, (100, 1, n))
+    qd = rng.uniform(-1, 1, (50, n))
+    tau = arm.inverse_dynamics(q, qd, np.zeros(n))
+    print(
+        'torques', tau.shape, '- the largest of each joint:', np.abs(tau).max(axis=(0, 1)).round(1)
+    )
+
+    # An array of the caller's is filled by out=: nothing is allocated.
+    M = np.empty((100, n, n))
+    arm.mass_matrix(q[:, 0], out=M)
+    conditions = np.linalg.cond(M)
+    print(f'condition number of M: {conditions.min():.0f} to {conditions.max():.0f}')
+
+    # tau(q, qd, qdd) around a posture at rest, held by tau_0 = g(q_0):
+    #     qdd = A_q dq + A_qd dqd + B dtau
+    q_0, rest = rng.uniform(-1, 1, n), np.zeros(n)
+    dtau_dq, dtau_dqd, M_0 = arm.inverse_dynamics_derivatives(q_0, rest, rest)
+    B = np.linalg.inv(M_0)
+    A_q, A_qd = -B @ dtau_dq, -B @ dtau_dqd
+
+    # The same by forward dynamics, a step away.
+    dq = 1e-4 * rng.normal(size=n)
+    exact = arm.forward_dynamics(q_0 + dq, rest, arm.gravity_torque(q_0))
+    print('linear model off by', f'{np.abs(A_q @ dq - exact).max() / np.abs(exact).max():.1e}')
+    assert not A_qd.any()  # Coriolis torques are quadratic in qd: no linear part at rest
+
+
+if __name__ == '__main__':
+    main()

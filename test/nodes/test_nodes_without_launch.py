@@ -1,0 +1,54 @@
+"""The example of nodes as plain executables: every node starts, publishes and ends cleanly."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from sensor_msgs.msg import JointState
+
+CHECKOUT = Path(__file__).parents[2]
+SCRIPT = CHECKOUT / 'examples' / 'nodes_without_launch.sh'
+NODES = ('simulator_node', 'feedforward_node', 'dynamics_node')
+
+
+@pytest.fixture
+def executables(tmp_path):
+    """The nodes of this checkout, as executables in a folder."""
+    for node in NODES:
+        path = tmp_path / node
+        path.write_text(f'#!/bin/sh\nexec {sys.executable} -m robot_dynamics.nodes.{node} "$@"\n')
+        path.chmod(0o755)
+    return tmp_path
+
+
+def test_nodes_without_launch(graph, executables):
+    process = subprocess.Popen(
+        [str(SCRIPT)],
+        env={
+            **os.environ,
+            'PATH': f'{executables}{os.pathsep}{os.environ["PATH"]}',
+            'PYTHONPATH': str(CHECKOUT),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        joint_torques = graph.listen(JointState, 'joint_effort')
+        gravity_torques = graph.listen(JointState, 'dynamics_node/gravity_torque')
+        graph.until(lambda: joint_torques and gravity_torques, 'torques')
+    finally:
+        process.send_signal(signal.SIGINT)
+        log, _ = process.communicate(timeout=60)
+    for message in (joint_torques[0], gravity_torques[0]):
+        assert len(message.name) == 7
+        assert np.all(np.isfinite(message.effort))
+    assert process.returncode == 0, log
+    assert 'Traceback' not in log
