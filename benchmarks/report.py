@@ -64,13 +64,13 @@ def _amount(target: Target, value: float) -> str:
 def single_calls(results: Results) -> str:
     """Return the single calls, a row per robot and function."""
     others = [name for name in single.OTHERS if any(name in call.ns for call in results.single)]
-    head = ['robot', '', single.REFERENCE, single.OUT, single.NEW, 'ratio out=', 'ratio new']
+    sides = (single.REFERENCE, single.OUT, single.NEW, single.KEPT)
+    head = ['robot', '', *sides, 'ratio out=', 'ratio new', 'ratio kept']
     rows = [
         [
             *_robot_and_function(call),
-            *(_ns(call.ns.get(name)) for name in (single.REFERENCE, single.OUT, single.NEW)),
-            f'{call.ratio(single.OUT):.1f}',
-            f'{call.ratio(single.NEW):.1f}',
+            *(_ns(call.ns.get(name)) for name in sides),
+            *(f'{call.ratio(name):.1f}' for name in sides[1:]),
             *(_ns(call.ns.get(name)) for name in others),
             f'{max(call.error[name] for name in (single.NEW, single.OUT)):.0e}',
         ]

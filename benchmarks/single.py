@@ -16,14 +16,14 @@ from benchmarks import agreement
 from benchmarks.agreement import Disagreement
 from benchmarks.clock import Effort, Stopwatch, least, least_of
 from benchmarks.contenders import NOTHING, Contender, ContenderMissing, RobotRefused, load
-from benchmarks.contenders.ours import Ours, OursInPlace, loaded_anew
+from benchmarks.contenders.ours import Ours, OursInPlace, OursKept, loaded_anew
 from benchmarks.contenders.pinocchio import Pinocchio
 from benchmarks.functions import random_state
 from benchmarks.remote import Remote
 from benchmarks.robots import Robot
 from robot_dynamics.dynamics import Dynamics
 
-NEW, OUT, REFERENCE = 'new array', 'out=', 'pinocchio'
+NEW, KEPT, OUT, REFERENCE = 'new array', 'kept', 'out=', 'pinocchio'
 OTHERS: dict[str, Callable[[str, Robot], Contender]] = {
     'mujoco': load,
     'pybullet': Remote,
@@ -82,6 +82,7 @@ def _round(
     """Return the seconds by function and side, and the errors by side and function, of a round."""
     sides: dict[str, Contender] = {
         NEW: Ours(arm, functions),
+        KEPT: OursKept(arm, functions),
         OUT: OursInPlace(arm, functions),
         REFERENCE: Pinocchio(robot),
     }
@@ -144,7 +145,7 @@ def _agree(
                     allowed = agreement.tolerance(function, wanted['mass_matrix'][0])
                     agreement.check(who, error, allowed)
                 except Disagreement as disagreement:
-                    if name in (NEW, OUT):
+                    if name in (NEW, KEPT, OUT):
                         raise
                     if (name, function) not in wrong:
                         _note(notes, f'left out: {disagreement}')

@@ -1,11 +1,11 @@
-"""This package, called in two ways: returning new arrays, and filling the caller's."""
+"""This package, called in three ways: results dropped, results kept, arrays of the caller filled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.clock import Effort
+from benchmarks.clock import Effort, Stopwatch, stopwatch
 from benchmarks.contenders import Call, Local
 from benchmarks.functions import FUNCTIONS, State
 from benchmarks.robots import Robot
@@ -14,7 +14,7 @@ from robot_dynamics.spatial import Array
 
 
 class Ours(Local):
-    """`Dynamics`, every call returning new arrays.
+    """`Dynamics`, every call returning an array that is dropped, so that the next one recycles it.
 
     Args:
         arm: the robot's dynamics.
@@ -32,6 +32,23 @@ class Ours(Local):
 
     def results(self, function: str, returned: Any) -> list[Array]:
         return list(returned) if len(FUNCTIONS[function].results) > 1 else [returned]
+
+
+class OursKept(Ours):
+    """The same, every result held until its time is taken: none is recycled."""
+
+    def stopwatch(self, function: str) -> Stopwatch:
+        kept: list[Any] = []
+        call, keep = self._calls[function], kept.append
+        watch = stopwatch(lambda: keep(call()))
+
+        def from_an_empty_list(number: int) -> float:
+            kept.clear()
+            taken = watch(number)
+            kept.clear()
+            return taken
+
+        return from_an_empty_list
 
 
 class OursInPlace(Ours):

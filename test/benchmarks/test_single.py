@@ -31,7 +31,7 @@ def test_every_side_has_a_time_and_an_error(chain, monkeypatch):
     calls = single.measure(chain, FUNCTIONS, SHORT, notes)
     assert [call.function for call in calls] == FUNCTIONS
     for call in calls:
-        assert set(call.ns) == {single.NEW, single.OUT, single.REFERENCE, 'mujoco'}
+        assert set(call.ns) == {single.NEW, single.KEPT, single.OUT, single.REFERENCE, 'mujoco'}
         assert set(call.error) == set(call.ns) - {single.REFERENCE}
         assert max(call.error.values()) < 1e-12
         assert call.ratio(single.REFERENCE) == 1.0
