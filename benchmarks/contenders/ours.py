@@ -1,4 +1,4 @@
-"""This package, called in three ways: results dropped, results kept, arrays of the caller filled."""
+"""This package in three ways: results dropped, results kept, arrays of the caller filled."""
 
 from __future__ import annotations
 

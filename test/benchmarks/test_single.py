@@ -7,7 +7,10 @@ from benchmarks import single
 from benchmarks.agreement import Disagreement
 from benchmarks.clock import Effort
 from benchmarks.contenders import NOTHING, Local, RobotRefused
+from benchmarks.contenders.ours import Ours, OursKept
 from benchmarks.contenders.pinocchio import Pinocchio
+from benchmarks.functions import random_state
+from robot_dynamics.dynamics import Dynamics
 
 SHORT = Effort(repeats=2, seconds=1e-4)
 FUNCTIONS = ['inverse_dynamics', 'mass_matrix']
@@ -80,8 +83,25 @@ def test_an_empty_call_is_subtracted(chain, monkeypatch):
     monkeypatch.setattr(single, 'OTHERS', {})
     monkeypatch.setattr(single, 'least', least)
     inverse, mass = single.measure(chain, FUNCTIONS, Effort(2, 1e-4, rounds=2), [])
-    assert list(inverse.ns.values()) == pytest.approx([80.0] * 3)
-    assert list(mass.ns.values()) == pytest.approx([180.0] * 3)
+    assert list(inverse.ns.values()) == pytest.approx([80.0] * 4)
+    assert list(mass.ns.values()) == pytest.approx([180.0] * 4)
+
+
+@pytest.mark.parametrize(('side', 'all_are_new'), [(Ours, False), (OursKept, True)])
+def test_kept_results_are_not_recycled(chain, side, all_are_new):
+    arm = Dynamics(chain.model)
+    kept = side(arm, FUNCTIONS)
+    kept.prepare(random_state(chain.model, np.random.default_rng(0)))
+    call, seen = kept._calls['mass_matrix'], []
+
+    def watched():
+        result = call()
+        seen.append(id(result))
+        return result
+
+    kept._calls = {**kept._calls, 'mass_matrix': watched}
+    kept.stopwatch('mass_matrix')(50)
+    assert (len(set(seen)) == 50) == all_are_new
 
 
 def test_functions_take_turns():

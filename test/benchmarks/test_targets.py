@@ -15,7 +15,7 @@ from benchmarks.targets import MET, MISSED, OPEN, TARGETS
 
 
 def call(robot, joints, function, new, out=10.0):
-    ns = {single.REFERENCE: 1000.0, single.NEW: new, single.OUT: out}
+    ns = {single.REFERENCE: 1000.0, single.NEW: new, single.KEPT: 2 * new, single.OUT: out}
     return SingleCall(robot, joints, function, ns, {single.NEW: 1e-15, single.OUT: 1e-15})
 
 
@@ -83,7 +83,16 @@ def test_the_report_shows_every_figure(results):
     results.compilations = [made]
     results.notes = ['panzer left out: no such robot']
     text = report.markdown(results)
-    for words in ('62.5 | ', '16.0', '1.50 / 0.25', '33 / 22', '425 / 369', '* panzer left out'):
+    for words in (
+        '62.5 | ',
+        '16.0',
+        ' 125 | ',
+        ' 8.0 |',
+        '1.50 / 0.25',
+        '33 / 22',
+        '425 / 369',
+        '* panzer left out',
+    ):
         assert words in text
 
 
