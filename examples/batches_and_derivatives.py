@@ -6,12 +6,11 @@ python examples/batches_and_derivatives.py
 import numpy as np
 
 import robot_dynamics as rd
-from robot_dynamics.resources import share_file
 
 
 def main() -> None:
     """Print what a batch and the derivatives give."""
-    arm = rd.Dynamics(rd.load_urdf(share_file('urdf/panda.urdf')))
+    arm = rd.Dynamics(rd.load_urdf('panda'))
     n = arm.model.n
     rng = np.random.default_rng(0)
 

@@ -10,7 +10,6 @@ from robot_dynamics.control.feedforward import Gains
 from robot_dynamics.control.gains import pd_gains
 from robot_dynamics.control.laws import LAWS
 from robot_dynamics.control.trajectory import Trajectory
-from robot_dynamics.resources import share_file
 from robot_dynamics.simulation import Simulator, simulate
 
 TIME_STEP = 1e-3  # s
@@ -18,7 +17,7 @@ TIME_STEP = 1e-3  # s
 
 def main() -> dict[str, list[float]]:
     """Print and return the largest joint error of each law, rad: exact model, unknown payload."""
-    model = rd.load_urdf(share_file('urdf/panda.urdf'))
+    model = rd.load_urdf('panda')
     known = rd.Dynamics(model)
     arms = [known, known.with_payload('panda_link8', 1.0, com=[0.0, 0.0, 0.1])]
 

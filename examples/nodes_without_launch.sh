@@ -9,8 +9,12 @@ set -euo pipefail
 
 robot=${1:-$(dirname -- "${BASH_SOURCE[0]}")/../urdf/panda.urdf}
 
+# One gain per joint, as a file of parameters.
+gains=$(mktemp --suffix .yaml)
+robot-dynamics gains "$robot" >"$gains"
+
 # The nodes end with this script: SIGINT makes each shut down in order.
-trap 'kill -INT $(jobs -p) 2>/dev/null || true; wait' EXIT
+trap 'kill -INT $(jobs -p) 2>/dev/null || true; wait; rm -f "$gains"' EXIT
 trap 'exit 0' INT TERM
 
 # The simulator publishes joint_states and /clock, and the others take their time from it.
@@ -20,9 +24,8 @@ simulator_node --ros-args \
 # Its torque goes to the simulated arm by name.
 feedforward_node --ros-args \
     -p robot_description_file:="$robot" -p use_sim_time:=true \
-    -r '~/feedforward_torque:=joint_effort' &
+    --params-file "$gains" -r '~/feedforward_torque:=joint_effort' &
 
-# A file of parameters works as with `ros2 launch`: --params-file my_parameters.yaml
 dynamics_node --ros-args \
     -p robot_description_file:="$robot" -p use_sim_time:=true &
 

@@ -15,15 +15,20 @@ from sensor_msgs.msg import JointState
 
 CHECKOUT = Path(__file__).parents[2]
 SCRIPT = CHECKOUT / 'examples' / 'nodes_without_launch.sh'
-NODES = ('simulator_node', 'feedforward_node', 'dynamics_node')
+MODULES = {
+    'robot-dynamics': 'robot_dynamics.cli',
+    'simulator_node': 'robot_dynamics.nodes.simulator_node',
+    'feedforward_node': 'robot_dynamics.nodes.feedforward_node',
+    'dynamics_node': 'robot_dynamics.nodes.dynamics_node',
+}
 
 
 @pytest.fixture
 def executables(tmp_path):
-    """The nodes of this checkout, as executables in a folder."""
-    for node in NODES:
-        path = tmp_path / node
-        path.write_text(f'#!/bin/sh\nexec {sys.executable} -m robot_dynamics.nodes.{node} "$@"\n')
+    """The programs of this checkout, as executables in a folder."""
+    for name, module in MODULES.items():
+        path = tmp_path / name
+        path.write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} "$@"\n')
         path.chmod(0o755)
     return tmp_path
 
@@ -52,3 +57,4 @@ def test_nodes_without_launch(graph, executables):
         assert np.all(np.isfinite(message.effort))
     assert process.returncode == 0, log
     assert 'Traceback' not in log
+    assert '[WARN]' not in log
