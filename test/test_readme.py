@@ -6,6 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+
+from robot_dynamics import cli, formulations
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / 'README.md').read_text()
@@ -74,8 +77,34 @@ def test_links_lead_somewhere():
         assert (ROOT / target).exists(), target
 
 
-def test_yaml_parses():
-    import yaml
+def test_yaml_applies_in_every_namespace():
+    (text,) = blocks('yaml')
+    keys = yaml.safe_load(text)
+    assert all(key.startswith('/**/') for key in keys)
+    assert '/**/feedforward_node' in keys
 
-    for text in blocks('yaml'):
-        assert yaml.safe_load(text)
+
+def test_gains_are_those_of_the_command_line(capsys):
+    (text,) = blocks('yaml')
+    ours = yaml.safe_load(text)['/**/feedforward_node']['ros__parameters']
+    assert cli.main(['gains', 'panda', '--rate', '1000']) == 0
+    printed = yaml.safe_load(capsys.readouterr().out)['/**/feedforward_node']['ros__parameters']
+    assert {key: ours[key] for key in printed} == printed
+
+
+def test_growth_is_that_of_the_formulations():
+    """The column of the README is that of the package's own table."""
+    rows = dict(re.findall(r'^\| `(\w+)` \|.*\| (n(?:\^\d)?) \|$', README, re.MULTILINE))
+    assert set(rows) == {
+        module.__name__.rsplit('.', 1)[-1] for module in formulations.FORMULATIONS
+    }
+    for name, growth in rows.items():
+        (line,) = [x for x in formulations.__doc__.splitlines() if x.split()[:1] == [name]]
+        assert f' {growth} ' in line
+
+
+def test_extras_are_those_of_setup():
+    named = set(re.findall(r"'\.\[([\w,-]+)\]'", README.split('## Install')[1].split('\n## ')[0]))
+    extras = (ROOT / 'setup.py').read_text().split('extras_require')[1]
+    for extra in {part for group in named for part in group.split(',')}:
+        assert f"'{extra}': " in extras, extra
