@@ -1,6 +1,7 @@
 """Every shipped parameter file applies to its nodes, in a namespace as without one."""
 
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -9,17 +10,15 @@ pytest.importorskip('rclpy')
 
 import rclpy
 
-from robot_dynamics.resources import share_directory
-
-SHARE = share_directory()
+ROOT = Path(__file__).parents[2]
 
 
 def entries():
     """Yield (text, name of a node, its parameters) of each file in config and block in docs."""
-    for file in sorted(SHARE.glob('config/**/*.yaml')):
+    for file in sorted(ROOT.glob('config/**/*.yaml')):
         for key, value in yaml.safe_load(file.read_text()).items():
             yield file.name, file.read_text(), key, file.stem, value['ros__parameters']
-    for page in sorted(SHARE.glob('docs/*.md')):
+    for page in (ROOT / 'README.md', *sorted(ROOT.glob('docs/*.md'))):
         for text in re.findall(r'```yaml\n(.*?)```', page.read_text(), re.DOTALL):
             for key, value in yaml.safe_load(text).items():
                 if isinstance(value, dict) and 'ros__parameters' in value:
@@ -38,7 +37,9 @@ ENTRIES = list(entries())
 
 
 def test_there_are_files_to_look_at():
-    assert {'feedforward_node.yaml', 'controllers.yaml'} <= {name for name, *_ in ENTRIES}
+    assert {'feedforward_node.yaml', 'controllers.yaml', 'README.md'} <= {
+        name for name, *_ in ENTRIES
+    }
 
 
 @pytest.mark.parametrize('namespace', ['', 'left', 'cell/left'])
