@@ -15,6 +15,7 @@ from robot_dynamics.compiler.llvm_source import (
     sample_kernel,
 )
 from robot_dynamics.compiler.machine_code import LoadedCode, compile_module
+from robot_dynamics.compiler.sums import soonest_first
 
 EPS = np.finfo(float).eps
 
@@ -126,6 +127,44 @@ def test_shifted_inputs_and_zeros_agree_alone_and_in_a_batch():
     q = np.array([[-0.0, 0.3, -0.0], [0.0, -0.5, 1e-320], [np.nan, np.inf, 3.0]])
     alone = np.array([compiled(row) for row in q])
     assert np.array_equal(compiled(q).view(np.uint64), alone.view(np.uint64))
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('count', [2, 3, 7, 8, 9, 17])
+@pytest.mark.parametrize('shifted', [0, 1, 2, None])
+@pytest.mark.parametrize('first', [0, 1])
+def test_neighbouring_angles_are_loaded_together_with_their_offsets(count, shifted, first):
+    """Offsets of the last angles, or of all, as those of a robot's joints."""
+    shifted = count if shifted is None else min(shifted, count)
+    offsets = np.zeros(first + count)
+    offsets[first + count - shifted :] = np.linspace(-0.7, 0.9, shifted)
+
+    def function(q):
+        angles = [x + c if c else x for x, c in zip(q, offsets, strict=True)][first:]
+        return [x.sin() for x in angles], [x.cos() for x in angles]
+
+    program = trace(function, {'q': first + count}, name=f'angles_{count}_{shifted}_{first}')
+    # No angle is put into its lane alone.
+    assert 'insertelement' not in module_source([sample_kernel(soonest_first(program))])
+    q = np.random.default_rng(count).uniform(-3, 3, first + count)
+    sines, cosines = compile_program(function, {'q': first + count}, backend='llvm')(q)
+    np.testing.assert_allclose(sines, np.sin(q + offsets)[first:], rtol=0, atol=4e-16)
+    np.testing.assert_allclose(cosines, np.cos(q + offsets)[first:], rtol=0, atol=4e-16)
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('mask', range(16))
+def test_any_angles_may_have_offsets(mask):
+    offsets = [0.3 * (k + 1) if mask >> k & 1 else 0.0 for k in range(4)]
+    compiled = compile_program(
+        lambda q: [(x + c if c else x).sin() for x, c in zip(q, offsets, strict=True)],
+        {'q': 4},
+        backend='llvm',
+    )
+    q = np.random.default_rng(mask).uniform(-3, 3, 4)
+    expected = np.sin(q + offsets)
+    np.testing.assert_allclose(compiled(q), expected, rtol=0, atol=4e-16)
+    np.testing.assert_allclose(compiled([q] * 20), [expected] * 20, rtol=0, atol=4e-16)
 
 
 def test_a_sum_of_products_is_a_chain_of_multiply_adds():

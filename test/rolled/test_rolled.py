@@ -194,6 +194,46 @@ def test_threads_that_use_the_same_kernel_have_memory_of_their_own(machine, alwa
     assert not wrong
 
 
+# Rows that neither carry nor are carried by each other: entries between them are zero. In the first
+# every parent is the row before or the row before that.
+UNRELATED = {
+    'ladder': [-1, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8],
+    'one more on the base': [-1, -1],
+    'last on the row before its neighbour': [-1, 0, 1, 2, 3, 4, 5, 6, 7, 7],
+    'star': [-1, 0, 0, 0, 0],
+    'line': [-1, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+}
+
+
+@pytest.mark.parametrize('backend', ['auto', 'python'])
+@pytest.mark.parametrize('parents', UNRELATED.values(), ids=UNRELATED)
+@pytest.mark.parametrize('largest', [0, 10**6])
+def test_every_entry_of_given_memory_is_written(
+    always_rolled, monkeypatch, parents, backend, largest
+):
+    monkeypatch.setattr(kernels, 'LARGEST_SIDE_BY_SIDE', largest)
+    tree = Tree(parents, [False, True] * (len(parents) // 2) + [True] * (len(parents) % 2))
+    program = compile_program(
+        tree.straight,
+        tree.inputs,
+        name=f'written_{len(parents)}_{largest}',
+        outputs=OUTPUTS,
+        rolled=tree.rolled,
+        backend=backend,
+    )
+    assert program._kernels.memory is not None if backend == 'auto' else True
+    x, scale = tree.arguments(19)
+    expected = [tree.straight(*each) for each in zip(x, scale, strict=True)]
+    for given in (0, slice(0, 3), slice(None)):
+        leading = np.shape(x[given])[:-1]
+        out = tuple(np.full((*leading, *shape), np.nan) for _, shape in program.signature.outputs)
+        program(x[given], scale[given], out=out)
+        wanted = [expected[0]] if given == 0 else expected[given]
+        for k, result in enumerate(out):
+            stacked = np.array([each[k] for each in wanted], float).reshape(result.shape)
+            np.testing.assert_allclose(result, stacked, rtol=1e-13, atol=1e-13)
+
+
 def test_memory_for_loops_is_whole_lines_of_plain_numbers_for_one_call():
     [first], [second] = kernels.lent(100), kernels.lent(100)
     for memory in (first, second):
