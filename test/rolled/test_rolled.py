@@ -194,8 +194,8 @@ def test_threads_that_use_the_same_kernel_have_memory_of_their_own(machine, alwa
     assert not wrong
 
 
-# Rows that neither carry nor are carried by each other: entries between them are zero. In the first
-# every parent is the row before or the row before that.
+# Rows that neither carry nor are carried by each other: entries between them are zero. In the
+# first, every parent is the row before or the row before that.
 UNRELATED = {
     'ladder': [-1, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8],
     'one more on the base': [-1, -1],

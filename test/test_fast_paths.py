@@ -1,0 +1,311 @@
+"""Every fast path of the compiler, with a check that it was taken, against formulations in NumPy.
+
+No part of the robots is harmless: asymmetric links of 0.1 m, negative axes, an offset of every
+joint, and gravity along no axis. Results go to memory filled with NaN.
+"""
+
+import platform
+import sys
+
+import numpy as np
+import pytest
+from compiling import *  # noqa: F403  (fixtures)
+
+from robot_dynamics import Dynamics
+from robot_dynamics.compiled import function, kernels, native_entry, recipe, threads
+from robot_dynamics.compiled.python_kernels import PythonKernels
+from robot_dynamics.compiler import interpreter, llvm_source, machine_code, object_file
+from robot_dynamics.compiler.arithmetic import shifted_input
+from robot_dynamics.formulations import forward_dynamics
+from robot_dynamics.formulations.newton_euler_link_frame import inverse_dynamics
+from robot_dynamics.model.builder import build_tree
+from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.rolled import limbs
+from robot_dynamics.rolled.program import RolledProgram
+from robot_dynamics.spatial import axis_rotation, pose
+
+X, Y, Z = np.eye(3)
+AXES = X, -Y, -Z, Y, -X, Z
+
+# Relative to the largest entry; forward dynamics: times the condition number of M.
+TOLERANCE = 1e-12
+
+
+def short_links(parents, sliding=()):
+    """Return a robot of short links; the bodies `sliding` have prismatic joints."""
+    rng = np.random.default_rng(len(parents))
+
+    def body():
+        mass, half_axes = rng.uniform(0.2, 2.0), rng.uniform(0.01, 0.06, 3)
+        R, sigma = axis_rotation(rng.permutation([0.6, 0.0, 0.8]), 0.7), mass / 5 * half_axes**2
+        tensor = R @ np.diag(sigma.sum() - sigma) @ R.T
+        return Inertial(mass, rng.uniform(-0.04, 0.06, 3), (tensor + tensor.T) / 2)
+
+    n = len(parents)
+    axes = [AXES[i % len(AXES)] for i in range(n)]
+    arms = np.array([0.1, -0.03, 0.07])
+    return build_tree(
+        f'short_links_{n}',
+        parents,
+        [i not in sliding for i in range(n)],
+        axes,
+        [pose(axis_rotation(axes[i], 0.3 + 0.2 * i), (-1) ** i * arms) for i in range(n)],
+        [body() for _ in parents],
+        gravity=np.array([1.0, -3.0, -9.0]),
+    )
+
+
+def expected(model, method, q, qd, x):
+    """Return the result of a method by Newton and Euler's equations, in NumPy."""
+    at_rest = np.zeros(model.n)
+    if method == 'inverse_dynamics':
+        return inverse_dynamics(model, q, qd, x)
+    if method == 'gravity_torque':
+        return inverse_dynamics(model, q, at_rest, at_rest)
+    if method == 'mass_matrix':
+        return forward_dynamics.mass_matrix(model, q, inverse_dynamics=inverse_dynamics)
+    if method == 'forward_dynamics':
+        return forward_dynamics.joint_acceleration(
+            model, q, qd, x, inverse_dynamics=inverse_dynamics
+        )
+    raise ValueError(method)
+
+
+INPUTS = {
+    'inverse_dynamics': 3,
+    'gravity_torque': 1,
+    'mass_matrix': 1,
+    'forward_dynamics': 3,
+}
+
+# The robot, the method, and the form of the program that is expected.
+FORMS = {
+    'straight': (short_links(range(-1, 6), sliding=[4]), 'inverse_dynamics', 'straight'),
+    'straight, one result': (short_links(range(-1, 6)), 'gravity_torque', 'straight'),
+    'vectors of columns': (short_links(range(-1, 6), sliding=[2]), 'mass_matrix', 'vectors'),
+    'limbs': (short_links([-1, 0, 1, 2, 0, 4, 5, 0, 7, 8]), 'inverse_dynamics', 'limbs'),
+    'limbs, solved': (short_links([-1, 0, 1, 0, 3, 0, 5, 0, 7]), 'forward_dynamics', 'limbs'),
+    'loops': (
+        short_links([-1, *range(11), 4, *range(12, 20)], sliding=[3]),
+        'mass_matrix',
+        'loops',
+    ),
+    'loops, unrelated neighbours': (
+        short_links([-1, *np.repeat(range(0, 20, 2), 2)]),
+        'mass_matrix',
+        'loops',
+    ),
+}
+
+
+def form_of(program):
+    """Return how a program is recorded."""
+    if isinstance(program, RolledProgram):
+        return 'loops'
+    return 'vectors' if any(op == 'abreast' for op, *_ in program.nodes) else 'straight'
+
+
+@pytest.fixture
+def made(request, monkeypatch, tmp_path):
+    """Return what compiles a form: (model, method, compiled function)."""
+    monkeypatch.setenv('ROBOT_DYNAMICS_CACHE_DIR', str(tmp_path))
+
+    def make(name, *, backend='llvm'):
+        model, method, form = FORMS[name]
+        by_limbs, trace_limbs = [], limbs.trace_limbs
+        monkeypatch.setattr(
+            limbs,
+            'trace_limbs',
+            lambda *a, **k: by_limbs.append(trace_limbs(*a, **k)) or by_limbs[-1],
+        )
+        if form == 'loops':
+            monkeypatch.setattr(recipe, 'LONGEST_UNROLLED', 10)
+        arm = Dynamics(model, backend=backend)
+        if method == 'forward_dynamics':
+            compiled = arm.forward_dynamics_program()
+        else:
+            compiled = getattr(Dynamics, method).of(arm)
+        if backend == 'llvm':
+            program = compiled._kernels._recipe.program
+            assert form_of(program) == ('vectors' if form == 'limbs' else form)
+            assert any(program == found for found in by_limbs) == (form == 'limbs')
+        return model, method, compiled
+
+    return make
+
+
+def check(model, method, compiled, samples):
+    """Compare results in given memory with those of NumPy."""
+    rng = np.random.default_rng(samples or 1)
+    leading = (samples,) if samples else ()
+    given = rng.uniform(-2, 2, (3, *leading, model.n))
+    ((_, shape),) = compiled.signature.outputs
+    out = np.full((*leading, *shape), np.nan)
+    assert compiled.call(*given[: INPUTS[method]], out=out) is out
+    rows = given.reshape(3, -1, model.n).transpose(1, 0, 2)
+    for result, state in zip(out.reshape(-1, *shape), rows, strict=True):
+        wanted = expected(model, method, *state)
+        scale = np.abs(wanted).max()
+        if method == 'forward_dynamics':
+            scale *= np.linalg.cond(expected(model, 'mass_matrix', *state))
+        np.testing.assert_allclose(result, wanted, rtol=0, atol=TOLERANCE * scale)
+
+
+@pytest.fixture
+def only_native(monkeypatch):
+    """Let calls that reach Python fail."""
+    if native_entry.why_not():
+        pytest.skip(native_entry.why_not())
+
+    def portable_entry(name, *_):
+        def call(*_, **__):
+            pytest.fail('the call fell back to Python')
+
+        call.__name__ = name
+        return call
+
+    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'native')
+    monkeypatch.setattr(function, 'portable_entry', portable_entry)
+
+
+@pytest.mark.usefixtures('machine', 'only_native')
+@pytest.mark.parametrize('form', FORMS)
+def test_single_states_and_few(made, form):
+    model, method, compiled = made(form)
+    check(model, method, compiled, None)
+    check(model, method, compiled, 3)
+
+
+@pytest.mark.usefixtures('machine', 'only_native')
+@pytest.mark.parametrize('form', FORMS)
+def test_recycled_results(made, form):
+    model, method, compiled = made(form)
+    rng, seen = np.random.default_rng(0), []
+    for _ in range(6):
+        state = rng.uniform(-2, 2, (3, model.n))
+        result = compiled.call(*state[: INPUTS[method]])
+        scale = np.abs(wanted := expected(model, method, *state)).max()
+        if method == 'forward_dynamics':
+            scale *= np.linalg.cond(expected(model, 'mass_matrix', *state))
+        np.testing.assert_allclose(result, wanted, rtol=0, atol=TOLERANCE * scale)
+        seen.append(id(result))
+        result[...] = np.nan
+        del result
+    assert len(set(seen)) == 2
+
+
+@pytest.mark.usefixtures('machine', 'only_native')
+@pytest.mark.parametrize('form', [name for name in FORMS if 'loops' not in name])
+def test_batches_in_lanes(made, form):
+    model, method, compiled = made(form)
+    compiled.precompile()
+    check(model, method, compiled, 2 * machine_code.lanes() + 3)
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('form', FORMS)
+@pytest.mark.parametrize('largest', [0, 10**6])
+def test_batches_in_parts_for_threads(made, monkeypatch, form, largest):
+    """Loops take rows one by one where results are large, else side by side."""
+    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'portable')
+    monkeypatch.setenv('ROBOT_DYNAMICS_THREADS', '3')
+    monkeypatch.setattr(threads, 'SMALLEST_PART', 1)
+    monkeypatch.setattr(kernels, 'LARGEST_SIDE_BY_SIDE', largest)
+    model, method, compiled = made(form)
+    submitted, pool = [], threads._pool
+    monkeypatch.setattr(threads, '_pool', lambda pid: submitted.append(pid) or pool(pid))
+    check(model, method, compiled, 29)
+    assert len(submitted) == 2
+    kind = 'scan' if 'loops' in form and not largest else 'batch'
+    assert list(compiled._kernels._loaded) == [kind]
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('form', ['straight', 'vectors of columns', 'limbs'])
+def test_results_past_the_caches(made, monkeypatch, form):
+    monkeypatch.setattr(llvm_source, 'LARGE', 0)
+    model, method, compiled = made(form)
+    source = llvm_source.module_source(
+        [llvm_source.batch_kernel(compiled._kernels._recipe.program, machine_code.lanes())]
+    )
+    assert '!nontemporal' in source
+    check(model, method, compiled, 29)
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('form', FORMS)
+def test_without_optimisation(made, monkeypatch, form):
+    monkeypatch.setattr(machine_code, 'MANY_INSTRUCTIONS', 0)
+    levels, target = [], machine_code._target_machine
+    monkeypatch.setattr(
+        machine_code, '_target_machine', lambda level: levels.append(level) or target(level)
+    )
+    model, method, compiled = made(form)
+    check(model, method, compiled, None)
+    check(model, method, compiled, 19)
+    assert set(levels) == {0}
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('form', ['straight', 'limbs', 'loops'])
+@pytest.mark.parametrize('image', [True, False])
+def test_both_loaders(made, monkeypatch, form, image):
+    if image and (sys.platform, platform.machine()) != ('linux', 'x86_64'):
+        pytest.skip('LLVM loads code here')
+    if not image:
+        monkeypatch.setattr(object_file, 'load', lambda code: None)
+    model, method, compiled = made(form)
+    assert (compiled._kernels.code._image is not None) == image
+    check(model, method, compiled, None)
+    check(model, method, compiled, 19)
+
+
+@pytest.mark.parametrize('form', FORMS)
+@pytest.mark.parametrize('largest', [interpreter.LARGEST, 10])
+def test_without_machine_code(made, monkeypatch, form, largest):
+    """As Python source, or node by node where programs are very large."""
+    monkeypatch.setattr(interpreter, 'LARGEST', largest)
+    model, method, compiled = made(form, backend='python')
+    assert isinstance(compiled._kernels, PythonKernels)
+    check(model, method, compiled, None)
+    check(model, method, compiled, 7)
+
+
+@pytest.mark.usefixtures('machine')
+@pytest.mark.parametrize('form', ['straight', 'limbs, solved', 'loops'])
+def test_steps_of_one_and_of_many(monkeypatch, tmp_path, form):
+    """The kernels `scan` and `march`, against the same steps in NumPy."""
+    monkeypatch.setenv('ROBOT_DYNAMICS_CACHE_DIR', str(tmp_path))
+    model, _, kind = FORMS[form]
+    if kind == 'loops':
+        monkeypatch.setattr(recipe, 'LONGEST_UNROLLED', 10)
+    step = Dynamics(model).simulation_step('semi_implicit_euler')
+    assert (form_of(step._kernels._recipe.program) == 'loops') == (kind == 'loops')
+    h, steps, samples = 1e-3, 4, 2 * machine_code.lanes() + 1
+    rng = np.random.default_rng(3)
+    q, qd, tau = rng.uniform(-1, 1, (3, samples, model.n))
+    ends = []
+    for row in range(samples):
+        u, v = q[row], qd[row]
+        for _ in range(steps):
+            v = v + h * expected(model, 'forward_dynamics', u, v, tau[row])
+            u = u + h * v
+        ends.append((u, v))
+    alone = step.iterate(steps, q=q[0], qd=qd[0], tau=tau[0], time_step=[h])
+    together = step.advance(steps, q=q, qd=qd, tau=tau, time_step=[h])
+    assert {'scan', 'march'} <= set(step._kernels._loaded)
+    for k in range(2):
+        wanted = np.stack([end[k] for end in ends])
+        scale = 1e-9 * np.abs(wanted).max()
+        np.testing.assert_allclose(alone[k][-1], wanted[0], rtol=0, atol=scale)
+        np.testing.assert_allclose(together[k], wanted, rtol=0, atol=scale)
+
+
+def test_the_joints_have_offsets(machine):
+    """Which the code for single samples adds to several angles at once."""
+    model = FORMS['straight, one result'][0]
+    compiled = Dynamics.inverse_dynamics.of(Dynamics(model))
+    nodes = compiled._kernels._recipe.program.nodes
+    angles = [shifted_input(nodes, of[0]) for op, *of in nodes if op in ('sin', 'cos')]
+    assert {place for _, place, _ in angles} == set(range(model.n))
+    assert all(abs(shift) > 0.01 for *_, shift in angles)
