@@ -8,6 +8,8 @@ about it are checked in the same way, the sum and each term:
     ~/residual    the dynamics node's torque minus the engine's, with the joint state's stamp
     ~/report      the verdict, the largest differences so far, and what would explain them
 
+The service ~/reset (std_srvs/Trigger) discards the verdict and starts the comparison anew.
+
 With `one_shot: true` the process ends after the random states, with exit code 1 for FAIL, else 0.
 """
 
@@ -21,6 +23,7 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
@@ -106,6 +109,7 @@ class PyBulletValidatorNode(VaryingRobotNode):
         self._residual_out = self.create_publisher(JointState, '~/residual', qos.STREAM_OUT)
         self._report_out = self.create_publisher(DiagnosticArray, '~/report', qos.LATCHED)
         self._streams = DynamicsStreams(self, self.parameters.dynamics_node)
+        self.create_service(Trigger, '~/reset', self._on_reset)
         self._work_timer = self.create_steady_timer(WORK, self._on_work)
         self.create_steady_timer(self.parameters.diagnostics_period, self._publish_report)
         if self.parameters.check_rate > 0:
@@ -131,6 +135,16 @@ class PyBulletValidatorNode(VaryingRobotNode):
         self._restarts = 0
         self._announced: tuple[Verdict, str] | None = None
         self._work_timer.reset()
+
+    def _on_reset(self, _request: Any, response: Any) -> Any:
+        """Start the comparison anew."""
+        response.success = self.active
+        if self.active:
+            self.varied()
+            response.message = 'the comparison starts anew with random states'
+        else:
+            response.message = f'nothing to reset: the node is {self.state}'
+        return response
 
     def forget(self) -> None:
         """Drop the robot, and the other engine's."""
@@ -254,14 +268,17 @@ class PyBulletValidatorNode(VaryingRobotNode):
         """Log and publish a verdict, or an explanation, that is new."""
         if (report.verdict, report.cause) == self._announced:
             return
+        known = self._announced is not None and self._announced[0] is report.verdict
         self._announced = report.verdict, report.cause
+        self._publish_report()
+        if known and not report.cause:
+            return  # a cause was dropped: the log waits for the next one
         if report.verdict is Verdict.PASS:
             self.get_logger().info(str(report))
         elif report.verdict is Verdict.FAIL:
             self.get_logger().error(str(report))
         else:
             self.get_logger().warning(str(report))
-        self._publish_report()
 
     def _notice_restarts(self) -> None:
         assert self._jury is not None

@@ -12,7 +12,6 @@ torques differ, the report names what would explain it (`diagnosis`).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -23,7 +22,13 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.urdf import parse_urdf
 from robot_dynamics.spatial import Array
-from robot_dynamics.validation.diagnosis import ENOUGH, likely_cause
+from robot_dynamics.validation.diagnosis import (
+    ENOUGH,
+    Cause,
+    explains,
+    likely_cause,
+    squared_distances,
+)
 from robot_dynamics.validation.engine_process import EngineCrashed, EngineError, EngineMissing
 from robot_dynamics.validation.engines import ENGINES
 from robot_dynamics.validation.faults import Reader, faulty_robots
@@ -34,7 +39,8 @@ from robot_dynamics.validation.states import States
 TOLERANCE = 1e-6  # of the largest torque; where all is right, 1e-10 is usual
 BATCH = 5  # states per step of work
 LIVES = 2  # an engine that dies as often over one task is given up
-FIRST_LOOK = 3  # differing observations after which their cause is looked for, and again at twice
+FIRST_DIAGNOSIS = 3  # differing observations after which their cause is looked for; then at twice
+DIAGNOSIS_INTERVAL = 100  # differing observations between two diagnoses, at most
 
 
 class Observation(NamedTuple):
@@ -99,9 +105,10 @@ class Examiner:
         self._scale = 0.0  # largest torque seen, N m or N
         self._read = read or (lambda text: parse_urdf(text, locked_joints=locked_joints))
         self._who = who
-        self._differing: deque[tuple[Array, ...]] = deque(maxlen=ENOUGH)  # q, qd, qdd, said
-        self._look_at = FIRST_LOOK
-        self._different = 0  # observations so far
+        self._differing: list[Meaning] = []  # observations, at most ENOUGH
+        self._found: Cause | None = None  # the cause of all of them, if it is certain
+        self._different = 0  # observations of the present mistake so far
+        self._diagnose_at = FIRST_DIAGNOSIS
 
     @property
     def engine_pid(self) -> int | None:
@@ -176,7 +183,7 @@ class Examiner:
             engine=judge.version,
             residuals=residuals,
             states=len(self._states.q),
-            cause='' if passed else self._cause(judge.version, self._states, theirs.tau),
+            cause='' if passed else self._explained(judge.version, self._states, theirs.tau),
         )
 
     def _report(self, verdict: Verdict) -> Report:
@@ -184,14 +191,17 @@ class Examiner:
             verdict, self.arm.model.name, tolerance=self._tolerance, notes=tuple(self._notes)
         )
 
-    def _cause(self, who: str, states: States, said: Array) -> str:
-        """Return in a sentence what would explain torques that somebody says, '' if unclear."""
+    def _explained(self, source: str, states: States, reported: Array) -> str:
+        """Return in a sentence what would explain reported torques, '' if nothing simple does."""
+        cause = self._cause(states, reported)
+        return '' if cause is None else cause.sentence(source)
+
+    def _cause(self, states: States, reported: Array) -> Cause | None:
         try:
             faults = faulty_robots(self._urdf, self.arm.model, self._read)
-            what = likely_cause(self.arm.model, states, said, faults)
+            return likely_cause(self.arm.model, states, reported, faults)
         except (RobotDynamicsError, np.linalg.LinAlgError):
-            return ''
-        return f'the torques of {who} are those of {what}' if what else ''
+            return None
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -222,7 +232,7 @@ class Examiner:
         self.report = self.report.with_observed(found)
         # Written so that NaN counts as a difference.
         if not found[0].relative <= self._tolerance:
-            self._wonder(meant)
+            self._diagnose(meant)
         return np.asarray(meant.said - theirs.tau[0])
 
     def _differences(self, seen: Observation, meant: Meaning, theirs: Answers) -> list[Residual]:
@@ -249,15 +259,31 @@ class Examiner:
             found.append(residual('live mass matrix', seen.M[None], theirs.M, self._names))
         return found
 
-    def _wonder(self, meant: Meaning) -> None:
-        """Look for the cause of differences once there are enough of them."""
-        self._differing.append(tuple(meant))
+    def _diagnose(self, new: Meaning) -> None:
+        """Look for the cause of differences, and check it against every new one.
+
+        A cause that does not explain a new difference is dropped: the system was started anew
+        with another mistake, say.
+        """
+        assert self.report is not None
+        self._differing = spread([*self._differing, new])
         self._different += 1
-        if self.report is None or self.report.cause or self._different < self._look_at:
+        *states, reported = (np.array(rows) for rows in zip(*self._differing, strict=True))
+        if self._found is not None:
+            if explains(self._found, self.arm.model, States(*states), reported):
+                return
+        elif self._different < self._diagnose_at:
             return
-        self._look_at *= 2
-        *states, said = (np.array(rows) for rows in zip(*self._differing, strict=True))
-        self.report = replace(self.report, cause=self._cause(self._who, States(*states), said))
+        self._diagnose_at += min(self._diagnose_at, DIAGNOSIS_INTERVAL)
+        cause = self._cause(States(*states), reported)
+        if self._found is not None and not (cause and cause.certain):
+            cause, self._different, self._diagnose_at = None, 1, FIRST_DIAGNOSIS
+        if cause is None:
+            # The observations may be of different mistakes: begin with the newest.
+            self._differing = [new]
+        self._found = cause if cause is not None and cause.certain else None
+        text = '' if cause is None else cause.sentence(self._who)
+        self.report = replace(self.report, cause=text)
 
 
 class Meaning(NamedTuple):
@@ -280,6 +306,16 @@ def understood(seen: Observation) -> Meaning:
     if seen.coriolis is not None:
         return Meaning(seen.q, qd, rest, seen.gravity + seen.coriolis)
     return Meaning(seen.q, rest, rest, seen.gravity)
+
+
+def spread(observations: Sequence[Meaning]) -> list[Meaning]:
+    """Return at most ENOUGH observations, without the older of the two that are most alike."""
+    kept = list(observations)
+    if len(kept) > ENOUGH:
+        apart = squared_distances(States(*(np.array([o[k] for o in kept]) for k in range(3))))
+        apart[np.tril_indices(len(kept))] = np.inf
+        del kept[np.argmin(apart) // len(kept)]
+    return kept
 
 
 def our_answers(arm: Dynamics, states: States) -> Answers:

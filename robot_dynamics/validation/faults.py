@@ -8,7 +8,7 @@ that it has nothing to do there.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
@@ -108,6 +108,22 @@ def still_mimics(urdf: str | bytes, model: RobotModel) -> RobotModel | None:
     S: Any = model.S.copy()
     S[[name in children for name in model.body_names]] = 0.0
     return replace(model, S=S) if not np.array_equal(S, model.S) else None
+
+
+def reversed_axes(model: RobotModel) -> Iterator[tuple[str, RobotModel]]:
+    """Yield the robots of which one joint's axis points the other way, by what was done."""
+    for i in range(model.nb):
+        axis = model.axis.copy()
+        axis[i] = -axis[i]
+        yield f'a reversed axis of {joint_of(model, i)}', replace(model, axis=axis)
+
+
+def joint_of(model: RobotModel, i: int) -> str:
+    """Return the name of the joint that moves body i; of its link where joints move together."""
+    (moved_by,) = np.nonzero(model.S[i])
+    if len(moved_by) == 1 and np.count_nonzero(model.S[:, moved_by[0]]) == 1:
+        return f'joint {model.joint_names[moved_by[0]]!r}'
+    return f'the joint of link {model.body_names[i]!r}'
 
 
 def _read(read: Reader, text: str) -> RobotModel | None:
