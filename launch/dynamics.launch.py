@@ -6,6 +6,7 @@ The joint states come from elsewhere: a driver, a bag, sliders (joint_state_publ
 or simulation.launch.py, which includes this file.
 """
 
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
@@ -15,7 +16,6 @@ from launch.actions import (
 )
 from launch.conditions import IfCondition
 from launch.substitutions import (
-    Command,
     EqualsSubstitution,
     LaunchConfiguration,
     PathJoinSubstitution,
@@ -24,7 +24,13 @@ from launch_ros.actions import Node, PushRosNamespace, SetParameter
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from robot_dynamics.nodes.launch_values import root_link
+from robot_dynamics.nodes.launch_values import (
+    LaunchArgumentError,
+    check_files,
+    check_namespace,
+    description,
+    root_link,
+)
 from robot_dynamics.nodes.middleware import quick_discovery
 
 
@@ -144,32 +150,53 @@ def node(executable, *parameters, **options):
     )
 
 
-def rviz(context):
-    values = context.launch_configurations
-    frame = values['fixed_frame']
-    if not frame:
-        frame = values['frame_prefix'] + root_link(values['robot_description_file'])
-    return [
-        Node(
-            package='rviz2',
-            executable='rviz2',
-            arguments=['-d', share('config', 'robot_dynamics.rviz'), '--fixed-frame', frame],
-            # Its configuration names topics from the root: let them follow the namespace.
-            remappings=[(f'/{topic}', topic) for topic in RVIZ_TOPICS],
-        )
+def check_packages(arguments):
+    """Check that the packages of other nodes are installed. Raises LaunchArgumentError."""
+    for argument, value, package in (
+        ('state_publisher', 'robot_state_publisher', 'robot_state_publisher'),
+        ('joint_state_publisher_gui', 'true', 'joint_state_publisher_gui'),
+        ('rviz', 'true', 'rviz2'),
+    ):
+        if arguments[argument] != value:
+            continue
+        try:
+            get_package_prefix(package)
+        except PackageNotFoundError as error:
+            raise LaunchArgumentError(
+                f'{argument}:={value} needs the package {package}, which is not installed'
+            ) from error
+
+
+def rviz(frame):
+    return Node(
+        package='rviz2',
+        executable='rviz2',
+        arguments=['-d', share('config', 'robot_dynamics.rviz'), '--fixed-frame', frame],
+        # Its configuration names topics from the root: let them follow the namespace.
+        remappings=[(f'/{topic}', topic) for topic in RVIZ_TOPICS],
+        condition=when('rviz'),
+    )
+
+
+def nodes(context):
+    """Return every action that starts a node. Bad arguments raise here, before the first."""
+    arguments = context.launch_configurations
+    check_namespace(arguments)
+    check_packages(arguments)
+    check_files(arguments, 'params_file', 'markers_params_file')
+    urdf = description(arguments)
+    frame = arguments['fixed_frame'] or arguments['frame_prefix'] + root_link(urdf)
+    discovery = [
+        SetEnvironmentVariable(name, file, condition=when('quick_discovery'))
+        for name, file in quick_discovery().items()
     ]
-
-
-def generate_launch_description():
-    # xacro passes plain URDF through unchanged.
-    description = Command(['xacro ', LaunchConfiguration('robot_description_file')])
-    nodes = [
+    started = [
         Node(
             package='robot_state_publisher',
             executable='robot_state_publisher',
             parameters=[
                 {
-                    'robot_description': ParameterValue(description, value_type=str),
+                    'robot_description': ParameterValue(urdf, value_type=str),
                     'frame_prefix': text('frame_prefix'),
                 }
             ],
@@ -204,18 +231,19 @@ def generate_launch_description():
             output='screen',
             condition=when('joint_state_publisher_gui'),
         ),
-        OpaqueFunction(function=rviz, condition=when('rviz')),
+        rviz(frame),
     ]
-    discovery = [
-        SetEnvironmentVariable(name, file, condition=when('quick_discovery'))
-        for name, file in quick_discovery().items()
+    return [
+        GroupAction(
+            [
+                *discovery,
+                PushRosNamespace(LaunchConfiguration('namespace')),
+                SetParameter('use_sim_time', flag('use_sim_time')),
+                *started,
+            ]
+        )
     ]
-    group = GroupAction(
-        [
-            *discovery,
-            PushRosNamespace(LaunchConfiguration('namespace')),
-            SetParameter('use_sim_time', flag('use_sim_time')),
-            *nodes,
-        ]
-    )
-    return LaunchDescription([*ARGUMENTS, group])
+
+
+def generate_launch_description():
+    return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=nodes)])

@@ -23,8 +23,18 @@ from launch_ros.actions import Node, PushRosNamespace, SetParameter
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from robot_dynamics.nodes.launch_values import feedback_gains
+from robot_dynamics.nodes.launch_values import (
+    check_files,
+    check_namespace,
+    description,
+    feedback_gains,
+    number,
+)
 from robot_dynamics.nodes.middleware import quick_discovery
+
+# Limits of the parameters of simulator_node.
+TIME_STEP = (1e-5, 0.1)  # s
+REAL_TIME_FACTOR = (0.0, 1e3)
 
 
 def share(*path):
@@ -155,29 +165,27 @@ def node(executable, params_file, overrides=None, **options):
     )
 
 
-def feedforward(context):
-    values = context.launch_configurations
-    gains = {}
-    if values['gains'] == 'from_robot':
-        gains = feedback_gains(values['robot_description_file'], float(values['time_step']))
-    return [
-        node(
-            'feedforward_node',
-            'feedforward_params_file',
-            gains,
-            remappings=[('~/feedforward_torque', 'joint_effort')],
-        )
-    ]
-
-
-def generate_launch_description():
-    dynamics = IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(share('launch', 'dynamics.launch.py')),
-        launch_arguments={
-            'params_file': LaunchConfiguration('dynamics_params_file'),
-            **{name: LaunchConfiguration(name) for name in SHARED},
-        }.items(),
+def compute(context, computed):
+    """Check the arguments and compute values from them; bad ones raise before any node starts."""
+    arguments = context.launch_configurations
+    check_namespace(arguments)
+    check_files(
+        arguments,
+        'dynamics_params_file',
+        'simulator_params_file',
+        'feedforward_params_file',
+        'validator_params_file',
     )
+    description(arguments)
+    computed['time_step'] = number(arguments, 'time_step', *TIME_STEP)
+    computed['real_time_factor'] = number(arguments, 'real_time_factor', *REAL_TIME_FACTOR)
+    computed['gains'] = {}
+    if arguments['gains'] == 'from_robot':
+        file = arguments['robot_description_file']
+        computed['gains'] = feedback_gains(file, computed['time_step'])
+
+
+def nodes(context, computed):
     simulator = node(
         'simulator_node',
         'simulator_params_file',
@@ -188,15 +196,33 @@ def generate_launch_description():
             'wall_stamps': ParameterValue(
                 NotSubstitution(LaunchConfiguration('use_sim_time')), value_type=bool
             ),
-            'time_step': value('time_step', float),
+            'time_step': computed['time_step'],
             'lockstep': value('lockstep', bool),
-            'real_time_factor': value('real_time_factor', float),
+            'real_time_factor': computed['real_time_factor'],
         },
+    )
+    feedforward = node(
+        'feedforward_node',
+        'feedforward_params_file',
+        computed['gains'],
+        remappings=[('~/feedforward_torque', 'joint_effort')],
     )
     validator = node(
         'pybullet_validator_node',
         'validator_params_file',
         condition=IfCondition(LaunchConfiguration('validate')),
+    )
+    return [simulator, feedforward, validator]
+
+
+def generate_launch_description():
+    computed = {}
+    dynamics = IncludeLaunchDescription(
+        PythonLaunchDescriptionSource(share('launch', 'dynamics.launch.py')),
+        launch_arguments={
+            'params_file': LaunchConfiguration('dynamics_params_file'),
+            **{name: LaunchConfiguration(name) for name in SHARED},
+        }.items(),
     )
     discovery = [
         SetEnvironmentVariable(
@@ -209,9 +235,10 @@ def generate_launch_description():
             *discovery,
             PushRosNamespace(LaunchConfiguration('namespace')),
             SetParameter('use_sim_time', value('use_sim_time', bool)),
-            simulator,
-            OpaqueFunction(function=feedforward),
-            validator,
+            OpaqueFunction(function=nodes, args=[computed]),
         ]
     )
-    return LaunchDescription([*ARGUMENTS, dynamics, group])
+    # The included file checks its own arguments before it starts its nodes, ours come after.
+    return LaunchDescription(
+        [*ARGUMENTS, OpaqueFunction(function=compute, args=[computed]), dynamics, group]
+    )

@@ -403,7 +403,7 @@ def _supported(Y: Array, count: int) -> bool:
 
 
 def _seen(Y: Array) -> str:
-    """Return a remark for a vector (3,) of which Y (k, n, 3) does not determine every component."""
+    """Return a remark for a vector (3,) that Y (k, n, 3) determines only in part."""
     complete = np.linalg.matrix_rank(Y.reshape(-1, 3), ROUNDING * np.abs(Y).max()) == 3
     return '' if complete else ', as far as these torques depend on it'
 

@@ -14,7 +14,7 @@ PANDA = share_file('urdf/panda.urdf')
 
 
 def test_the_root_link():
-    assert root_link(PANDA) == 'panda_link0'
+    assert root_link(PANDA.read_text()) == 'panda_link0'
 
 
 def test_the_gains_are_stable_all_over_the_range():

@@ -1,0 +1,163 @@
+"""Launch files with bad arguments: an error that names the argument, before any node starts.
+
+`launch` is not on the package index; `launch_stand_in` visits the actions in its place.
+"""
+
+import launch_stand_in
+import pytest
+import urdf_text
+
+pytest.importorskip('ament_index_python', reason='it comes with ROS 2')
+
+from ament_index_python import packages
+
+from robot_dynamics.nodes.launch_values import LaunchArgumentError, feedback_gains
+from robot_dynamics.resources import share_file
+
+PANDA = share_file('urdf/panda.urdf')
+DISPLAY, DYNAMICS, SIMULATION = (
+    f'launch/{name}.launch.py' for name in ('display', 'dynamics', 'simulation')
+)
+NO_FILE = '/no/such/file'
+EVERYWHERE = {
+    'robot_description_file': [NO_FILE, __file__, 'massless.xacro'],
+    'namespace': ['my robot', '1st', 'a//b'],
+    'use_sim_time': ['maybe'],
+    'autostart': ['1'],
+    'quick_discovery': ['yes'],
+    'state_publisher': ['someone'],
+    'joint_state_publisher_gui': ['on'],
+    'markers': [''],
+    'rviz': ['True '],
+    'log_level': ['loud'],
+    'markers_params_file': [NO_FILE],
+}
+BAD = {
+    DISPLAY: {**EVERYWHERE, 'params_file': [NO_FILE]},
+    DYNAMICS: {**EVERYWHERE, 'params_file': [NO_FILE]},
+    SIMULATION: {
+        **EVERYWHERE,
+        'dynamics_params_file': [NO_FILE],
+        'simulator_params_file': [NO_FILE],
+        'feedforward_params_file': [NO_FILE],
+        'validator_params_file': [NO_FILE],
+        'gains': ['none'],
+        'time_step': ['abc', '0', '-0.001', 'nan', 'inf', '1.0', ''],
+        'lockstep': ['no'],
+        'real_time_factor': ['fast', '-1', 'inf', '1e9'],
+        'validate': ['never'],
+    },
+}
+CASES = [
+    (file, name, value)
+    for file, arguments in BAD.items()
+    for name, values in arguments.items()
+    for value in values
+]
+
+
+@pytest.fixture(autouse=True)
+def _stand_in(monkeypatch):
+    launch_stand_in.put_in_place(monkeypatch)
+    installed(monkeypatch, {'robot_state_publisher', 'joint_state_publisher_gui', 'rviz2'})
+
+
+def installed(monkeypatch, names):
+    """Let just these packages be installed, as far as the packages of other nodes go."""
+    prefix = packages.get_package_prefix
+
+    def get_package_prefix(package):
+        if package == 'robot_dynamics':
+            return prefix(package)
+        if package not in names:
+            raise packages.PackageNotFoundError(package)
+        return '/opt/ros'
+
+    monkeypatch.setattr(packages, 'get_package_prefix', get_package_prefix)
+
+
+def launched(file, **arguments):
+    return launch_stand_in.launched(share_file(file), **arguments)
+
+
+@pytest.mark.parametrize(('file', 'name', 'value'), CASES)
+def test_a_bad_argument_is_named_before_any_node_starts(file, name, value):
+    context, error = launched(file, **{name: value})
+    assert error is not None
+    assert name in str(error)
+    assert value in str(error)
+    assert context.started == []
+
+
+@pytest.mark.parametrize('file', BAD)
+def test_every_argument_that_can_be_wrong_is_tried(file):
+    free = {'frame_prefix', 'tip_frame', 'fixed_frame'}
+    taken = launched(file)[0].launch_configurations
+    included = {'params_file'} if file == SIMULATION else set()
+    assert set(taken) - free - included == set(BAD[file])
+
+
+def test_a_robot_that_has_no_gains_is_named_before_any_node_starts(tmp_path):
+    file = tmp_path / 'robot.urdf'
+    link, joint = urdf_text.link, urdf_text.joint
+    file.write_text(urdf_text.robot(link('a'), link('b', ''), joint('idle', 'a', 'b')))
+    context, error = launched(SIMULATION, robot_description_file=str(file))
+    assert str(error) == f'{file}: no feedback gains suit joints that move no mass: idle'
+    assert context.started == []
+
+
+@pytest.mark.parametrize('file', BAD)
+@pytest.mark.parametrize(
+    ('argument', 'value', 'package'),
+    [
+        ('state_publisher', 'robot_state_publisher', 'robot_state_publisher'),
+        ('joint_state_publisher_gui', 'true', 'joint_state_publisher_gui'),
+        ('rviz', 'true', 'rviz2'),
+    ],
+)
+def test_a_missing_package_is_named_before_any_node_starts(
+    monkeypatch, file, argument, value, package
+):
+    others = {'robot_state_publisher', 'joint_state_publisher_gui', 'rviz2'} - {package}
+    installed(monkeypatch, others)
+    context, error = launched(file, **{argument: value})
+    assert isinstance(error, LaunchArgumentError)
+    assert str(error) == f'{argument}:={value} needs the package {package}, which is not installed'
+    assert context.started == []
+    # It is not needed where its node is not started.
+    other = {'state_publisher': 'none'}.get(argument, 'false')
+    assert launched(file, **{argument: other})[1] is None
+
+
+def test_good_arguments_start_the_nodes_with_the_computed_values():
+    context, error = launched(
+        SIMULATION, namespace='cell', frame_prefix='left/', time_step='2e-3', markers='true'
+    )
+    assert error is None
+    nodes = {name: (parameters, arguments) for name, _, parameters, arguments in context.started}
+    assert list(nodes) == [
+        'robot_state_publisher',
+        'dynamics_node',
+        'markers_node',
+        'rviz2',
+        'simulator_node',
+        'feedforward_node',
+        'pybullet_validator_node',
+    ]
+    assert {namespace for _, namespace, _, _ in context.started} == {'cell'}
+    simulator, feedforward = nodes['simulator_node'][0], nodes['feedforward_node'][0]
+    assert simulator['time_step'] == 2e-3
+    assert simulator['real_time_factor'] == 1.0
+    assert (simulator['publish_clock'], simulator['wall_stamps']) == (True, False)
+    gains = feedback_gains(PANDA, 2e-3)
+    assert feedforward['kp'] == gains['kp']
+    assert feedforward['kd'] == gains['kd']
+    assert nodes['rviz2'][1][-1] == 'left/panda_link0'
+    assert nodes['robot_state_publisher'][0]['robot_description'] == PANDA.read_text()
+
+
+def test_gains_from_the_file_are_left_to_it():
+    context, error = launched(SIMULATION, gains='from_file')
+    assert error is None
+    (parameters,) = [p for name, _, p, _ in context.started if name == 'feedforward_node']
+    assert not {'kp', 'kd'} & set(parameters)
