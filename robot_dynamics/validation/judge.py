@@ -157,7 +157,7 @@ def _differences(
     for link, body in held.items():
         true = written.get(link, Inertial())
         size = np.abs(true.inertia_com).max()
-        if abs(body.mass - true.mass) > SAME * max(largest, 1.0):
+        if abs(body.mass - true.mass) > SAME * largest:
             what = f'mass {body.mass:g} kg, written {true.mass:g} kg'
         elif true.mass > 0 and np.abs(body.com - true.com).max() > SAME:
             what = f'centre of mass {body.com.tolist()}, written {true.com.tolist()}'

@@ -11,7 +11,14 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.urdf import parse_urdf
 from robot_dynamics.validation.engine_check import validate
 from robot_dynamics.validation.engines import ENGINES, installed, title
-from robot_dynamics.validation.examiner import Examiner, Observation
+from robot_dynamics.validation.examiner import (
+    DIAGNOSIS_INTERVAL,
+    ENOUGH,
+    Examiner,
+    Meaning,
+    Observation,
+    spread,
+)
 from robot_dynamics.validation.jury import Jury
 from robot_dynamics.validation.report import QUANTITIES, Report, Residual, Verdict
 from robot_dynamics.validation.states import random_states
@@ -193,9 +200,10 @@ def examiner():
     examiner.close()
 
 
-def observations(arm, count=12, **lies):
+def observations(arm, count=12, seed=1, **lies):
     """Yield what a system would say in motion, each term changed by what is added to it."""
-    for q, qd, qdd in zip(*random_states(arm.model, count, np.random.default_rng(1)), strict=True):
+    rng = np.random.default_rng(seed)
+    for q, qd, qdd in zip(*random_states(arm.model, count, rng), strict=True):
         said = {
             'gravity': arm.gravity_torque(q),
             'coriolis': arm.coriolis_torque(q, qd),
@@ -264,6 +272,71 @@ def test_a_system_with_another_gravity_is_explained(examiner):
         '(0, 0, -9.81)'
     )
     assert live(examiner).keys() == {'live torque', 'live gravity torque'}
+
+
+def test_a_cause_is_replaced_when_the_system_starts_anew_with_another_mistake(examiner):
+    model = examiner.arm.model
+    for seen in observations(Dynamics(model.with_gravity((0.0, 0.0, 9.81)))):
+        examiner.observe(seen)
+    assert 'those of gravity (0, 0, 9.81)' in examiner.report.cause
+    loaded = Dynamics(model.with_payload('fore', 0.7, (0.0, 0.05, 0.1)))
+    for k, seen in enumerate(observations(loaded, seed=2)):
+        examiner.observe(seen)
+        assert 'gravity' not in examiner.report.cause, k
+    assert "are those of another link 'fore': 2.2 kg instead of 1.5 kg" in examiner.report.cause
+    # A third one, after many observations of the second.
+    for seen in observations(loaded, 30, seed=3):
+        examiner.observe(seen)
+    for seen in observations(Dynamics(model.with_gravity((0.0, -9.81, 0.0))), seed=4):
+        examiner.observe(seen)
+    assert 'those of gravity (0, -9.81, 0)' in examiner.report.cause
+
+
+def test_a_mistake_that_nothing_explains_hides_no_later_one(examiner):
+    rng = np.random.default_rng(5)
+    for seen in observations(examiner.arm, 150):
+        torque = seen.inverse_dynamics + rng.normal(size=3)
+        examiner.observe(seen._replace(inverse_dynamics=torque))
+    assert examiner.report.cause == ''
+    others = Dynamics(examiner.arm.model.with_gravity((0.0, 0.0, 9.81)))
+    for seen in observations(others, DIAGNOSIS_INTERVAL + 2 * ENOUGH, seed=2):
+        examiner.observe(seen)
+    assert 'those of gravity (0, 0, 9.81)' in examiner.report.cause
+
+
+def test_a_cause_stays_while_the_system_is_at_rest(examiner):
+    others = Dynamics(examiner.arm.model.with_gravity((0.0, 0.0, 9.81)))
+    for seen in observations(others):
+        examiner.observe(seen)
+    found = examiner.report.cause
+    assert 'those of gravity (0, 0, 9.81)' in found
+    (still,) = observations(others, 1, seed=7)
+    for _ in range(20):
+        examiner.observe(still)
+    assert examiner.report.cause == found
+
+
+def test_states_that_are_alike_are_no_evidence_until_others_come(examiner):
+    others = Dynamics(examiner.arm.model.with_payload('fore', 0.7, (0.0, 0.05, 0.1)))
+    (still,) = observations(others, 1)
+    for _ in range(20):
+        examiner.observe(still)
+    assert examiner.report.cause.startswith('cannot tell from these states: the torques of dyn')
+    for seen in observations(others, 30, seed=2):
+        examiner.observe(seen)
+    assert "are those of another link 'fore': 2.2 kg instead of 1.5 kg" in examiner.report.cause
+
+
+def test_of_many_observations_those_farthest_apart_are_kept():
+    rest = np.zeros(2)
+    seen = [
+        Meaning(np.array([x, 0.0]), rest, rest, np.array([k, 0.0]))
+        for k, x in enumerate([*range(ENOUGH - 1), 0.25, 0.0])
+    ]
+    kept = spread(seen[:-1])
+    assert len(kept) == ENOUGH
+    # Of the two that are alike the newer one stays.
+    assert [x.said[0] for x in spread([*kept, seen[-1]])] == list(range(1, ENOUGH + 1))
 
 
 def test_a_system_with_an_unknown_payload_is_explained(examiner):
