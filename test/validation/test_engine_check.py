@@ -277,7 +277,8 @@ def test_what_an_engine_holds_is_compared_by_its_own_size(monkeypatch, scale, wr
     text = f"""<robot name="r"><link name="a"/><link name="b"><inertial>
     <origin xyz="0.02 -0.05 0.1"/><mass value="{m}"/><inertia ixx="{I}" ixy="0" ixz="0"
     iyy="{1.5 * I}" iyz="0" izz="{1.2 * I}"/></inertial></link>
-    <joint name="b" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
+    <joint name="b" type="continuous"><parent link="a"/><child link="b"/>
+    <limit effort="1" velocity="1"/></joint></robot>"""
     model = parse_urdf(text)
     tensor = np.diag([I, 1.5 * I, 1.2 * I]) * wrong.get('tensor', 1)
     held = (m * wrong.get('mass', 1), (c * wrong.get('com', 1)).tolist(), tensor.tolist())
