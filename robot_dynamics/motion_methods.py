@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ from robot_dynamics.compiled import CompiledFunction
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.programs import Programmed, Robot, Scalars, program
+from robot_dynamics.programs import Programmed, Robot, Scalars, made_once, program
 from robot_dynamics.spatial import Array
 
 # A mass matrix scaled to a unit diagonal is singular if its smallest eigenvalue is below this.
@@ -27,12 +26,12 @@ SINGULAR = 1e-12
 class MotionMethods(Programmed):
     """Methods that raise ModelError, which names the joint, where one moves no inertia."""
 
-    @functools.cached_property
+    @made_once
     def joint_without_inertia(self) -> str | None:
-        """A joint that can accelerate without effort in every posture; None if none can."""
+        """Return a joint that can accelerate without effort in every posture; None if none can."""
         return _joint_without_inertia(self.model, self.tree)
 
-    @functools.cached_property
+    @made_once
     def forward_dynamics(self) -> Callable[..., Array]:
         """Return the accelerations (..., n) under torques.   qdd = M^-1 (tau - C qd - g).
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from robot_dynamics.rolled import Coordinates, Rolled, Rows
 from robot_dynamics.spatial import Array
 
 Scalars = Sequence[Any]
+T = TypeVar('T')
 
 # Methods whose algorithms go through the tree by `algorithms.sweeps` alone.
 SWEEPING = frozenset(
@@ -107,6 +108,24 @@ class program:  # noqa: N801  (reads as the decorator it is)
         make, (model, programs) = reduced
         made.made_by(make, model, replace(programs, made={}))
         return made
+
+
+class made_once(Generic[T]):  # noqa: N801  (reads as the decorator it is)
+    """As `functools.cached_property`, without the lock that it has before Python 3.12.
+
+    A child forked while another thread compiles inside such a property would wait for that lock.
+    """
+
+    def __init__(self, method: Callable[[Any], T]):
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]
+        self.method = method
+
+    def __get__(self, owner: Any, kind: type | None = None) -> T:
+        if owner is None:
+            return self  # type: ignore[return-value]
+        # Python finds this before the descriptor from now on.
+        value = owner.__dict__[self.method.__name__] = self.method(owner)
+        return value
 
 
 @dataclass(frozen=True)
