@@ -14,7 +14,7 @@ from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.urdf import load_urdf, parse_urdf
-from robot_dynamics.nodes import qos
+from robot_dynamics.nodes import messages, qos
 from robot_dynamics.nodes.parameters import RobotParameters, given, joint_order, per_joint
 from robot_dynamics.spatial import Array, rotation_rpy
 
@@ -181,7 +181,12 @@ class DescriptionSource:
         queue = self._subscription.handle
         with queue:
             taken = queue.take_message(self._subscription.msg_type, self._subscription.raw)
-        return None if taken is None else taken[0]
+        if taken is None:
+            return None
+        try:
+            return messages.decode(taken[0], String)
+        except messages.MalformedMessage as error:
+            return self._node.refuse('robot_description', error)
 
     def _on_description(self, message: Any) -> None:
         if message.data in (self.text, self._newest):

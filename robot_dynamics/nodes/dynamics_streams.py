@@ -55,6 +55,7 @@ class DynamicsStreams:
                 ),
                 lambda _: None,
                 RECENT,
+                raw=True,
             )
             for topic, kind in topics.items()
         }
@@ -85,6 +86,7 @@ class DynamicsStreams:
 
         Raises:
             JointDataError: a message is refused, and why.
+            MalformedMessage: a message cannot be decoded; it is dropped.
         """
         self._take()
         known = {
@@ -100,7 +102,8 @@ class DynamicsStreams:
 
     def _take(self) -> None:
         for topic, subscription in self._subscriptions.items():
-            for message in _waiting(subscription):
+            for data in _waiting(subscription):
+                message = messages.decode(data, subscription.msg_type)
                 if topic == 'joint_states':
                     self._take_state(message)
                 elif topic == 'mass_matrix':
@@ -140,7 +143,7 @@ class DynamicsStreams:
 
 
 def _waiting(subscription: Any) -> Any:
-    """Yield the messages in a queue, oldest first."""
+    """Yield the messages in a queue as bytes, oldest first."""
     queue = subscription.handle
     with queue:
         while (taken := queue.take_message(subscription.msg_type, subscription.raw)) is not None:

@@ -14,11 +14,10 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from robot_dynamics.nodes.joint_states import JointDataError
-from robot_dynamics.nodes.messages import BEGIN, SECOND, nanoseconds
+from robot_dynamics.nodes.messages import BEGIN, SECOND, MalformedMessage, decode, nanoseconds
 
 LITTLE_ENDIAN = b'\0\1'  # the encoding of all middlewares on all processors that ROS 2 runs on
 STAMP, LENGTH = struct.Struct('<iI'), struct.Struct('<I')
@@ -101,6 +100,9 @@ def _aligned(place: int, size: int) -> int:
 
 
 def _by_ros(data: bytes) -> HeardJointState:
-    message = deserialize_message(data, JointState)
+    try:
+        message = decode(data, JointState)
+    except MalformedMessage as error:
+        raise JointDataError(str(error)) from None
     numbers = (tuple(values) for values in (message.position, message.velocity, message.effort))
     return HeardJointState(nanoseconds(message.header.stamp), list(message.name), *numbers)

@@ -10,23 +10,47 @@ from __future__ import annotations
 
 import math
 import struct
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Wrench
-from rclpy.serialization import serialize_message
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.serialization import deserialize_message, serialize_message
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.control.trajectory import Reference, Trajectory, Waypoint
-from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 SECOND = 1_000_000_000  # ns
 BEGIN = 4  # bytes at the beginning of a serialized message, which name the encoding
 STAMP = struct.Struct('=iI')  # the first field of a message with a header
+
+
+class MalformedMessage(RobotDynamicsError, ValueError):  # noqa: N818  (as DescriptionTimeout)
+    """The bytes of a message cannot be decoded."""
+
+
+def decode(data: bytes, message_type: type) -> Any:
+    """Return the message that was serialized.
+
+    Raises:
+        MalformedMessage: the bytes are not a message of this type.
+    """
+    try:
+        message = deserialize_message(data, message_type)
+    except rclpy_implementation.RMWError as error:
+        raise MalformedMessage(
+            f'{len(data)} bytes are not a {message_type.__name__}: {error}'
+        ) from None
+    if message_type is Clock and message.clock.sec < 0:  # rclpy's subscription raises on it
+        raise MalformedMessage(f'the clock is at {message.clock.sec} s; expected 0 or more')
+    return message
 
 
 def nanoseconds(stamp: Time) -> int:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
 
-from robot_dynamics.nodes import diagnostics, qos
+from robot_dynamics.nodes import diagnostics, messages, qos
 from robot_dynamics.nodes.declaration import declare
 from robot_dynamics.nodes.described_node import DescribedNode
 from robot_dynamics.nodes.diagnostics import diagnostic
@@ -96,6 +96,32 @@ class RobotNode(DescribedNode):
         return {}
 
     # -- for the nodes to use ---------------------------------------------------------------
+
+    def create_subscription(
+        self,
+        msg_type: type,
+        topic: str,
+        callback: Callable[[Any], None],
+        *args: Any,
+        raw: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Subscribe as rclpy does, but drop and count messages that cannot be decoded.
+
+        rclpy decodes in the executor, where the error would end the process; here messages are
+        taken as bytes and decoded before the callback. rclpy's own subscriptions, as that to
+        /clock, are made by this method as well.
+        """
+
+        def on_bytes(data: bytes) -> None:
+            try:
+                message = messages.decode(data, msg_type)
+            except messages.MalformedMessage as error:
+                return self.refuse(f'message on {topic}', error)
+            callback(message)
+
+        taken = callback if raw else on_bytes
+        return super().create_subscription(msg_type, topic, taken, *args, raw=True, **kwargs)
 
     def listen_to_joint_states(self, heard: Callable[[HeardJointState], None]) -> None:
         """Call `heard` with every joint state while the node is active.

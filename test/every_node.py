@@ -1,0 +1,23 @@
+"""The six nodes of the package, for tests that hold for every node."""
+
+import pytest
+
+NODES = {
+    'dynamics_node': 'DynamicsNode',
+    'feedforward_node': 'FeedforwardNode',
+    'simulator_node': 'SimulatorNode',
+    'markers_node': 'MarkersNode',
+    'state_publisher_node': 'StatePublisherNode',
+    'pybullet_validator_node': 'PyBulletValidatorNode',
+}
+
+
+def node_class(name, monkeypatch):
+    """Return a node's class; without tf2_msgs the state publisher publishes another type."""
+    module = pytest.importorskip(f'robot_dynamics.nodes.{name}')
+    if name == 'state_publisher_node':
+        from trajectory_msgs.msg import MultiDOFJointTrajectoryPoint
+
+        monkeypatch.setattr(module, 'tf_message_type', lambda: MultiDOFJointTrajectoryPoint)
+        monkeypatch.setattr(module, 'transforms', lambda *_: [])
+    return getattr(module, NODES[name])
