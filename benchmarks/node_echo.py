@@ -16,6 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics.nodes import _main, qos
+from robot_dynamics.nodes.diagnostics import Health
 from robot_dynamics.nodes.messages import JointStateWriter, MatrixWriter
 
 # What the dynamics node answers to a state without efforts, in its order.
@@ -37,6 +38,7 @@ class EchoNode(Node):
 
     def __init__(self, **kwargs: Any):
         super().__init__('dynamics_node', **kwargs)
+        self.health = Health()
         joints = tuple(self.declare_parameter('joints', ['']).value)
         n = len(joints)
         matrix = MatrixWriter(n).fill(0, np.zeros((n, n)))

@@ -8,10 +8,17 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from live_nodes import line_with, start_node
+from rclpy.context import Context
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from robot_dynamics.nodes import qos
+from robot_dynamics.nodes._main import new_executor
 
 NODES = [
     'dynamics_node',
@@ -30,7 +37,7 @@ def robot_file(tmp_path, elbow_urdf):
     return f'robot_description_file:={path}'
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize('node', NODES)
 def test_a_signal_ends_a_node_cleanly(node, number, robot_file):
     process = start_node(node, '-p', robot_file)
@@ -86,6 +93,37 @@ def test_a_controller_that_is_ended_says_a_last_torque(graph, robot_file):
     assert process.returncode == 0
 
 
+def test_an_exception_in_a_callback_ends_a_controller_after_its_last_torque(
+    monkeypatch, elbow_urdf
+):
+    from robot_dynamics.nodes import _main
+    from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+
+    torques = []
+
+    class Faulty(FeedforwardNode):
+        def answer(self, arm, state):
+            super().answer(arm, state)
+            raise ZeroDivisionError
+
+        def __init__(self):
+            super().__init__(
+                parameter_overrides=[Parameter('robot_description', value=elbow_urdf)]
+            )
+            publish = self._output.publish
+            self._output.publish = lambda stamp, tau: (torques.append(tau), publish(stamp, tau))
+            out = self.create_publisher(JointState, 'joint_states', 10)
+            state = JointState(name=['shoulder', 'elbow'], position=[0.1, 0.2], velocity=[0.0] * 2)
+            self.create_timer(0.01, lambda: out.publish(state))
+
+    monkeypatch.setattr(_main.signal, 'signal', lambda *_: None)
+    with pytest.raises(ZeroDivisionError):
+        _main.run(Faulty)
+    rclpy.try_shutdown()
+    assert torques[0].any()
+    assert not torques[-1].any()
+
+
 @pytest.mark.parametrize(
     ('arguments', 'why'),
     [
@@ -135,10 +173,7 @@ def test_a_killed_node_is_replaced_and_the_others_go_on(robot_file):
 
 
 def test_without_the_events_executor_there_is_another(monkeypatch):
-    from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor
-
-    from robot_dynamics.nodes._main import new_executor
 
     monkeypatch.setitem(sys.modules, 'rclpy.experimental', None)
     context = Context()
@@ -149,10 +184,62 @@ def test_without_the_events_executor_there_is_another(monkeypatch):
     context.try_shutdown()
 
 
+def test_a_flood_leaves_no_long_queue_behind(monkeypatch):
+    """After a flood the next message on another topic is not behind all that was dropped."""
+    from rclpy.executors import SingleThreadedExecutor
+
+    from robot_dynamics.nodes import _main
+    from robot_dynamics.nodes.diagnostics import Health
+
+    monkeypatch.setattr(_main, 'LONGEST_DELAY', 0.0)
+    monkeypatch.setattr(_main, '_POLL', 0.001)
+    monkeypatch.setattr(_main, 'RELIEF', 0.5)
+    context = Context()
+    rclpy.init(context=context)
+    node, source = (rclpy.create_node(name, context=context) for name in ('sink', 'source'))
+    node.health = Health()
+    executors = []
+    monkeypatch.setattr(
+        _main, 'new_executor', lambda: executors.append(new_executor(context)) or executors[-1]
+    )
+    monkeypatch.setattr(
+        _main, 'SingleThreadedExecutor', lambda: SingleThreadedExecutor(context=context)
+    )
+    flood, after = [], []
+    node.create_subscription(String, 'flood', lambda m: flood.append(m.data), qos.JOINT_STATES_IN)
+    node.create_subscription(String, 'after', after.append, 10)
+    floods, once = (source.create_publisher(String, topic, 10) for topic in ('flood', 'after'))
+    executor = _main.NodeExecutor(node)
+    while not (floods.get_subscription_count() and once.get_subscription_count()):
+        executor.spin_once()
+    for k in range(20_000):
+        floods.publish(String(data=str(k)))
+        if k % 10 == 0:
+            executor.spin_once()
+    once.publish(String())
+    turns = 0
+    while not (after and flood[-1] == '19999'):  # what is kept is the newest
+        executor.spin_once()
+        turns += 1
+        assert turns < 2_000
+    assert node.health.counts['message floods'] >= 1
+    # Then the fastest executor turns the node again.
+    end = time.monotonic() + DEADLINE
+    while executor._executor is not executors[-1]:
+        assert time.monotonic() < end
+        executor.spin_once()
+    floods.publish(String(data='again'))
+    while flood[-1] != 'again':
+        assert time.monotonic() < end
+        executor.spin_once()
+    executor.shutdown()
+    for each in (node, source):
+        each.destroy_node()
+    context.try_shutdown()
+
+
 def moved_on(seconds):
     """Return whether simulated time goes on by this much without a missed command."""
-    import rclpy
-    from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor
 
     context, times = Context(), []
