@@ -31,7 +31,13 @@ from robot_dynamics.nodes.joint_states import JointReading, finite
 from robot_dynamics.nodes.live_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
 from robot_dynamics.nodes.live_robot import LiveRobotNode
 from robot_dynamics.nodes.messages import SECOND, MatrixWriter, torque_writer
-from robot_dynamics.nodes.parameters import joint_order, parameter, per_joint
+from robot_dynamics.nodes.parameters import (
+    HIGHEST_RATE,
+    LOWEST_RATE,
+    joint_order,
+    parameter,
+    per_joint,
+)
 from robot_dynamics.spatial import Array
 
 TORQUES = (
@@ -54,6 +60,8 @@ class DynamicsParameters(LiveRobotParameters):
         0.0,
         'Most answers per second of the stamps; 0: one for every joint state.',
         low=0.0,
+        high=HIGHEST_RATE,
+        smallest=LOWEST_RATE,
         live=True,
     )
     acceleration_source: str = parameter(
@@ -70,6 +78,8 @@ class DynamicsParameters(LiveRobotParameters):
         [1.0],
         'Measured effort times this is N m or N, one value or one per joint: the torque constant '
         'where a driver reports currents.',
+        low=-1e6,
+        high=1e6,
         live=True,
     )
     effort_gravity_compensated: bool = parameter(

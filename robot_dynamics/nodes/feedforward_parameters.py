@@ -11,7 +11,15 @@ from robot_dynamics.control import LAWS, Gains, Switches
 from robot_dynamics.control.laws import Law, computed_torque, gravity_only
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.nodes.live_parameters import LiveRobotParameters
-from robot_dynamics.nodes.parameters import joint_order, parameter, per_joint
+from robot_dynamics.nodes.parameters import (
+    FURTHEST,
+    LARGEST_EFFORT,
+    LARGEST_GAIN,
+    LONGEST_TIME,
+    joint_order,
+    parameter,
+    per_joint,
+)
 from robot_dynamics.nodes.torque_gate import Limits
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.states import POSTURES
@@ -28,6 +36,7 @@ class FeedforwardParameters(LiveRobotParameters):
         'How long the last value of a joint not heard again is held, and a stream of references '
         'may be silent, s.',
         low=0.0,
+        high=LONGEST_TIME,
         live=True,
     )
     control_law: str = parameter(
@@ -45,10 +54,14 @@ class FeedforwardParameters(LiveRobotParameters):
     compensate_inertia: bool = parameter(True, 'Add M(q) qdd_d.', live=True)
     compensate_friction: bool = parameter(True, 'Add friction(qd_d).', live=True)
     kp: tuple[float, ...] = parameter(
-        [0.0], 'Feedback on positions, N m/rad or N/m; one or one per joint.', low=0.0, live=True
+        [0.0],
+        'Feedback on positions, N m/rad or N/m; one or one per joint.',
+        low=0.0,
+        high=LARGEST_GAIN,
+        live=True,
     )
     kd: tuple[float, ...] = parameter(
-        [0.0], 'Feedback on velocities, N m s/rad or N s/m.', low=0.0, live=True
+        [0.0], 'Feedback on velocities, N m s/rad or N s/m.', low=0.0, high=LARGEST_GAIN, live=True
     )
     expected_rate: float = parameter(
         1000.0,
@@ -62,6 +75,7 @@ class FeedforwardParameters(LiveRobotParameters):
         [0.1],
         'How far from the arm a motion may begin, rad or m; one or one per joint.',
         low=0.0,
+        high=FURTHEST,
         live=True,
     )
     torque_limit_scale: float = parameter(
@@ -75,15 +89,21 @@ class FeedforwardParameters(LiveRobotParameters):
         [0.0],
         'Largest change of torque, N m/s or N/s; one or one per joint; 0: no limit.',
         low=0.0,
+        high=LARGEST_EFFORT,
         live=True,
     )
     ramp_time: float = parameter(
-        0.0, 'Torques rise smoothly over this time after switching on, s.', low=0.0, live=True
+        0.0,
+        'Torques rise smoothly over this time after switching on, s.',
+        low=0.0,
+        high=LONGEST_TIME,
+        live=True,
     )
     silence_timeout: float = parameter(
         0.5,
         'Wall time without joint states of the whole robot after which on_timeout applies, s.',
         low=0.01,
+        high=LONGEST_TIME,
         live=True,
     )
     on_timeout: str = parameter(

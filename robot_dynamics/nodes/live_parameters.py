@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from robot_dynamics.control import VelocityFilter
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.nodes.parameters import RobotParameters, live, parameter
+from robot_dynamics.nodes.parameters import LONGEST_TIME, RobotParameters, live, parameter
 
 LONGEST_DIFFERENCE = 0.5  # s between two samples that still give a derivative
 
@@ -33,6 +33,7 @@ class LiveRobotParameters(VaryingRobotParameters):
         0.1,
         'How long the last value of a joint not heard again is held, s.',
         low=0.0,
+        high=LONGEST_TIME,
         live=True,
     )
     missing_velocity: str = parameter(

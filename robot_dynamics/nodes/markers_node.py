@@ -31,7 +31,7 @@ from robot_dynamics.nodes.joint_state_bytes import HeardJointState
 from robot_dynamics.nodes.joint_states import JointReading, JointStateReader
 from robot_dynamics.nodes.live_parameters import VaryingRobotParameters
 from robot_dynamics.nodes.markers import Shape, marker_array, removal
-from robot_dynamics.nodes.parameters import parameter
+from robot_dynamics.nodes.parameters import HIGHEST_RATE, LONGEST_TIME, LOWEST_RATE, parameter
 from robot_dynamics.nodes.thinning import Thinning
 from robot_dynamics.nodes.varying_robot import VaryingRobotNode
 from robot_dynamics.spatial import Array
@@ -45,6 +45,7 @@ from robot_dynamics.visualization import (
     weight_arrows,
 )
 
+LARGEST_SCALE = 1e6
 BALL = 0.02  # m, radius of a centre of mass
 COLORS = {  # red, green, blue, opacity
     'weight': (0.95, 0.75, 0.1, 1.0),
@@ -62,10 +63,17 @@ class MarkersParameters(VaryingRobotParameters):
     """Parameters of the markers node."""
 
     input_timeout: float = parameter(
-        0.5, 'How long the last value of a joint not heard again is held, s.', low=0.0
+        0.5,
+        'How long the last value of a joint not heard again is held, s.',
+        low=0.0,
+        high=LONGEST_TIME,
     )
     publish_rate: float = parameter(
-        20.0, 'Most drawings per second of the stamps; 0: one for every joint state.', low=0.0
+        20.0,
+        'Most drawings per second of the stamps; 0: one for every joint state.',
+        low=0.0,
+        high=HIGHEST_RATE,
+        smallest=LOWEST_RATE,
     )
     show_weight: bool = parameter(True, 'Draw the weight of every body.', live=True)
     show_joint_torque: bool = parameter(True, 'Draw the torque of every joint.', live=True)
@@ -92,15 +100,29 @@ class MarkersParameters(VaryingRobotParameters):
         choices=('ellipsoid', 'box'),
         live=True,
     )
-    force_scale: float = parameter(0.003, 'Length of forces, m per N.', low=0.0, live=True)
+    force_scale: float = parameter(
+        0.003, 'Length of forces, m per N.', low=0.0, high=LARGEST_SCALE, live=True
+    )
     torque_scale: float = parameter(
-        0.01, 'Length of torques, m per N m (or N, where a joint slides).', low=0.0, live=True
+        0.01,
+        'Length of torques, m per N m (or N, where a joint slides).',
+        low=0.0,
+        high=LARGEST_SCALE,
+        live=True,
     )
     manipulability_scale: float = parameter(
-        0.2, 'Half-axes of the manipulability ellipsoid, m per m/s.', low=0.0, live=True
+        0.2,
+        'Half-axes of the manipulability ellipsoid, m per m/s.',
+        low=0.0,
+        high=LARGEST_SCALE,
+        live=True,
     )
     tip_inertia_scale: float = parameter(
-        0.2, 'Half-axes of the tip inertia ellipsoid: this, m, at 1 kg.', low=0.0, live=True
+        0.2,
+        'Half-axes of the tip inertia ellipsoid: this, m, at 1 kg.',
+        low=0.0,
+        high=LARGEST_SCALE,
+        live=True,
     )
 
 

@@ -18,6 +18,14 @@ import numpy as np
 
 from robot_dynamics.errors import RobotDynamicsError
 
+# Bounds far beyond what a robot needs, and far from overflow.
+LONGEST_TIME = 86400.0  # s
+HIGHEST_RATE = 1e6  # Hz
+LOWEST_RATE = 1e-3  # Hz, other than 0
+FURTHEST = 1000.0  # rad or m
+LARGEST_EFFORT = 1e9  # N m or N, also per second
+LARGEST_GAIN = 1e9  # N m/rad, N/m, N m s/rad or N s/m
+
 
 class ParameterError(RobotDynamicsError, ValueError):
     """A parameter has a value that makes no sense: its message names it and says what would."""
@@ -31,6 +39,7 @@ class Spec:
     description: str
     low: float = -math.inf
     high: float = math.inf
+    smallest: float = 0.0  # above 0, where 0 switches off what has a rate or a factor
     sizes: tuple[int, ...] = ()  # allowed lengths of an array; any if empty
     choices: tuple[str, ...] = ()
     live: bool = False
@@ -108,6 +117,8 @@ def _check(name: str, value: Any, spec: Spec) -> None:
             raise ParameterError(
                 f'{name} is {item}; it must be a finite number in [{spec.low:g}, {spec.high:g}]'
             )
+        if 0 < item < spec.smallest:
+            raise ParameterError(f'{name} is {item}; it must be 0 or at least {spec.smallest:g}')
 
 
 def joint_order(joints: tuple[str, ...], joint_names: tuple[str, ...]) -> tuple[str, ...]:
@@ -175,6 +186,7 @@ class RobotParameters:
         10.0,
         'How long to wait for the topic robot_description, s; 0: for ever.',
         low=0.0,
+        high=LONGEST_TIME,
         description_of_robot=True,
     )
     tip_link: str = parameter(
@@ -188,6 +200,8 @@ class RobotParameters:
     locked_positions: tuple[float, ...] = parameter(
         [0.0],
         'Where they stand, rad or m: one value for all, or one each.',
+        low=-FURTHEST,
+        high=FURTHEST,
         description_of_robot=True,
     )
     strict_inertials: bool = parameter(
@@ -205,36 +219,52 @@ class RobotParameters:
         [0.0, 0.0, -9.81],
         'Acceleration of things that fall, in the frame the base orientation refers to, m/s^2.',
         sizes=(3,),
+        low=-1000.0,
+        high=1000.0,
     )
     base_orientation: tuple[float, ...] = parameter(
-        [0.0, 0.0, 0.0], 'Roll, pitch, yaw of the base in that frame, rad.', sizes=(3,)
+        [0.0, 0.0, 0.0],
+        'Roll, pitch, yaw of the base in that frame, rad.',
+        sizes=(3,),
+        low=-100.0,
+        high=100.0,
     )
     payload_link: str = parameter(
         '', 'Link (or frame) that carries the payload.', name='payload.link'
     )
-    payload_mass: float = parameter(0.0, 'Mass of the payload, kg.', low=0.0, name='payload.mass')
+    payload_mass: float = parameter(
+        0.0, 'Mass of the payload, kg.', low=0.0, high=1e6, name='payload.mass'
+    )
     payload_com: tuple[float, ...] = parameter(
         [0.0, 0.0, 0.0],
         "Its centre of mass in the link's frame, m.",
         sizes=(3,),
+        low=-FURTHEST,
+        high=FURTHEST,
         name='payload.com',
     )
     payload_inertia: tuple[float, ...] = parameter(
         [0.0] * 6,
         'Its ixx ixy ixz iyy iyz izz about that centre, kg m^2.',
         sizes=(6,),
+        low=-1e9,
+        high=1e9,
         name='payload.inertia',
     )
     friction_viscous: tuple[float, ...] = parameter(
         [-1.0],
         "Viscous friction, N m s/rad or N s/m, one value or one per joint; negative: the URDF's "
         '<dynamics damping>.',
+        low=-LARGEST_GAIN,
+        high=LARGEST_GAIN,
         name='friction.viscous',
     )
     friction_coulomb: tuple[float, ...] = parameter(
         [-1.0],
         "Dry friction, N m or N, one value or one per joint; negative: the URDF's <dynamics "
         'friction>.',
+        low=-LARGEST_EFFORT,
+        high=LARGEST_EFFORT,
         name='friction.coulomb',
     )
     frame_prefix: str = parameter(

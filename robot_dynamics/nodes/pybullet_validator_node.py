@@ -34,7 +34,14 @@ from robot_dynamics.nodes.diagnostics import diagnostic
 from robot_dynamics.nodes.dynamics_streams import DynamicsStreams
 from robot_dynamics.nodes.live_parameters import VaryingRobotParameters, payload_link
 from robot_dynamics.nodes.messages import torque_writer
-from robot_dynamics.nodes.parameters import ParameterError, given, parameter, per_joint
+from robot_dynamics.nodes.parameters import (
+    LONGEST_TIME,
+    LOWEST_RATE,
+    ParameterError,
+    given,
+    parameter,
+    per_joint,
+)
 from robot_dynamics.nodes.varying_robot import VaryingRobotNode
 from robot_dynamics.validation.bare_urdf import with_payload
 from robot_dynamics.validation.engines import ENGINES
@@ -74,16 +81,26 @@ class ValidatorParameters(VaryingRobotParameters):
         TOLERANCE, 'Largest difference, relative to the largest torque.', low=0.0, high=1.0
     )
     check_rate: float = parameter(
-        10.0, 'Live states checked per second; 0: none.', low=0.0, high=1000.0
+        10.0,
+        'Live states checked per second; 0: none.',
+        low=0.0,
+        high=1000.0,
+        smallest=LOWEST_RATE,
     )
     dynamics_node: str = parameter(
         'dynamics_node', 'Name of the node whose torques are checked, as its topics begin.'
     )
     input_timeout: float = parameter(
-        0.1, 'How long the last value of a joint not heard again is held, s.', low=0.0
+        0.1,
+        'How long the last value of a joint not heard again is held, s.',
+        low=0.0,
+        high=LONGEST_TIME,
     )
     engine_timeout: float = parameter(
-        10.0, 'How long an engine may take for an answer before it is restarted, s.', low=0.1
+        10.0,
+        'How long an engine may take for an answer before it is restarted, s.',
+        low=0.1,
+        high=LONGEST_TIME,
     )
     one_shot: bool = parameter(
         False, 'End after the random states, with exit code 1 if an engine disagrees.'

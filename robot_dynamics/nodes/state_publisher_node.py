@@ -29,7 +29,14 @@ from robot_dynamics.nodes import _main, diagnostics, messages, qos
 from robot_dynamics.nodes.joint_state_bytes import HeardJointState
 from robot_dynamics.nodes.joint_states import JointDataError
 from robot_dynamics.nodes.markers import quaternion_message
-from robot_dynamics.nodes.parameters import RobotParameters, given, parameter, per_joint
+from robot_dynamics.nodes.parameters import (
+    HIGHEST_RATE,
+    LOWEST_RATE,
+    RobotParameters,
+    given,
+    parameter,
+    per_joint,
+)
 from robot_dynamics.nodes.robot_node import RobotNode
 from robot_dynamics.nodes.thinning import Thinning
 from robot_dynamics.spatial import Array
@@ -45,7 +52,11 @@ class StatePublisherParameters(RobotParameters):
     """Parameters of the state publisher."""
 
     publish_frequency: float = parameter(
-        20.0, 'Most transforms of a joint per second of the stamps; 0: all.', low=0.0
+        20.0,
+        'Most transforms of a joint per second of the stamps; 0: all.',
+        low=0.0,
+        high=HIGHEST_RATE,
+        smallest=LOWEST_RATE,
     )
     ignore_timestamp: bool = parameter(
         False, 'Stamp transforms with the present time, for joint states without stamps.'

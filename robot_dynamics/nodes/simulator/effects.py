@@ -8,6 +8,8 @@ import numpy as np
 
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.nodes.parameters import (
+    LARGEST_EFFORT,
+    LARGEST_GAIN,
     RobotParameters,
     joint_order,
     parameter,
@@ -45,12 +47,14 @@ class EffectParameters(RobotParameters):
         [10000.0],
         'Of stops that yield, N m/rad or N/m, one value or one per joint.',
         low=0.0,
+        high=LARGEST_GAIN,
         name='stops.stiffness',
     )
     stops_damping: tuple[float, ...] = parameter(
         [100.0],
         'Of stops that yield, N m s/rad or N s/m, one value or one per joint.',
         low=0.0,
+        high=LARGEST_GAIN,
         name='stops.damping',
     )
     drives_delay: float = parameter(
@@ -60,6 +64,7 @@ class EffectParameters(RobotParameters):
         [0.0],
         'Largest change of torque, N m/s or N/s, one value or one per joint; 0: none.',
         low=0.0,
+        high=LARGEST_EFFORT,
         name='drives.rate_limit',
     )
     drives_speed_limits: bool = parameter(
@@ -72,12 +77,14 @@ class EffectParameters(RobotParameters):
         'Of a spring between each motor and its link, N m/rad or N/m, one value or one per joint; '
         '0: rigid joints. The motors need rotor inertia.',
         low=0.0,
+        high=LARGEST_GAIN,
         name='elasticity.stiffness',
     )
     elasticity_damping: tuple[float, ...] = parameter(
         [0.0],
         'Of those springs, N m s/rad or N s/m, one value or one per joint.',
         low=0.0,
+        high=LARGEST_GAIN,
         name='elasticity.damping',
     )
 

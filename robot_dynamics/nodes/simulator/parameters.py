@@ -10,6 +10,8 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.nodes.description import bare_robot, friction_of, payload
 from robot_dynamics.nodes.parameters import (
+    FURTHEST,
+    LONGEST_TIME,
     ParameterError,
     RobotParameters,
     given,
@@ -43,7 +45,12 @@ class SimulatorParameters(EffectParameters):
         live=True,
     )
     real_time_factor: float = parameter(
-        1.0, 'Simulated time per wall time; 0: as fast as possible.', low=0, high=1000, live=True
+        1.0,
+        'Simulated time per wall time; 0: as fast as possible.',
+        low=0,
+        high=1000,
+        smallest=1e-3,
+        live=True,
     )
     lockstep: bool = parameter(
         False,
@@ -54,6 +61,7 @@ class SimulatorParameters(EffectParameters):
         0.5,
         'Wall time after which a command, or the wait for one, is over, s.',
         low=0.001,
+        high=LONGEST_TIME,
         live=True,
     )
     on_command_timeout: str = parameter(
@@ -66,6 +74,7 @@ class SimulatorParameters(EffectParameters):
         0.1,
         'Simulated time for which a message on external_wrench presses on the arm, s.',
         low=0.0,
+        high=LONGEST_TIME,
         live=True,
     )
     wrench_frames: tuple[str, ...] = parameter(
@@ -80,11 +89,15 @@ class SimulatorParameters(EffectParameters):
         [0.0],
         'Positions at start and after reset, rad or m: one value for all joints, or one each in '
         'the order of joints.',
+        low=-FURTHEST,
+        high=FURTHEST,
         live=True,
     )
     initial_velocities: tuple[float, ...] = parameter(
         [0.0],
         'Velocities there, rad/s or m/s. An arm that starts in motion is not held.',
+        low=-FURTHEST,
+        high=FURTHEST,
         live=True,
     )
     states_names: tuple[str, ...] = parameter(
@@ -93,6 +106,8 @@ class SimulatorParameters(EffectParameters):
     states_positions: tuple[float, ...] = parameter(
         [0.0],
         'Their positions, one state after the other, rad or m, in the order of joints.',
+        low=-FURTHEST,
+        high=FURTHEST,
         name='states.positions',
     )
     reset_to: str = parameter(
