@@ -82,4 +82,6 @@ def descriptor(spec: Spec) -> ParameterDescriptor:
         result.integer_range = [IntegerRange(from_value=int(spec.low), to_value=highest)]
     else:
         result.additional_constraints = f'each in [{spec.low:g}, {spec.high:g}]'
+    if spec.smallest:
+        result.additional_constraints = f'0 or at least {spec.smallest:g}'
     return result

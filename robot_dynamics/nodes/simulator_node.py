@@ -9,6 +9,7 @@ node publishes /clock on request, so its own timers run on the steady clock.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +40,7 @@ from robot_dynamics.nodes.simulator.services import TriggerServices, standard_se
 from robot_dynamics.simulation.plant import Place, Push
 
 BURST = 0.01  # s of stepping at most before messages are heard again
+LAG = 1.0  # s, of stamps and wall clock: what tf and rviz tolerate, and more
 REPEAT = 0.1  # s, between two messages of a state that does not change
 
 
@@ -54,6 +56,7 @@ class SimulatorNode(RobotNode):
                 'use_sim_time is true, but this node publishes /clock: it would wait for itself'
             )
         self.clock = time.monotonic  # s; a machine's that may stop, but does not jump
+        self.wall_clock = time.time_ns
         self._states = self.create_publisher(JointState, 'joint_states', qos.STREAM_OUT)
         self._clock_out = (
             self.create_publisher(Clock, '/clock', qos.CLOCK)
@@ -133,7 +136,7 @@ class SimulatorNode(RobotNode):
             self._tick_anew()
 
     def _epoch(self) -> int:
-        return time.time_ns() if self.parameters.wall_stamps else 0
+        return self.wall_clock() if self.parameters.wall_stamps else 0
 
     # -- time -------------------------------------------------------------------------------
 
@@ -256,7 +259,19 @@ class SimulatorNode(RobotNode):
             return diagnostics.WARN, f'no command yet{needs}'
         if loop.starved:
             return diagnostics.WARN, f'commands have stopped: {self.parameters.on_command_timeout}'
+        if self.parameters.wall_stamps and abs(self._lag()) > LAG:
+            # In powers of two: the log has a line each time the lag doubles, not in each report.
+            lag = 2 ** math.floor(math.log2(abs(self._lag())))
+            where = 'behind' if self._lag() > 0 else 'ahead of'
+            return diagnostics.WARN, (
+                f'stamps are more than {lag} s {where} the wall clock: set wall_stamps: false and '
+                'publish_clock: true, and use_sim_time: true in the other nodes'
+            )
         return None
+
+    def _lag(self) -> float:
+        """Return how far the stamp of the present state is behind the wall clock, s."""
+        return (self.wall_clock() - self._loop.stamp) / messages.SECOND
 
     def condition(self) -> tuple[bytes, str]:
         """Return the level and the sentence for the diagnostics of a node without trouble."""
@@ -276,6 +291,11 @@ class SimulatorNode(RobotNode):
             'missed commands': str(loop.missed),
             'answers to another state': str(loop.strays),
             'brakes': 'on' if loop.plant.braked else 'off',
+            **(
+                {'stamps behind the wall clock [s]': f'{self._lag():.3f}'}
+                if self.parameters.wall_stamps
+                else {}
+            ),
             **self._recording.figures(),
         }
 

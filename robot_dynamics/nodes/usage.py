@@ -176,7 +176,8 @@ def _values(spec: Spec) -> str:
     if spec.choices:
         words.append(' or '.join(spec.choices))
     if math.isfinite(spec.low) or math.isfinite(spec.high):
-        words.append(f'{spec.low:g} to {spec.high:g}')
+        zero = '0, or ' if spec.smallest else ''
+        words.append(f'{zero}{spec.smallest or spec.low:g} to {spec.high:g}')
     if spec.live:
         words.append('may change while running')
     elif spec.description_of_robot:

@@ -35,6 +35,12 @@ def test_parameters_shape_the_robot(elbow, elbow_urdf):
     np.testing.assert_allclose(more, -2.0 * 9.81 * np.array([0.8, 0.3]), rtol=1e-12)
 
 
+def test_an_explicit_zero_overrides_the_friction_of_the_urdf(elbow_urdf):
+    model = described(elbow_urdf, friction__viscous=[0.0, -1.0], friction__coulomb=[-0.5, 0.0])
+    np.testing.assert_array_equal(model.viscous, [0.0, 0.2])
+    np.testing.assert_array_equal(model.coulomb, [0.05, 0.0])
+
+
 def test_lists_follow_the_order_of_joints(elbow_urdf):
     model = described(elbow_urdf, joints=['elbow', 'shoulder'], friction__viscous=[7.0, 8.0])
     np.testing.assert_array_equal(model.viscous, [8, 7])

@@ -1,7 +1,12 @@
+import itertools
+import math
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from robot_dynamics.control import VelocityFilter
 from robot_dynamics.nodes.joint_states import JointDataError, JointMap, JointStateReader
@@ -68,6 +73,109 @@ def test_drivers_of_different_joints_may_overtake_each_other(reader):
     assert state.q.tolist() == [1, 2, 3]
     assert state.stamp == 499 * MS
     assert not state.restarted
+
+
+def test_a_message_that_was_overtaken_does_not_make_another_joint_young_again(reader):
+    reader.read(message(NAMES, [1.0, 2.0, 3.0]), 0)
+    assert reader.read(message(['elbow'], [2.0]), 101 * MS) is None
+    assert reader.missing() == ['shoulder', 'wrist']
+    assert reader.read(message(['wrist'], [3.0]), 50 * MS) is None
+    assert reader.missing() == ['shoulder']
+
+
+def test_a_joint_that_goes_back_counts_even_if_another_goes_forward(reader):
+    reader.read(message(['shoulder'], [1.0]), 10 * MS)
+    reader.read(message(['elbow'], [2.0]), 5 * MS)
+    reader.read(message(['wrist'], [3.0]), 20 * MS)
+    assert reader.read(message(['shoulder', 'elbow'], [1.5, 2.5]), 7 * MS) is None
+    assert reader.missing() == ['wrist']
+    assert reader.read(message(['wrist'], [3.5]), 8 * MS).restarted
+
+
+class Told(NamedTuple):
+    """What the model of the reader keeps of a joint."""
+
+    stamp: int
+    position: float
+    velocity: float
+    effort: float
+
+
+class ReaderMachine(RuleBasedStateMachine):
+    """The reader against its definition, joint by joint, in any order of events."""
+
+    def __init__(self):
+        super().__init__()
+        self.timeout, self.told, self.newest, self.restarted = 50, {}, -1, False
+        self.reader = JointStateReader(NAMES, self.timeout * 1e-3)
+        self.numbers = itertools.count(1)
+
+    def expected(self):
+        """Return the names of the joints without a value that is young enough."""
+        return [
+            name
+            for name in NAMES
+            if name not in self.told or self.newest - self.told[name].stamp > self.timeout
+        ]
+
+    @rule(
+        names=st.lists(st.sampled_from([*NAMES, 'gripper', 'rail']), min_size=1, unique=True),
+        stamp=st.integers(0, 200),
+        velocity=st.sampled_from(['given', 'empty', 'nan']),
+        effort=st.sampled_from(['given', 'empty', 'nan']),
+    )
+    def read(self, names, stamp, velocity, effort):
+        def numbers(kind):
+            values = [float(next(self.numbers)) for _ in names]
+            return {'given': values, 'empty': [], 'nan': [math.nan] * len(names)}[kind]
+
+        sent = message(names, numbers('given'), numbers(velocity), numbers(effort))
+        state = self.reader.read(sent, stamp * MS)
+        known = [name for name in names if name in NAMES]
+        if known and any(n in self.told and stamp < self.told[n].stamp for n in known):
+            self.told, self.newest, self.restarted = {}, -1, True
+        for k, name in enumerate(names):
+            if name in NAMES:
+                row = [
+                    sent.position[k],
+                    *(v[k] if v else math.nan for v in (sent.velocity, sent.effort)),
+                ]
+                self.told[name] = Told(stamp, *row)
+                self.newest = max(self.newest, stamp)
+        if not known or self.expected():
+            assert state is None
+            return
+        assert state.stamp == stamp * MS
+        assert state.restarted == self.restarted
+        self.restarted = False
+        for values, quantity in zip(state[1:4], Told._fields[1:], strict=True):
+            wanted = [getattr(self.told[name], quantity) for name in NAMES]
+            if any(map(math.isnan, wanted)):
+                assert values is None
+            else:
+                assert values.tolist() == wanted
+
+    @rule(bad=st.sampled_from([[math.nan] * 3, [math.inf, 0.0, 0.0], [0.0]]))
+    def read_what_is_rejected(self, bad):
+        with pytest.raises(JointDataError):
+            self.reader.read(message(NAMES, bad), 0)
+
+    @rule(timeout=st.integers(0, 100))
+    def adjust(self, timeout):
+        self.timeout = timeout
+        self.reader.adjust(timeout * 1e-3, None)
+
+    @rule()
+    def forget(self):
+        self.told, self.newest = {}, -1
+        self.reader.forget()
+
+    @invariant()
+    def it_names_what_is_missing(self):
+        assert self.reader.missing() == self.expected()
+
+
+TestReaderMachine = ReaderMachine.TestCase
 
 
 def test_the_state_is_a_copy(reader):

@@ -198,6 +198,32 @@ def test_no_clock_unless_asked(graph):
     assert graph.probe.count_publishers('/clock') == 0
 
 
+@pytest.mark.parametrize(('offset', 'where'), [(5.0, 'behind'), (-5.0, 'ahead of')])
+def test_wall_stamps_far_from_the_wall_clock_are_a_warning_that_says_what_to_set(
+    graph, offset, where
+):
+    view = SimulatorView(
+        graph, wall_stamps=True, lockstep=True, command_timeout=1000.0, diagnostics_period=0.1
+    )
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+    view.drive(np.random.default_rng(0), 5)
+    clock = view.node.wall_clock
+    view.node.wall_clock = lambda: clock() + round(offset * 1e9)
+    graph.until(
+        lambda: any(
+            r.status[0].level == DiagnosticStatus.WARN
+            and f'stamps are more than 4 s {where} the wall clock: set wall_stamps: false'
+            in r.status[0].message
+            for r in reports
+        ),
+        'the warning',
+    )
+    lag = {v.key: v.value for v in reports[-1].status[0].values}[
+        'stamps behind the wall clock [s]'
+    ]
+    assert abs(float(lag)) > 4
+
+
 def test_wall_stamps(graph):
     view = SimulatorView(graph, wall_stamps=True)
     age = graph.probe.get_clock().now().nanoseconds - stamp(view.state())
