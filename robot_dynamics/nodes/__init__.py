@@ -17,6 +17,8 @@ elsewhere. What is common to the nodes is here once:
     varying_robot.py  a node whose robot may carry something else while it works
     live_robot.py     one of them that answers joint states
     _main.py          start, run and stop: the only exit path
+    executables.py    the console scripts, which need no ROS to say what is missing
+    usage.py          the text of --help
 
 and each node is a file: dynamics_node, feedforward_node, simulator_node, pybullet_validator_node,
 markers_node (with markers.py and thinning.py), state_publisher_node. launch_values.py is what the
