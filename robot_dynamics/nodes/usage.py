@@ -116,7 +116,7 @@ INTERFACES = {
             'dynamics_node/mass_matrix': ARRAY,
         },
         {'~/residual': JOINT_STATE, '~/report': DIAGNOSTICS, **_PAYLOAD_OUT, **_HEALTH},
-        {},
+        {'~/reset': TRIGGER},
     ),
     'markers_node': Interface(
         'Publishes weights, joint torques, inertias and manipulability as markers for rviz.',
