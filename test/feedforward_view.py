@@ -37,6 +37,8 @@ class Robot:
     """A driver: joint states out, torques in."""
 
     def __init__(self, graph, remap=(), **parameters):
+        """Start the node; its torques are neither soft nor limited in rate but on request."""
+        parameters = {'ramp_time': 0.0, 'max_torque_rate': [0.0]} | parameters
         self.graph = graph
         self.node = graph.start(FeedforwardNode, remap=remap, **parameters)
         self.torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')

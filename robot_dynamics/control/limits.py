@@ -6,48 +6,116 @@ between two harmless points is found however short its excursion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from robot_dynamics.control import spline
-from robot_dynamics.control.trajectory import Trajectory
+from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 # Published limits are rounded, and so are the points that planners put on them.
 TOLERANCE = 1e-6
+# A URDF has no acceleration limits: a joint may reach its velocity limit in this time, s.
+TO_FULL_SPEED = 0.1
+USUAL_SPEED = 3.0  # rad/s or m/s, in place of a velocity limit that the model does not have
 
 
-def violations(trajectory: Trajectory, model: RobotModel) -> list[str]:
+def violations(
+    trajectory: Trajectory, model: RobotModel, present: Sequence[Array] = ()
+) -> list[str]:
     """Return why the robot cannot follow the trajectory, one sentence each; [] if it can.
 
     Args:
         trajectory: joints of the model, in any order.
         model: its lower, upper and velocity_limit, infinite where there are none.
+        present: positions (n,) at which the arm is. Where one of them is beyond a position limit
+            the trajectory may begin there, and go no further.
 
     Raises:
         TrajectoryError: the trajectory is for other joints.
     """
     trajectory = trajectory.in_order(model.joint_names)
+    return limit_violations(trajectory, model, present) + _moving_end(trajectory)
+
+
+def limit_violations(
+    trajectory: Trajectory,
+    model: RobotModel,
+    present: Sequence[Array] = (),
+    *,
+    acceleration: bool = False,
+) -> list[str]:
+    """Return the limits that a trajectory leaves, one sentence each; it may end in motion.
+
+    Args:
+        trajectory: joints in the model's order.
+        model: the robot.
+        present: as for `violations`.
+        acceleration: whether accelerations are checked against `acceleration_limit` as well.
+    """
+    lower, upper = position_limits(model, present)
+    found = []
+    for j, low, high in _excursions(trajectory, 0, lower - TOLERANCE, upper + TOLERANCE):
+        name = model.joint_names[j]
+        if low < lower[j] - TOLERANCE:
+            found.append(f'joint {name!r} goes down to {low:.6g}; its limit is {lower[j]:g}')
+        if high > upper[j] + TOLERANCE:
+            found.append(f'joint {name!r} goes up to {high:.6g}; its limit is {upper[j]:g}')
+    rates = [(1, 'velocity', model.velocity_limit)]
+    if acceleration:
+        rates.append((2, 'acceleration', acceleration_limit(model)))
+    for rate, quantity, limits in rates:
+        largest = limits * (1 + TOLERANCE)
+        for j, low, high in _excursions(trajectory, rate, -largest, largest):
+            found.append(
+                f'joint {model.joint_names[j]!r} reaches the {quantity} {max(-low, high):.6g}; '
+                f'its limit is {limits[j]:g}'
+            )
+    return found
+
+
+def reference_violations(
+    reference: Reference, model: RobotModel, present: Sequence[Array] = ()
+) -> list[str]:
+    """Return the limits that a single reference (n,) is beyond, accelerations among them."""
+    lower, upper = position_limits(model, present)
+    speed, acceleration = model.velocity_limit, acceleration_limit(model)
+    ranges = [
+        ('position', reference.q, lower, upper),
+        ('velocity', reference.qd, -speed, speed),
+        ('acceleration', reference.qdd, -acceleration, acceleration),
+    ]
+    found = []
+    for quantity, value, least, most in ranges:
+        for j in np.flatnonzero((value < least - TOLERANCE) | (value > most + TOLERANCE)):
+            limit = most[j] if value[j] > most[j] else least[j]
+            found.append(
+                f'the {quantity} of joint {model.joint_names[j]!r} is {value[j]:.6g}; '
+                f'its limit is {limit:g}'
+            )
+    return found
+
+
+def position_limits(model: RobotModel, present: Sequence[Array] = ()) -> tuple[Array, Array]:
+    """Return lower and upper limits (n,), widened to where the arm is if that is beyond them."""
     # lower == upper == 0 is how descriptions say that no one filled in the limits.
     unlimited = (model.lower == 0) & (model.upper == 0)
-    lower = np.where(unlimited, -np.inf, model.lower) - TOLERANCE
-    upper = np.where(unlimited, np.inf, model.upper) + TOLERANCE
-    fast = model.velocity_limit * (1 + TOLERANCE)
-    found = []
-    for j, low, high in _excursions(trajectory, 0, lower, upper):
-        name = model.joint_names[j]
-        if low < lower[j]:
-            found.append(f'joint {name!r} goes down to {low:.6g}; its limit is {model.lower[j]:g}')
-        if high > upper[j]:
-            found.append(f'joint {name!r} goes up to {high:.6g}; its limit is {model.upper[j]:g}')
-    for j, low, high in _excursions(trajectory, 1, -fast, fast):
-        name, limit = model.joint_names[j], model.velocity_limit[j]
-        found.append(
-            f'joint {name!r} reaches the velocity {max(-low, high):.6g}; its limit is {limit:g}'
-        )
-    return found + _moving_end(trajectory)
+    lower = np.where(unlimited, -np.inf, model.lower)
+    upper = np.where(unlimited, np.inf, model.upper)
+    for q in present:
+        lower, upper = np.minimum(lower, q), np.maximum(upper, q)
+    return lower, upper
+
+
+def acceleration_limit(model: RobotModel) -> Array:
+    """Return the largest acceleration (n,) of a reference, which the model does not state.
+
+    It is that of reaching the velocity limit in TO_FULL_SPEED.
+    """
+    speed = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, USUAL_SPEED)
+    return np.asarray(speed / TO_FULL_SPEED)
 
 
 def _excursions(
@@ -57,7 +125,7 @@ def _excursions(
 
     Args:
         trajectory: in the model's order.
-        rate: 0 for positions, 1 for velocities.
+        rate: 0 for positions, 1 for velocities, 2 for accelerations.
         lower: (n,) limits.
         upper: (n,) limits.
     """

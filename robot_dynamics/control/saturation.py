@@ -62,9 +62,10 @@ class RateLimiter:
         step = self.max_rate * dt if dt > 0 else np.zeros_like(self.max_rate)
         wanted = tau - self._previous
         limited = np.abs(wanted) > step
-        allowed = np.where(limited, self._previous + np.clip(wanted, -step, step), tau)
-        self._previous = allowed.copy()
-        return Saturated(allowed, limited)
+        if limited.any():
+            tau = np.where(limited, self._previous + np.clip(wanted, -step, step), tau)
+        self._previous = tau
+        return Saturated(tau.copy(), limited)
 
 
 def ramp(elapsed: float, duration: float) -> float:

@@ -93,6 +93,12 @@ class Trajectory:
         return float(self.times[-1])
 
     @cached_property
+    def end(self) -> Reference:
+        """The rest (n,) at the last point."""
+        q = self.waypoints[-1].q
+        return Reference(q, np.zeros_like(q), np.zeros_like(q))
+
+    @cached_property
     def polynomials(self) -> Array:
         """Coefficients (3, m - 1, 6, n) of q, qd and qdd on the segments; see `spline`."""
         pieces = [

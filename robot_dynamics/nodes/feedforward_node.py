@@ -7,12 +7,17 @@ per joint state, with its stamp: the reference is sampled at that time. Without 
 is held where it is, by gravity compensation and feedback; without a velocity only gravity is
 compensated. If the robot already does that itself: `compensate_gravity: false`.
 
-Torque is given while the node is active and enabled, joint states arrive, and nobody else was
+Torque is given while the node is active and enabled, joint states arrive, and no other node was
 commanding the same motors when it was switched on.
+
+No torque jumps: the reference is continuous, or the arm is held where it is, softly
+(reference_follower.py), and everything that is published passes the soft start, the effort limit
+and the rate limit (torque_gate.py).
 """
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -23,6 +28,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import Reference, free_inertias, gravity_only, waypoint_efforts
 from robot_dynamics.control.laws import compile_laws
+from robot_dynamics.control.transitions import stopping_time
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
@@ -38,13 +44,15 @@ from robot_dynamics.nodes.parameters import changed
 from robot_dynamics.nodes.publisher_guard import PublisherGuard
 from robot_dynamics.nodes.reference_follower import ReferenceFollower
 from robot_dynamics.nodes.rivals import Rivals
-from robot_dynamics.nodes.robot_node import LOOK
+from robot_dynamics.nodes.robot_node import LOOK, UNSTAMPED
 from robot_dynamics.nodes.torque_gate import TorqueGate
 from robot_dynamics.nodes.torque_output import TorqueOutput
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.states import random_postures
 
 WATCH = 0.02  # s, between two looks whether joint states still arrive
+LET_GO = 0.8  # s; at the end of the node the torque is brought down in no more time than this
+STEP = 0.005  # s, between two torques meanwhile
 
 
 class FeedforwardNode(LiveRobotNode):
@@ -55,6 +63,7 @@ class FeedforwardNode(LiveRobotNode):
     def __init__(self, **kwargs: Any):
         super().__init__('feedforward_node', **kwargs)
         self._enabled = self.parameters.start_enabled
+        self._leaving = False  # disabled, and the torque is still being brought down
         self._output = TorqueOutput(self, bridge=self.parameters.publish_commands)
         self._filled_out = self.create_publisher(
             JointTrajectory, '~/joint_trajectory_with_effort', qos.STREAM_OUT
@@ -69,6 +78,7 @@ class FeedforwardNode(LiveRobotNode):
         self._guard = PublisherGuard()
         self._rivals = Rivals(self, self._output.publishers, self._several)
         self._state: JointReading | None = None
+        self._rejecting = False  # the last reference was rejected
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_steady_timer(LOOK, self._on_look)
         self.create_steady_timer(WATCH, self._on_watch)
@@ -79,18 +89,39 @@ class FeedforwardNode(LiveRobotNode):
         compile_laws(arm)
 
     def use(self, arm: Dynamics) -> None:
-        """Command this robot; it is held at its first state."""
+        """Command this robot; it is held at its first state.
+
+        If it replaces one with the same joints, the reference and the torque go on from there.
+        """
         parameters, model = self.parameters, arm.model
         settings = settings_of(parameters, model)
+        names = self.arm.model.joint_names if self.active else ()
+        last = self._gate.last if self.active else ()
         super().use(arm)
         self._settings = settings
         self._inertias = free_inertias(arm, random_postures(model))
         self._warn_of_gains(parameters, model)
-        self._follower = ReferenceFollower(model, settings.tolerance, parameters.input_timeout)
-        self._gate = TorqueGate(settings.limits, self.health.counts)
         self._output.use(model, settings.order)
+        if names == model.joint_names:
+            self._adjust(model)
+            self._follower.stop()
+            return self._say('')
+        self._follower = ReferenceFollower(
+            model, settings.tolerance, parameters.input_timeout, self._stopping_time
+        )
+        before = dict(zip(names, last, strict=True))
+        torque = np.array([before.get(name, 0.0) for name in model.joint_names])
+        self._gate = TorqueGate(settings.limits, self.health.counts, torque)
         if self.active:
             self.start()
+
+    def _adjust(self, model: RobotModel) -> None:
+        settings = self._settings
+        self._follower.adjust(model, settings.tolerance, self.parameters.input_timeout)
+        self._gate.limit(settings.limits)
+
+    def _stopping_time(self, reference: Reference) -> float:
+        return stopping_time(self.arm, self._settings.limits.effort, reference)
 
     def start(self) -> None:
         """Hold the arm at its next state."""
@@ -99,17 +130,24 @@ class FeedforwardNode(LiveRobotNode):
         self._say('')
 
     def stop(self) -> None:
-        """Leave the arm with the torque that `on_deactivate` chooses."""
+        """Bring the torque to what `on_deactivate` chooses, within the rate limit."""
         self._status_out.publish(String(data='inactive'))
-        self._let_go()
+        tau = self._last_torque()
+        if tau is None:
+            return
+        end = time.monotonic() + LET_GO
+        while not self._gate.reached(tau):
+            time.sleep(STEP)
+            dt = STEP if time.monotonic() < end else math.inf
+            self._output.publish(self._state.stamp, self._gate.step(tau, dt))
+        self._output.wait_until_heard()
 
-    def _let_go(self) -> None:
+    def _last_torque(self) -> Array | None:
+        """Return the torque that `on_deactivate` chooses; None: it stays, or there was none."""
         choice, state = self.parameters.on_deactivate, self._state
         if state is None or not self._gate.is_open or choice == 'none':
-            return
-        tau = np.zeros(len(state.q)) if choice == 'zero' else self._gravity(state)
-        self._output.publish(state.stamp, tau)
-        self._output.wait_until_heard()
+            return None
+        return np.zeros(len(state.q)) if choice == 'zero' else self._gravity(state)
 
     def accept(self, parameters: FeedforwardParameters) -> None:
         """Refuse what does not fit the robot."""
@@ -123,13 +161,16 @@ class FeedforwardNode(LiveRobotNode):
         super().adopt(parameters)
         if self.arm is None:
             return
-        before, self._settings = self._settings, settings_of(parameters, self.arm.model)
+        model = self.arm.model
+        before, self._settings = self._settings, settings_of(parameters, model)
         if changes & {'kp', 'kd', 'control_law', 'expected_rate'}:
-            self._warn_of_gains(parameters, self.arm.model)
-        self._follower.adjust(self._settings.tolerance, parameters.input_timeout)
-        self._gate.limit(self._settings.limits)
+            self._warn_of_gains(parameters, model)
+        self._adjust(model)
         if before.law is not self._settings.law:
-            self._follower.hold()
+            if gravity_only in (before.law, self._settings.law):
+                self._follower.release()
+            else:
+                self._follower.stop()
             self._say('')
 
     def _warn_of_gains(self, parameters: FeedforwardParameters, model: RobotModel) -> None:
@@ -169,6 +210,11 @@ class FeedforwardNode(LiveRobotNode):
             )
         except RobotDynamicsError as error:
             self.refuse('reference', error)
+            if not self._rejecting:
+                self._say(f'reference rejected: {error}; ')
+            self._rejecting = True
+        else:
+            self._rejecting = False
 
     def _refuse_if_led(self) -> None:
         if self._settings.law is gravity_only:
@@ -177,29 +223,36 @@ class FeedforwardNode(LiveRobotNode):
     # -- on and off -------------------------------------------------------------------------
 
     def _on_enable(self, request: Any, response: Any) -> Any:
-        self._enabled = request.data
+        before, self._enabled = self._enabled, request.data
         response.success, response.message = True, 'enabled' if request.data else 'disabled'
         if self.active:
             if not self._enabled:
-                self._let_go()
-            self._switch_on()
+                self._follower.stop()
+                self._leaving = self._gate.is_open
+            elif self._leaving:
+                self._leaving = False  # the reference and the torque go on from there
+            elif not before:
+                self._switch_on()
             self._say('')
             if self._enabled and self._rivals.conflict:
                 response.message += f', but {self._rivals.conflict}'
         return response
 
     def _switch_on(self) -> None:
-        """Begin softly, where the arm is, unless somebody else commands it."""
-        self._follower.hold()
-        self._gate.reset()
-        self._state, self._heard, self._silent = None, time.monotonic(), False
+        """Begin softly, where the arm is, unless another node commands it."""
+        self._follower.release()
+        self._gate.close()
+        self._leaving = False
+        self._state, self._silent = None, ''
+        self._answered = -1  # stamp of the state that was answered last, ns
+        self._received = self._heard = time.monotonic()  # a state; one that was new
         self._rivals.switch_on(self._heard)
         self._look_for_rivals()
 
     def _look_for_rivals(self) -> None:
         self._rivals.look(time.monotonic())
         if self._rivals.waits:
-            self._gate.reset()
+            self._gate.close()
 
     def _several(self, topic: str) -> list[str]:
         """Return the nodes behind the publishers of a topic, if there is more than one."""
@@ -212,22 +265,36 @@ class FeedforwardNode(LiveRobotNode):
             self._look_for_rivals()
 
     def _on_watch(self) -> None:
-        """Do what `on_timeout` says while joint states are missing."""
-        if not self.active or time.monotonic() - self._heard < self.parameters.silence_timeout:
+        """Do what `on_timeout` says while joint states are missing, or their time stands still."""
+        now, timeout = time.monotonic(), self.parameters.silence_timeout
+        if not self.active or now - self._heard < timeout:
             return
         choice, state = self.parameters.on_timeout, self._state
         if not self._silent:
-            self._silent = True
+            if now - self._received < timeout:
+                stamp = f'{state.stamp / messages.SECOND:.3f}'
+                self._silent = f'the stamps of joint_states stand still at {stamp} s'
+            else:
+                self._silent = 'no joint states'
             self.health.counts['joint states fell silent'] += 1
-            self._say(f'no joint states, {choice}; ')
+            self._say(f'{self._silent}, {choice}; ')
         if state is None or not self._gate.is_open:
             return
-        if choice == 'stop':
-            self._gate.reset()
+        if self._leaving:
+            tau = self._last_torque()
+        elif choice == 'stop':
+            return
         else:
-            self._output.publish(
-                state.stamp, self._last if choice == 'hold' else self._gravity(state)
-            )
+            tau = self._gate.last if choice == 'hold' else self._gravity(state)
+        if tau is not None:
+            self._output.publish(state.stamp, self._gate.step(tau, WATCH))
+        self._leave_at(tau)
+
+    def _leave_at(self, tau: Array | None) -> None:
+        """End the command of a disabled node once the torque is there."""
+        if self._leaving and (tau is None or self._gate.reached(tau)):
+            self._leaving = False
+            self._gate.close()
 
     @property
     def _doing(self) -> str:
@@ -244,27 +311,44 @@ class FeedforwardNode(LiveRobotNode):
 
     def answer(self, arm: Dynamics, state: JointReading) -> None:
         """Publish the torque for a state."""
-        self._state, self._heard = state, time.monotonic()
-        event = 'joint states are back; ' if self._silent else ''
-        self._silent = False
+        now = time.monotonic()
+        self._received = now
+        if state.stamp != self._answered or state.stamp == 0:
+            self._heard = now
+        elif self._silent:
+            return
+        returned, self._silent, self._state = bool(self._silent), '', state
+        event = 'joint states are back; ' if returned else ''
         doing = self._follower.doing
-        reference, dropped = self._follower.reference(state)
-        if state.qd is None:
-            self._follower.hold()
+        reference, dropped = self._follower.reference(state, returned)
+        if self._follower.placed and state.qd is not None:
+            self._gate.soften()
+        commands = (self._enabled or self._leaving) and self._rivals.asked(now)
+        if not commands or state.qd is None:
+            self._follower.release()
         if dropped:
             self.get_logger().warning(f'{dropped}: {self._follower.doing}')
         if dropped or event or self._follower.doing != doing:
             self._say(event + (f'{dropped}; ' if dropped else ''))
-        if not self._enabled:
-            return
-        if not self._rivals.asked(self._heard):
-            return self._follower.hold()
-        tau = self._tau(arm, state, reference)
-        if np.isfinite(tau).all():
-            self._last = self._gate(state.stamp, tau)
-            self._output.publish(state.stamp, self._last)
-        else:
+        if commands:
+            self._command(self._tau(arm, state, reference), state)
+
+    def _command(self, tau: Array, state: JointReading) -> None:
+        """Publish a torque, as far as limits allow; or the last one, once a disabled arm rests."""
+        if self._leaving and not self._follower.moving:
+            last = self._last_torque()
+            if last is None:
+                return self._leave_at(None)
+            tau = last
+        if not np.isfinite(tau).all():
             self.health.counts['not finite, not published'] += 1
+            return
+        # Without stamps torques are limited by the time that passes here.
+        stamp = time.monotonic_ns() if self._unstamped > UNSTAMPED else state.stamp
+        self._output.publish(state.stamp, self._gate(stamp, tau))
+        self._answered = state.stamp
+        if self._leaving and not self._follower.moving:
+            self._leave_at(tau)
 
     def _tau(self, arm: Dynamics, state: JointReading, reference: Reference) -> Array:
         if state.qd is None:
@@ -275,7 +359,7 @@ class FeedforwardNode(LiveRobotNode):
     def _gravity(self, state: JointReading) -> Array:
         if not self._settings.switches.gravity:
             return np.zeros(len(state.q))
-        return self._gate.clamp(self.arm.gravity_torque(state.q))
+        return self.arm.gravity_torque(state.q)
 
     # -- diagnostics ------------------------------------------------------------------------
 
@@ -285,7 +369,7 @@ class FeedforwardNode(LiveRobotNode):
         if conflict:
             return diagnostics.ERROR, conflict
         if self._silent:
-            return diagnostics.WARN, f'no joint states: {self.parameters.on_timeout}'
+            return diagnostics.WARN, f'{self._silent}: {self.parameters.on_timeout}'
         return super().trouble()
 
     def condition(self) -> tuple[bytes, str]:

@@ -26,6 +26,8 @@ from robot_dynamics.validation.states import POSTURES
 
 LARGEST_FEEDBACK_NUMBER = 1.0  # unstable above 2, and delays take a part of that
 
+TO_FULL_EFFORT = 0.1  # s, of the default rate limit
+
 
 @dataclass(frozen=True)
 class FeedforwardParameters(LiveRobotParameters):
@@ -73,7 +75,8 @@ class FeedforwardParameters(LiveRobotParameters):
     )
     start_tolerance: tuple[float, ...] = parameter(
         [0.1],
-        'How far from the arm a motion may begin, rad or m; one or one per joint.',
+        'How far from the arm, and from the reference before it, a motion may begin, rad or m; '
+        'one or one per joint.',
         low=0.0,
         high=FURTHEST,
         live=True,
@@ -86,22 +89,25 @@ class FeedforwardParameters(LiveRobotParameters):
         live=True,
     )
     max_torque_rate: tuple[float, ...] = parameter(
-        [0.0],
-        'Largest change of torque, N m/s or N/s; one or one per joint; 0: no limit.',
-        low=0.0,
+        [-1.0],
+        'Largest change of torque, N m/s or N/s; one or one per joint; negative: that of the '
+        "URDF's effort limit in 0.1 s, none for a joint without one; 0: no limit.",
+        low=-1.0,
         high=LARGEST_EFFORT,
         live=True,
     )
     ramp_time: float = parameter(
-        0.0,
-        'Torques rise smoothly over this time after switching on, s.',
+        0.05,
+        'Torques go over smoothly from the last one in this time, after switching on and where '
+        'the arm is held anew, s; 0: at once.',
         low=0.0,
         high=LONGEST_TIME,
         live=True,
     )
     silence_timeout: float = parameter(
         0.5,
-        'Wall time without joint states of the whole robot after which on_timeout applies, s.',
+        'Wall time without joint states of the whole robot, or with a stamp that does not change, '
+        'after which on_timeout applies, s.',
         low=0.01,
         high=LONGEST_TIME,
         live=True,
@@ -121,8 +127,8 @@ class FeedforwardParameters(LiveRobotParameters):
     )
     on_deactivate: str = parameter(
         'zero',
-        'The last torque sent when the node is disabled or deactivated, or ends: zero, gravity '
-        '(that of the last state), none.',
+        'What the torque goes over to when the node is disabled or deactivated, or ends, within '
+        'max_torque_rate: zero, gravity (that of the last state), none (it stays).',
         choices=('zero', 'gravity', 'none'),
         live=True,
     )
@@ -164,7 +170,7 @@ def settings_of(parameters: FeedforwardParameters, model: RobotModel) -> Setting
         tolerance=each('start_tolerance'),
         limits=Limits(
             effort=parameters.torque_limit_scale * model.effort_limit,
-            rate=np.where(rate > 0, rate, np.inf),
+            rate=torque_rate(rate, model),
             ramp_time=parameters.ramp_time,
         ),
         order=[names.index(name) for name in order],
@@ -205,3 +211,9 @@ def gain_warnings(
         for name, value, gain in zip(names, numbers, kd, strict=True)
         if value > LARGEST_FEEDBACK_NUMBER
     ]
+
+
+def torque_rate(given: Array, model: RobotModel) -> Array:
+    """Return the largest rates (n,) of the torques [N m/s or N/s] for `max_torque_rate` (n,)."""
+    full = model.effort_limit / TO_FULL_EFFORT
+    return np.where(given > 0, given, np.where(given < 0, full, np.inf))

@@ -1,7 +1,11 @@
-"""What a torque passes on its way to the motors: soft start, effort limit, rate limit. No ROS.
+"""Effort limit, soft start and rate limit of every torque that is published. No ROS here.
 
-Time is the joint states' own, so that the same states give the same torques. A state said again
-gets the same answer.
+Nothing is published that has not passed the gate: torques of the control law, the gravity torque
+when joint states are missing, the last torques when the node is switched off. A torque begins at
+the one that was published last, at first at zero, and changes by no more than the rate limit.
+
+Time is the joint states' own, so that the same states give the same torques. A repeated state gets
+the same answer.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from robot_dynamics.control import RateLimiter, ramp, saturate
 from robot_dynamics.spatial import Array
 
 SECOND = 1e9  # ns
-LONGEST_STEP = 0.1  # s; after a silence the torque changes by no more than this much time allows
+LONGEST_STEP = 0.02  # s; between two torques the rate limit counts no more time than this
 
 
 class Limits(NamedTuple):
@@ -27,48 +31,47 @@ class Limits(NamedTuple):
 
 
 class TorqueGate:
-    """Lets torques through as far as the limits allow."""
+    """Lets torques through as far as the limits allow.
 
-    def __init__(self, limits: Limits, counts: Counter[str]):
-        """Begin closed: the first torque starts the soft start.
+    Attributes:
+        last: the torque (n,) that passed last; zero at first.
+        is_open: whether a torque has passed since the gate was made or closed.
+    """
+
+    def __init__(self, limits: Limits, counts: Counter[str], last: Array | None = None):
+        """Begin at a torque.
 
         Args:
             limits: see Limits.
-            counts: where it is counted that a limit was felt.
+            counts: where it is counted that a limit was active.
+            last: (n,) what the motors were given last, N m or N; nothing if None.
         """
         self._counts = counts
         self._saturated = np.zeros(len(limits.effort), dtype=bool)
+        self.last = np.zeros(len(limits.effort)) if last is None else last
         self.limit(limits)
-        self.reset()
+        self.close()
 
     def limit(self, limits: Limits) -> None:
         """Go on under other limits."""
-        last = getattr(self, '_last', None)
         self._limits = limits
         self._limiter = RateLimiter(limits.rate) if np.isfinite(limits.rate).any() else None
         if self._limiter is not None:
-            self._limiter.reset(last)
+            self._limiter.reset(self.last)
 
-    def reset(self) -> None:
-        """Forget the last torque, and start softly again."""
-        self._last: Array | None = None
-        self._opened: int | None = None
-        self._stamp = 0
-        if self._limiter is not None:
-            self._limiter.reset()
+    def soften(self) -> None:
+        """Start softly again, from the last torque."""
+        self._base: Array | None = self.last  # of the soft start; None once it is over
+        self._opened = self._stamp = -1  # ns, of its first state, and of the last one
 
-    @property
-    def is_open(self) -> bool:
-        """Whether a torque has passed since the last reset."""
-        return self._last is not None
+    def close(self) -> None:
+        """Count as not open until the next torque, which starts softly from the last one."""
+        self.is_open = False
+        self.soften()
 
-    def clamp(self, tau: Array) -> Array:
-        """Return a torque (n,) within the effort limit."""
-        tau, active = saturate(tau, self._limits.effort)
-        if active.any():
-            self._counts['torque at its limit'] += 1
-            self._saturated |= active
-        return tau
+    def reached(self, tau: Array) -> bool:
+        """Return whether the last torque is this one (n,), as far as the effort limits allow."""
+        return np.array_equal(self.last, saturate(tau, self._limits.effort).tau)
 
     def saturated(self) -> Array:
         """Return which joints (n,) were at their effort limit since the last call."""
@@ -76,14 +79,30 @@ class TorqueGate:
         return joints
 
     def __call__(self, stamp: int, tau: Array) -> Array:
-        """Return the torque (n,) to be given for the state with this stamp, ns."""
-        if self._opened is None or stamp < self._stamp:
-            self._opened = stamp
-        part = ramp((stamp - self._opened) / SECOND, self._limits.ramp_time)
-        tau = self.clamp(tau if part == 1.0 else part * tau)
+        """Return the torque (n,) to be given for the state with this stamp, ns.
+
+        A step back in time counts as no time.
+        """
+        if self._stamp < 0:
+            self._opened = self._stamp = stamp
+        if self._base is not None:
+            self._opened = min(self._opened, stamp)
+            part = ramp((stamp - self._opened) / SECOND, self._limits.ramp_time)
+            if part == 1.0:
+                self._base = None
+            else:
+                tau = self._base + part * (tau - self._base)
+        dt, self._stamp = (stamp - self._stamp) / SECOND, stamp
+        return self.step(tau, min(dt, LONGEST_STEP))
+
+    def step(self, tau: Array, dt: float) -> Array:
+        """Return the torque (n,) to be given `dt` [s] after the last one, without soft start."""
+        tau, active = saturate(tau, self._limits.effort)
+        if active.any():
+            self._counts['torque at its limit'] += 1
+            self._saturated |= active
         if self._limiter is not None:
-            dt = min((stamp - self._stamp) / SECOND, LONGEST_STEP)
             tau, active = self._limiter(tau, dt)
             self._counts['torque at its rate limit'] += bool(active.any())
-        self._stamp, self._last = stamp, tau
+        self.last, self.is_open = tau, True
         return tau

@@ -36,14 +36,51 @@ def test_a_soft_start_begins_with_the_first_state_and_anew_after_a_reset():
     for start in (7_000 * MS, 9_000 * MS):
         parts = [opened(start + k * MS, TAU)[0] / TAU[0] for k in (0, 25, 50, 75, 100, 200)]
         np.testing.assert_allclose(parts, [0, 0.15625, 0.5, 0.84375, 1, 1])
-        opened.reset()
+        opened(start + 300 * MS, np.zeros(2))
+        opened.close()
+        assert not opened.is_open
 
 
-def test_time_that_runs_backwards_starts_softly_again():
+def test_a_soft_start_begins_at_the_last_torque():
     opened = gate(ramp_time=0.1)
-    assert opened(1_000 * MS, TAU).tolist() == [0, 0]
-    assert opened(1_200 * MS, TAU).tolist() == TAU.tolist()
-    assert opened(3 * MS, TAU).tolist() == [0, 0]
+    opened(1_000 * MS, TAU)
+    opened(1_200 * MS, TAU)
+    opened.soften()
+    assert opened(1_201 * MS, -TAU).tolist() == TAU.tolist()
+    assert opened(1_251 * MS, -TAU).tolist() == [0, 0]
+    assert opened(1_301 * MS, -TAU).tolist() == (-TAU).tolist()
+
+
+def test_time_that_runs_backwards_changes_no_torque_and_goes_on_from_there():
+    opened = gate(rate=[1000.0, 1000.0])
+    for k in range(1_000, 1_020):
+        opened(k * MS, TAU)
+    assert opened(3 * MS, -TAU).tolist() == TAU.tolist()
+    assert opened(4 * MS, -TAU).tolist() == [9, -3]
+
+
+def test_the_first_torque_is_none_and_joints_without_a_rate_follow_at_once():
+    opened = gate(rate=[1000.0, np.inf])
+    assert opened(5 * MS, TAU).tolist() == [0, 0]
+    assert opened(6 * MS, TAU).tolist() == [1, -4]
+
+
+def test_joints_that_were_saturated_at_different_times_are_all_reported():
+    opened = gate(effort=[5.0, 5.0])
+    opened(0, np.array([10.0, 0.0]))
+    opened(1 * MS, np.array([0.0, 0.0]))
+    opened(2 * MS, np.array([0.0, -10.0]))
+    assert opened.saturated().tolist() == [True, True]
+    assert opened.saturated().tolist() == [False, False]
+
+
+def test_a_torque_by_wall_time_passes_both_limits():
+    opened = gate(effort=[5.0, 50.0], rate=[1000.0, 1000.0])
+    assert opened.step(TAU, 0.002).tolist() == [2, -2]
+    assert not opened.reached(TAU)
+    assert opened.step(TAU, 0.02).tolist() == [5, -4]
+    assert opened.reached(TAU)  # as far as the effort limit allows
+    assert opened.step(-TAU, np.inf).tolist() == [-5, 4]
 
 
 def test_the_rate_is_limited_and_a_state_said_again_gets_the_same_answer():
@@ -57,8 +94,8 @@ def test_the_rate_is_limited_and_a_state_said_again_gets_the_same_answer():
 def test_after_a_silence_the_torque_does_not_jump():
     opened = gate(rate=[10.0, 10.0])
     opened(0, np.zeros(2))
-    # 60 s without states allow no more than 0.1 s would.
-    np.testing.assert_allclose(opened(60_000 * MS, TAU), [1.0, -1.0])
+    # 60 s without states allow no more than 0.02 s would.
+    np.testing.assert_allclose(opened(60_000 * MS, TAU), [0.2, -0.2])
 
 
 def test_limits_change_without_a_jump():

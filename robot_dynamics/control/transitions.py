@@ -1,0 +1,178 @@
+"""Transitions between motions: stop softly, and join a trajectory from a moving reference.
+
+A stop decelerates every joint constantly, to rest. A join is one polynomial that leads from the
+present reference onto a trajectory and meets it in position, velocity and acceleration. Neither
+changes the velocity faster than `acceleration_limit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dynamics.control.limits import acceleration_limit, limit_violations, position_limits
+from robot_dynamics.control.spline import Waypoint
+from robot_dynamics.control.trajectory import Reference, Trajectory
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array
+
+SHORTEST_STOP, LONGEST_STOP = 0.25, 1.0  # s
+LEAST_TORQUE = 0.1  # of the effort limit, that counts as left for braking in any posture
+JOIN_TIMES = (0.05, 0.1, 0.2, 0.4, 0.8)  # s; the first that keeps the limits is taken
+NEGLIGIBLE = 1e-6  # rad or m, and per second: a smaller difference needs no join
+
+
+def at_rest(q: Array) -> Reference:
+    """Return the reference (n,) that stays at q."""
+    return Reference(q, np.zeros_like(q), np.zeros_like(q))
+
+
+@dataclass(frozen=True, eq=False)
+class Stop:
+    """A motion that comes to rest with constant decelerations.
+
+    Attributes:
+        start: (n,) where it begins; its acceleration has no effect.
+        times: (n,) s, until each joint is at rest; 0 where it is from the start.
+    """
+
+    start: Reference
+    times: Array
+    end: Reference = field(init=False)
+    duration: float = field(init=False)  # s
+
+    def __post_init__(self) -> None:
+        # |v| T / 2 is the way of a constant deceleration.
+        end = at_rest(self.start.q + self.start.qd * self.times / 2)
+        object.__setattr__(self, 'end', end)
+        object.__setattr__(self, 'duration', float(self.times.max(initial=0.0)))
+
+    def sample(self, t: float) -> Reference:
+        """Return the reference at the time t [s] since the start."""
+        if t >= self.duration:
+            return self.end
+        T = np.where(self.times > 0, self.times, 1.0)
+        s = np.clip(t, 0.0, self.times)
+        q, v, _ = self.start
+        braking = s < self.times
+        return Reference(
+            q + v * s * (1 - s / (2 * T)),
+            np.where(braking, v * (1 - s / T), 0.0),
+            np.where(braking, -v / T, 0.0),
+        )
+
+
+def stop(model: RobotModel, start: Reference, stopping_time: float) -> Stop:
+    """Return the stop that begins at a reference (n,) and takes `stopping_time` [s].
+
+    A joint that would leave its position limits stops in less, as far as its acceleration limit
+    allows.
+    """
+    speed = np.abs(start.qd)
+    lower, upper = position_limits(model)
+    room = np.maximum(np.where(start.qd > 0, upper - start.q, start.q - lower), 0.0)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        # The way v T / 2 stays within the room.
+        times = np.minimum(stopping_time, 2 * room / speed)
+    times = np.maximum(times, speed / acceleration_limit(model))
+    return Stop(start, np.where(speed > 0, times, 0.0))
+
+
+def stopping_time(arm: Dynamics, effort_limit: Array, start: Reference) -> float:
+    """Return the time [s] in which the arm can be stopped within its effort limits.
+
+    The torque that brakes is what C qd + g leaves of the limit, at the reference where the stop
+    begins: |M qd| / T <= limit - |C qd + g|, within SHORTEST_STOP and LONGEST_STOP.
+
+    Args:
+        arm: the dynamics of the robot.
+        effort_limit: (n,) N m or N; inf where there is none.
+        start: (n,) where the stop begins.
+    """
+    q, qd, _ = start
+    momentum = np.abs(arm.mass_matrix(q) @ qd)
+    bias = np.abs(arm.coriolis_torque(q, qd) + arm.gravity_torque(q))
+    left = np.maximum(effort_limit - bias, LEAST_TORQUE * effort_limit)
+    needed = np.divide(momentum, left, out=np.zeros_like(momentum), where=left > 0)
+    return float(np.clip(needed.max(initial=0.0), SHORTEST_STOP, LONGEST_STOP))
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """A trajectory entered by another way: `entry` from the time `begin` on, for its duration."""
+
+    trajectory: Trajectory
+    entry: Trajectory
+    begin: float  # s of the trajectory's time
+
+    @property
+    def duration(self) -> float:
+        """Time of the end, s."""
+        return max(self.trajectory.duration, self.begin + self.entry.duration)
+
+    @property
+    def end(self) -> Reference:
+        """The rest at the end."""
+        return self.trajectory.end
+
+    def sample(self, t: float) -> Reference:
+        """Return the reference at the trajectory's time t [s], not before `begin`."""
+        s = t - self.begin
+        return self.entry.sample(s) if s < self.entry.duration else self.trajectory.sample(t)
+
+
+def joined(
+    trajectory: Trajectory, begin: float, start: Reference, model: RobotModel
+) -> Trajectory | Joined:
+    """Return the motion that follows a trajectory from a reference on.
+
+    A trajectory that begins later is reached at its first point. One that is under way is met
+    after the shortest of JOIN_TIMES that keeps position, velocity and acceleration limits, or
+    just followed where the reference is on it already.
+
+    Args:
+        trajectory: joints in the model's order; within its limits.
+        begin: time of the trajectory at which it is entered, s.
+        start: (n,) the reference at that time.
+        model: the robot, for its limits.
+
+    Raises:
+        TrajectoryError: the limits allow no such motion.
+    """
+    first = float(trajectory.times[0])
+    if begin >= first and _is_on(trajectory.sample(begin), start):
+        return trajectory
+    wait = first - begin
+    times = [wait] if wait >= JOIN_TIMES[0] else [T for T in JOIN_TIMES if wait < T]
+    for T in times:
+        entry = _entry(trajectory, begin, start, T)
+        ends = [point.q for point in entry.waypoints]
+        reasons = limit_violations(entry, model, ends, acceleration=True)
+        if not reasons:
+            return Joined(trajectory, entry, begin)
+    raise TrajectoryError('; '.join(reasons))
+
+
+def _is_on(wanted: Reference, start: Reference) -> bool:
+    return bool(
+        (np.abs(wanted.q - start.q) <= NEGLIGIBLE).all()
+        and (np.abs(wanted.qd - start.qd) <= NEGLIGIBLE).all()
+    )
+
+
+def _entry(trajectory: Trajectory, begin: float, start: Reference, T: float) -> Trajectory:
+    """Return the segment that meets the trajectory T seconds after the time `begin`."""
+    first, point = float(trajectory.times[0]), trajectory.waypoints[0]
+    if first - begin == T:
+        # The first point itself: a velocity that it leaves open is that of the motion after it.
+        qd = trajectory.sample(first).qd if point.qd is None else point.qd
+        end = Waypoint(point.q, qd, point.qdd)
+    elif begin + T < trajectory.duration:
+        end = Waypoint(*trajectory.sample(begin + T))
+    else:
+        end = Waypoint(*trajectory.end)
+    states = zip(start, end, strict=True)
+    return Trajectory(trajectory.joint_names, [0.0, T], *([a, b] for a, b in states))
