@@ -74,7 +74,7 @@ def stop(model: RobotModel, start: Reference, stopping_time: float) -> Stop:
     speed = np.abs(start.qd)
     lower, upper = position_limits(model)
     room = np.maximum(np.where(start.qd > 0, upper - start.q, start.q - lower), 0.0)
-    with np.errstate(divide='ignore', invalid='ignore'):
+    with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
         # The way v T / 2 stays within the room.
         times = np.minimum(stopping_time, 2 * room / speed)
     times = np.maximum(times, speed / acceleration_limit(model))

@@ -136,10 +136,12 @@ class FeedforwardNode(LiveRobotNode):
         if tau is None:
             return
         end = time.monotonic() + LET_GO
-        while not self._gate.reached(tau):
+        there = False
+        while not there:
             time.sleep(STEP)
             dt = STEP if time.monotonic() < end else math.inf
             self._output.publish(self._state.stamp, self._gate.step(tau, dt))
+            there = self._gate.reached(tau)
         self._output.wait_until_heard()
 
     def _last_torque(self) -> Array | None:

@@ -202,7 +202,8 @@ class ReferenceFollower:
             self._check_distance(reference.q, q, 'the reference is')
         self._check_change(reference, before)
         self._pending = self._pending if self._starts_later() else None
-        self._moved = before is not self._reference
+        self._moved |= before is not self._reference
+        self._reference = before
         self._motion = Motion(Streamed(reference), self._now, 'following a stream of references')
 
     @property
@@ -300,6 +301,8 @@ class ReferenceFollower:
             self._hold(motion.path.end)
         if self._pending is not None and not self._starts_later():
             why = self._begin(self._pending, state)
+        if why:
+            self._reference = self._motion.sample(self._now)
         return self._reference, why
 
     def _begin(self, pending: Pending, state: JointReading) -> str:

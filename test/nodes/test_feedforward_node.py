@@ -10,6 +10,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics.control.transitions import SHORTEST_STOP
 from robot_dynamics.nodes import messages
 
 
@@ -175,11 +176,27 @@ def test_a_stream_of_references(graph, elbow):
         + 10 * qd_d
     )
     close(robot.torque(100 * MS), expected)
-    close(robot.torque(101 * MS), elbow.gravity_torque(Q))  # silence: held where it is
-    robot.says('silent; holding')
+    # Silence: it decelerates, from the velocity it had.
+    braking = elbow.inverse_dynamics(Q, np.zeros(2), -qd_d / SHORTEST_STOP)
+    expected += braking - elbow.inverse_dynamics(Q, np.zeros(2), qdd_d)
+    close(robot.torque(101 * MS), expected)
+    robot.says('the stream of references has stopped; stopping')
+    q_d = q_d + qd_d * SHORTEST_STOP / 2
+    robot.torque(200 * MS)
+    robot.torque(300 * MS)
+    close(robot.torque(352 * MS), elbow.gravity_torque(Q) + 100 * (q_d - Q))
+    robot.says('holding')
     for bad in (trajectory(wanted, wanted), trajectory(point(0.0, (1.0, 0.1)))):
         references.publish(bad)
     graph.until(lambda: robot.node.health.counts['reference refused'] == 2, 'two refusals')
+    robot.says('reference rejected: a reference has 2 points')
+    references.publish(trajectory(point(0.0, (0.2, 0.1), (0.0, 1e3))))
+    graph.until(lambda: robot.node.health.counts['reference refused'] == 3, 'the refusal')
+    assert not robot.node._follower.moving
+    references.publish(trajectory(point(0.0, (q_d[1], q_d[0]))))
+    graph.until(lambda: robot.node._follower.moving, 'the stream')
+    references.publish(trajectory(point(0.0, (q_d[1], q_d[0]), (0.0, 1e3))))
+    robot.says("the velocity of joint 'shoulder' is 1000; its limit is 5")
 
 
 def test_two_nodes_that_stream_references_are_both_refused(graph):
@@ -209,14 +226,16 @@ def test_torques_are_clamped_and_counted(graph, elbow):
 
 def test_the_rate_of_torque_is_limited(graph, elbow):
     robot = Robot(graph, kp=[100.0], max_torque_rate=[1000.0, 0.0])
-    first = robot.torque(0)
-    second = robot.torque(2 * MS, Q - 0.1)
+    assert list(robot.torque(0)) == [0, 0]
+    first = robot.torque(1 * MS)
+    second = robot.torque(3 * MS, Q - 0.1)
+    close(first[0], -1.0)
     close(second[0] - first[0], 2.0)
     close(second[1], elbow.gravity_torque(Q - 0.1)[1] + 10)
     # The same state asked again, as a simulator in lock step does, gets the same answer.
-    robot.send(2 * MS, Q - 0.1)
-    graph.until(lambda: len(robot.answers(2 * MS)) == 2, 'the repetition')
-    assert robot.answers(2 * MS)[1].effort == robot.answers(2 * MS)[0].effort
+    robot.send(3 * MS, Q - 0.1)
+    graph.until(lambda: len(robot.answers(3 * MS)) == 2, 'the repetition')
+    assert robot.answers(3 * MS)[1].effort == robot.answers(3 * MS)[0].effort
 
 
 def test_enable_and_disable(graph, elbow):
@@ -226,14 +245,13 @@ def test_enable_and_disable(graph, elbow):
     response = graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False))
     assert (response.success, response.message) == (True, 'disabled')
     robot.says('disabled')
-    graph.until(lambda: len(robot.answers(0)) == 2, 'the last torque')
-    assert list(robot.answers(0)[1].effort) == [0, 0]
-    robot.send(1 * MS)
+    assert list(robot.torque(1 * MS)) == [0, 0]
+    robot.send(2 * MS)
     graph.drain()
-    assert not robot.answers(1 * MS)
+    assert not robot.answers(2 * MS)
     graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
     q = np.array([0.3, 0.3])
-    close(robot.torque(2 * MS, q), elbow.gravity_torque(q))  # held where it is now
+    close(robot.torque(3 * MS, q), elbow.gravity_torque(q))  # held where it is now
     robot.says('holding')
 
 

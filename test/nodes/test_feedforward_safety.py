@@ -17,6 +17,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import LAWS, Gains, computed_torque, pd_plus
+from robot_dynamics.control.transitions import SHORTEST_STOP
 from robot_dynamics.nodes import messages, publisher_guard, qos
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 
@@ -128,16 +129,19 @@ def test_half_an_arm_is_no_joint_state(graph):
 @pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
 def test_a_torque_that_is_not_finite_is_not_sent_and_leaves_nothing_behind(graph, elbow):
     robot = Robot(graph, max_torque_rate=[1000.0], on_timeout='hold', silence_timeout=0.1)
-    first = robot.torque(0)
+    robot.torque(0)
+    first = robot.torque(1 * MS)
     robot.send(1 * MS, Q, (1e200, 1e200))
     graph.until(lambda: robot.node.health.counts['not finite, not published'], 'the overflow')
     robot.says('no joint states, hold')
     graph.until(lambda: len(robot.torques) > 2, 'the last torque')
-    for message in robot.torques:
+    for message in robot.torques[1:]:
         close(np.array(message.effort), first)
     q = Q + np.array([0.5, -1.0])
+    # The arm is held anew, and the torque begins at the last one.
+    close(robot.torque(2 * MS, q), first)
     expected = first + np.clip(elbow.gravity_torque(q) - first, -2.0, 2.0)
-    close(robot.torque(2 * MS, q), expected)
+    close(robot.torque(4 * MS, q), expected)
 
 
 @pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
@@ -178,6 +182,113 @@ def test_whatever_joint_states_say_torques_are_finite_and_within_their_limits(
     assert node.health.counts['joint state refused'] > 100
 
 
+@pytest.mark.parametrize('choice', ['stop', 'hold', 'gravity'])
+def test_stamps_that_stand_still_are_a_silence(graph, elbow, choice):
+    robot = Robot(graph, kp=[100.0], silence_timeout=0.1, on_timeout=choice)
+    robot.torque(1000 * MS)
+    robot.follow(trajectory(*MOVE))
+    for k in range(1001, 1011):
+        robot.torque(k * MS)
+    q = Q + 0.05
+    last = robot.torque(1011 * MS, q)
+
+    def silent():
+        robot.send(1011 * MS, q)
+        graph.drain(0.01)
+        return robot.node.trouble()
+
+    graph.until(silent, 'the standstill being noticed')
+    sentence = 'the stamps of joint_states stand still at 1.011 s'
+    assert robot.node.trouble() == (DiagnosticStatus.WARN, f'{sentence}: {choice}')
+    robot.says(f'{sentence}, {choice}; following')
+    before = len(robot.torques)
+    for _ in range(10):
+        silent()
+    if choice == 'stop':
+        assert len(robot.torques) == before
+    else:
+        expected = {'hold': last, 'gravity': elbow.gravity_torque(q)}[choice]
+        close(np.array(robot.torques[-1].effort), expected)
+    # Time goes on, as that of a simulation that was paused: so does the motion.
+    reference = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
+    q_d, qd_d, qdd_d = reference.sample(0.011)
+    tau = elbow.inverse_dynamics(q, STILL, qdd_d) + elbow.friction_torque(qd_d)
+    close(robot.torque(1012 * MS, q), tau + 100 * (q_d - q))
+    robot.says('joint states are back; following a trajectory of 2 s')
+    assert robot.node.trouble() is None
+
+
+def test_a_state_that_was_not_answered_is_answered_however_long_it_is_repeated(
+    graph, elbow, monkeypatch
+):
+    """As in lock step, where time waits for the answer."""
+    robot = Robot(graph, silence_timeout=0.05)
+    monkeypatch.setattr(robot.node._rivals, 'asked', lambda now: False)
+    for _ in range(20):
+        robot.send(1000 * MS)
+        graph.drain(0.01)
+    assert not robot.torques
+    monkeypatch.undo()
+    close(robot.torque(1000 * MS), elbow.gravity_torque(Q))
+
+
+@pytest.mark.parametrize('silent', [False, True])
+def test_gravity_torques_pass_the_limits(graph, elbow, silent):
+    """On timeout, and when disabled: the effort limit is below gravity."""
+    robot = Robot(
+        graph,
+        kp=[1e3],
+        torque_limit_scale=0.1,
+        max_torque_rate=[100.0],
+        silence_timeout=0.1,
+        on_timeout='gravity' if silent else 'stop',
+        on_deactivate='gravity',
+    )
+    robot.torque(0)
+    q = Q - 0.5
+    for k in range(1, 12):
+        last = robot.torque(20 * k * MS, q)
+    assert list(last) == [5, 2]
+    limited = np.clip(elbow.gravity_torque(q), [-5, -2], [5, 2])
+    assert limited[0] == -5
+    before = len(robot.torques)
+    if not silent:
+        graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False))
+        for k in range(12, 40):
+            robot.send(20 * k * MS, q)
+    graph.until(lambda: np.allclose(robot.torques[-1].effort, limited), 'the gravity torque')
+    taus = np.array([message.effort for message in robot.torques[before - 1 :]])
+    assert np.abs(np.diff(taus, axis=0)).max() <= 2.0 + 1e-9
+    assert (np.abs(taus) <= [5, 2]).all()
+    if not silent:
+        graph.until(lambda: not robot.node._leaving, 'the end')
+        graph.drain(0.1)
+        assert len(robot.torques) < before + 28
+
+
+def test_without_settings_torques_are_soft(graph, elbow):
+    robot = Robot(graph, kp=[1e3], ramp_time=0.05, max_torque_rate=[-1.0])
+    default = FeedforwardNode.table()
+    assert (default.ramp_time, default.max_torque_rate) == (0.05, (-1.0,))
+    taus = [robot.torque(k * MS, Q - 0.02 * (k > 0)) for k in range(130)]
+    assert not taus[0].any()
+    steps = np.abs(np.diff(taus, axis=0))
+    assert (steps <= elbow.model.effort_limit / 0.1 * 1e-3 + 1e-9).all()
+    close(taus[-1], elbow.gravity_torque(Q - 0.02) + 20)
+
+
+def test_without_stamps_torques_are_soft_by_the_time_that_passes(graph, elbow):
+    robot = Robot(graph, ramp_time=0.05, max_torque_rate=[-1.0])
+    g = elbow.gravity_torque(Q)
+
+    def full():
+        robot.send(0)
+        graph.drain(0.002)
+        return robot.torques and np.allclose(robot.torques[-1].effort, g, atol=1e-9)
+
+    graph.until(full, 'the torque')
+
+
 # -- switching on -------------------------------------------------------------------------------
 
 
@@ -187,8 +298,9 @@ def test_torques_rise_smoothly_after_switching_on(graph, elbow):
     for start in (0, 500):
         for after, part in ((0, 0.0), (50, 0.5), (100, 1.0), (110, 1.0)):
             close(robot.torque((start + after) * MS), part * g)
-        for on in (False, True):
-            graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=on))
+        graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False))
+        assert list(robot.torque((start + 111) * MS)) == [0, 0]
+        graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
 
 
 def test_who_commands_the_same_motors_first_is_left_alone(graph, elbow):
@@ -217,7 +329,7 @@ def test_of_two_nodes_of_one_name_the_second_keeps_silent_until_the_first_is_gon
     first = Robot(graph)
     close(first.torque(1000 * MS), elbow.gravity_torque(Q))
     graph.drain(0.5)
-    second = graph.start(FeedforwardNode)
+    second = graph.start(FeedforwardNode, ramp_time=0.0, max_torque_rate=[0.0])
     graph.until(lambda: second._rivals.waits, 'the first being discovered')
     for k in range(1001, 1100):
         close(first.torque(k * MS), elbow.gravity_torque(Q))
@@ -254,6 +366,55 @@ def test_a_namesake_that_says_nothing_is_not_waited_for(graph, elbow, monkeypatc
     graph.until(lambda: not robot.node._rivals._ears, 'the end of listening')
     assert not robot.node._rivals.conflict
     twin.destroy_node()
+
+
+def test_a_motion_that_is_disabled_decelerates_before_the_torque_goes(graph, elbow):
+    robot = Robot(graph, kp=[100.0])
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    wanted = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
+    for k in range(1, 402, 50):
+        robot.torque(k * MS, wanted.sample((k - 1) / 1e3).q)
+    q, qd, _ = wanted.sample(0.4)
+    robot.torque(401 * MS, q)
+    graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False))
+    robot.says('disabled')
+    for k, s in ((451, 0.05), (501, 0.1)):
+        at = q + qd * s * (1 - s / (2 * SHORTEST_STOP))
+        speed = qd * (1 - s / SHORTEST_STOP)
+        tau = elbow.inverse_dynamics(at, STILL, -qd / SHORTEST_STOP)
+        close(robot.torque(k * MS, at), tau + elbow.friction_torque(speed))
+    end = q + qd * SHORTEST_STOP / 2
+    for k in (551, 601):
+        assert robot.torque(k * MS, end).any()
+    assert not robot.torque(660 * MS, end).any()
+    robot.send(661 * MS, end)
+    graph.drain(0.1)
+    assert not robot.answers(661 * MS)
+
+
+def test_enabling_an_enabled_node_changes_nothing(graph):
+    robot = Robot(graph, kp=[100.0])
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    answer = graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
+    assert answer.message == 'enabled'
+    assert robot.node._follower.doing == 'following a trajectory of 2 s'
+
+
+def test_a_change_of_law_decelerates(graph):
+    robot = Robot(graph, kp=[100.0])
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    wanted = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
+    for k in range(1, 402, 50):
+        robot.torque(k * MS, wanted.sample((k - 1) / 1e3).q)
+    assert set_parameter(robot, control_law='pd_plus')
+    robot.says('stopping')
+    for k in range(451, 702, 50):
+        robot.torque(k * MS, wanted.sample(0.45).q)
+    robot.says('holding')
 
 
 # -- live changes -------------------------------------------------------------------------------
@@ -329,6 +490,34 @@ def test_another_robot_while_active_is_held_where_it_is(graph, elbow_urdf):
     graph.until(lambda: robot.node.arm.model.mass[1] == 1.4, 'the heavier robot')
     robot.says('holding')
     close(robot.torque(1 * MS), robot.node.arm.gravity_torque(Q))
+
+
+def test_another_robot_takes_over_the_reference_and_the_torque(graph, elbow, elbow_urdf):
+    from std_msgs.msg import String
+
+    descriptions = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
+    descriptions.publish(String(data=elbow_urdf))
+    robot = Robot(graph, description=None, kp=[100.0], max_torque_rate=[1000.0])
+    graph.until(lambda: robot.node.active, 'the robot')
+    for k in range(20):
+        before = robot.torque(k * MS)
+    robot.follow(trajectory(*MOVE))
+    robot.torque(21 * MS)
+    wanted = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow')).sample(0.1)
+    before = robot.torque(121 * MS, wanted.q)
+    descriptions.publish(String(data=elbow_urdf.replace('value="0.7"', 'value="1.4"')))
+    graph.until(lambda: robot.node.arm.model.mass[1] == 1.4, 'the heavier robot')
+    robot.says('stopping')
+    after = robot.torque(122 * MS, wanted.q)
+    assert np.abs(after - before).max() <= 1.0 + 1e-9
+    np.testing.assert_allclose(robot.node._follower._reference.q, wanted.q, atol=5e-3)
+    # Another joint begins without torque, those of the same names where they were.
+    other = elbow_urdf.replace('"elbow"', '"wrist"').replace(
+        'robot name="wrist"', 'robot name="b"'
+    )
+    descriptions.publish(String(data=other))
+    graph.until(lambda: 'wrist' in robot.node.arm.model.joint_names, 'the other robot')
+    assert list(robot.node._gate.last) == [after[0], 0.0]
 
 
 def test_efforts_of_a_trajectory_know_the_load(graph, elbow):

@@ -282,7 +282,8 @@ def test_torques_flow_only_while_active(graph, managed, name, topic):
 @pytest.mark.parametrize('how', ['deactivate', 'shutdown', 'end'])
 @pytest.mark.parametrize('choice', ['zero', 'gravity', 'none'])
 def test_the_last_torque_is_the_safe_one(graph, managed, elbow, choice, how):
-    node, manager = managed('feedforward_node', on_deactivate=choice, kp=[100.0])
+    hard = {'ramp_time': 0.0, 'max_torque_rate': [0.0]}
+    node, manager = managed('feedforward_node', on_deactivate=choice, kp=[100.0], **hard)
     torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')
     states = graph.publisher(JointState, 'joint_states')
     manager.configure()
@@ -306,8 +307,48 @@ def test_the_last_torque_is_the_safe_one(graph, managed, elbow, choice, how):
     np.testing.assert_allclose(torques[-1].effort, expected[choice], rtol=1e-12)
 
 
+@pytest.mark.parametrize('choice', ['zero', 'gravity'])
+def test_the_last_torque_is_approached_within_its_limits(graph, managed, elbow, choice):
+    """The effort limit is below gravity; the torque before has the other sign."""
+    limits = {'torque_limit_scale': 0.1, 'max_torque_rate': [200.0, 80.0], 'ramp_time': 0.0}
+    _, manager = managed('feedforward_node', on_deactivate=choice, kp=[1e3], **limits)
+    torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')
+    states = graph.publisher(JointState, 'joint_states')
+    manager.configure()
+    manager.activate()
+    below = np.array([-0.5, -0.5])
+    for k in range(40):
+        states.publish(state(k * 20 * MS, below * (k > 0)))
+        graph.until(lambda k=k: len(torques) == k + 1, 'the torque')
+    assert list(torques[-1].effort) == [5, 2]
+    g = elbow.gravity_torque(below)
+    assert (np.abs(g) > [5, 2]).any()
+    assert manager.deactivate()
+    last = np.clip(g, [-5, -2], [5, 2]) if choice == 'gravity' else np.zeros(2)
+    graph.until(lambda: list(torques[-1].effort) == list(last), 'the last torque')
+    taus = np.array([message.effort for message in torques[39:]])
+    assert len(taus) > 4
+    assert (np.abs(np.diff(taus, axis=0)) <= np.array([200, 80]) * 0.005 + 1e-9).all()
+
+
+def test_a_rate_limit_that_takes_too_long_does_not_keep_a_node_from_ending(graph, managed):
+    node, manager = managed('feedforward_node', max_torque_rate=[0.001], ramp_time=0.0)
+    torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')
+    states = graph.publisher(JointState, 'joint_states')
+    manager.configure()
+    manager.activate()
+    for k in range(3):
+        states.publish(state(k * MS))
+    graph.until(lambda: len(torques) == 3, 'the torques')
+    assert np.abs(torques[-1].effort).min() > 0
+    node._gate.last[:] = 1.0
+    node.end()
+    graph.until(lambda: list(torques[-1].effort) == [0, 0], 'the last torque')
+
+
 def test_an_arm_activated_again_is_held_where_it_is_then(graph, managed, elbow):
-    _, manager = managed('feedforward_node', kp=[100.0], max_torque_rate=[1000.0])
+    hard = {'ramp_time': 0.0, 'max_torque_rate': [0.0]}
+    _, manager = managed('feedforward_node', kp=[100.0], **hard)
     torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')
     states = graph.publisher(JointState, 'joint_states')
     manager.configure()

@@ -61,7 +61,13 @@ def graph(robot: DemoRobot, gains: Gains, home: Array, scratch: Path) -> list[No
             'start_paused': True,
             'initial_positions': home.tolist(),
         },
-        FEEDFORWARD: {'kp': gains.kp.tolist(), 'kd': gains.kd.tolist()},
+        FEEDFORWARD: {
+            'kp': gains.kp.tolist(),
+            'kd': gains.kd.tolist(),
+            # The arm is in its brakes until the first torque, which has to carry it at once.
+            'ramp_time': 0.0,
+            'max_torque_rate': [0.0],
+        },
         DYNAMICS: {'publish_rate': TERMS_RATE},
         VALIDATOR: {},
     }
