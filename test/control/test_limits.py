@@ -5,7 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynamics.control import Trajectory, violations
+from robot_dynamics.control import Reference, Trajectory, violations
+from robot_dynamics.control.limits import (
+    acceleration_limit,
+    limit_violations,
+    reference_violations,
+)
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.model.samples import planar_2r
 
@@ -42,6 +47,45 @@ def test_the_highest_speed_is_that_of_the_cubic(model):
     # A cubic from rest to rest peaks at 1.5 times its mean velocity.
     (reason,) = violations(cubic([0.9, 0.0], T=0.5), model)
     assert reason == "joint 'joint1' reaches the velocity 2.7; its limit is 2"
+
+
+def test_a_motion_backwards_is_as_fast(model):
+    (reason,) = violations(cubic([0.0, -0.9], T=0.5), model)
+    assert reason == "joint 'joint2' reaches the velocity 2.7; its limit is 2"
+
+
+def test_where_the_arm_is_beyond_a_limit_a_motion_may_begin_and_go_no_further(model):
+    out = np.array([1.2, -1.1])
+    back = Trajectory(NAMES, [0.0, 1.0], [out, [0.5, 0.0]], np.zeros((2, 2)))
+    assert violations(back, model, (out,)) == []
+    further = Trajectory(NAMES, [0.0, 1.0], [out, [1.21, -1.1]], np.zeros((2, 2)))
+    (reason,) = violations(further, model, (out,))
+    assert reason == "joint 'joint1' goes up to 1.21; its limit is 1.2"
+    other_side = Trajectory(NAMES, [0.0, 2.0], [out, [-1.1, 0.0]], np.zeros((2, 2)))
+    (reason,) = violations(other_side, model, (out,))
+    assert reason == "joint 'joint1' goes down to -1.1; its limit is -1"
+
+
+def test_the_acceleration_limit_follows_from_the_velocity_limit(model):
+    unlimited = replace(model, velocity_limit=np.array([2.0, np.inf]))
+    assert acceleration_limit(unlimited).tolist() == [20, 30]
+    # A cubic from rest to rest begins with 6 h / T^2.
+    (reason,) = limit_violations(cubic([0.0, -0.3], T=0.25), model, acceleration=True)
+    assert reason == "joint 'joint2' reaches the acceleration 28.8; its limit is 20"
+
+
+@pytest.mark.parametrize(
+    ('quantity', 'values', 'limit'),
+    [('position', (1.1, -1.1), 1), ('velocity', (2.1, -2.1), 2), ('acceleration', (21, -21), 20)],
+)
+def test_a_single_reference_beyond_a_limit_is_named(model, quantity, values, limit):
+    rows = {'position': 0, 'velocity': 1, 'acceleration': 2}
+    reference = Reference(*np.zeros((3, 2)))
+    assert reference_violations(reference, model) == []
+    reference[rows[quantity]][:] = values
+    upper, lower = reference_violations(reference, model)
+    assert upper == f"the {quantity} of joint 'joint1' is {values[0]}; its limit is {limit}"
+    assert lower == f"the {quantity} of joint 'joint2' is {values[1]}; its limit is -{limit}"
 
 
 @pytest.mark.parametrize(('excess', 'found'), [(5e-7, 0), (1e-5, 1)])

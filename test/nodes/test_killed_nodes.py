@@ -118,7 +118,9 @@ def test_a_feedforward_node_holds_the_arm_where_it_is_then(graph, node, elbow):
     states = graph.probe.create_publisher(JointState, 'joint_states', 10)
     for word in lives(
         graph,
-        lambda: node('feedforward_node', 'kp:=[100.0]'),
+        lambda: node(
+            'feedforward_node', 'kp:=[100.0]', 'ramp_time:=0.0', 'max_torque_rate:=[0.0]'
+        ),
         JointState,
         'feedforward_node/feedforward_torque',
         lambda: states.publish(state(5 * MS)),

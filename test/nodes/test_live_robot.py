@@ -29,7 +29,10 @@ class Robot:
     def __init__(self, graph, name, **parameters):
         self.graph, node_class, topic = graph, *NODES[name]
         self.name = name
-        self.node = graph.start(node_class, **parameters)
+        hard = {'ramp_time': 0.0, 'max_torque_rate': [0.0]}
+        self.node = graph.start(
+            node_class, **parameters, **(hard if name == 'feedforward_node' else {})
+        )
         self.torques = graph.listen(JointState, f'{name}/{topic}')
         self.states = graph.publisher(JointState, 'joint_states')
         self.stamp = 0

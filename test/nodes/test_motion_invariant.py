@@ -12,7 +12,12 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    rule,
+    run_state_machine_as_test,
+)
 
 from robot_dynamics.control import LAWS, Gains, Reference, Switches, Trajectory
 from robot_dynamics.control.limits import acceleration_limit, limit_violations
@@ -214,5 +219,7 @@ class Motions(RuleBasedStateMachine):
         self.gate.limit(self.limits)
 
 
-Motions.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
-TestMotions = Motions.TestCase
+def test_whatever_happens_no_reference_and_no_torque_jumps():
+    run_state_machine_as_test(
+        Motions, settings=settings(max_examples=60, stateful_step_count=40, deadline=None)
+    )

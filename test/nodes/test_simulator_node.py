@@ -268,6 +268,8 @@ def test_feedforward_holds_the_arm_in_lock_step_and_survives_a_restart_and_a_res
             remap=['~/feedforward_torque:=joint_effort'],
             kp=[100.0],
             kd=[10.0],
+            ramp_time=0.0,  # the arm in its brakes is carried at once
+            max_torque_rate=[0.0],
         )
 
     simulator = graph.start(
