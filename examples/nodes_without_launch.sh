@@ -13,8 +13,9 @@ robot=${1:-$(dirname -- "${BASH_SOURCE[0]}")/../urdf/panda.urdf}
 gains=$(mktemp --suffix .yaml)
 robot-dynamics gains "$robot" >"$gains"
 
-# The nodes end with this script: SIGINT makes each shut down in order.
-trap 'kill -INT $(jobs -p) 2>/dev/null || true; wait; rm -f "$gains"' EXIT
+# The nodes end with this script: SIGTERM makes each shut down in order. (Programs that a script
+# starts in the background ignore SIGINT.)
+trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -f "$gains"' EXIT
 trap 'exit 0' INT TERM
 
 # The simulator publishes joint_states and /clock, and the others take their time from it.

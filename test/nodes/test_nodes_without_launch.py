@@ -1,5 +1,6 @@
 """The example of nodes as plain executables: every node starts, publishes and ends cleanly."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -44,14 +45,20 @@ def test_nodes_without_launch(graph, executables):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=True,
     )
     try:
         joint_torques = graph.listen(JointState, 'joint_effort')
         gravity_torques = graph.listen(JointState, 'dynamics_node/gravity_torque')
         graph.until(lambda: joint_torques and gravity_torques, 'torques')
     finally:
-        process.send_signal(signal.SIGINT)
-        log, _ = process.communicate(timeout=60)
+        # As Ctrl-C does: to the script and to all that it started.
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            log, _ = process.communicate(timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
     for message in (joint_torques[0], gravity_torques[0]):
         assert len(message.name) == 7
         assert np.all(np.isfinite(message.effort))
