@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import robots
+import urdf_text
 import yaml
 
 from robot_dynamics import cli
@@ -91,6 +92,21 @@ def test_a_wrong_number_of_positions_is_one_line(run):
     code, shown, said = run('terms', ELBOW, '--q', '0.1')
     assert (code, shown) == (2, '')
     assert said == ("robot-dynamics: --q has 1 values; 'planar_2r' has 2 joints: joint1, joint2\n")
+
+
+def test_check_names_a_moving_link_without_inertial(run, tmp_path):
+    link, joint = urdf_text.link, urdf_text.joint
+    file = tmp_path / 'robot.urdf'
+    links = link('a'), link('b', ''), link('c')
+    joints = joint('i', 'a', 'b', urdf_text.LIMIT), joint('j', 'b', 'c', urdf_text.LIMIT)
+    file.write_text(urdf_text.robot(*links, *joints))
+    words = "links 'b' move but have no <inertial>, so they count as massless"
+    code, _, warned = run('check', file)
+    assert code == 0
+    assert words in warned
+    code, shown, said = run('check', '--strict', file)
+    assert (code, shown) == (2, '')
+    assert words in said
 
 
 @pytest.mark.parametrize('verb', ['check', 'terms', 'validate', 'simulate', 'precompile'])

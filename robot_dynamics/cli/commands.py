@@ -77,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
 
     one = verb('check', check)
     add_robot(one)
-    one.add_argument('--strict', action='store_true', help='refuse non-physical inertia tensors')
+    one.add_argument('--strict', action='store_true', help='reject non-physical inertias')
 
     one = verb('terms', terms)
     add_robot(one)

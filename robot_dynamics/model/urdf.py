@@ -62,7 +62,9 @@ def load_urdf(
             element, its value and what would be right.
 
     Warns:
-        InertialWarning: a link has an inertia that no body can have, or moves without mass.
+        InertialWarning: an inertia is physically inconsistent, or a link moves without mass or
+            without <inertial>.
+        UserWarning: the limits of a mimic joint narrow those of the joint that it follows.
         UserWarning: a joint has no position, velocity or effort limit, so none is applied.
     """
     try:
@@ -136,6 +138,9 @@ def _expanded(file: Path) -> str:
         raise ModelError(f'xacro failed: {error or type(error).__name__}') from error
 
 
+ROUNDING = 1e-9  # of limits in rad or m
+
+
 # -- assembly -------------------------------------------------------------------------------
 
 
@@ -162,12 +167,17 @@ def _robot(
     model = replace(
         _model(robot.name, motions, bodies, frames, inertials), gravity=_checked(gravity)
     )
-    problems = [*_impossible_inertials(inertials), *_massless_bodies(model)]
+    model, narrowed = _within_mimic_limits(model, bodies)
+    problems = [
+        *_impossible_inertials(inertials),
+        *_massless_bodies(model),
+        *_missing_inertials(model, tree),
+    ]
     if problems and strict_inertials:
         raise ModelError('; '.join(problems))
     for problem in problems:
         warnings.warn(f'robot {robot.name!r}: {problem}', InertialWarning, stacklevel=3)
-    for problem in _unlimited(model, tree.joints):
+    for problem in (*_unlimited(model, tree.joints), *narrowed):
         warnings.warn(f'robot {robot.name!r}: {problem}', UserWarning, stacklevel=3)
     return model
 
@@ -249,6 +259,44 @@ def _coordinates(
     return leaders, S, np.array([motion.offset for motion in moved])
 
 
+def _within_mimic_limits(model: RobotModel, bodies: list[_Body]) -> tuple[RobotModel, list[str]]:
+    """Return the robot whose mimic joints keep their own limits, and which of them bind.
+
+    q_body = k q + o within [a, b] is q between (a - o) / k and (b - o) / k. Effort limits of mimic
+    joints are not used: the motor is that of the joint they follow.
+    """
+    lower, upper = model.lower.copy(), model.upper.copy()
+    velocity = model.velocity_limit.copy()
+    sentences = []
+    for i, (joint, *_) in enumerate(bodies):
+        if joint.mimic is None:
+            continue
+        j = int(np.flatnonzero(model.S[i])[0])
+        k, own = float(model.S[i, j]), joint_limits(joint)
+        low, high = sorted((end - float(model.s0[i])) / k + 0.0 for end in (own.lower, own.upper))
+        speed = own.velocity / abs(k)
+        name = model.joint_names[j]
+        # What differs by rounding does not bind.
+        slack = ROUNDING * max(1.0, abs(float(model.s0[i])) / abs(k))
+        closer = low > lower[j] + slack or high < upper[j] - slack
+        if closer and max(low, lower[j]) >= min(high, upper[j]):
+            sentences.append(
+                f'the limits of mimic joint {joint.name!r}, {own.lower:g} to {own.upper:g}, leave '
+                f'joint {name!r} no range and are not applied: they need [{low:g}, {high:g}] of '
+                f'it, its own are [{lower[j]:g}, {upper[j]:g}]'
+            )
+        elif closer or speed < velocity[j] * (1 - ROUNDING):
+            lower[j], upper[j] = max(low, lower[j]), min(high, upper[j])
+            velocity[j] = min(speed, velocity[j])
+            sentences.append(
+                f'the limits of mimic joint {joint.name!r} narrow those of joint {name!r} to '
+                f'[{lower[j]:g}, {upper[j]:g}], velocity {velocity[j]:g}'
+            )
+    if sentences:
+        model = replace(model, lower=lower, upper=upper, velocity_limit=velocity)
+    return model, sentences
+
+
 def _checked(gravity: ArrayLike) -> Array:
     try:
         vector = np.array(gravity, dtype=float)
@@ -283,6 +331,28 @@ def _massless_bodies(model: RobotModel) -> Iterable[str]:
         yield (
             f'links {", ".join(map(repr, links))} move but carry no mass, so forward dynamics '
             f'does not exist; give them an <inertial> or lock joints {", ".join(sorted(idle))}'
+        )
+
+
+def _missing_inertials(model: RobotModel, tree: LinkTree) -> Iterable[str]:
+    """Yield one sentence that names the moving links without an <inertial> that carry no mass.
+
+    Links that are fixed to them count as theirs. Those of joints that move no mass at all are
+    named by `_massless_bodies`.
+    """
+    idle = np.isin(model.joint_names, model.massless_joints())
+    empty = (
+        (model.mass == 0) & ~model.inertia_com.any(axis=(1, 2)) & ~(model.S != 0)[:, idle].any(1)
+    )
+    links = [
+        link
+        for link, void in zip(model.body_names, empty, strict=True)
+        if void and tree.links[link].inertial is None
+    ]
+    if links:
+        yield (
+            f'links {", ".join(map(repr, links))} move but have no <inertial>, so they count as '
+            'massless; give them one, of zeros if they are'
         )
 
 

@@ -281,11 +281,42 @@ def test_joints_that_move_no_mass_give_one_warning_that_names_them():
         parse_urdf(imperfect('', ''), strict_inertials=True)
 
 
-def test_a_massless_link_within_an_arm_deserves_no_warning():
+ZEROS = (
+    '<inertial><mass value="0"/>'
+    '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial>'
+)
+
+
+def test_a_moving_link_without_inertial_is_named_wherever_it_is():
+    text = imperfect('', '', urdf_text.INERTIAL, '', urdf_text.INERTIAL, '')
+    with pytest.warns(InertialWarning) as caught:
+        model = parse_urdf(text)
+    first, second = (str(warning.message) for warning in caught)
+    assert "links 'l5' move but carry no mass" in first
+    assert "links 'l1', 'l3' move but have no <inertial>, so they count as massless" in second
+    np.testing.assert_array_equal(model.mass, [0, 2, 0, 2, 0])
+    with pytest.raises(ModelError, match="links 'l1' move but have no <inertial>"):
+        parse_urdf(imperfect('', '', urdf_text.INERTIAL), strict_inertials=True)
+
+
+def test_a_link_that_is_massless_on_purpose_deserves_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter('error')
-        model = parse_urdf(imperfect('', '', urdf_text.INERTIAL))
+        model = parse_urdf(imperfect('', ZEROS, urdf_text.INERTIAL), strict_inertials=True)
     np.testing.assert_array_equal(model.mass, [0, 2])
+
+
+def test_a_frame_link_that_carries_a_fixed_link_with_mass_deserves_no_warning():
+    text = urdf_text.robot(
+        *map(urdf_text.link, 'a'),
+        urdf_text.link('b', ''),
+        urdf_text.link('c'),
+        urdf_text.joint('j', 'a', 'b', urdf_text.LIMIT),
+        urdf_text.joint('weld', 'b', 'c', kind='fixed'),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        assert parse_urdf(text, strict_inertials=True).mass[0] > 0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.kinematics import frame_pose
 from robot_dynamics.model.urdf import parse_urdf
 
-MIMIC = LIMIT + '<mimic joint="{}" multiplier="{}" offset="{}"/>'
+WIDE = '<limit lower="-99" upper="99" velocity="99" effort="4"/>'
+MIMIC = WIDE + '<mimic joint="{}" multiplier="{}" offset="{}"/>'
 
 # A trunk with two arms and a gripper whose second finger follows the first.
 TREE = urdf_text.robot(
@@ -69,10 +70,41 @@ def test_mimics_of_mimics_compose():
     np.testing.assert_array_equal(model.s0, [-0.5, 0.5, 0])
 
 
-def test_limits_are_those_of_the_leader():
+def test_wider_limits_of_a_mimic_change_nothing():
     follower = '<limit lower="-9" upper="9" velocity="9" effort="9"/><mimic joint="j1"/>'
     model = parse_urdf(chain(LIMIT, follower))
     assert (model.lower, model.upper, model.velocity_limit, model.effort_limit) == (-1, 2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ('limits', 'multiplier', 'offset', 'expected'),
+    [
+        # q2 = k q1 + o within [a, b], by hand; the leader's limits are -1 to 2, velocity 3
+        ('lower="-0.5" upper="9" velocity="9"', 1, 0, (-0.5, 2, 3)),
+        ('lower="-9" upper="0.5" velocity="9"', 2, -0.5, (-1, 0.5, 3)),
+        ('lower="-3" upper="0.5" velocity="9"', -2, 0.5, (0, 1.75, 3)),
+        ('lower="-9" upper="9" velocity="1"', -4, 0, (-1, 2, 0.25)),
+    ],
+)
+def test_limits_of_a_mimic_narrow_those_of_its_leader(limits, multiplier, offset, expected):
+    mimic = f'<mimic joint="j1" multiplier="{multiplier}" offset="{offset}"/>'
+    with pytest.warns(UserWarning, match="limits of mimic joint 'j2' narrow") as caught:
+        model = parse_urdf(chain(LIMIT, f'<limit {limits} effort="1"/>{mimic}'))
+    lower, upper, velocity = expected
+    assert (model.lower, model.upper, model.velocity_limit, model.effort_limit) == (*expected, 4)
+    assert len(caught) == 1
+    assert str(caught[0].message).endswith(
+        f"joint 'j1' to [{lower:g}, {upper:g}], velocity {velocity:g}"
+    )
+
+
+@pytest.mark.parametrize('limits', ['lower="5" upper="6"', 'lower="2" upper="3"'])
+def test_limits_of_a_mimic_that_leave_no_range_are_named_and_not_applied(limits):
+    follower = f'<limit {limits} velocity="9" effort="9"/><mimic joint="j1"/>'
+    words = r"'j2', \d to \d, leave joint 'j1' no range and are not applied.*own are \[-1, 2\]"
+    with pytest.warns(UserWarning, match=words):
+        model = parse_urdf(chain(LIMIT, follower))
+    assert (model.lower, model.upper, model.velocity_limit) == (-1, 2, 3)
 
 
 def test_friction_of_mimics_is_felt_at_the_leader():
