@@ -12,7 +12,7 @@ import itertools
 import math
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
 from typing import Any
 
@@ -145,6 +145,37 @@ def portable_entry(
     parameters = [Parameter(key, Parameter.POSITIONAL_OR_KEYWORD) for key in names]
     out = Parameter('out', Parameter.KEYWORD_ONLY, default=None)
     call.__signature__ = inspect.Signature([*parameters, out])  # type: ignore[attr-defined]
+    return call
+
+
+def choosing_entry(
+    portable: Entry, keyword: str, choices: Mapping[str, Callable[[], Entry]]
+) -> Entry:
+    """Return a checked entry with one more keyword, which selects the program that is called.
+
+    Args:
+        portable: the checked entry of the first choice, which is the default.
+        keyword: the name of the argument.
+        choices: by value of the argument, a function that returns the entry to call.
+    """
+    default = next(iter(choices))
+
+    def call(*args: Any, **named: Any) -> Any:
+        if keyword not in named:
+            return portable(*args, **named)
+        choice = named.pop(keyword)
+        if not isinstance(choice, str) or choice not in choices:
+            raise ValueError(
+                f'{portable.__name__}: {keyword} is {choice!r}; it must be one of '
+                f'{", ".join(choices)}'
+            )
+        return choices[choice]()(*args, **named)
+
+    functools.update_wrapper(call, portable)
+    signature = inspect.signature(portable)
+    parameters = [*signature.parameters.values()]
+    parameters.append(Parameter(keyword, Parameter.KEYWORD_ONLY, default=default))
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return call
 
 

@@ -13,7 +13,13 @@ import numpy as np
 
 from robot_dynamics.compiled import native_entry
 from robot_dynamics.compiled.arguments import Array, as_vectors
-from robot_dynamics.compiled.entry import Entry, Kernels, PortableFunction, portable_entry
+from robot_dynamics.compiled.entry import (
+    Entry,
+    Kernels,
+    PortableFunction,
+    choosing_entry,
+    portable_entry,
+)
 from robot_dynamics.compiled.iterate import Feedback
 from robot_dynamics.compiled.kernels import MachineKernels, make_entry
 from robot_dynamics.compiled.python_kernels import PythonKernels
@@ -134,12 +140,15 @@ class CompiledFunction:
         bound: Mapping[str, Array],
         pack: type[tuple[Any, ...]],
         documentation: str,
+        choice: tuple[str, Mapping[str, Callable[[], Entry]]] | None = None,
     ) -> None:
         self.name = name
         self.backend = kernels.backend
         free = tuple((key, size) for key, size in kernels.signature.inputs if key not in bound)
         self.signature = Signature(free, kernels.signature.outputs)
         portable = portable_entry(name, kernels, dict(bound), pack, documentation)
+        if choice is not None:
+            portable = choosing_entry(portable, *choice)
         if isinstance(kernels, MachineKernels) and _use_native(kernels):
             self.call: Entry = make_entry(kernels, bound, portable, pack, documentation)
             self.entry = 'native'
@@ -180,6 +189,26 @@ class CompiledFunction:
     def made_by(self, make: Callable[..., Any], *arguments: Any) -> None:
         """Let `call` be pickled: as the attribute `name` of what `make(*arguments)` returns."""
         self.call.__self__.made_by = make, arguments  # type: ignore[attr-defined]
+
+    def choosing(
+        self, keyword: str, choices: Mapping[str, Callable[[], Entry]]
+    ) -> 'CompiledFunction':
+        """Return this function with one more keyword, which selects the program that is called.
+
+        Calls without the keyword take the same time as before.
+
+        Args:
+            keyword: the name of the argument.
+            choices: by value, a function that returns the entry to call. The first one is the
+                default; its entry computes what this function computes.
+        """
+        choice = keyword, choices
+        documentation = self._documentation
+        made = CompiledFunction(
+            self.name, self._kernels, self._bound, self._pack, documentation, choice
+        )
+        made.call.__self__.made_by = self.call.__self__.made_by  # type: ignore[attr-defined]
+        return made
 
     def precompile(self) -> None:
         """Make, and keep on disk, what would otherwise be made at the first batch or loop."""

@@ -205,8 +205,6 @@ def make_entry(
         portable=portable,
         pack=pack,
         bound=[*(bound.get(name) for name, _ in kernels.signature.inputs), *memory],
-        name=portable.__name__,
-        arguments=[name for name, _ in kernels.signature.inputs if name not in bound],
         documentation=documentation,
     )
 

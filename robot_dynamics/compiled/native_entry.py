@@ -9,6 +9,7 @@ on live arrays; where it objects, the portable entry serves alone.
 import ctypes
 import functools
 import importlib
+import inspect
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -82,8 +83,6 @@ def native_entry(
     portable: Callable[..., Any],
     pack: type[tuple[Any, ...]],
     bound: Sequence[Array | None],
-    name: str,
-    arguments: Sequence[str],
     documentation: str,
 ) -> Callable[..., Any]:
     """Return a callable with machine code in front of the portable entry.
@@ -94,11 +93,9 @@ def native_entry(
         many: two integers, which may change: the address of the kernel of many samples, and how
             many rows it may take at once.
         owner: keeps the kernel where it is.
-        portable: takes every call that is not the commonest.
+        portable: takes every call that is not the commonest; its name and signature are shown.
         pack: class of the result of several outputs.
         bound: of each input, the vector it is bound to, or None.
-        name: of the callable.
-        arguments: names of the inputs that are not bound.
         documentation: of the callable.
     """
     interface = _numpy_interface()
@@ -118,9 +115,8 @@ def native_entry(
         *(0 if vector is None else vector.ctypes.data for vector in bound),
     ]
     # From this first line inspect.signature and help() learn the arguments.
-    documentation = (
-        f'{name}($self, {", ".join([*arguments, "*"])}, out=None)\n--\n\n{documentation}'
-    )
+    name, parameters = portable.__name__, str(inspect.signature(portable))[1:]
+    documentation = f'{name}($self, {parameters}\n--\n\n{documentation}'
     table, definition = _table(addresses, code.address('entry'), name, documentation)
     table.owners = (code, many, kept, turn, owner, portable, pack, bound)
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.integrators import Integrator, rk4
+from robot_dynamics.algorithms.integrators import INTEGRATORS, Integrator, rk4
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.errors import LoopNotClosed, SingularityError
 from robot_dynamics.loops import ClosedChain
@@ -52,7 +52,7 @@ class ClosedLoopSimulator:
     Attributes:
         chain: its dynamics.
         time_step: s.
-        integrator: one of `algorithms.integrators`.
+        integrator: one of `algorithms.integrators`, given by itself or by name.
         q: (n,) positions, rad or m.
         qd: (n,) velocities.
         effort: (n,) torques the drives applied in the last step, after clamping.
@@ -66,7 +66,7 @@ class ClosedLoopSimulator:
         q: ArrayLike | None = None,
         qd: ArrayLike | None = None,
         time_step: float = 1e-3,
-        integrator: Integrator = rk4,
+        integrator: Integrator | str = rk4,
     ):
         """Start at rest in the posture the chain was assembled in, unless told otherwise.
 
@@ -79,8 +79,9 @@ class ClosedLoopSimulator:
         """
         self.chain = chain
         self.time_step = checked_time_step(time_step)
-        self.integrator = integrator
-        self._step = chain.simulation_step(integrator_name(integrator))
+        name = integrator_name(integrator)
+        self._step = chain.simulation_step(name)
+        self.integrator = INTEGRATORS[name]
         self._time_step = np.array([time_step])
         self.reset(q, qd)
 

@@ -30,7 +30,7 @@ class Run(NamedTuple):
 
 def simulate(
     simulator: Simulator,
-    torque: TorqueLaw,
+    torque: TorqueLaw | None,
     duration: float,
     *,
     record_every: int = 1,
@@ -40,8 +40,8 @@ def simulate(
 
     Args:
         simulator: starts in its present state, and keeps the last one.
-        torque: the commanded torques (n,), asked for once per step and held over it; by an
-            adaptive solver asked for all the time.
+        torque: the commanded torques (n,), evaluated once per step and held over it; by an
+            adaptive solver evaluated at its own times. None: the drives supply no torque.
         duration: s, 0 or more, rounded to whole steps.
         record_every: steps per recorded row, 1 or more.
         solver: instead of the simulator's integrator. Rows between the solver's own steps are
@@ -58,6 +58,8 @@ def simulate(
         raise ValueError(f'duration is {duration} s; it must be finite and not negative')
     steps = round(duration / simulator.time_step)
     record_every = checked_period('record_every', record_every)
+    if torque is None:
+        torque = _no_torque
     if solver is not None and steps > 0:
         t, x, effort = adaptive.advance(simulator, torque, steps, solver)
         n, m = len(simulator.q), x.shape[1] // 2
@@ -69,6 +71,10 @@ def simulate(
         if k % record_every == 0:
             rows.append(_row(simulator))
     return Run(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def _no_torque(_t: float, q: Array, _qd: Array) -> Array:
+    return np.zeros(len(q))
 
 
 def _row(simulator: Simulator) -> tuple[float, Array, Array, Array]:

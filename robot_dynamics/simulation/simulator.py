@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.algorithms.integrators import rk4
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.motion_methods import check_friction
 from robot_dynamics.simulation.arguments import finite_vector, finite_wrench, protect
 from robot_dynamics.simulation.effects.actuators import Actuators, Drives, DriveState
 from robot_dynamics.simulation.effects.joint_effects import JointEffects
@@ -29,7 +30,7 @@ from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.steps.body import Body
 from robot_dynamics.simulation.steps.elastic_arm import ElasticArm
 from robot_dynamics.simulation.steps.energy_watch import Balance
-from robot_dynamics.simulation.steps.integrators import AnyIntegrator
+from robot_dynamics.simulation.steps.integrators import AnyIntegrator, as_integrator
 from robot_dynamics.simulation.steps.motion import Motion
 from robot_dynamics.simulation.steps.rigid_arm import RigidArm
 from robot_dynamics.spatial import Array
@@ -71,7 +72,8 @@ class Simulator:
         q: ArrayLike | None = None,
         qd: ArrayLike | None = None,
         time_step: float = 1e-3,
-        integrator: AnyIntegrator = rk4,
+        integrator: AnyIntegrator | str = rk4,
+        friction: str = 'model',
         effects: JointEffects = JointEffects(),  # noqa: B008  (frozen)
         payload_links: Sequence[str] = (),
         wrench_frames: Sequence[str] = (),
@@ -83,7 +85,9 @@ class Simulator:
             q: (n,) positions to start from.
             qd: (n,) velocities to start with.
             time_step: s.
-            integrator: one of `INTEGRATORS`.
+            integrator: one of `INTEGRATORS`, or its name.
+            friction: 'model' for the coefficients of the model, by the law `effects.friction`, or
+                'none'. `arm` is without friction then.
             effects: of its joints and drives.
             payload_links: links that `attach` will be called for. The programs for them are made
                 now; at others the first load waits for a compiler.
@@ -95,10 +99,13 @@ class Simulator:
             ModelError: a joint moves no inertia, so that it has no acceleration; a limit of the
                 effects is not one; a payload link is fixed to the base.
             FrameNotFound: no such link or frame.
-            ValueError: the time step is not positive, or the integrator not one of those.
+            ValueError: the time step is not positive, or integrator or friction not one of those.
         """
+        check_friction(friction)
+        if friction == 'none':
+            arm = arm.without_friction()
         self.time_step = checked_time_step(time_step)
-        self.integrator = integrator
+        self.integrator = integrator = as_integrator(integrator)
         self.effects = effects
         self._n = arm.model.n
         self._payload_links = tuple(payload_links)

@@ -69,6 +69,12 @@ class Friction(NamedTuple):
         )
 
 
+    def tangent(self, v: Array) -> Array:
+        """Return df/dv (n,), N m s/rad or N s/m."""
+        t = np.tanh(v * (1 / COULOMB_SPEED))
+        return np.asarray(self.viscous + self.coulomb / COULOMB_SPEED * (1 - t * t))
+
+
 def braked_velocity(friction: Friction, H: Array, b: Array, v: Array, h: float) -> Array:
     """Return the velocities (n,) at the end of a step, where friction is that of these velocities.
 

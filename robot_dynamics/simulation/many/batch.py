@@ -22,6 +22,7 @@ from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.compiled.arguments import as_vectors, leading_shape
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
+from robot_dynamics.motion_methods import STABLE, fastest_friction, require_resolved
 from robot_dynamics.simulation.arguments import checked_period
 from robot_dynamics.simulation.many.perturbations import AS_MODELLED, Perturbations, arms
 from robot_dynamics.spatial import Array
@@ -100,11 +101,18 @@ def simulate_batch(
     Raises:
         ShapeError: an argument has a wrong shape, or the arms are not equally many everywhere.
         ModelError, FrameNotFound: perturbed arms without dynamics; see `Perturbations.step`.
-        ValueError: steps, time_step, integrator or a period is none.
+        ValueError: steps, time_step, integrator or a period is none of those allowed; or friction
+            could reverse a joint within a step of this integrator.
     """
     count, h = checked_count(steps), checked_time_step(time_step)
     given, torques = _checked_arguments(arm, q, qd, torques, count)
     given |= perturbations.inputs(arm)
+    if integrator in STABLE and arm.joint_without_inertia is None:
+        largest = [
+            np.max(np.atleast_2d(given.get(name, getattr(arm.model, name))), axis=0, initial=0.0)
+            for name in ('viscous', 'coulomb')
+        ]
+        require_resolved(fastest_friction(arm.model, arm.tree, *largest), integrator, h)
     leading = leading_shape('simulate_batch', list(given), list(given.values()))
     if len(leading) > 1:
         raise ShapeError(f'simulate_batch: the arms have shape {leading}, expected a row (N,)')

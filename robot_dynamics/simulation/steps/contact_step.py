@@ -43,6 +43,11 @@ class Limits(NamedTuple):
         """
         return np.minimum((self.lower - y) / h, 0.0), np.maximum((self.upper - y) / h, 0.0)
 
+    def allow(self, y: Array, after: Array) -> bool:
+        """Tell whether no joint passes a stop in a step from y (m,), or goes farther beyond it."""
+        lowest, highest = np.minimum(self.lower, y), np.maximum(self.upper, y)
+        return bool(((lowest <= after) & (after <= highest)).all())
+
     def reached(self, y: Array, v: Array, after: Array, h: float) -> Array:
         """Return positions (m,) after a step from y, of joints that met a stop exactly there.
 
@@ -75,8 +80,10 @@ def contact_step(
     starts_or_stops = np.where(held, (yd != 0) | (v != 0), (yd * v <= 0) & (limits.dry > 0))
     if held.any() and not starts_or_stops.any():
         after = free_step(y, yd, force - M @ (free.qd - v) / h)
-        v = _stopped(body.mass_matrix(after.q), after.qd, held)
-        return State(np.where(held, y, after.q), v)
+        q = np.where(held, y, after.q)
+        # The second step moves the other joints, too: one of them may only now come to a stop.
+        if limits.allow(y, q):
+            return State(q, _stopped(body.mass_matrix(after.q), after.qd, held))
     return State(_landed(limits, y, yd, free, v, h), v)
 
 

@@ -32,8 +32,15 @@ AnyIntegrator = Integrator | ImplicitIntegrator
 INTEGRATORS: dict[str, AnyIntegrator] = {**integrators.INTEGRATORS, **IMPLICIT_INTEGRATORS}
 
 
-def integrator_name(integrator: AnyIntegrator) -> str:
+def as_integrator(integrator: AnyIntegrator | str) -> AnyIntegrator:
+    """Return an integrator given by itself or by name. Raises ValueError for any other."""
+    return INTEGRATORS[integrator_name(integrator)]
+
+
+def integrator_name(integrator: AnyIntegrator | str) -> str:
     """Return the name of an integrator. Raises ValueError unless it is one of `INTEGRATORS`."""
+    if isinstance(integrator, str) and integrator in INTEGRATORS:
+        return integrator
     name = getattr(integrator, '__name__', repr(integrator))
     if INTEGRATORS.get(name) is not integrator:
         raise ValueError(f'integrator is {name!r}; it must be one of {", ".join(INTEGRATORS)}')

@@ -33,6 +33,11 @@ from robot_dynamics.simulation.steps.momentum import end_momentum
 from robot_dynamics.spatial import Array
 
 
+# Rounds of Newton's method for smooth friction; four or five do. Coupled joints can make it run in
+# a circle: then follow rounds with friction's secant slope, which converge slowly, but always.
+NEWTON = 12
+
+
 class StiffStep:
     """Steps of one body.
 
@@ -65,16 +70,21 @@ class StiffStep:
 
     def _velocity(self, body: Body, contact: Contact, pads: Pads | None, v: Array) -> Array:
         """Return the velocities (m,) at the end of the step, friction included."""
-        h, H, friction = self._h, contact.H, body.friction
+        h, H, b, friction = self._h, contact.H, contact.b, body.friction
         if self._sticks:
             H = H + np.diag(h * friction.viscous)
             return against(pads, contact._replace(H=H, dry=h * self.limits.dry), v)
-        for _ in range(MAX_ITERATIONS):
-            # friction(v) = s(v) v
-            braked = contact._replace(H=H + np.diag(h * friction.slope(v)))
-            previous, v = v, against(pads, braked, v)
-            if np.abs(v - previous).max() <= CONVERGED * np.abs(v).max():
-                break
+        v = np.clip(v, contact.lower, contact.upper)
+        for k in range(NEWTON + MAX_ITERATIONS):
+            # friction(v') = friction(v) + slope (v' - v)
+            newton = k < NEWTON
+            slope = friction.tangent(v) if newton else friction.slope(v)
+            rest = h * (slope * v - friction.torque(v))
+            after = against(pads, contact._replace(H=H + np.diag(h * slope), b=b + rest), v)
+            if np.abs(after - v).max() <= CONVERGED * np.abs(after).max():
+                return after
+            # From standstill, friction's steepest slope, no joint on its own goes too far.
+            v = np.where(after * v < 0, 0.0, after) if newton else after
         return v
 
 
@@ -83,7 +93,8 @@ def against(pads: Pads | None, contact: Contact, v: Array) -> Array:
     if pads is None:
         return end_velocity(contact, v)
     m = len(v)
-    met = np.zeros(2 * m, dtype=bool)  # lower stops, then upper
+    # Lower stops, then upper. One that is not met in the end does nothing.
+    met = np.append(v < pads.lower, v > pads.upper)
     while True:
         v = end_velocity(with_pads(pads, met, contact), np.append(v, pads.edges[met]))[:m]
         more = ~met & np.append(v < pads.lower, v > pads.upper)
