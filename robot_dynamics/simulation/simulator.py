@@ -37,6 +37,11 @@ from robot_dynamics.spatial import Array
 from robot_dynamics.stepping import checked_time_step
 
 
+# From more energy than this [J] a step may overflow, which is an error of its own: NumPy's warnings
+# are switched off. To do that at every step would take a tenth of its time.
+OVERFLOWING = 1e10
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """All that the future of a simulator depends on, besides what it was made with."""
@@ -120,7 +125,8 @@ class Simulator:
             self._wrench_torque(frame)
         self._carry({})
         self.reset(q, qd)
-        self._motion.warm_up(self._y)
+        with np.errstate(all='ignore'):
+            self._motion.warm_up(self._y)
 
     @property
     def arm(self) -> Dynamics:
@@ -197,6 +203,18 @@ class Simulator:
             SimulationDiverged: the new state is not finite, or has more energy than was put in.
                 The state is left as it was.
         """
+        if abs(self._balance.energy) < OVERFLOWING:
+            self._advance(tau, external, wrenches)
+        else:
+            with np.errstate(all='ignore'):
+                self._advance(tau, external, wrenches)
+
+    def _advance(
+        self,
+        tau: ArrayLike,
+        external: ArrayLike | None,
+        wrenches: Mapping[str, ArrayLike] | None,
+    ) -> None:
         command = self._vector('tau', tau)
         drive_state = self._drive_state
         if self._drives is None or drive_state is None:
@@ -252,7 +270,8 @@ class Simulator:
         return self._energy()[1]
 
     def _energy(self) -> tuple[float, float]:
-        return self._motion.energy(self._y, self._yd)
+        with np.errstate(all='ignore'):
+            return self._motion.energy(self._y, self._yd)
 
     # -- loads ------------------------------------------------------------------------------
 
