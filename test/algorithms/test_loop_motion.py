@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms import loop_motion
+from robot_dynamics.algorithms import loop_motion, loop_terms
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.loop_motion import Loops
 from robot_dynamics.algorithms.simulation_step import Friction
@@ -87,6 +87,34 @@ def test_independence_says_what_each_equation_adds(chain, state):
     D = loop_motion.held(loops_of(chain), here._replace(M=here.M.tolist(), J=here.J.tolist())).D
     assert np.prod(D) == pytest.approx(np.linalg.det(gram), rel=1e-10)
     assert np.prod(D) == pytest.approx(np.prod(grip(here.M, rows).s ** 2), rel=1e-10)
+
+
+@pytest.mark.parametrize('size', [0.01, 1.0, 30.0])
+def test_independence_is_measured_against_turning_and_moving_apart(size):
+    # Links of millimetres or of 20 m: a frame that turns by 1 rad/s moves by far less, or far
+    # more, than 1 m/s, so that each kind of equation needs a scale of its own.
+    linkage = linkages.bennett(0.4 * size, b=0.6 * size)
+    tree = linkage.tree
+    chain = ClosedChain(Dynamics(tree, backend='python'), linkage.closures, near=linkage.near)
+    q = chain.q0
+    assert chain.rows == (0, 4), 'an equation of either kind'
+    found = loop_motion.independence(loops_of(chain), list(q))
+    M = chain.arm.mass_matrix(q)
+    rows, kinds = chain.terms(q, np.zeros(len(q))).J, []
+    scales = {'turning': [], 'moving': []}
+    for closure in linkage.closures:
+        J = loop_terms.closure_state(canonical_tree(tree), closure, list(q), [0.0] * len(q)).J
+        J = np.array([[float(x) for x in row] for row in J])
+        for kind, part in (('turning', J[:3]), ('moving', J[3:])):
+            scales[kind].append(np.trace(part @ np.linalg.solve(M, part.T)))
+        kinds += ['turning'] * len(closure.perpendicular) + ['moving'] * 3
+    assert len(kinds) == len(rows)
+    for i, k in enumerate(loops.rows):
+        # What the earlier equations leave of this one: the Schur complement of J M^-1 J^T.
+        J = rows[list(loops.rows[: i + 1])]
+        H = J @ np.linalg.solve(M, J.T)
+        left = H[i, i] - H[i, :i] @ np.linalg.solve(H[:i, :i], H[:i, i]) if i else H[0, 0]
+        assert found[i] == pytest.approx(left / scales[kinds[k]][0], rel=1e-6)
 
 
 def test_independence_vanishes_where_links_line_up():

@@ -48,6 +48,30 @@ def test_above_breakaway_it_moves_with_what_is_left():
     assert run.q[-1] == pytest.approx([1.5, 0.0], abs=2e-3)
 
 
+@pytest.mark.parametrize('rests', [0, 1])
+@pytest.mark.parametrize('pull', [-1.0, 1.0])
+@pytest.mark.parametrize('integrator', INTEGRATORS)
+def test_a_resting_joint_keeps_every_bit_while_another_reverses(rests, pull, integrator):
+    # Weight and the other joint's motion pull at the resting one: it would move by O(h^3) if its
+    # position were that of the free step, put right by h/2 times the change of its velocity.
+    coulomb = np.full(2, 0.5)
+    coulomb[rests] = 500.0
+    arm = Dynamics(planar_2r().with_actuation(coulomb=coulomb))
+    moves, reversals = 1 - rests, 0
+    for start in np.random.default_rng(0).uniform(-1.0, 1.0, (20, 2)):
+        qd, tau = np.zeros(2), arm.gravity_torque(start)
+        qd[moves] = -1e-3 * pull
+        tau[moves] += 40.0 * pull
+        simulator = Simulator(
+            arm, q=start, qd=qd, effects=STICKING, integrator=INTEGRATORS[integrator]
+        )
+        simulator.step(tau)
+        assert simulator.qd[rests] == 0.0
+        assert simulator.q[rests].tobytes() == start[rests].tobytes()
+        reversals += simulator.qd[moves] * pull > 0
+    assert reversals == 20
+
+
 @pytest.mark.parametrize('h', [1e-3, 1e-2])
 def test_a_sliding_joint_stops_where_its_energy_is_spent(h):
     # 1/2 I v^2 = F_s distance
