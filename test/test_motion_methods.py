@@ -208,7 +208,9 @@ def test_perturbed_friction_counts_where_it_is_checked():
     options = {'steps': 2, 'integrator': 'rk4'}
     simulate_batch(arm, z, z, z, **options)
     stiff = Perturbations(coulomb=[[0.1, 0.1], [0.1, 50.0], [0.1, 0.1]])
-    with pytest.raises(ValueError, match="friction brakes joint 'joint2' at up to 5000 per second"):
+    with pytest.raises(
+        ValueError, match="friction brakes joint 'joint2' at up to 5000 per second"
+    ):
         simulate_batch(arm, z, z, z, perturbations=stiff, **options)
     soft = Perturbations(coulomb=[[0.1, 0.1], [0.1, 5.0], [0.1, 0.1]])
     simulate_batch(arm, z, z, z, perturbations=soft, **options)

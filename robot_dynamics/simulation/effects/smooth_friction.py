@@ -68,7 +68,6 @@ class Friction(NamedTuple):
             self.viscous + self.coulomb * np.tanh(speed * (1 / COULOMB_SPEED)) / speed
         )
 
-
     def tangent(self, v: Array) -> Array:
         """Return df/dv (n,), N m s/rad or N s/m."""
         t = np.tanh(v * (1 / COULOMB_SPEED))

@@ -1,0 +1,173 @@
+"""Laws that hold in every step of a simulator, whatever happened to it before."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.samples import random_tree
+from robot_dynamics.simulation import (
+    INTEGRATORS,
+    InelasticStop,
+    JointEffects,
+    Simulator,
+    SpringDamperStop,
+)
+
+N = 3
+LINKS = ('link2', 'link3')
+COULOMB = np.array([30.0, 6.0, 0.0])
+LOWER, UPPER = np.array([-0.2, -0.5, -np.inf]), np.array([0.3, 0.1, 0.4])
+STOPS = (None, InelasticStop(), SpringDamperStop([2e4, 1e4, 5e3], 20.0))
+
+ARM = Dynamics(
+    replace(
+        random_tree(N, np.random.default_rng(12)).with_actuation(viscous=0.2, coulomb=COULOMB),
+        lower=LOWER,
+        upper=UPPER,
+        effort_limit=np.full(N, np.inf),
+    )
+)
+
+# Away from limits, at them, and beyond them; still, and moving either way.
+positions = st.tuples(*[st.sampled_from([-0.6, -0.5, -0.2, 0.0, 0.1, 0.3, 0.4, 0.45])] * N)
+velocities = st.tuples(*[st.sampled_from([0.0, 0.0, 1e-3, -1e-3, 1.0, -4.0])] * N)
+# Of the torque that holds the arm; beyond breakaway, and against it.
+pushes = st.tuples(*[st.sampled_from([0.0, 0.0, 3.0, -3.0, 80.0, -80.0])] * N)
+
+
+class Sequences(RuleBasedStateMachine):
+    """Steps, resets, loads and snapshots in any order."""
+
+    def __init__(self):
+        super().__init__()
+        self.snapshots = []
+
+    @initialize(
+        friction=st.sampled_from(['smooth', 'stick_slip']),
+        stops=st.sampled_from(STOPS),
+        integrator=st.sampled_from([*INTEGRATORS]),
+    )
+    def start(self, friction, stops, integrator):
+        self.effects = JointEffects(friction=friction, stops=stops)
+        make = {'effects': self.effects, 'integrator': integrator, 'payload_links': LINKS}
+        self.simulator = Simulator(ARM, **make)
+        # It is put in the same state before each step: nothing else may count.
+        self.other = Simulator(ARM, **make)
+        self.steps = 0
+
+    @rule(q=positions, qd=velocities)
+    def reset(self, q, qd):
+        self.simulator.reset(q, qd)
+        self.steps = 0
+
+    @rule()
+    def reset_to_rest_at_the_last_place(self):
+        self.simulator.reset(self.simulator.q)
+        self.steps = 0
+
+    @rule(push=pushes, count=st.integers(1, 4), holding=st.booleans())
+    def step(self, push, count, holding):
+        for _ in range(count):
+            q, qd = self.simulator.q, self.simulator.qd
+            tau = np.array(push) + holding * self.simulator.arm.gravity_torque(q)
+            self.simulator.step(tau)
+            self.steps += 1
+            self.check(q, qd, tau)
+            self.other.reset(q, qd)
+            self.other.step(tau)
+            for name in ('q', 'qd', 'effort'):
+                ours, theirs = getattr(self.simulator, name), getattr(self.other, name)
+                assert ours.tobytes() == theirs.tobytes(), name
+
+    def check(self, q, qd, tau):
+        after, v = self.simulator.q, self.simulator.qd
+        if isinstance(self.effects.stops, InelasticStop):
+            # To the limit, and from beyond it no farther.
+            assert (after >= np.minimum(LOWER, q)).all()
+            assert (after <= np.maximum(UPPER, q)).all()
+        if self.effects.friction == 'stick_slip':
+            rests = (qd == 0) & (v == 0) & (COULOMB > 0)
+            assert (after[rests] == q[rests]).all()
+        if not (qd.any() or v.any()):
+            # Nothing moves: what holds each joint is its friction, or the stop it is at.
+            held = tau - self.simulator.arm.gravity_torque(q)
+            below = np.where(q >= UPPER, np.inf, COULOMB)
+            above = np.where(q <= LOWER, np.inf, COULOMB)
+            assert (held <= below + 1e-9).all()
+            assert (held >= -above - 1e-9).all()
+
+    @rule(link=st.sampled_from(LINKS), mass=st.sampled_from([0.0, 0.5, 8.0]))
+    def change_the_load(self, link, mass):
+        before = self.simulator.q.tobytes(), self.simulator.qd.tobytes()
+        for simulator in (self.simulator, self.other):
+            if link in simulator.payloads:
+                simulator.drop(link)
+            else:
+                simulator.attach(link, mass, [0.1, 0.0, 0.05])
+        assert before == (self.simulator.q.tobytes(), self.simulator.qd.tobytes())
+
+    @rule()
+    def take_a_snapshot(self):
+        self.snapshots.append((self.simulator.snapshot(), dict(self.simulator.payloads)))
+
+    @precondition(lambda self: self.snapshots)
+    @rule(data=st.data())
+    def go_back(self, data):
+        snapshot, payloads = data.draw(st.sampled_from(self.snapshots))
+        self.simulator.restore(snapshot)
+        self.other.restore(snapshot)
+        assert self.simulator.payloads == payloads
+        self.steps = snapshot.steps
+
+    @invariant()
+    def time_is_a_count_of_steps(self):
+        if hasattr(self, 'simulator'):
+            assert self.simulator.steps == self.steps
+
+
+TestSequences = Sequences.TestCase
+TestSequences.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+
+
+# -- pairs and transitions, one by one ------------------------------------------------------------
+
+
+@pytest.mark.parametrize('integrator', INTEGRATORS)
+def test_of_two_joints_at_their_stops_one_leaves_and_the_other_stays(integrator):
+    effects = JointEffects(stops=InelasticStop())
+    simulator = Simulator(ARM, q=[0.3, -0.5, 0.0], effects=effects, integrator=integrator)
+    for _ in range(5):
+        simulator.step(simulator.arm.gravity_torque(simulator.q) + [60.0, -40.0, 0.0])
+        assert simulator.q[:2].tolist() == [0.3, -0.5]
+    last = -0.5
+    for _ in range(5):
+        simulator.step(simulator.arm.gravity_torque(simulator.q) + [60.0, 40.0, 0.0])
+        assert simulator.q[0] == 0.3
+        assert simulator.q[1] >= last
+        last = simulator.q[1]
+    assert last > -0.5
+
+
+def test_a_load_breaks_a_stuck_arm_loose_and_the_arm_without_it_stands_again():
+    simulator = Simulator(
+        ARM,
+        q=[0.1, -0.1, 0.1],
+        effects=JointEffects(friction='stick_slip'),
+        payload_links=LINKS,
+    )
+    hold = simulator.arm.gravity_torque(simulator.q)
+    for _ in range(5):
+        simulator.step(hold)
+    assert not simulator.qd[:2].any()
+    simulator.attach('link3', 50.0, [0.3, 0.0, 0.2])
+    simulator.step(hold)
+    assert simulator.qd.any()
+    simulator.drop('link3')
+    for _ in range(3000):
+        simulator.step(simulator.arm.gravity_torque(simulator.q))
+    assert not simulator.qd[:2].any()
