@@ -36,9 +36,8 @@ from robot_dynamics.simulation.steps.rigid_arm import RigidArm
 from robot_dynamics.spatial import Array
 from robot_dynamics.stepping import checked_time_step
 
-
-# From more energy than this [J] a step may overflow, which is an error of its own: NumPy's warnings
-# are switched off. To do that at every step would take a tenth of its time.
+# From more energy than this [J] a step may overflow. That raises SimulationDiverged; NumPy's
+# warnings are switched off there. Doing so at every step would take a tenth of its time.
 OVERFLOWING = 1e10
 
 

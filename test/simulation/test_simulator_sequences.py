@@ -142,11 +142,11 @@ def test_of_two_joints_at_their_stops_one_leaves_and_the_other_stays(integrator)
     effects = JointEffects(stops=InelasticStop())
     simulator = Simulator(ARM, q=[0.3, -0.5, 0.0], effects=effects, integrator=integrator)
     for _ in range(5):
-        simulator.step(simulator.arm.gravity_torque(simulator.q) + [60.0, -40.0, 0.0])
+        simulator.step([*simulator.arm.gravity_torque(simulator.q), 60.0, -40.0, 0.0])
         assert simulator.q[:2].tolist() == [0.3, -0.5]
     last = -0.5
     for _ in range(5):
-        simulator.step(simulator.arm.gravity_torque(simulator.q) + [60.0, 40.0, 0.0])
+        simulator.step([*simulator.arm.gravity_torque(simulator.q), 60.0, 40.0, 0.0])
         assert simulator.q[0] == 0.3
         assert simulator.q[1] >= last
         last = simulator.q[1]

@@ -88,7 +88,8 @@ def test_yielding_stops_with_friction_take_a_few_rounds_on_a_light_wrist(name, m
     model = replace(model, lower=np.full(n, -0.3), upper=np.full(n, 0.3))
     arm = Dynamics(model)
     lightest = arm.mass_matrix(np.zeros(n)).diagonal().min()
-    assert 1e-3 * 1.0 / 0.01 > 5 * lightest, 'friction is stiff for the lightest joint'
+    # Friction is stiff for the lightest joint.
+    assert 5 * lightest < 1e-3 * 1.0 / 0.01
     rng = np.random.default_rng(4)
     effects = JointEffects(stops=SPRINGS)
     simulator = Simulator(arm, qd=2 * rng.normal(size=n), effects=effects)
@@ -98,7 +99,7 @@ def test_yielding_stops_with_friction_take_a_few_rounds_on_a_light_wrist(name, m
     calls = np.array(calls[1:])
     assert (calls > 0).sum() > 50
     assert calls.max() <= stiff_step.NEWTON
-    assert calls[calls > 0].mean() < 6
+    assert calls[calls > 0].mean() < 8
 
 
 def test_friction_beside_a_yielding_stop_is_that_of_the_end_of_the_step():

@@ -179,18 +179,19 @@ def test_a_joint_may_leave_its_stop():
     assert free.q[0] == 0.0
 
 
+@pytest.mark.parametrize('side', [1.0, -1.0])
 @pytest.mark.parametrize('stop', STOPS)
-def test_a_joint_that_starts_beyond_its_limit_may_come_back(stop):
+def test_a_joint_that_starts_beyond_its_limit_may_come_back(stop, side):
     model = limited(weightless(random_tree(5, np.random.default_rng(0))), 0.2)
     arm = Dynamics(model)
-    q = np.array([0.3, 0.0, 0.0, 0.0, 0.0])
+    q = np.array([0.3 * side, 0.0, 0.0, 0.0, 0.0])
     simulator = Simulator(arm, q=q, effects=JointEffects(stops=STOPS[stop]))
     run = simulate(simulator, still, 0.2)
     if stop == 'inelastic':
         # It is not pushed: nothing moves.
         assert np.array_equal(run.q[-1], q)
     else:
-        assert run.q[:, 0].min() < 0.2
+        assert (side * run.q[:, 0]).min() < 0.2
         spring = 0.5 * STOPS[stop].stiffness * 0.1**2
         assert arm.kinetic_energy(run.q[-1], run.qd[-1]) <= spring
 

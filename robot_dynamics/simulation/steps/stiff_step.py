@@ -32,7 +32,6 @@ from robot_dynamics.simulation.steps.dry_contact import Contact, end_velocity
 from robot_dynamics.simulation.steps.momentum import end_momentum
 from robot_dynamics.spatial import Array
 
-
 # Rounds of Newton's method for smooth friction; four or five do. Coupled joints can make it run in
 # a circle: then follow rounds with friction's secant slope, which converge slowly, but always.
 NEWTON = 12
