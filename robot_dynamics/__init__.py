@@ -18,6 +18,10 @@ T       `forward_kinematics`       (..., 4, 4)   pose of a frame in the base
 Y, pi   `regressor`                see there     tau = Y pi, linear in the inertial parameters
 ======  =========================  ============  ==============================================
 
+`Dynamics.inverse_dynamics` and `forward_dynamics` leave friction out, `Dynamics.simulate` and the
+control laws include it; docs/simulation.md has a table of all functions. Values are not checked:
+NaN and infinity propagate to the results, as in NumPy.
+
 To read the package, follow the subject: `spatial`, `model` (what the robot is), `kinematics`,
 `formulations` (every derivation, to be read beside its book), `algorithms` (how it is computed
 fast), `compiler`, `rolled` and `compiled` (how that becomes machine code, long robots as loops,

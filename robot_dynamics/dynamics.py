@@ -9,7 +9,9 @@ later call goes straight to it. The equation of motion throughout is
 
     M(q) qdd + C(q, qd) qd + g(q) + friction(qd) = tau + J(q)^T F_ext
 
-and every method but `friction_torque` leaves friction out.
+`friction_torque` is the friction of it. `simulate` and `rollout` include friction and
+`forward_dynamics` leaves it out, unless `friction='none'` or `'model'` says otherwise; every other
+method leaves it out. docs/simulation.md has the table for the whole package.
 """
 
 from __future__ import annotations
@@ -48,8 +50,16 @@ class Dynamics(MotionMethods, FrameMethods):
     Positions are in rad or m, torques in N m or N, six-vectors have the angular part first.
     All methods raise ShapeError, which names the argument, for a wrong shape or type, more than
     30 leading axes, or an `out=` that shares memory with another argument or overlaps itself.
+    Values are not checked: NaN and infinity propagate to the results, as in NumPy, and nothing is
+    raised or printed; the simulator and the nodes reject them.
     Angles of magnitude above 2^40 rad (about 1.1e12) give NaN in machine code: neighbouring
     float64 numbers are 1e-4 rad apart there.
+
+    Friction is left out, except where `friction='model'` is the default or given: see the table in
+    docs/simulation.md.
+
+    `with_payload` on an arm that carries a load adds a second load. To replace a load, keep the
+    arm without it, and call `with_payload` of that one.
 
     Methods can be pickled (`multiprocessing`, Dask), as their arm can: the other process compiles
     them again, or finds them in the cache.
@@ -131,7 +141,8 @@ class Dynamics(MotionMethods, FrameMethods):
         """Compile now, and keep on disk, what the first calls would otherwise wait for.
 
         Args:
-            methods: names; all of them if none is given, `simulate` with every integrator.
+            methods: names; all of them if none is given, `simulate` with every integrator. The
+                default of `friction` is compiled, the other choice at its first call.
             frames: where those methods are wanted that are asked for at a frame.
 
         Raises:

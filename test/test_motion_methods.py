@@ -1,7 +1,10 @@
 """Friction in forward dynamics and simulation: chosen by name, and the same choice everywhere."""
 
+import gc
 import inspect
+import pickle
 import re
+import weakref
 
 import numpy as np
 import pytest
@@ -228,3 +231,21 @@ def test_a_joint_without_inertia_is_named_before_its_friction():
     ):
         with pytest.raises(ModelError, match="joint 'joint2' moves no inertia"):
             call()
+
+
+def test_it_pickles_with_its_choice_and_goes_when_its_arm_goes():
+    model = with_friction()
+    arm = Dynamics(model)
+    q, qd, tau = states()
+    expected = arm.forward_dynamics(q, qd, tau, friction='model')
+    again = pickle.loads(pickle.dumps(arm.forward_dynamics))
+    np.testing.assert_array_equal(again(q, qd, tau, friction='model'), expected)
+    gone = weakref.ref(arm)
+    gc.collect()
+    gc.disable()
+    try:
+        del arm
+        # No circle of references: nothing waits for the garbage collector.
+        assert gone() is None
+    finally:
+        gc.enable()

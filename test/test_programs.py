@@ -46,7 +46,8 @@ def answers(arm, leading=()):
             results[name] = arm.simulate(q, qd, x, steps=2)
             continue
         method = getattr(arm, name)
-        inputs = [key for key in inspect.signature(method).parameters if key != 'out']
+        parameters = inspect.signature(method).parameters
+        inputs = [key for key in parameters if key not in ('out', 'friction')]
         results[name] = method(*(qd if key == 'qd' else q if key == 'q' else x for key in inputs))
     results['forward_kinematics'] = arm.forward_kinematics(q, tip)
     results['jacobian_dot'] = arm.jacobian_dot(q, qd, tip)

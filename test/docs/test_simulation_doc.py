@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynamics import simulation
+from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation import INTEGRATORS
 
@@ -16,9 +17,9 @@ DOC = (ROOT / 'docs' / 'simulation.md').read_text()
 
 def test_the_example_runs_and_its_comments_hold(monkeypatch):
     monkeypatch.chdir(ROOT)
-    (code,) = re.findall(r'```python\n(.*?)```', DOC, re.DOTALL)
     names = {}
-    exec(code, names)
+    for code in re.findall(r'```python\n(.*?)```', DOC, re.DOTALL):
+        exec(code, names)
     simulator, run = names['simulator'], names['run']
     assert simulator.payloads.keys() == {'panda_link8'}
     assert run.q.shape == (501, simulator.arm.model.n)
@@ -29,9 +30,9 @@ def test_the_example_runs_and_its_comments_hold(monkeypatch):
 def test_the_integrators_and_effects_are_those_of_the_code():
     rows = re.findall(r'^\| `(\w+)`(?:, the default)? +\| \d', DOC, re.MULTILINE)
     assert rows == list(INTEGRATORS)
-    holders = (simulation, simulation.Simulator, RobotModel)
+    holders = (simulation, simulation.Simulator, RobotModel, Dynamics)
     for name, arguments in re.findall(r'`(?:model\.)?(\w+)\(([\w=, ]*)\)`', DOC):
         (function,) = (getattr(holder, name) for holder in holders if hasattr(holder, name))
-        taken = inspect.signature(function).parameters
+        taken = inspect.signature(getattr(function, 'method', function)).parameters
         named = [word.rstrip('=') for word in arguments.replace(',', ' ').split()]
         assert set(named) <= set(taken), name

@@ -13,7 +13,9 @@ from robot_dynamics.model.samples import geared_link, planar_2r, random_tree
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Actuators,
+    Adaptive,
     Elasticity,
+    InelasticStop,
     JointEffects,
     NotFinite,
     SimulationDiverged,
@@ -377,3 +379,54 @@ def test_rotors_and_gears_are_those_of_example_6_1():
 
     by_hand = solve_ivp(rate, (0, 1), [0.3, 0.7], 'DOP853', rtol=1e-12, atol=1e-12)
     assert [run.q[-1, 0], run.qd[-1, 0]] == pytest.approx(by_hand.y[:, -1], abs=1e-10)
+
+
+@pytest.mark.parametrize('name', INTEGRATORS)
+def test_an_integrator_goes_by_the_name_that_errors_list(arm, name):
+    named = Simulator(arm, q=[0.3, -0.2], integrator=name)
+    given = Simulator(arm, q=[0.3, -0.2], integrator=INTEGRATORS[name])
+    assert named.integrator is given.integrator is INTEGRATORS[name]
+    for simulator in (named, given):
+        simulator.step([1.0, 2.0])
+    assert named.q.tobytes() == given.q.tobytes()
+
+
+@pytest.mark.parametrize('wrong', ['rk5', 'RK4', None, 4, np.linalg.solve])
+def test_an_integrator_that_is_none_is_rejected_by_name(arm, wrong):
+    with pytest.raises(ValueError, match=r'integrator is .*; it must be one of .*rk4'):
+        Simulator(arm, integrator=wrong)
+
+
+@pytest.mark.parametrize('solver', [None, Adaptive()])
+def test_without_a_controller_the_arm_moves_freely(arm, solver):
+    runs = [
+        simulate(Simulator(arm, q=[0.3, -0.2]), torque, 0.05, solver=solver)
+        for torque in (None, idle)
+    ]
+    assert runs[0].q.tobytes() == runs[1].q.tobytes()
+    assert np.abs(runs[0].q[-1] - [0.3, -0.2]).min() > 1e-3
+    assert not runs[0].effort.any()
+
+
+@pytest.mark.parametrize('speed', [1e12, 1e100, 1e155, 1e200, 1e300])
+@pytest.mark.parametrize('stops', [None, InelasticStop(), SpringDamperStop(1e4, 100.0)])
+@pytest.mark.parametrize('friction', ['smooth', 'stick_slip'])
+@pytest.mark.parametrize('elasticity', [None, Elasticity(1e3)])
+@pytest.mark.filterwarnings('error')
+def test_a_velocity_beyond_all_numbers_diverges_without_a_warning(
+    speed, stops, friction, elasticity
+):
+    model = random_tree(3, np.random.default_rng(0)).with_actuation(
+        viscous=0.1, coulomb=0.2, rotor_inertia=0.1
+    )
+    model = replace(model, lower=np.full(3, -1.0), upper=np.full(3, 1.0))
+    effects = JointEffects(friction=friction, stops=stops, elasticity=elasticity)
+    arm = Dynamics(model)
+    for integrator in INTEGRATORS:
+        if elasticity is None or integrator != 'explicit_euler':
+            simulator = Simulator(arm, qd=[speed] * 3, effects=effects, integrator=integrator)
+            try:
+                for _ in range(3):
+                    simulator.step(np.zeros(3))
+            except SimulationDiverged:
+                assert simulator.steps < 3

@@ -137,16 +137,21 @@ TestSequences.settings = settings(max_examples=60, stateful_step_count=20, deadl
 # -- pairs and transitions, one by one ------------------------------------------------------------
 
 
+def hold(simulator):
+    """Return the torques that hold the arm."""
+    return simulator.arm.gravity_torque(simulator.q)
+
+
 @pytest.mark.parametrize('integrator', INTEGRATORS)
 def test_of_two_joints_at_their_stops_one_leaves_and_the_other_stays(integrator):
     effects = JointEffects(stops=InelasticStop())
     simulator = Simulator(ARM, q=[0.3, -0.5, 0.0], effects=effects, integrator=integrator)
     for _ in range(5):
-        simulator.step([*simulator.arm.gravity_torque(simulator.q), 60.0, -40.0, 0.0])
+        simulator.step(hold(simulator) + np.array([60.0, -40.0, 0.0]))
         assert simulator.q[:2].tolist() == [0.3, -0.5]
     last = -0.5
     for _ in range(5):
-        simulator.step([*simulator.arm.gravity_torque(simulator.q), 60.0, 40.0, 0.0])
+        simulator.step(hold(simulator) + np.array([60.0, 40.0, 0.0]))
         assert simulator.q[0] == 0.3
         assert simulator.q[1] >= last
         last = simulator.q[1]
@@ -160,14 +165,14 @@ def test_a_load_breaks_a_stuck_arm_loose_and_the_arm_without_it_stands_again():
         effects=JointEffects(friction='stick_slip'),
         payload_links=LINKS,
     )
-    hold = simulator.arm.gravity_torque(simulator.q)
+    unloaded = hold(simulator)
     for _ in range(5):
-        simulator.step(hold)
+        simulator.step(unloaded)
     assert not simulator.qd[:2].any()
     simulator.attach('link3', 50.0, [0.3, 0.0, 0.2])
-    simulator.step(hold)
+    simulator.step(unloaded)
     assert simulator.qd.any()
     simulator.drop('link3')
     for _ in range(3000):
-        simulator.step(simulator.arm.gravity_torque(simulator.q))
+        simulator.step(hold(simulator))
     assert not simulator.qd[:2].any()

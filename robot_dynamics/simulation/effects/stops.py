@@ -1,4 +1,4 @@
-"""Position limits as something a joint runs into, which never gives back more than it took.
+"""Position limits of joints as stops: rigid and inelastic, or springs with dampers.
 
 An inelastic stop takes the velocity of the joint that meets it, within the step in which it does:
 the joint ends the step exactly at its limit, and stays while it is pushed there.
@@ -9,8 +9,11 @@ pulls. Its energy 1/2 k x^2 is stored and given back at most once, since
     d/dt (K + 1/2 k x^2) = -(F - k x) xd <= 0:
 
 deeper (xd > 0) F >= k x; outwards (xd < 0) F <= k x. Force and penetration are taken at the end of
-the step, which leaves that true for steps of any length. It makes the spring an inelastic stop for
-a pad without mass between which and the joint there is a spring: what solves the one solves both.
+the step, which leaves that true of a joint with constant inertia for steps of any length. Where
+joints are coupled, the mass matrix changes over the step, and the energy by O(h^2) with it, of
+either sign. Such a step is of first order, whatever the integrator of the others (`stiff_step`).
+A spring is an inelastic stop for a pad without mass, with the spring between pad and joint: what
+solves the one solves both.
 
 A joint that starts beyond a limit may come back, and is not pushed by an inelastic stop.
 """

@@ -2,9 +2,11 @@
 
 A free step, without dry friction and stops, ends with velocities v. The impulses of friction and
 stops make v' of them, by the laws of `dry_contact`, in the metric of the mass matrix M at the
-middle of the step; that only takes energy:
+middle of the step; in that metric they only take energy:
 
     1/2 v'^T M v' <= 1/2 v^T M v.
+
+The mass matrix at the end of the step is another one: there the energy is off by O(h^2).
 
 Where nothing more happens than that joints which stand still go on standing, the integrator keeps
 nearly all of its accuracy: the impulses M (v - v') are held over the step as torques, the

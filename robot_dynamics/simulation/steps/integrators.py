@@ -42,6 +42,6 @@ def integrator_name(integrator: AnyIntegrator | str) -> str:
     if isinstance(integrator, str) and integrator in INTEGRATORS:
         return integrator
     name = getattr(integrator, '__name__', repr(integrator))
-    if INTEGRATORS.get(name) is not integrator:
+    if name not in INTEGRATORS or INTEGRATORS[name] is not integrator:
         raise ValueError(f'integrator is {name!r}; it must be one of {", ".join(INTEGRATORS)}')
     return name

@@ -1,7 +1,7 @@
 """The step that no friction and no stop is too stiff for.
 
 It is semi-implicit Euler's, y' = y + h v', but what may stop a joint is taken at the velocities v'
-of its end, where it cannot reverse the joint or add energy, however long the step:
+of its end, where it cannot reverse the joint, however long the step:
 
     M v' = M v + h (f - C v - g) - h friction(v') + impulses of the stops.
 
