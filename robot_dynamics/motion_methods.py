@@ -182,7 +182,7 @@ class MotionMethods(Programmed):
 
     @made_once
     def _fastest_friction(self) -> tuple[str, float]:
-        """The joint that friction brakes fastest, and the rate [1/s]."""
+        """Return the joint that friction brakes fastest, and the rate [1/s]."""
         return fastest_friction(self.model, self.tree, self.model.viscous, self.model.coulomb)
 
     def _require_inertia(self) -> None:
