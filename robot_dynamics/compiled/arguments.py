@@ -169,7 +169,7 @@ def checked_output(
             f'{call}: out for {name} shares memory with another argument, '
             f'expected memory of its own'
         )
-    if _overlaps_itself(out):
+    if not out.flags.c_contiguous and _overlaps_itself(out):
         raise ShapeError(
             f'{call}: out for {name} has strides {out.strides}, with which entries share memory, '
             f'expected memory for each'
