@@ -166,7 +166,7 @@ def explanations(
         yield of_robot(what, robot, states)._replace(exact=True)
     for what, robot in reversed_axes(model):
         yield of_robot(what, robot, states)
-    yield from shifted_origins(model, states, r, ours, count)
+    yield from shifted_origins(model, states, r, ours, count, tolerance)
     yield from per_joint(model, states, r, ours, count)
     yield from links(model, states, r, ours, count, fitting)
 
@@ -225,10 +225,13 @@ def of_robot(what: str, robot: RobotModel, states: States) -> Explanation:
 
 
 def shifted_origins(
-    model: RobotModel, states: States, r: Array, ours: Array, count: int
+    model: RobotModel, states: States, r: Array, ours: Array, count: int, tolerance: float
 ) -> Iterator[Explanation]:
     """Yield for each joint the shift of its origin in the parent link that explains r best."""
+    differing = np.abs(r).max(axis=0) > tolerance
     for i in range(model.nb):
+        if differing[_unaffected(model, i)].any():
+            continue  # on another branch of the tree
         # Positions are linear in the shift d, energies of second degree, and so are the torques:
         # r(d) = L d + d^T H d / 2, known from its values at a few shifts.
         L, H = _polynomial(model, i, states, ours)
@@ -364,6 +367,16 @@ def columns(model: RobotModel, states: States) -> Array:
     """Return the regressor Y (k, n, nb, 10)."""
     Y = by_state(regressor(canonical_tree(model), *by_joint(states)), states)
     return Y.reshape(*states.q.shape, model.nb, 10)
+
+
+def _unaffected(model: RobotModel, i: int) -> Array:
+    """Return the mask (n,) of coordinates whose torques do not depend on where body i is mounted.
+
+    They move no body between the base and i, and none that i carries.
+    """
+    along = np.array([i in model.support(b) for b in range(model.nb)])
+    along[model.support(i)] = True
+    return np.asarray(~(model.S[along] != 0).any(axis=0))
 
 
 def _polynomial(model: RobotModel, i: int, states: States, ours: Array) -> tuple[Array, Array]:

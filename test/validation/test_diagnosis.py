@@ -298,6 +298,17 @@ def test_another_mistake_is_not_explained_by_the_cause_found(panda):
     assert not explains(found, panda, others, torques(panda.with_gravity((0, 9.81, 0)), others))
 
 
+@pytest.mark.parametrize('link', ['arm_4_link', 'head_2_link'])
+def test_a_shifted_origin_on_a_branch_is_found(link):
+    model = robots.load('tiago')
+    states = states_of(model)
+    placement = model.placement.copy()
+    i = model.body_names.index(link)
+    placement[i, :3, 3] += [0.03, -0.02, 0.05]
+    found = likely_cause(model, states, torques(replace(model, placement=placement), states))
+    assert f'a shifted origin of {joint_of(model, i)}' in found.what
+
+
 def test_a_component_of_gravity_along_all_axes_is_not_given():
     model = robots.load('double_pendulum')
     states = states_of(model)
