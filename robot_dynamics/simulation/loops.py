@@ -94,8 +94,10 @@ class ClosedLoopSimulator:
         n = self.chain.arm.model.n
         start = self._vector('q', self.chain.q0 if q is None else q)
         velocity = self._vector('qd', np.zeros(n) if qd is None else qd)
-        self._require_closed(start, velocity)
-        self.q, self.qd = self._closed(start, velocity)
+        # What overflows raises an error of its own, without NumPy's warnings.
+        with np.errstate(all='ignore'):
+            self._require_closed(start, velocity)
+            self.q, self.qd = self._closed(start, velocity)
         self.effort: Array = np.zeros(n)
         self._load: Array = np.zeros(n)
         self.steps = 0
@@ -132,10 +134,11 @@ class ClosedLoopSimulator:
         limit = self.chain.arm.model.effort_limit
         effort = np.clip(self._vector('tau', tau), -limit, limit)
         load = effort if external is None else effort + self._vector('external', external)
-        stiff = stiff_friction(self.chain, self.q, self.qd, load, self.time_step)
-        state = self._quick_step(load) if stiff is None else None
-        if state is None:
-            state = self._careful_step(load, stiff)
+        with np.errstate(all='ignore'):
+            stiff = stiff_friction(self.chain, self.q, self.qd, load, self.time_step)
+            state = self._quick_step(load) if stiff is None else None
+            if state is None:
+                state = self._careful_step(load, stiff)
         protect(*state, effort)
         self.q, self.qd = state
         self.effort, self._load = effort, load

@@ -391,3 +391,17 @@ def test_divergence_is_reported(four_bar):
 def step_often(simulator, tau, steps):
     for _ in range(steps):
         simulator.step(tau)
+
+
+def simulate_steps(simulator, count):
+    for _ in range(count):
+        simulator.step(np.zeros(3))
+
+
+@pytest.mark.parametrize('speed', [1e100, 1e200, 1e300])
+@pytest.mark.filterwarnings('error')
+def test_a_velocity_beyond_all_numbers_diverges_without_a_warning(four_bar, speed):
+    qd = four_bar.velocity(four_bar.q0, np.full(3, speed))
+    simulator = ClosedLoopSimulator(four_bar, qd=qd)
+    with pytest.raises(SimulationDiverged):
+        simulate_steps(simulator, 3)
