@@ -1,6 +1,7 @@
 """The README and the page of parameters: code runs, tables are those of the code, links exist."""
 
 import importlib
+import math
 import re
 from pathlib import Path
 
@@ -51,14 +52,19 @@ def parameter_table(name: str) -> str:
     table = getattr(module, name)
     above = [base for base in table.__mro__[1:] if base.__name__ in TABLES]
     inherited = {key for base in above for key in specs(base)}
-    rows = ['| parameter | default | meaning |', '|---|---|---|']
+    rows = ['| parameter | default | range | meaning |', '|---|---|---|---|']
     for key, spec in specs(table).items():
         if key not in inherited:
             default = repr(spec.default)
             if isinstance(spec.default, bool):
                 default = default.lower()
             live = ' May change while running.' if spec.live else ''
-            rows.append(f'| `{key}` | `{default}` | {spec.description}{live} |')
+            limits = '' if math.isinf(spec.high) else f'{spec.low:g} to {spec.high:g}'
+            if spec.smallest:
+                limits = f'0, {spec.smallest:g} to {spec.high:g}'
+            if spec.choices:
+                limits = ', '.join(f'`{choice}`' for choice in spec.choices)
+            rows.append(f'| `{key}` | `{default}` | {limits} | {spec.description}{live} |')
     return '\n'.join(rows)
 
 
