@@ -88,7 +88,7 @@ setup(
         'cluster': ['distributed>=2024.1'],
         'record': ['mcap>=1.1'],
         # Recordings of real robots, to be compared with a model.
-        'bags': ['rosbags>=0.11'],
+        'bags': ['rosbags>=0.11.7'],
         'test': [
             'pytest>=8',
             'hypothesis>=6.100',
@@ -99,7 +99,7 @@ setup(
             'modern_robotics>=1.1',
             'mcap>=1.1',
             'mcap-ros2-support>=0.5',
-            'rosbags>=0.11',
+            'rosbags>=0.11.7',
             'import-linter>=2.5',
             # A formatter of another minor version formats otherwise, a checker finds more.
             'ruff>=0.17,<0.18',

@@ -26,6 +26,7 @@ from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.validation.recorded import (
     Bag,
     Evaluation,
+    RecordingError,
     by_joint,
     evaluate,
     read_bag,
@@ -71,7 +72,7 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='they leave out what compensates gravity',
     )
-    add('--cutoff', type=positive, default=20.0, help='of the low-pass, Hz (20)')
+    add('--cutoff', type=positive, help='of the low-pass, Hz (where the motion ends)')
     add('--load-link', default='', metavar='LINK', help='that may carry a load (the last)')
 
     result = parser.add_argument_group('the result')
@@ -99,14 +100,18 @@ def evaluate_recording(options: argparse.Namespace) -> int:
         arm = Dynamics(_robot(options, bag))
     names = arm.model.joint_names
     allowed = None if options.max_rms is None else _per_joint(names, 'max-rms', options.max_rms)
-    found = evaluate(
-        arm,
-        by_joint(bag.samples, names),
-        effort_scale=_per_joint(names, 'effort-scale', options.effort_scale or [1.0]),
-        effort_gravity_compensated=options.effort_gravity_compensated,
-        cutoff=options.cutoff,
-        load_link=options.load_link,
-    )
+    scale = _per_joint(names, 'effort-scale', options.effort_scale or [1.0])
+    try:
+        found = evaluate(
+            arm,
+            by_joint(bag.samples, names),
+            effort_scale=scale,
+            effort_gravity_compensated=options.effort_gravity_compensated,
+            cutoff=options.cutoff,
+            load_link=options.load_link,
+        )
+    except RecordingError as error:
+        raise RecordingError(f'{options.bag}: {error}') from error
     print(f'{options.bag}, {bag.topic}')
     print(text(found))
     if options.json is not None:

@@ -51,10 +51,14 @@ def mass_matrix_symmetry(arm: Any, q: Array) -> float:
 
 
 def positive_definiteness(arm: Any, q: Array) -> float:
-    """x^T M x > 0: 0 where that holds, at least 1 where M has an eigenvalue that is not > 0."""
+    """x^T M x > 0: 0 where that holds, about 1 or more where M has an eigenvalue that is not > 0.
+
+    An eigenvalue within rounding of 0, relative to the largest, counts as 0: M is singular.
+    """
     eigenvalues = np.linalg.eigvalsh(arm.mass_matrix(q))
-    smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
-    return 0.0 if smallest > 0 else 1.0 - smallest / max(abs(largest), np.finfo(float).tiny)
+    smallest, largest = float(eigenvalues[0]), float(np.abs(eigenvalues).max())
+    rounding = len(eigenvalues) * np.finfo(float).eps * largest
+    return 0.0 if smallest > rounding else 1.0 - smallest / max(largest, np.finfo(float).tiny)
 
 
 def mass_matrix_columns(arm: Any, q: Array) -> float:

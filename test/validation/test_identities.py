@@ -1,6 +1,7 @@
 """Every law holds for every robot, and notices when it is broken."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -182,6 +183,24 @@ def test_each_law_notices_a_fault_of_one_percent(law, verb, change):
     arm = Altered(Dynamics(model, backend='python'), verb, change)
     found = laws.residuals(arm, *motion(model, 1))
     assert found[law] > 1e-6
+
+
+@pytest.mark.parametrize(
+    ('M', 'definite'),
+    [
+        ([[2.0, 0.0], [0.0, 1e-9]], True),
+        ([[2.0, 0.0], [0.0, 0.0]], False),
+        # Of rank one: its second eigenvalue is rounding, of either sign.
+        (np.outer([1.0, 3.0, 0.1], [1.0, 3.0, 0.1]), False),
+        (np.outer([0.3, 0.7, 0.9], [0.3, 0.7, 0.9]), False),
+        (np.zeros((2, 2)), False),
+        (-np.eye(2), False),
+    ],
+)
+def test_a_singular_matrix_is_not_positive_definite(M, definite):
+    arm = SimpleNamespace(mass_matrix=lambda q: np.asarray(M))
+    found = laws.positive_definiteness(arm, np.zeros(len(M)))
+    assert (found == 0.0) if definite else (found > 0.99)
 
 
 @pytest.mark.parametrize('verb', ['mass_matrix', 'coriolis_matrix', 'gravity_torque'])

@@ -60,8 +60,8 @@ def read_bag(path: str | Path, topic: str = '', description: bool = True) -> Bag
         description: look for one as well.
 
     Raises:
-        BagError: the recording cannot be read, rosbags is not installed, no topic or several
-            have positions and efforts, or several robots are described.
+        BagError: the recording cannot be read, or not all of it, rosbags is not installed, no
+            topic or several have positions and efforts, or several robots are described.
     """
     path = Path(path)
     with _understood(path), ExitStack() as stack:
@@ -96,11 +96,22 @@ class _Contents:
         return sorted({c.topic for _, c in self._connections(kind) if c.msgcount})
 
     def messages(self, topic: str, kind: str) -> Iterator[tuple[int, Any]]:
-        """Yield (time of recording [ns], message) of a topic."""
+        """Yield (time of recording [ns], message) of a topic.
+
+        Raises:
+            BagError: in the end, if there are not as many as the recording says.
+        """
         for reader, connection in self._connections(kind):
             if connection.topic == topic:
+                count = 0
                 for _, logged, data in reader.messages([connection]):
                     yield logged, self._types.deserialize_cdr(data, kind)
+                    count += 1
+                if count != connection.msgcount:
+                    raise BagError(
+                        f'{reader.path}: {count} messages on {topic} can be read, its index says '
+                        f'{connection.msgcount}: it is damaged; {_mend(reader.path)}'
+                    )
 
     def topic_of_joint_states(self, path: Path, wanted: str) -> str:
         topics = self.topics(JOINT_STATE)
@@ -183,8 +194,11 @@ def _understood(path: Path) -> Iterator[None]:
     except RobotDynamicsError:
         raise
     except Exception as error:  # rosbags raises anything where bytes are not what they should be
-        mend = MEND.get(path.suffix, 'open the file in it by itself')
         raise BagError(
             f'{path}: cannot be read ({error or type(error).__name__}); if the recording broke '
-            f'off, {mend}'
+            f'off, {_mend(path)}'
         ) from error
+
+
+def _mend(path: Path) -> str:
+    return MEND.get(path.suffix, 'open the file in it by itself')

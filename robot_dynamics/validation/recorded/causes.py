@@ -3,7 +3,9 @@
 All residuals are fitted at once, by weighted least squares: a load missing at the tip is felt by
 every joint, and must not be taken for seven frictions. A joint's weight is 1 / sigma^2, where
 sigma is what no combination of causes explains of its residual. See `selection` for how causes are
-chosen; those that are certain but hardly matter are dropped again.
+chosen; those that are certain but hardly matter are dropped again. So is what is physically
+impossible, and what does not hold on every block of time: fitted to the others, it must predict
+the one left out.
 
 Source: Gautier, Dynamic identification of robots with power model, ICRA 1997 (the weights).
 """
@@ -14,11 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.model.robot_model import STANDARD_GRAVITY
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.recorded.columns import (
     OF_JOINTS,
     OF_MOTION,
     OF_ROBOT,
+    PER_BODY,
     Columns,
     moves,
 )
@@ -29,6 +33,11 @@ ENOUGH_MOTION = 0.1  # of the time, and
 ENOUGH_SAMPLES = 50  # : a joint that moves less tells nothing of its friction
 OF_RESIDUAL, OF_EFFORT = 0.05, 0.01  # of a joint's: a cause that explains less is not named
 CERTAIN = 3.0  # standard deviations
+BLOCKS = 6  # of time, each predicted by a fit of the others
+UNEXPLAINED = 1  # of the blocks that excite a cause: more must not contradict it
+SAME_GRAVITY = 0.01  # relative: gravity differs by less between any two places on Earth
+STANDARD = float(np.linalg.norm(STANDARD_GRAVITY))  # m/s^2
+WEAK = 0.2  # of gravity: so little of it is none, compensated elsewhere
 NEWTON_STEPS, CLOSE = 20, 0.01  # at most; of a standard deviation: no further step is needed
 FARTHEST = 2.0  # m, of a load from the link's origin
 TINY = 1e-30
@@ -37,7 +46,8 @@ TINY = 1e-30
 class Cause(NamedTuple):
     """Something the model seems to lack; or to have too much of, if negative."""
 
-    kind: str  # of OF_JOINTS or OF_ROBOT; 'centre of mass' where a load has no certain mass
+    kind: str  # of OF_JOINTS or OF_ROBOT, 'inertia' of a link, or 'centre of mass' where a load
+    # has no certain mass
     place: str  # the joint or link; empty for the whole robot
     value: Array  # in the units of `columns`; of a load m and c, of a centre of mass m c
     error: Array  # standard deviations of these
@@ -49,6 +59,7 @@ class Findings(NamedTuple):
     """What explains the residuals."""
 
     told: bool  # whether joints moved enough to look for causes
+    doubtful: bool  # whether causes were dropped that are impossible, or do not hold throughout
     causes: tuple[Cause, ...]  # what explains most first
     left: Array  # (n,) root mean square of what they leave
 
@@ -64,13 +75,10 @@ def find_causes(columns: Columns, effort: Array, model: Array, measured: Array) 
     """
     fit = _Fit(columns, columns.kept_of(effort), columns.kept_of(model), measured)
     if not fit.tells:
-        return Findings(False, (), _rms(fit.residual))
-    load, of_load = fit.load()
-    others = [group for group in fit.groups if group.kind != 'load']
-    solution = fit.solve(fit.residual - of_load, others)
-    causes = [fit.cause(group, solution) for group in solution.groups] + load
-    left = fit.residual - of_load - sum(fit.torque(g, solution.x) for g in solution.groups)
-    return Findings(True, tuple(sorted(causes, key=lambda cause: -cause.size)), _rms(left))
+        return Findings(False, False, (), _rms(fit.residual))
+    loads = [([], np.zeros_like(fit.residual)), fit.load()]
+    found = [fit.explanation(*load, links) for load in loads for links in (False, True)]
+    return min(found, key=lambda one: one[0])[1]
 
 
 class _Fit:
@@ -82,7 +90,8 @@ class _Fit:
         self._effort = _rms(effort)
         self._names = columns.arm.model.joint_names
         n = len(self._names)
-        self._of_joints, self._of_robot = columns.of_joints(), columns.of_robot()
+        self._of_joints = columns.of_joints()
+        self._of_robot = np.concatenate([columns.of_robot(), columns.of_bodies()])
         self._rows = moves(columns.speeds())
         standing = self._rows.sum(axis=0) < max(ENOUGH_SAMPLES, ENOUGH_MOTION * len(self._rows))
         self.tells = bool((measured & ~standing).any())  # one posture fits anything
@@ -97,10 +106,15 @@ class _Fit:
         for kind, size in OF_ROBOT.items():
             self.groups.append(Group(kind, -1, list(range(first, first + size))))
             first += size
+        self._first_of_bodies = first
+        self._loaded = int(columns.arm.tree.frame(columns.link).body)
+        for body in range(columns.arm.model.nb):
+            unknowns = list(range(first + PER_BODY * body, first + PER_BODY * (body + 1)))
+            self.groups.append(Group('inertia', -1, unknowns))
 
     def load(self) -> tuple[list[Cause], Array]:
         """Return the load that is missing, if one is, and its torque (K, n)."""
-        first = self.solve(self.residual, self.groups)
+        first, _ = self.solve(self.residual, [g for g in self.groups if g.kind != 'inertia'])
         found = first.find('load')
         if found is None:
             return [], np.zeros_like(self.residual)
@@ -113,9 +127,52 @@ class _Fit:
         torque = np.tensordot(found[0], self._of_robot[:4], axes=1)
         return [self._of_link('centre of mass', np.array(moment), error[1:], torque)], torque
 
-    def solve(self, residual: Array, groups: list[Group]) -> Solution:
-        """Return the causes among these groups that explain a residual (K, n), and matter."""
-        normal = self._normal_equations(residual)
+    def explanation(
+        self, load: list[Cause], of_load: Array, links: bool
+    ) -> tuple[float, Findings]:
+        """Return the information criterion of an explanation of the residuals, and that.
+
+        Args:
+            load: that is assumed, or none.
+            of_load: its torque (K, n).
+            links: whether the inertia of any link may be wrong.
+        """
+        groups = [group for group in self.groups if group.kind not in ('load', 'inertia')]
+        if links:
+            # The inertia of the link that may carry a load is looked for as a load first.
+            groups += [
+                g
+                for g in self.groups
+                if g.kind == 'inertia' and (load or self._body(g) != self._loaded)
+            ]
+        solution, doubtful = self.solve(self.residual - of_load, groups)
+        causes = [self.cause(group, solution) for group in solution.groups] + load
+        causes.sort(key=lambda cause: -cause.size)
+        torque = sum(self.torque(group, solution.x) for group in solution.groups)
+        left = self.residual - of_load - torque
+        samples = self._rows.sum(axis=0)
+        unknowns = int(np.count_nonzero(solution.x)) + len(load) * OF_ROBOT['load']
+        squares = np.array([(left[rows, j] ** 2).sum() for j, rows in enumerate(self._rows.T)])
+        variance = squares / np.maximum(1, samples) + (FLOOR * self._effort) ** 2 + TINY
+        # The Bayesian information criterion where each joint's variance is unknown.
+        criterion = samples @ np.log(variance) + unknowns * np.log(samples.sum())
+        return float(criterion), Findings(True, doubtful, tuple(causes), _rms(left))
+
+    def solve(self, residual: Array, groups: list[Group]) -> tuple[Solution, bool]:
+        """Return the causes among these groups that explain a residual (K, n), matter and hold.
+
+        And whether others were dropped that are impossible or do not hold.
+        """
+        normal, dropped = self._normal_equations(residual), False
+        while True:
+            solution = self._important(normal, groups)
+            doubtful = [g for g in solution.groups if not self._holds(g, solution, normal)]
+            if not doubtful:
+                return solution, dropped
+            dropped = True
+            groups = [group for group in groups if group not in doubtful]
+
+    def _important(self, normal: NormalEquations, groups: list[Group]) -> Solution:
         chosen = normal.select(groups)
         while True:
             solution = normal.solution(chosen)
@@ -123,6 +180,39 @@ class _Fit:
             if not sizes or min(sizes) >= 1:
                 return solution
             del chosen[int(np.argmin(sizes))]
+
+    def _holds(self, group: Group, solution: Solution, normal: NormalEquations) -> bool:
+        """Return whether a cause is possible and explains what it was not fitted to."""
+        if not self._possible(group, solution):
+            return False
+        gains = normal.held_out(solution.groups, group)
+        gains = gains[np.isfinite(gains)]
+        failed = int((gains < CERTAIN**2 / BLOCKS).sum())
+        return len(gains) > 2 * UNEXPLAINED and failed <= UNEXPLAINED
+
+    def _possible(self, group: Group, solution: Solution) -> bool:
+        """Return whether a robot can have a cause, within its errors."""
+        model, j = self._columns.arm.model, group.joint
+        value, error = solution.x[group.unknowns], CERTAIN * solution.error[group.unknowns]
+        has = {
+            'dry friction': model.coulomb,
+            'viscous friction': model.viscous,
+            'rotor inertia': model.reflected_inertia,
+        }
+        if group.kind in has:
+            return bool(has[group.kind][j] + value[0] > -error[0])
+        if group.kind == 'scale':  # of either sign, but not efforts without the torque
+            return bool(abs(1 + value[0]) > error[0])
+        if group.kind in ('load', 'inertia'):
+            body = self._body(group)
+            return bool(model.mass[body] + value[0] > -error[0])
+        if group.kind == 'gravity':
+            size, allowed = _norm(model.gravity + value), _norm(error)
+            assumed = _norm(model.gravity)
+            return size < WEAK * assumed + allowed or any(
+                abs(size - g) < SAME_GRAVITY * g + allowed for g in (STANDARD, assumed)
+            )
+        return True
 
     def torque(self, group: Group, x: Array) -> Array:
         """Return what a cause explains (K, n)."""
@@ -159,10 +249,17 @@ class _Fit:
     def cause(self, group: Group, solution: Solution) -> Cause:
         """Return a cause that was taken in."""
         place = self._names[group.joint] if group.joint >= 0 else ''
+        if group.kind == 'inertia':
+            place = self._columns.arm.model.body_names[self._body(group)]
         value, error = solution.x[group.unknowns], solution.error[group.unknowns]
         return Cause(
             group.kind, place, value, error, *self.largest(self.torque(group, solution.x))
         )
+
+    def _body(self, group: Group) -> int:
+        if group.kind == 'load':
+            return self._loaded
+        return (group.unknowns[0] - self._first_of_bodies) // PER_BODY
 
     def largest(self, torque: Array) -> tuple[str, float]:
         """Return the joint where a torque (K, n) is largest, and its root mean square there."""
@@ -182,18 +279,26 @@ class _Fit:
             of_robot = np.concatenate([of_load, of_robot[len(of_load) :]])
         own, n = len(OF_JOINTS), len(self._names)
         size = own * n + len(of_robot)
-        A, b = np.zeros((size, size)), np.zeros(size)
+        A, b = np.zeros((BLOCKS, size, size)), np.zeros((BLOCKS, size))
+        blocks = np.array_split(np.arange(len(residual)), BLOCKS)
         for j in np.flatnonzero(self._rows.any(axis=0)):
             rows = self._rows[:, j]
             X = np.concatenate([self._of_joints[:, rows, j], of_robot[:, rows, j]]).T
             r = residual[rows, j]
-            x, _, rank, _ = np.linalg.lstsq(X, r, rcond=RANK**0.5)
-            sigma2 = ((r - X @ x) ** 2).sum() / max(1, len(r) - rank)
+            few = X[:, : self._first_of_bodies - own * (n - 1)]  # not more than samples
+            x, _, rank, _ = np.linalg.lstsq(few, r, rcond=RANK**0.5)
+            sigma2 = ((r - few @ x) ** 2).sum() / max(1, len(r) - rank)
             weight = 1 / max(sigma2, (FLOOR * self._effort[j]) ** 2, TINY)
             at = [*range(own * j, own * (j + 1)), *range(own * n, size)]
-            A[np.ix_(at, at)] += weight * X.T @ X
-            b[at] += weight * X.T @ r
+            ends = np.cumsum([rows[block].sum() for block in blocks])[:-1]
+            for k, (Xk, rk) in enumerate(zip(np.split(X, ends), np.split(r, ends), strict=True)):
+                A[np.ix_([k], at, at)] += weight * Xk.T @ Xk
+                b[k, at] += weight * Xk.T @ rk
         return NormalEquations(A, b, int(self._rows.sum()))
+
+
+def _norm(x: Array) -> float:
+    return float(np.linalg.norm(x))
 
 
 def _rms(x: Array) -> Array:

@@ -11,6 +11,7 @@ of it leaves behind:
     load              torque of m, m c      kg, kg m            carried by one link
     gravity           torque of a unit      m/s^2               of the base
     delay             - d(torque)/dt        s                   of the efforts
+    inertia           regressor             kg, kg m, kg m^2    of each other link
 
 Columns are low-passed as the residuals are. Of these as many samples are kept as are independent:
 two per period of the cut-off frequency.
@@ -27,13 +28,15 @@ import numpy as np
 from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.spatial import Array
-from robot_dynamics.validation.recorded.motion import Stretch, derivative
+from robot_dynamics.validation.recorded.motion import Stretch, derivative, low_pass
 from robot_dynamics.validation.recorded.recording import STANDING
 
 OF_JOINTS = ('dry friction', 'viscous friction', 'rotor inertia', 'offset', 'scale')
 OF_ROBOT = {'load': 4, 'gravity': 3, 'delay': 1}
 OF_MOTION = slice(0, 3)  # those of joints that only motion shows
+PER_BODY = 10  # parameters of an inertia: m, m c, tensor about the frame's origin
 MOST = 20_000  # samples kept
+SPARSE = 16  # samples per period of the cut-off frequency that the regressor needs
 
 
 def moves(qd: Array) -> Array:
@@ -65,6 +68,7 @@ class Columns:
         lengths = [len(s.t[s.inner]) for s in self.stretches]
         apart = max(1.0, 0.5 / self.stretches[0].cutoff / self.stretches[0].step)
         apart = max(apart, sum(lengths) / MOST)
+        apart = apart // self._sparse * self._sparse
         return [np.arange(0, length, apart).astype(int) for length in lengths]
 
     def of_joints(self) -> Array:
@@ -88,6 +92,25 @@ class Columns:
                 self._all(lambda s, model: -derivative(model, s.t)),
             ]
         )
+
+    def of_bodies(self) -> Array:
+        """Return the columns of all bodies' inertia (10 nb, K, n).
+
+        These are many: they are computed for no more samples than the low-pass needs.
+        """
+        parts = []
+        for s, kept in zip(self.stretches, self.kept, strict=True):
+            first = s.inner.start % self._sparse  # so that all kept samples are among them
+            q, qd, qdd = (x[first :: self._sparse] for x in (s.q, s.qd, s.qdd))
+            Y = low_pass(self.arm.regressor(q, qd, qdd), s.cutoff, self._sparse * s.step)
+            parts.append(Y[(s.inner.start + kept - first) // self._sparse])
+        return np.moveaxis(np.concatenate(parts), 2, 0)
+
+    @property
+    def _sparse(self) -> int:
+        """Every how many samples the regressor is computed."""
+        stretch = self.stretches[0]
+        return max(1, int(1 / (SPARSE * stretch.cutoff * stretch.step)))
 
     def correlations(self, residual: Array) -> dict[str, Array]:
         """Return correlations (n,) of residuals (K, n) with gravity torque and motion, by name."""

@@ -18,9 +18,11 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.recorded.causes import Cause, find_causes
 from robot_dynamics.validation.recorded.columns import Columns, moves
-from robot_dynamics.validation.recorded.motion import Stretch, smooth
+from robot_dynamics.validation.recorded.motion import Stretch, cutoff_of, smooth
 from robot_dynamics.validation.recorded.recording import Recording, RecordingError
 
+FAR_ABOVE = 2.0  # times the frequency where the motion ends: what passes is mostly noise
+LARGEST = 1e100  # N m or N: sums of squares of more may overflow
 CONSTANT = 1e-3  # of its root mean square: an effort that changes less does not change
 
 
@@ -57,7 +59,9 @@ class Evaluation:
         notes: what else is to be known.
         noise: root mean square of the recorded efforts above the cut-off frequency.
         moving: share of the time in which the joint moves.
-        told: whether joints moved enough to look for causes.
+        told: whether causes were searched: joints moved enough, below the cut-off frequency.
+        doubtful: whether causes were dropped that are physically impossible, or do not hold on
+            every block of the recording.
         causes: what the model seems to lack, what explains most first.
         left: root mean square of what the causes leave of the residual.
         correlations: of the residual with gravity torque and with what friction and rotor inertia
@@ -77,6 +81,7 @@ class Evaluation:
     noise: Array
     moving: Array
     told: bool
+    doubtful: bool
     causes: tuple[Cause, ...]
     left: Array
     correlations: Mapping[str, Array]
@@ -119,7 +124,7 @@ def evaluate(
     *,
     effort_scale: ArrayLike = 1.0,
     effort_gravity_compensated: bool = False,
-    cutoff: float = 20.0,
+    cutoff: float | None = None,
     load_link: str = '',
 ) -> Evaluation:
     """Compare recorded efforts with the torques of a model, and look for what explains the rest.
@@ -129,21 +134,37 @@ def evaluate(
         recording: of the same joints in the same order, as `by_joint` makes it.
         effort_scale: recorded effort times this is N m or N, one for all joints or (n,).
         effort_gravity_compensated: the recorded effort leaves out what compensates gravity.
-        cutoff: Hz, of the low-pass.
+        cutoff: Hz, of the low-pass; by default where the spectrum of the motion ends.
         load_link: where a load is looked for that the model lacks; the last link if omitted.
 
     Raises:
-        RecordingError: other joints, or too few samples for the cut-off frequency.
+        RecordingError: other joints, too few samples for the cut-off frequency, or efforts too
+            large to compare.
         FrameNotFound: no such link.
     """
     scale = _checked(arm, recording, effort_scale)
     link = load_link or last_link(arm)
     arm = arm.with_payload(link, 0.0)  # the same programs whatever it carries
+    of_motion = cutoff_of(recording)
+    cutoff = of_motion if cutoff is None else cutoff
     stretches, not_smooth = smooth(recording, cutoff)
     pieces = [_Piece.of(arm, stretch, scale, effort_gravity_compensated) for stretch in stretches]
     curves = Curves(*map(np.concatenate, zip(*(piece.curves for piece in pieces), strict=True)))
+    for j in np.flatnonzero(~(np.abs(curves.residual) < LARGEST).all(axis=0)):
+        raise RecordingError(
+            f'{arm.model.joint_names[j]}: efforts up to {np.abs(recording.effort[:, j]).max():.3g}'
+            f' with effort_scale {scale[j]:.3g}, or torques of the model, are too large to compare'
+        )
     columns = Columns(arm, link, stretches, [p.model for p in pieces], effort_gravity_compensated)
     measured = np.asarray(recording.effort.any(axis=0))
+    notes = recording.notes
+    if cutoff > FAR_ABOVE * of_motion:
+        measured = np.zeros_like(measured)
+        notes = (
+            *notes,
+            f'causes are not searched: the motion ends at {of_motion:.3g} Hz, noise of velocities '
+            f'and accelerations passes {cutoff:g} Hz; omit the cut-off frequency',
+        )
     findings = find_causes(columns, curves.effort, curves.model, measured)
     return Evaluation(
         robot=arm.model.name,
@@ -155,11 +176,12 @@ def evaluate(
         curves=curves,
         stretches=len(stretches),
         left_out={**recording.left_out, **not_smooth},
-        notes=recording.notes,
+        notes=notes,
         noise=np.abs(scale)
         * rms(np.concatenate([_above_cutoff(stretch) for stretch in stretches])),
         moving=moves(curves.qd).mean(axis=0),
         told=findings.told,
+        doubtful=findings.doubtful,
         causes=findings.causes,
         left=findings.left,
         correlations=columns.correlations(columns.kept_of(curves.residual)),
@@ -213,9 +235,13 @@ def _checked(arm: Dynamics, recording: Recording, effort_scale: ArrayLike) -> Ar
             f'{", ".join(names)}: give its joint names to by_joint'
         )
     scale = np.asarray(effort_scale, dtype=float)
-    if scale.shape not in ((), (1,), (len(names),)) or not np.isfinite(scale).all():
+    if (
+        scale.shape not in ((), (1,), (len(names),))
+        or not np.isfinite(scale).all()
+        or not scale.all()
+    ):
         raise RecordingError(
             f'effort_scale is {scale.tolist()}; it must be one number or {len(names)}, for '
-            f'{", ".join(names)}'
+            f'{", ".join(names)}, none of them 0'
         )
     return np.broadcast_to(scale, (len(names),))

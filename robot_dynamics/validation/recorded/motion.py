@@ -28,6 +28,8 @@ from robot_dynamics.spatial import Array
 from robot_dynamics.validation.recorded.recording import Recording, RecordingError
 
 ORDER = 4
+LOWEST, HIGHEST = 2.5, 20.0  # Hz, of the cut-off frequency if the recording is to choose it
+BANDS = 4  # of frequencies where no arm moves: noise is that of the loudest
 OF_MOTION = 2.0  # the cut-off frequency of motion, relative to that of torques
 ENOUGH = 2.5 * OF_MOTION  # samples per period of the cut-off frequency
 EVEN = 1e-3  # of the time between samples: that near they need no interpolation
@@ -70,6 +72,41 @@ class Stretch:
         return low_pass(x, self.cutoff, self.step)[self.inner]
 
 
+def cutoff_of(recording: Recording) -> float:
+    """Return the cut-off frequency of torques [Hz] that passes the motion, and little noise.
+
+    Noise of velocities is white; accelerations amplify it in proportion to frequency. What passes
+    biases every cause that follows velocity or acceleration. Returned is the frequency f that
+    minimises the error of the accelerations,
+
+        sum over f' > f of (P - N) w^2  +  sum over f' < f of N w^2,
+
+    with P the power spectrum of the velocities, each joint relative to its own accelerations, and
+    N the noise: the median of P where no arm moves.
+
+    Raises:
+        RecordingError: too few samples.
+    """
+    from scipy.signal import periodogram
+
+    step, pieces = _pieces(recording.t, HIGHEST)
+    piece = max(pieces, key=len)
+    t = recording.t[piece]
+    even = np.linspace(t[0], t[-1], 1 + round((t[-1] - t[0]) / step))
+    measured = recording.q if recording.qd is None else recording.qd
+    f, P = periodogram(_resampled(t, even, measured[piece]), 1 / step, 'hann', axis=0)
+    bands = np.array_split(P[f > min(OF_MOTION * HIGHEST, 0.5 * f[-1])], BANDS)
+    if not len(bands[-1]):
+        raise RecordingError(f'{len(t)} samples without a gap are too few')
+    # The median of a chi-squared distribution of two degrees of freedom is log(2) of its mean.
+    N = np.max([np.median(band, axis=0) for band in bands], axis=0) / np.log(2)
+    weight = f[:, None] ** (4 if recording.qd is None else 2)
+    total = (P * weight).sum(axis=0)
+    error = ((2 * N - P) * weight / np.where(total > 0, total, 1.0)).sum(axis=1).cumsum()
+    highest = min(HIGHEST, 1 / (ENOUGH * step))
+    return float(np.clip(f[np.argmin(error)], min(LOWEST, highest), highest))
+
+
 def smooth(recording: Recording, cutoff: float) -> tuple[list[Stretch], dict[str, int]]:
     """Return the stretches of a recording, and how many samples are left out, by reason.
 
@@ -84,23 +121,18 @@ def smooth(recording: Recording, cutoff: float) -> tuple[list[Stretch], dict[str
     if not (np.isfinite(cutoff) and cutoff > 0):
         raise RecordingError(f'the cut-off frequency is {cutoff} Hz; it must be positive')
     t = recording.t
-    steps = np.diff(t)
-    if not (steps > 0).any():
-        raise RecordingError(f'{len(t)} samples are too few')
-    step = float(np.median(steps[steps > 0]))
+    step, pieces = _pieces(t, cutoff)
     if ENOUGH * cutoff * step > 1 + EVEN:
         raise RecordingError(
             f'{1 / step:.4g} samples per second are too few for a cut-off frequency of '
             f'{cutoff:g} Hz; {0.95 / ENOUGH / step:.2g} Hz would do'
         )
-    gap = max(0.5 / cutoff, 2.5 * step)
-    pieces = np.split(np.arange(len(t)), np.flatnonzero((steps > gap) | (steps <= 0)) + 1)
     long_enough = [p for p in pieces if t[p[-1]] - t[p[0]] > SHORTEST / cutoff]
     if not long_enough:
         longest = max(t[p[-1]] - t[p[0]] for p in pieces)
         raise RecordingError(
-            f'the longest stretch without a gap of {1e3 * gap:.3g} ms lasts {longest:.3g} s; at '
-            f'{cutoff:g} Hz it must be {SHORTEST / cutoff:.3g} s at least'
+            f'the longest stretch without a gap of {1e3 * _gap(cutoff, step):.3g} ms lasts '
+            f'{longest:.3g} s; at {cutoff:g} Hz it must be {SHORTEST / cutoff:.3g} s at least'
         )
     stretches = [_stretch(recording, piece, step, cutoff) for piece in long_enough]
     left_out = {
@@ -110,17 +142,28 @@ def smooth(recording: Recording, cutoff: float) -> tuple[list[Stretch], dict[str
     return stretches, {reason: count for reason, count in left_out.items() if count}
 
 
+def _gap(cutoff: float, step: float) -> float:
+    """Return the longest time between samples of a stretch, s."""
+    return max(0.5 / cutoff, 2.5 * step)
+
+
+def _pieces(t: Array, cutoff: float) -> tuple[float, list[Array]]:
+    """Return the time between samples, s, and the numbers of those of each stretch."""
+    steps = np.diff(t)
+    if not (steps > 0).any():
+        raise RecordingError(f'{len(t)} samples are too few')
+    step = float(np.median(steps[steps > 0]))
+    cuts = np.flatnonzero((steps > _gap(cutoff, step)) | (steps <= 0)) + 1
+    return step, np.split(np.arange(len(t)), cuts)
+
+
 def _stretch(recording: Recording, piece: Array, step: float, cutoff: float) -> Stretch:
     t = recording.t[piece]
     even = np.linspace(t[0], t[-1], 1 + round((t[-1] - t[0]) / step))
     step = even[1] - even[0]
 
     def resampled(x: Array) -> Array:
-        if len(t) == len(even) and np.abs(t - even).max() < EVEN * step:
-            return x[piece]
-        from scipy.interpolate import PchipInterpolator
-
-        return np.asarray(PchipInterpolator(t, x[piece])(even))
+        return _resampled(t, even, x[piece])
 
     q = low_pass(resampled(recording.q), OF_MOTION * cutoff, step)
     if recording.qd is None:
@@ -129,6 +172,15 @@ def _stretch(recording: Recording, piece: Array, step: float, cutoff: float) -> 
         qd = low_pass(resampled(recording.qd), OF_MOTION * cutoff, step)
     effort = resampled(recording.effort)
     return Stretch(even, q, qd, derivative(qd, even), effort, cutoff)
+
+
+def _resampled(t: Array, even: Array, x: Array) -> Array:
+    """Return x (k, n) at even times, by cubics that never overshoot."""
+    if len(t) == len(even) and np.abs(t - even).max() < EVEN * (even[1] - even[0]):
+        return x
+    from scipy.interpolate import PchipInterpolator
+
+    return np.asarray(PchipInterpolator(t, x)(even))
 
 
 def low_pass(x: Array, cutoff: float, step: float) -> Array:

@@ -21,11 +21,15 @@ STANDING = 2 * COULOMB_SPEED  # rad/s or m/s: slower, dry friction may have any 
 
 SECOND = 1e9  # ns
 POSITION, VELOCITY, EFFORT = range(3)
+KINDS = ('position', 'velocity', 'effort')
+# rad or m, rad/s or m/s, any unit: no joint has more, a damaged message may.
+LIMITS = np.array([1e6, 1e4, 1e9])[:, None]
 INCOMPLETE = 'without all joints'
 CONTRADICTORY = 'with arrays of different lengths'
 NO_EFFORT = 'without efforts'
 NO_VELOCITY = 'without velocities'
 NOT_FINITE = 'not finite'
+OUT_OF_RANGE = 'with values out of range'
 DRIVES_OFF = 'with all efforts 0: drives off'
 REPEATED = 'with the stamp of the one before'
 STALE = 'the same as the one before, in motion'
@@ -76,6 +80,7 @@ def by_joint(samples: Sequence[JointSample], joint_names: Sequence[str]) -> Reco
         stamps = np.array([sample.logged for sample in complete])
         notes.append("headers without stamps: time is the recorder's")
     t = (stamps - stamps[0]) / SECOND
+    notes += _out_of_range(rows, names)
     kept = _kept(t, rows, names, left_out)
     q, qd, effort = (rows[kept, i] for i in (POSITION, VELOCITY, EFFORT))
     measured = bool(np.isfinite(qd).all())
@@ -133,6 +138,13 @@ def _kept(t: Array, rows: Array, names: tuple[str, ...], left_out: Counter[str])
     """Return which rows (k, 3, n) are measurements, each of its own; count the others."""
     usable = _finite(rows, names)
     left_out[NOT_FINITE] += int((~usable).sum())
+    in_range = ~(np.abs(rows) > LIMITS).any(axis=(1, 2))  # NaN is: it may be an absent velocity
+    left_out[OUT_OF_RANGE] += int((usable & ~in_range).sum())
+    usable = usable & in_range
+    if not usable.any():
+        raise RecordingError(
+            f'no sample of {len(rows)} can be used: {"; ".join(_out_of_range(rows, names))}'
+        )
     measured = np.asarray(np.isfinite(rows[:, VELOCITY]).all(axis=1))
     if measured[usable].mean() > 0.5:
         left_out[NO_VELOCITY] += int((usable & ~measured).sum())
@@ -147,6 +159,16 @@ def _kept(t: Array, rows: Array, names: tuple[str, ...], left_out: Counter[str])
         left_out[reason] += len(repeats)
         kept = np.setdiff1d(kept, repeats)
     return kept
+
+
+def _out_of_range(rows: Array, names: tuple[str, ...]) -> list[str]:
+    """Return which values of which joint (k, 3, n) are beyond LIMITS, if finite."""
+    size = np.where(np.isfinite(rows), np.abs(rows), 0.0)
+    return [
+        f'{names[j]}: {kind} {rows[size[:, i, j].argmax(), i, j]:.3g}, expected at most {limit:g}'
+        for i, (kind, limit) in enumerate(zip(KINDS, LIMITS[:, 0], strict=True))
+        for j in np.flatnonzero((size[:, i] > limit).any(axis=0))
+    ]
 
 
 def _finite(rows: Array, names: tuple[str, ...]) -> Array:

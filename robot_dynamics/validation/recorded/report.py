@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.spatial import Array
-from robot_dynamics.validation.recorded.causes import Cause
+from robot_dynamics.validation.recorded.causes import WEAK, Cause
 from robot_dynamics.validation.recorded.evaluation import Evaluation
 
 HEAD = (
     *('joint', 'unit', 'effort', 'noise', 'residual', 'largest', 'bias', 'explained', 'moving'),
     'left',
 )
-WEAK = 0.2  # of g: gravity that weak is none
+MANY = 1e3  # of a share: more is written with an exponent
 WORSE = -0.5  # R^2 of a model of something else
 
 
@@ -28,10 +28,14 @@ def text(found: Evaluation) -> str:
     if found.causes:
         lines += ['', 'likely causes, what explains most first']
         lines += [f'  {sentence(cause, found)}' for cause in found.causes]
+        if found.doubtful:
+            lines += ['  the recording cannot tell what else is wrong']
+    elif found.doubtful:
+        lines += ['', 'the recording cannot tell what is wrong: no cause holds throughout']
     elif found.told:
         lines += ['', 'no cause stands out of the noise']
     else:
-        lines += ['', 'joints hardly move: what may be wrong cannot be told apart']
+        lines += ['', 'the recording cannot tell what is wrong: joints hardly move, or see above']
     if (found.explained < WORSE).all():
         lines += ['nothing is explained: another robot, other signs, or efforts in another unit?']
     return '\n'.join(lines)
@@ -127,7 +131,7 @@ def _table(found: Evaluation) -> list[str]:
         _figures(found.rms_residual),
         _figures(found.largest),
         _figures(found.bias),
-        ['-' if math.isnan(x) else f'{100 * x:.2f} %' for x in found.explained],
+        [_percent(x) for x in found.explained],
         [f'{100 * x:.0f} %' for x in found.moving],
         _figures(found.left),
         strict=True,
@@ -146,6 +150,12 @@ def _table(found: Evaluation) -> list[str]:
 def _figures(values: Array) -> list[str]:
     """Return three digits of each, the last zeros kept, and nothing of what is nearly none."""
     return [f'{value:#.3g}'.rstrip('.') if abs(value) >= 1e-9 else '0' for value in values]
+
+
+def _percent(share: float) -> str:
+    if math.isnan(share):
+        return '-'
+    return f'{100 * share:.2f} %' if abs(share) < MANY else f'{100 * share:.2e} %'
 
 
 def _number(value: Any) -> float | None:
@@ -200,6 +210,13 @@ def _centre_of_mass(cause: Cause, found: Evaluation) -> str:
     )
 
 
+def _inertia(cause: Cause, found: Evaluation) -> str:
+    return (
+        f'{cause.place}: mass, centre of mass or inertia tensor is wrong, of this link or of one '
+        'next to it'
+    )
+
+
 def _gravity(cause: Cause, found: Evaluation) -> str:
     gravity = found.gravity + cause.value
     if np.linalg.norm(gravity) < WEAK * np.linalg.norm(found.gravity):
@@ -239,6 +256,7 @@ _SENTENCES: dict[str, Callable[[Cause, Evaluation], str]] = {
     'scale': _scale,
     'load': _load,
     'centre of mass': _centre_of_mass,
+    'inertia': _inertia,
     'gravity': _gravity,
     'delay': _delay,
 }

@@ -6,8 +6,10 @@ Groups are taken in one by one, each time the one that lowers the Bayesian infor
 
 most, as long as one does; then those are dropped without which it would be lower.
 
+The equations are kept by block of time: `held_out` fits on all blocks but one, which it predicts.
+
 Source: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 3.3.2
-(stepwise selection), section 7.7 (the criterion).
+(stepwise selection), section 7.7 (the criterion), section 7.10 (cross-validation).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 from robot_dynamics.spatial import Array
 
 RANK = 1e-10  # relative, of squared columns: smaller is rounding
+EXCITED = 0.05  # of a block's mean share of a squared column: less does not excite it
 
 
 class Group(NamedTuple):
@@ -50,10 +53,11 @@ class NormalEquations:
     """A x = b of least squares, for any subset of the P unknowns."""
 
     def __init__(self, A: Array, b: Array, samples: int):
-        """Begin with X^T W X (P, P) and X^T W r (P,) of so many samples."""
-        size = np.sqrt(A.diagonal())
+        """Begin with X^T W X (B, P, P) and X^T W r (B, P) of B blocks, of so many samples."""
+        size = np.sqrt(A.sum(axis=0).diagonal())
         self._size = np.where(size > 0, size, 1.0)
-        self._A, self._b = A / np.outer(self._size, self._size), b / self._size
+        self._blocks = A / np.outer(self._size, self._size), b / self._size
+        self._A, self._b = (x.sum(axis=0) for x in self._blocks)
         self._price = float(np.log(samples))
 
     def select(self, groups: list[Group]) -> list[Group]:
@@ -91,6 +95,25 @@ class NormalEquations:
         x[at] = inverse @ self._b[at]
         error[at] = np.sqrt(inverse.diagonal())
         return Solution(chosen, x / self._size, error / self._size)
+
+    def held_out(self, chosen: list[Group], group: Group) -> Array:
+        """Return by how much one of the chosen groups lowers the squares of blocks left out (B,).
+
+        Each block is predicted by a fit of the other blocks, with the group and without it. NaN
+        where a block does not excite the group.
+        """
+        with_it, without = _unknowns(chosen), _unknowns([g for g in chosen if g is not group])
+        gains = np.full(len(self._blocks[0]), np.nan)
+        for k, (A, b) in enumerate(zip(*self._blocks, strict=True)):
+            share = A.diagonal()[group.unknowns].max()  # of all blocks together: 1
+            if share * len(gains) > EXCITED:
+                squares = [
+                    x @ (A[np.ix_(at, at)] @ x - 2 * b[at])
+                    for at in (without, with_it)
+                    for x in [_inverse((self._A - A)[np.ix_(at, at)]) @ (self._b - b)[at]]
+                ]
+                gains[k] = squares[0] - squares[1]
+        return gains
 
     def _gains(self, at: list[int], groups: list[Group]) -> list[float]:
         """Return by how much each group lowers the criterion if these unknowns are there."""

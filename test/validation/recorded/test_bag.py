@@ -126,6 +126,50 @@ def test_damaged_bytes_give_no_other_error(storage, seed, tmp_path):
         read_bag(file)
 
 
+def test_messages_that_the_index_counts_and_are_not_there_are_missed(tmp_path):
+    """Of a third of them the time is damaged: readers look for them between first and last."""
+    file = only_file(write_bag(tmp_path / 'run', {'/joint_states': STATES}))
+    data = bytearray(file.read_bytes())
+    for state in STATES[60:126]:
+        stamp = state.logged.to_bytes(8, 'little')
+        at = data.index(2 * stamp)  # of log and of publication
+        data[at : at + 8] = bytes(8)
+    file.write_bytes(data)
+    says = (
+        f'{file.name}: 134 messages on /joint_states can be read, its index says 200: .* mcap rec'
+    )
+    with pytest.raises(BagError, match=says):
+        read_bag(file)
+    with pytest.raises(BagError, match=r'index says 200: .* open the file in it by itself'):
+        read_bag(file.parent)
+
+
+def test_a_flipped_bit_of_a_chunk_with_a_checksum_is_noticed(tmp_path):
+    """One bit of a value leaves everything else readable."""
+    writer_module = pytest.importorskip('mcap.writer')
+    from rosbags.rosbag2 import Reader
+
+    source = only_file(write_bag(tmp_path / 'run', {'/joint_states': STATES}))
+    file = tmp_path / 'checked.mcap'
+    writer = writer_module.Writer(
+        str(file), compression=writer_module.CompressionType.NONE, enable_crcs=True
+    )
+    writer.start(profile='ros2', library='')
+    with Reader(source) as reader:
+        (connection,) = reader.connections
+        schema = writer.register_schema(connection.msgtype, 'ros2msg', b'')
+        channel = writer.register_channel('/joint_states', 'cdr', schema)
+        for _, logged, data in reader.messages():
+            writer.add_message(channel, logged, bytes(data), logged)
+    writer.finish()
+    assert all(map(same, read_bag(file).samples, STATES))
+    data = bytearray(file.read_bytes())
+    data[data.index(STATES[100].effort.tobytes()) + 6] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(BagError, match=r'checked.mcap: cannot be read .*[Cc]hecksum'):
+        read_bag(file)
+
+
 def test_a_log_that_was_not_merged_is_named(tmp_path):
     file = only_file(write_bag(tmp_path / 'run', {'/joint_states': STATES}, storage='sqlite3'))
     connection = sqlite3.connect(file)

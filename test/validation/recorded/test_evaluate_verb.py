@@ -206,3 +206,47 @@ def test_without_ros_it_works(bags):
     )
     done = subprocess.run([sys.executable, '-c', code], cwd=CHECKOUT, check=False)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize('kind', ['position', 'velocity', 'effort'])
+def test_one_impossible_value_is_left_out_and_named(run, kind, tmp_path):
+    recorded = states()
+    values = getattr(recorded[700], kind).copy()
+    values[2] = 1e30
+    recorded[700] = recorded[700]._replace(**{kind: values})
+    bag = write_bag(tmp_path / 'run', {'/joint_states': recorded})
+    code, shown, said = run(bag, '--robot', ELBOW)
+    assert (code, said) == (0, '')
+    assert f'joint1: {kind} 1e+30, expected at most 1' in shown
+    assert '1 with values out of range' in shown
+    assert max(map(len, shown.splitlines())) < 200
+
+
+def test_an_error_names_the_file_and_the_joint(run, tmp_path):
+    recorded = [s._replace(position=s.position + np.array([0, 0, 1e30])) for s in states()]
+    bag = write_bag(tmp_path / 'run', {'/joint_states': recorded})
+    code, shown, said = run(bag, '--robot', ELBOW)
+    assert (code, shown) == (2, '')
+    assert f'{bag}: no sample of 2000 can be used: joint1: position 1e+30' in said
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+def test_a_flipped_bit_gives_no_traceback_and_no_wide_table(run, storage, tmp_path):
+    described = {'/robot_description': ELBOW.read_text()}
+    folder = write_bag(
+        tmp_path / 'run',
+        {'/joint_states': states()[:400]},
+        storage=storage,
+        descriptions=described,
+    )
+    (file,) = (path for path in folder.iterdir() if path.suffix in ('.mcap', '.db3'))
+    sound = file.read_bytes()
+    rng = np.random.default_rng(0)
+    for at, bit in zip(rng.integers(0, len(sound), 40), rng.integers(0, 8, 40), strict=True):
+        data = bytearray(sound)
+        data[at] ^= 1 << int(bit)
+        file.write_bytes(data)
+        code, shown, said = run(file)
+        assert code in (0, 2)
+        assert said.count('\n') == (code == 2) or 'warning' in said.lower()
+        assert max(map(len, shown.splitlines()), default=0) < 400

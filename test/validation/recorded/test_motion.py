@@ -6,7 +6,7 @@ from recorded_runs import lively
 
 from robot_dynamics.model.urdf import load_urdf
 from robot_dynamics.resources import share_file
-from robot_dynamics.validation.recorded.motion import derivative, low_pass, smooth
+from robot_dynamics.validation.recorded.motion import cutoff_of, derivative, low_pass, smooth
 from robot_dynamics.validation.recorded.recording import Recording, RecordingError
 
 RATE, CUTOFF = 500.0, 20.0
@@ -119,3 +119,35 @@ def test_the_cutoff_that_is_proposed_will_do():
     t = np.arange(0, 10, 1 / 30)
     stretches, _ = smooth(recording(t, sine(0.5, t)), 5.7)
     assert len(stretches) == 1
+
+
+@pytest.mark.parametrize('measured', [True, False])
+@pytest.mark.parametrize('fastest', [3.0, 6.0, 12.0])
+@pytest.mark.parametrize('rate', [100.0, 500.0])
+def test_the_cutoff_is_where_the_motion_ends(fastest, rate, measured):
+    """Of one joint that moves up to a frequency, and one that hardly moves, both with noise."""
+    rng = np.random.default_rng(0)
+    t = np.arange(0, 20, 1 / rate)
+    f = np.linspace(0.3, fastest, 12)[:, None]
+    phase = rng.uniform(0, 2 * np.pi, f.shape)
+    q = (np.sin(2 * np.pi * f * t + phase) / f).sum(axis=0)
+    qd = (2 * np.pi * np.cos(2 * np.pi * f * t + phase)).sum(axis=0)
+    q, qd = (np.column_stack([x, 0.001 * x]) for x in (q, qd))
+    q += 1e-4 * rng.normal(size=q.shape)
+    qd += 0.01 * qd.std(axis=0)[0] * rng.normal(size=qd.shape)
+    found = cutoff_of(recording(t, q, qd if measured else None))
+    assert fastest <= found < 1.5 * fastest
+
+
+def test_the_cutoff_of_a_motion_without_noise_is_the_highest_that_samples_allow():
+    t = np.arange(0, 20, 1 / 50)
+    q = sine(0.5, t)
+    qd = np.pi * np.cos(np.pi * t)[:, None]
+    found = cutoff_of(recording(t, q, qd))
+    assert 2.5 <= found <= 50 / 5
+    smooth(recording(t, q, qd), found)
+
+
+def test_noise_alone_has_the_lowest_cutoff():
+    noise = np.random.default_rng(0).normal(size=(2000, 2))
+    assert cutoff_of(recording(np.arange(2000) / RATE, noise, noise)) == 2.5

@@ -11,6 +11,7 @@ from robot_dynamics.validation.recorded.recording import (
     NO_EFFORT,
     NO_VELOCITY,
     NOT_FINITE,
+    OUT_OF_RANGE,
     REPEATED,
     STALE,
     RecordingError,
@@ -73,6 +74,20 @@ def test_a_sample_that_cannot_be_used_is_left_out_and_counted(fields, reason):
     assert np.allclose(found.t, T[kept])
 
 
+@pytest.mark.parametrize(
+    ('field', 'kind', 'value'),
+    [('position', 'position', -1e30), ('velocity', 'velocity', 1e30), ('effort', 'effort', 2e9)],
+)
+def test_a_value_that_no_joint_can_have_is_left_out_counted_and_named(field, kind, value):
+    changed = getattr(states()[5], field).copy()
+    changed[1] = value
+    found = by_joint(replaced(5, **{field: changed}), NAMES)
+    assert found.left_out == {OUT_OF_RANGE: 1}
+    assert len(found.t) == 9
+    (note,) = found.notes
+    assert note.startswith(f'b: {kind} {value:.3g}, expected at most 1')
+
+
 @pytest.mark.parametrize('qd', [None, np.full_like(Q, np.nan)])
 def test_without_velocities_there_are_none(qd):
     found = by_joint(states(qd=qd), NAMES)
@@ -109,6 +124,7 @@ def test_a_joint_whose_efforts_are_all_0_is_named():
         ),
         (states(effort=Q * [1, np.nan]), 'b has no finite efforts in any of 10 samples'),
         (states(q=Q * [np.nan, 1]), 'a has no finite positions in any of 10 samples'),
+        (states(q=Q + np.array([0, 1e30])), r'no sample of 10 can be used: b: position 1e\+30'),
         (states(effort=0 * Q), 'all efforts are 0 in 10 samples: they are not measured'),
         (
             states(q=np.where(np.eye(2)[np.arange(10) % 2], np.nan, Q)),
