@@ -59,7 +59,7 @@ def numbers(line):
 
 
 def test_every_cause_is_explained():
-    for kind in (*columns.OF_JOINTS, *columns.OF_ROBOT):
+    for kind in (*columns.OF_JOINTS, *columns.OF_ROBOT, 'inertia'):
         assert f'| {kind} |' in PAGE, kind
 
 

@@ -169,7 +169,7 @@ class _Fit:
             doubtful = [g for g in solution.groups if not self._holds(g, solution, normal)]
             if not doubtful:
                 return solution, dropped
-            dropped = True
+            dropped = dropped or any(self._stands_out(g, solution, normal) for g in doubtful)
             groups = [group for group in groups if group not in doubtful]
 
     def _important(self, normal: NormalEquations, groups: list[Group]) -> Solution:
@@ -189,6 +189,11 @@ class _Fit:
         gains = gains[np.isfinite(gains)]
         failed = int((gains < CERTAIN**2 / BLOCKS).sum())
         return len(gains) > 2 * UNEXPLAINED and failed <= UNEXPLAINED
+
+    def _stands_out(self, group: Group, solution: Solution, normal: NormalEquations) -> bool:
+        """Return whether a cause that does not hold is more than noise: something is wrong."""
+        gains = np.nan_to_num(normal.held_out(solution.groups, group))
+        return bool(np.abs(gains).sum() > BLOCKS * CERTAIN**2)
 
     def _possible(self, group: Group, solution: Solution) -> bool:
         """Return whether a robot can have a cause, within its errors."""
