@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 
 from robot_dynamics.control import LAWS, Gains, Reference, Switches, Trajectory
-from robot_dynamics.control.limits import acceleration_limit, limit_violations
+from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.transitions import stopping_time
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
@@ -147,24 +147,30 @@ class Motions(RuleBasedStateMachine):
     # -- what to follow ---------------------------------------------------------------------
 
     @rule(
-        when=st.none() | st.floats(-1.0, 2.0),
+        when=st.sampled_from([None, None, -0.3, 0.2, 1.0]),
         first=st.sampled_from([0.0, 0.0, 0.01, 0.4]),
-        offset=offsets,
-        goals=st.lists(positions, min_size=1, max_size=3),
-        slow=st.floats(0.5, 3.0),
-        elsewhere=st.none() | positions,
+        offset=st.sampled_from([0.0, 0.3, 1.0]).flatmap(
+            lambda part: offsets.map(lambda offset: part * offset)
+        ),
+        ways=st.lists(st.tuples(*2 * [st.floats(-1, 1)]), min_size=1, max_size=3),
+        count=st.integers(0, 60),
     )
-    def trajectory(self, when, first, offset, goals, slow, elsewhere):
-        begin = self.last.q + offset if elsewhere is None else elsewhere
-        points = [begin, *goals]
-        times = first + slow * np.arange(len(points))
+    def trajectory(self, when, first, offset, ways, count):
+        """Begin near the reference, and go a part of the way."""
+        points, times = [self.last.q + offset], [first]
+        for way in ways:
+            goal = np.clip(points[-1] + way, MODEL.lower, MODEL.upper)
+            way = np.abs(goal - points[-1])
+            # No faster than the velocity limit, nor, from rest to rest, the acceleration limit.
+            T = max(0.1, (1.6 * way / MODEL.velocity_limit).max(), np.sqrt(6.1 * way / MOST).max())
+            points.append(goal)
+            times.append(times[-1] + T)
         still = [np.zeros(2)] * len(points)
         given = Trajectory(MODEL.joint_names, times, points, still)
-        if limit_violations(given, MODEL, acceleration=True):
-            return
-        stamp = 0 if when is None else max(1, self.stamp + round(when * S))
+        stamp = 0 if when is None else self.stamp + round(when * S)
         with suppress(TrajectoryError):
             self.follower.follow(given, stamp)
+        self.states(count, 5, np.zeros(2))
 
     @rule(where=offsets, qd=offsets, qdd=offsets, faster=st.sampled_from([1, 1, 5, 40, 1e4]))
     def reference(self, where, qd, qdd, faster):
