@@ -172,6 +172,20 @@ class Motions(RuleBasedStateMachine):
             self.follower.follow(given, stamp)
         self.states(count, 5, np.zeros(2))
 
+    @rule(q=positions, streams=st.booleans())
+    def begin_where_the_arm_was_led(self, q, streams):
+        self.stamp += MS
+        self.q = q
+        self.receive()
+        if streams:
+            self.stream(Reference(q, np.zeros(2), np.zeros(2)))
+        else:
+            given = Trajectory(MODEL.joint_names, [0.0, 0.1], [q, q], np.zeros((2, 2)))
+            with suppress(TrajectoryError):
+                self.follower.follow(given, 0)
+        self.stamp += MS
+        self.receive()
+
     @rule(where=offsets, qd=offsets, qdd=offsets, faster=st.sampled_from([1, 1, 5, 40, 1e4]))
     def reference(self, where, qd, qdd, faster):
         self.stream(Reference(self.last.q + where * 0.5, faster * qd, faster * qdd))

@@ -406,3 +406,15 @@ def test_a_trajectory_of_positions_begins_and_is_left_without_a_step_in_velocity
     later, rest = run(follower, 0.801, 1.9)
     assert_continuous([*times, *later], np.concatenate([rows, rest]), elbow.model)
     assert_holds(follower._reference, [0.6, 0.3])
+
+
+def test_a_stream_that_begins_where_the_arm_was_led_begins_softly(follower):
+    sampled(follower, 1.0)
+    led = (0.5, -0.5)
+    sampled(follower, 1.001, q=led)
+    follower.follow_reference(moving_to(led))
+    reference, _ = sampled(follower, 1.002, q=led)
+    assert_holds(reference, led)
+    assert follower.placed
+    sampled(follower, 1.003, q=led)
+    assert not follower.placed
