@@ -174,6 +174,7 @@ class Motions(RuleBasedStateMachine):
 
     @rule(q=positions, streams=st.booleans())
     def begin_where_the_arm_was_led(self, q, streams):
+        self.receive()  # what was accepted until now, where the arm was
         self.stamp += MS
         self.q = q
         self.receive()
