@@ -116,7 +116,7 @@ setup(
     entry_points={
         'console_scripts': [
             'robot-dynamics = robot_dynamics.cli:main',
-            *(f'{node} = robot_dynamics.nodes.executables:{node}' for node in NODES),
+            *(f'{node} = robot_dynamics.ros.executables:{node}' for node in NODES),
         ],
     },
 )

@@ -20,9 +20,9 @@ import numpy as np
 from benchmarks.compiling import BATCH
 from benchmarks.functions import FUNCTIONS, random_state
 from benchmarks.memory import peak_mib
-from robot_dynamics.compiler import Program, trace
+from robot_dynamics.codegen.tracing import Program, trace
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.urdf.loading import load_urdf
 
 SAMPLES = 64
 

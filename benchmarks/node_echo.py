@@ -15,9 +15,10 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_dynamics.nodes import _main, qos
-from robot_dynamics.nodes.diagnostics import Health
-from robot_dynamics.nodes.messages import JointStateWriter, MatrixWriter
+from robot_dynamics.ros import executable as _main
+from robot_dynamics.ros import qos
+from robot_dynamics.ros.diagnostics import Health
+from robot_dynamics.ros.messages import JointStateWriter, MatrixWriter
 
 # What the dynamics node answers to a state without efforts, in its order.
 MATRICES = ('mass_matrix', 'coriolis_matrix')

@@ -31,10 +31,10 @@ from benchmarks.ending import tidy_on_sigterm
 from benchmarks.node_client import ANSWERS, DEPTH, Block, Client
 from benchmarks.node_process import NodeDied, NodeProcess, running
 from benchmarks.results import this_machine
-from robot_dynamics.model.urdf import load_urdf
-from robot_dynamics.nodes.demo.graph import isolate
-from robot_dynamics.nodes.demo.supervisor import remove_shared_memory, shared_memory
+from benchmarks.shared_memory import remove_shared_memory, shared_memory
 from robot_dynamics.resources import share_file
+from robot_dynamics.ros.middleware import isolate
+from robot_dynamics.urdf.loading import load_urdf
 
 OURS, ECHO = 'dynamics_node', 'echo'
 MODULES = {OURS: 'robot_dynamics.nodes.dynamics_node', ECHO: 'benchmarks.node_echo'}

@@ -21,9 +21,9 @@ from scipy.spatial.transform import Rotation
 
 from robot_dynamics.errors import InertialWarning
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.samples import random_tree
-from robot_dynamics.model.urdf import parse_urdf
-from robot_dynamics.validation.bare_urdf import bare_urdf
+from robot_dynamics.model.robots import random_tree
+from robot_dynamics.urdf.loading import parse_urdf
+from robot_dynamics.urdf.physics_only import bare_urdf
 
 # In example-robot-data, and in pybullet_data, which comes with PyBullet.
 DESCRIPTIONS = {

@@ -35,10 +35,11 @@ from sensor_msgs.msg import JointState
 from benchmarks import ROOT
 from benchmarks.ending import tidy_on_sigterm
 from benchmarks.results import this_machine
-from robot_dynamics.nodes import _main, qos
-from robot_dynamics.nodes.demo.graph import isolate
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.resources import share_file
+from robot_dynamics.ros import executable as _main
+from robot_dynamics.ros import qos
+from robot_dynamics.ros.middleware import isolate
 
 WANTED = 20.0  # times real time
 SETTLING = 0.3  # part of the time before anything is measured, in addition

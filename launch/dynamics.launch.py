@@ -24,14 +24,14 @@ from launch_ros.actions import Node, PushRosNamespace, SetParameter
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from robot_dynamics.nodes.launch_values import (
+from robot_dynamics.ros.launching import (
     LaunchArgumentError,
     check_files,
     check_namespace,
     description,
     root_link,
 )
-from robot_dynamics.nodes.middleware import quick_discovery
+from robot_dynamics.ros.middleware import quick_discovery
 
 
 def share(*path):

@@ -23,14 +23,14 @@ from launch_ros.actions import Node, PushRosNamespace, SetParameter
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from robot_dynamics.nodes.launch_values import (
+from robot_dynamics.ros.launching import (
     check_files,
     check_namespace,
     description,
     feedback_gains,
     number,
 )
-from robot_dynamics.nodes.middleware import quick_discovery
+from robot_dynamics.ros.middleware import quick_discovery
 
 # Limits of the parameters of simulator_node.
 TIME_STEP = (1e-5, 0.1)  # s

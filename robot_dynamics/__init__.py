@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from robot_dynamics.algorithms.operational_space import OperationalSpace
     from robot_dynamics.algorithms.simulation_step import State
     from robot_dynamics.algorithms.terms import Terms
+    from robot_dynamics.closed_chains.closed_chain import ClosedChain
     from robot_dynamics.dynamics import Dynamics
     from robot_dynamics.errors import (
         FrameNotFound,
@@ -74,16 +75,15 @@ if TYPE_CHECKING:
         SingularityError,
         TrajectoryError,
     )
-    from robot_dynamics.loops.closed_chain import ClosedChain
     from robot_dynamics.model.closures import LoopClosure
     from robot_dynamics.model.dh import from_dh
     from robot_dynamics.model.inertia import Inertial
     from robot_dynamics.model.robot_model import RobotModel
     from robot_dynamics.model.screws import from_screws
-    from robot_dynamics.model.urdf import load_urdf, parse_urdf
+    from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 else:
     _MODULES = {
-        'ClosedChain': 'loops.closed_chain',
+        'ClosedChain': 'closed_chains.closed_chain',
         'Derivatives': 'algorithms.derivatives',
         'Dynamics': 'dynamics',
         'Inertial': 'model.inertia',
@@ -94,8 +94,8 @@ else:
         'Terms': 'algorithms.terms',
         'from_dh': 'model.dh',
         'from_screws': 'model.screws',
-        'load_urdf': 'model.urdf',
-        'parse_urdf': 'model.urdf',
+        'load_urdf': 'urdf.loading',
+        'parse_urdf': 'urdf.loading',
     }
 
     def __getattr__(name: str) -> object:

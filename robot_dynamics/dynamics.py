@@ -32,7 +32,7 @@ from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.regressor import regressor
 from robot_dynamics.algorithms.rnea import bias_torque, rnea
 from robot_dynamics.algorithms.terms import Terms, terms
-from robot_dynamics.compiled import CompiledFunction
+from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.frame_methods import AT_FRAMES, FrameMethods
 from robot_dynamics.model.canonical import ROUNDING
 from robot_dynamics.model.inertia import Inertial, to_parameters

@@ -18,7 +18,7 @@ from robot_dynamics.algorithms.operational_space import (
     operational_space,
 )
 from robot_dynamics.algorithms.wrench_torque import wrench_torque
-from robot_dynamics.compiled import CompiledFunction
+from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.errors import SingularityError
 from robot_dynamics.programs import Programmed, Robot, Scalars
 from robot_dynamics.spatial import Array

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics import stepping
+from robot_dynamics import rollout as stepping
 from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.forward_dynamics import forward_dynamics
 from robot_dynamics.algorithms.friction import COULOMB_SPEED
@@ -25,7 +25,7 @@ from robot_dynamics.algorithms.simulation_step import (
     driven_acceleration,
     simulation_step,
 )
-from robot_dynamics.compiled import CompiledFunction
+from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.robot_model import RobotModel

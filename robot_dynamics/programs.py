@@ -20,7 +20,7 @@ import numpy as np
 
 from robot_dynamics import algorithms, spatial
 from robot_dynamics.algorithms.payload import carrier_moments, with_carrier, with_payload
-from robot_dynamics.algorithms.rolled import (
+from robot_dynamics.algorithms.repeated_bodies import (
     Rolling,
     coordinate_terms,
     independent,
@@ -28,12 +28,12 @@ from robot_dynamics.algorithms.rolled import (
     per_joint,
     rolled_tree,
 )
-from robot_dynamics.compiled import CompiledFunction, compile_program
-from robot_dynamics.compiler.cache import fingerprint
-from robot_dynamics.compiler.program import LANES
+from robot_dynamics.codegen.backends.cache import fingerprint
+from robot_dynamics.codegen.calls import CompiledFunction, compile_program
+from robot_dynamics.codegen.loops import Coordinates, Rolled, Rows
+from robot_dynamics.codegen.tracing.program import LANES
 from robot_dynamics.model.canonical import CanonicalTree, canonical_tree
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.rolled import Coordinates, Rolled, Rows
 from robot_dynamics.spatial import Array
 
 Scalars = Sequence[Any]

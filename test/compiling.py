@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.compiled import native_entry
-from robot_dynamics.compiler import machine_code
+from robot_dynamics.codegen.backends import machine_code
+from robot_dynamics.codegen.calls import native_wrapper as native_entry
 
 ENTRIES = ('native', 'portable', 'python')
 

@@ -3,11 +3,14 @@
 import faulthandler
 import os
 import signal
+import sys
+from pathlib import Path
 
 import pytest
+from elbow import ELBOW
 from hypothesis import settings
 
-from robot_dynamics.nodes.demo import supervisor
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks/ is not installed
 
 # A shell ignores SIGINT for what it runs in the background, and whatever the tests start would
 # inherit that.
@@ -31,6 +34,21 @@ def pytest_configure():
 @pytest.fixture(scope='session', autouse=True)
 def _no_shared_memory_is_left():
     """Remove what nodes that tests have killed could not remove themselves."""
-    before = supervisor.shared_memory()
+    from benchmarks.shared_memory import remove_shared_memory, shared_memory
+
+    before = shared_memory()
     yield
-    supervisor.remove_shared_memory(before)
+    remove_shared_memory(before)
+
+
+@pytest.fixture(scope='session')
+def elbow_urdf():
+    return ELBOW
+
+
+@pytest.fixture(scope='session')
+def elbow():
+    from robot_dynamics.dynamics import Dynamics
+    from robot_dynamics.urdf.loading import parse_urdf
+
+    return Dynamics(parse_urdf(ELBOW))

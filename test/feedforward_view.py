@@ -6,8 +6,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynamics.nodes import messages, qos
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+from robot_dynamics.ros import messages, qos
 
 MS = 1_000_000
 Q = np.array([0.1, 0.2])

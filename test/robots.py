@@ -9,7 +9,7 @@ from pathlib import Path
 
 from robot_dynamics.errors import InertialWarning
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.urdf.loading import load_urdf
 
 _DESCRIPTIONS = {
     'panda': 'panda_description/urdf/panda.urdf',

@@ -1,6 +1,6 @@
 """What a controller and an operator see of a simulator node, for several files of tests."""
 
-from robot_dynamics.nodes import messages
+from robot_dynamics.ros import messages
 
 START = [0.3, -0.4]
 MS = 1_000_000

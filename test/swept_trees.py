@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from robot_dynamics.rolled import Rolled, Rows
-from robot_dynamics.rolled.assembly import trace_rolled
+from robot_dynamics.codegen.loops import Rolled, Rows
+from robot_dynamics.codegen.loops.assembly import trace_rolled
 
 OUTPUTS = ('total', 'A', 'B', 'back')
 VECTORS = ('total', 'back')

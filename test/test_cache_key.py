@@ -11,14 +11,14 @@ import pytest
 from compiling import *  # noqa: F403  (fixtures)
 
 import robot_dynamics
-from robot_dynamics import compiler
-from robot_dynamics.compiler import cache
+from robot_dynamics.codegen import tracing
+from robot_dynamics.codegen.backends import cache
 
 # Whatever these hold makes code, also what the programs below make no use of.
-GENERATORS = ('algorithms', 'compiled', 'compiler', 'rolled')
+GENERATORS = ('algorithms', 'codegen')
 
 # These say which program is made, each for its own methods: they have no part in those of others.
-CALLERS = ('dynamics.py', 'frame_methods.py', 'motion_methods.py', 'loops/closed_chain.py')
+CALLERS = ('dynamics.py', 'frame_methods.py', 'motion_methods.py', 'closed_chains/closed_chain.py')
 
 # Makes programs in a copy of the package, with a cache that keeps nothing. For each it tells which
 # files run meanwhile, and of which of them a changed byte does not change the key.
@@ -30,11 +30,11 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynamics import ClosedChain, Dynamics, programs
-from robot_dynamics.compiler import cache, machine_code
-from robot_dynamics.model import linkages
+from robot_dynamics.codegen.backends import cache, machine_code
+from robot_dynamics.closed_chains import linkages
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.samples import random_tree
-from robot_dynamics.simulation.many.perturbations import Perturbations
+from robot_dynamics.model.robots import random_tree
+from robot_dynamics.simulation.ensembles.perturbations import Perturbations
 from robot_dynamics.simulation.steps.rigid_arm import RigidArm
 
 package, generators = Path(programs.__file__).parent, sys.argv[1:]
@@ -59,8 +59,8 @@ makers = {
     'dynamics.py, loops': lambda: Dynamics(chain).mass_matrix,
     'frame_methods.py': lambda: Dynamics(arm).jacobian([0.1, 0.2, 0.3], 'link3'),
     'motion_methods.py': lambda: Dynamics(arm).simulation_step('semi_implicit_euler'),
-    'loops/closed_chain.py': closed_chain_step,
-    'simulation/many/perturbations.py': lambda: Perturbations(viscous=0.2).step(
+    'closed_chains/closed_chain.py': closed_chain_step,
+    'simulation/ensembles/perturbations.py': lambda: Perturbations(viscous=0.2).step(
         Dynamics(arm), 'semi_implicit_euler'
     ),
     'simulation/steps/rigid_arm.py': lambda: RigidArm(Dynamics(arm))._brake,
@@ -129,9 +129,7 @@ print(json.dumps({'ran': ran, 'unnoticed': unnoticed}))
 def test_a_change_of_any_source_that_makes_code_changes_the_key(tmp_path):
     """Machine code of other source would be used without a word."""
     package = Path(robot_dynamics.__file__).parent
-    shutil.copytree(
-        package, tmp_path / package.name, ignore=shutil.ignore_patterns('__pycache__', 'urdf')
-    )
+    shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns('__pycache__'))
     environment = {
         **os.environ,
         'PYTHONPATH': os.pathsep.join([str(tmp_path), *sys.path]),
@@ -144,7 +142,8 @@ def test_a_change_of_any_source_that_makes_code_changes_the_key(tmp_path):
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
     found = json.loads(ended.stdout)
-    for part in ('model/canonical.py', 'model/coordinates.py', 'spatial.py', 'rolled/limbs.py'):
+    vectors = 'codegen/loops/branch_vectorization.py'
+    for part in ('model/canonical.py', 'model/coordinates.py', 'spatial.py', vectors):
         assert part in found['ran']
     for program, files in found['unnoticed'].items():
         others = set(CALLERS) - {program.split(',')[0]}
@@ -158,7 +157,7 @@ def test_a_folder_that_is_not_there_has_no_fingerprint(tmp_path, monkeypatch):
         with pytest.raises(FileNotFoundError):
             cache.fingerprint(path)
         with pytest.raises(FileNotFoundError):
-            cache.fingerprint(Path(compiler.__file__).parent, path)
+            cache.fingerprint(Path(tracing.__file__).parent, path)
     monkeypatch.setattr(cache, 'GENERATORS', (*cache.GENERATORS, 'moved'))
     cache.generator.cache_clear()
     with pytest.raises(FileNotFoundError, match='moved'):

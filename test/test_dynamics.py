@@ -12,7 +12,7 @@ import pytest
 
 import robot_dynamics as rd
 from robot_dynamics.model.builder import build_tree
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 
 N = 4
 METHODS = {

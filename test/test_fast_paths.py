@@ -12,16 +12,18 @@ import pytest
 from compiling import *  # noqa: F403  (fixtures)
 
 from robot_dynamics import Dynamics
-from robot_dynamics.compiled import function, kernels, native_entry, recipe, threads
-from robot_dynamics.compiled.python_kernels import PythonKernels
-from robot_dynamics.compiler import interpreter, llvm_source, machine_code, object_file
-from robot_dynamics.compiler.arithmetic import shifted_input
+from robot_dynamics.codegen.backends import interpreter, machine_code, object_file
+from robot_dynamics.codegen.backends import llvm_straight_line as llvm_source
+from robot_dynamics.codegen.backends.llvm_arithmetic import shifted_input
+from robot_dynamics.codegen.calls import function, kernels, recipe, threads
+from robot_dynamics.codegen.calls import native_wrapper as native_entry
+from robot_dynamics.codegen.calls.python_kernels import PythonKernels
+from robot_dynamics.codegen.loops import branch_vectorization as limbs
+from robot_dynamics.codegen.loops.program import RolledProgram
 from robot_dynamics.formulations import forward_dynamics
 from robot_dynamics.formulations.newton_euler_link_frame import inverse_dynamics
 from robot_dynamics.model.builder import build_tree
 from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.rolled import limbs
-from robot_dynamics.rolled.program import RolledProgram
 from robot_dynamics.spatial import axis_rotation, pose
 
 X, Y, Z = np.eye(3)

@@ -8,7 +8,7 @@ from robot_dynamics import kinematics as kin
 from robot_dynamics.errors import FrameNotFound, ShapeError
 from robot_dynamics.model.builder import build_tree
 from robot_dynamics.model.joints import motion_subspace
-from robot_dynamics.model.samples import planar_2r, random_inertial, random_tree
+from robot_dynamics.model.robots import planar_2r, random_inertial, random_tree
 from robot_dynamics.spatial import axis_rotation, pose, skew, unskew
 
 STEP = 1e-30  # of a complex step: exact to rounding

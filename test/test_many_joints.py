@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from pin_model import PinRobot
 
-from robot_dynamics.compiled import recipe
-from robot_dynamics.compiler import machine_code
+from robot_dynamics.codegen.backends import machine_code
+from robot_dynamics.codegen.calls import recipe
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.coordinates import with_coordinates
-from robot_dynamics.model.samples import random_tree
+from robot_dynamics.model.robots import random_tree
 
 EPS = np.finfo(float).eps
 METHODS = {
@@ -111,7 +111,7 @@ def test_gravity_and_a_load_can_be_given_at_run_time(arm):
 def test_batches_have_the_bits_of_single_calls_on_any_number_of_threads(arm, method, monkeypatch):
     call, arguments = getattr(arm, method), state(arm, 19)[: METHODS[method]]
     alone = [several(call(*each)) for each in zip(*arguments, strict=True)]
-    monkeypatch.setattr('robot_dynamics.compiled.threads.SMALLEST_PART', 1)
+    monkeypatch.setattr('robot_dynamics.codegen.calls.threads.SMALLEST_PART', 1)
     for threads in ('1', '3'):
         monkeypatch.setenv('ROBOT_DYNAMICS_THREADS', threads)
         for k, result in enumerate(several(call(*arguments))):

@@ -11,7 +11,7 @@ import pytest
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import PerStep, Perturbations, Simulator, simulate_batch
 
 N = 4

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from robot_dynamics import motion_methods, programs
-from robot_dynamics.compiler import machine_code
+from robot_dynamics.codegen.backends import machine_code
 from robot_dynamics.dynamics import PROGRAMS, Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError
 from robot_dynamics.frame_methods import AT_FRAMES
-from robot_dynamics.model.samples import planar_2r, random_inertial, random_tree
+from robot_dynamics.model.robots import planar_2r, random_inertial, random_tree
 
 N = 4
 GRAVITY = [1.0, -2.0, -9.0]

@@ -17,14 +17,14 @@ PARAMETERS = (ROOT / 'docs' / 'parameters.md').read_text()
 
 # Of each page: in which module of the nodes its parameters are.
 TABLES = {
-    'RobotParameters': 'parameters',
-    'LiveRobotParameters': 'live_parameters',
-    'DynamicsParameters': 'dynamics_node',
-    'FeedforwardParameters': 'feedforward_parameters',
-    'SimulatorParameters': 'simulator.parameters',
-    'ValidatorParameters': 'pybullet_validator_node',
-    'MarkersParameters': 'markers_node',
-    'StatePublisherParameters': 'state_publisher_node',
+    'RobotParameters': 'ros.parameters',
+    'LiveRobotParameters': 'ros.live_parameters',
+    'DynamicsParameters': 'nodes.dynamics_node',
+    'FeedforwardParameters': 'ros.feedforward_parameters',
+    'SimulatorParameters': 'ros.simulator_parameters',
+    'ValidatorParameters': 'nodes.pybullet_validator_node',
+    'MarkersParameters': 'nodes.markers_node',
+    'StatePublisherParameters': 'nodes.state_publisher_node',
 }
 
 
@@ -47,8 +47,8 @@ def test_python_runs(monkeypatch):
 
 def parameter_table(name: str) -> str:
     """Return the table of the parameters that a class of them adds to those above it."""
-    specs = importlib.import_module('robot_dynamics.nodes.parameters').specs
-    module = importlib.import_module(f'robot_dynamics.nodes.{TABLES[name]}')
+    specs = importlib.import_module('robot_dynamics.ros.parameters').specs
+    module = importlib.import_module(f'robot_dynamics.{TABLES[name]}')
     table = getattr(module, name)
     above = [base for base in table.__mro__[1:] if base.__name__ in TABLES]
     inherited = {key for base in above for key in specs(base)}

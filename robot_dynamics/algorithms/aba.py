@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from robot_dynamics.algorithms.composite import rotational_inertia
+from robot_dynamics.algorithms.composite_bodies import rotational_inertia
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
-from robot_dynamics.algorithms.motion import angular_velocities
+from robot_dynamics.algorithms.link_kinematics import angular_velocities
 from robot_dynamics.algorithms.scalars import Scalar, is_zero
-from robot_dynamics.algorithms.sweeps import inward, of_parent, outward
+from robot_dynamics.algorithms.tree_traversal import inward, of_parent, outward
 from robot_dynamics.algorithms.vectors import (
     ZERO,
     Matrix,

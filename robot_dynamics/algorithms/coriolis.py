@@ -20,13 +20,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from robot_dynamics.algorithms.columns import walk_inwards
-from robot_dynamics.algorithms.composite import (
-    axial,
-    unit_momentum,
-)
-from robot_dynamics.algorithms.crba import in_coordinates
-from robot_dynamics.algorithms.deep import (
+from robot_dynamics.algorithms.base_frame import (
     Axis,
     axis_rates,
     base_poses,
@@ -35,10 +29,17 @@ from robot_dynamics.algorithms.deep import (
     joint_axes,
     wrench_in_base,
 )
+from robot_dynamics.algorithms.base_frame_joints import WorldPose
+from robot_dynamics.algorithms.column_propagation import walk_inwards
+from robot_dynamics.algorithms.composite_bodies import (
+    axial,
+    unit_momentum,
+)
+from robot_dynamics.algorithms.crba import in_coordinates
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
-from robot_dynamics.algorithms.motion import angular_velocities, velocities
-from robot_dynamics.algorithms.moving import MovingBody, moving_composites
-from robot_dynamics.algorithms.sweeps import of_coordinates, pairs
+from robot_dynamics.algorithms.link_kinematics import angular_velocities, velocities
+from robot_dynamics.algorithms.moving_composite_bodies import MovingBody, moving_composites
+from robot_dynamics.algorithms.tree_traversal import of_coordinates, pairs
 from robot_dynamics.algorithms.vectors import (
     Scalar,
     Vector,
@@ -49,7 +50,6 @@ from robot_dynamics.algorithms.vectors import (
     scaled,
     sub,
 )
-from robot_dynamics.algorithms.world import WorldPose
 from robot_dynamics.algorithms.wrench import (
     Wrench,
     along_joint,

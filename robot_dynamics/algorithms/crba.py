@@ -9,11 +9,17 @@ Dyn. Sys. Meas. Control 104, 1982; Featherstone, Rigid Body Dynamics Algorithms 
 
 from __future__ import annotations
 
-from robot_dynamics.algorithms.columns import walk_inwards
-from robot_dynamics.algorithms.composite import composite_bodies, unit_momentum
-from robot_dynamics.algorithms.deep import base_poses, felt, is_deep, joint_axes, wrench_in_base
+from robot_dynamics.algorithms.base_frame import (
+    base_poses,
+    felt,
+    is_deep,
+    joint_axes,
+    wrench_in_base,
+)
+from robot_dynamics.algorithms.column_propagation import walk_inwards
+from robot_dynamics.algorithms.composite_bodies import composite_bodies, unit_momentum
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
-from robot_dynamics.algorithms.sweeps import of_coordinates, pairs, plus_diagonal
+from robot_dynamics.algorithms.tree_traversal import of_coordinates, pairs, plus_diagonal
 from robot_dynamics.algorithms.vectors import Scalar, Vector
 from robot_dynamics.algorithms.wrench import along_joint, wrench_in_parent
 from robot_dynamics.model.canonical import CanonicalTree

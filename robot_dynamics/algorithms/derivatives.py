@@ -27,8 +27,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from robot_dynamics.algorithms.columns import walk_inwards
-from robot_dynamics.algorithms.composite import rotational_inertia
+from robot_dynamics.algorithms.base_frame import (
+    Axis,
+    base_poses,
+    felt,
+    is_deep,
+    joint_axes,
+    wrench_in_base,
+)
+from robot_dynamics.algorithms.base_frame_joints import WorldPose
+from robot_dynamics.algorithms.column_propagation import walk_inwards
+from robot_dynamics.algorithms.composite_bodies import rotational_inertia
 from robot_dynamics.algorithms.coriolis import (
     mass_and_coriolis_matrix,
     origin_velocities,
@@ -37,19 +46,11 @@ from robot_dynamics.algorithms.coriolis import (
     unit_column,
 )
 from robot_dynamics.algorithms.crba import in_coordinates
-from robot_dynamics.algorithms.deep import (
-    Axis,
-    base_poses,
-    felt,
-    is_deep,
-    joint_axes,
-    wrench_in_base,
-)
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
-from robot_dynamics.algorithms.motion import Acceleration, accelerations
-from robot_dynamics.algorithms.moving import MovingBody, moving_composites
+from robot_dynamics.algorithms.link_kinematics import Acceleration, accelerations
+from robot_dynamics.algorithms.moving_composite_bodies import MovingBody, moving_composites
 from robot_dynamics.algorithms.rnea import joint_wrenches
-from robot_dynamics.algorithms.sweeps import of_coordinates, pairs, times
+from robot_dynamics.algorithms.tree_traversal import of_coordinates, pairs, times
 from robot_dynamics.algorithms.vectors import (
     ZERO,
     Scalar,
@@ -61,7 +62,6 @@ from robot_dynamics.algorithms.vectors import (
     scaled,
     sub,
 )
-from robot_dynamics.algorithms.world import WorldPose
 from robot_dynamics.algorithms.wrench import Wrench, along_joint, wrench_in_parent
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.coordinates import body_rates, generalized_matrix

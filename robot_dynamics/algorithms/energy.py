@@ -5,10 +5,10 @@ Source: 000, section 6.2, where (6.53) is the mass matrix of K; 003, (36) and (3
 
 from __future__ import annotations
 
-from robot_dynamics.algorithms.composite import rotational_inertia
+from robot_dynamics.algorithms.composite_bodies import rotational_inertia
 from robot_dynamics.algorithms.gravity import first_moments, moments_in_parent
 from robot_dynamics.algorithms.joint_frame import joint_frames
-from robot_dynamics.algorithms.motion import Velocity, velocities
+from robot_dynamics.algorithms.link_kinematics import Velocity, velocities
 from robot_dynamics.algorithms.scalars import is_zero
 from robot_dynamics.algorithms.vectors import Scalar, Vector, add, cross, dot, mat_vec, scaled
 from robot_dynamics.model.canonical import CanonicalTree, MassMoments

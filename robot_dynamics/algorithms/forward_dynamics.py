@@ -11,8 +11,8 @@ Source: 001, section 9.5; Featherstone, Rigid Body Dynamics Algorithms (2008), c
 from __future__ import annotations
 
 from robot_dynamics.algorithms.aba import aba, dependent_joints
+from robot_dynamics.algorithms.base_frame import is_deep
 from robot_dynamics.algorithms.crba import crba
-from robot_dynamics.algorithms.deep import is_deep
 from robot_dynamics.algorithms.ltl import factorize, solve
 from robot_dynamics.algorithms.rnea import bias_torque
 from robot_dynamics.algorithms.vectors import Scalar, Vector

@@ -5,8 +5,8 @@ Source: Lynch and Park, Modern Robotics (2017), chapter 4.
 
 from __future__ import annotations
 
+from robot_dynamics.algorithms.base_frame_joints import chain_to
 from robot_dynamics.algorithms.vectors import Scalar, Vector
-from robot_dynamics.algorithms.world import chain_to
 from robot_dynamics.model.canonical import CanonicalTree
 
 

@@ -9,7 +9,7 @@ Source: 000, (6.68); 003, (42).
 from __future__ import annotations
 
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
-from robot_dynamics.algorithms.sweeps import inward, outward
+from robot_dynamics.algorithms.tree_traversal import inward, outward
 from robot_dynamics.algorithms.vectors import Scalar, Vector, add, scaled
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.coordinates import generalized_forces

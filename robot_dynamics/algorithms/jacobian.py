@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from robot_dynamics.algorithms.base_frame_joints import Chain, WorldPose, chain_to
 from robot_dynamics.algorithms.vectors import ZERO, Scalar, Vector, add, cross, scaled, sub
-from robot_dynamics.algorithms.world import Chain, WorldPose, chain_to
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.coordinates import body_rates, generalized_forces
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from robot_dynamics.algorithms.composite import moments_in_parent, total_moments
+from robot_dynamics.algorithms.composite_bodies import moments_in_parent, total_moments
 from robot_dynamics.algorithms.joint_frame import JointFrame
 from robot_dynamics.algorithms.vectors import Scalar, Vector
 from robot_dynamics.errors import ModelError

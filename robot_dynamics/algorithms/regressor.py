@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
-from robot_dynamics.algorithms.motion import Acceleration, Velocity, accelerations
+from robot_dynamics.algorithms.link_kinematics import Acceleration, Velocity, accelerations
 from robot_dynamics.algorithms.vectors import (
     ZERO,
     Scalar,

@@ -10,9 +10,9 @@ Algorithms (2008), table 5.1.
 from __future__ import annotations
 
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
-from robot_dynamics.algorithms.motion import Acceleration, accelerations
+from robot_dynamics.algorithms.link_kinematics import Acceleration, accelerations
 from robot_dynamics.algorithms.scalars import is_zero
-from robot_dynamics.algorithms.sweeps import inward
+from robot_dynamics.algorithms.tree_traversal import inward
 from robot_dynamics.algorithms.vectors import Scalar, Vector, add, cross, mat_vec, scaled
 from robot_dynamics.algorithms.wrench import (
     Wrench,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from robot_dynamics import __version__
+from robot_dynamics.cli.demo import add_demo_options, demo
 from robot_dynamics.cli.evaluate import add_evaluate_options, evaluate_recording
 from robot_dynamics.cli.gains import add_gains_options, gains
 from robot_dynamics.cli.monte_carlo import add_monte_carlo_options, monte_carlo
@@ -22,7 +23,7 @@ from robot_dynamics.cli.options import (
     positive,
     seed,
 )
-from robot_dynamics.cli.ros import add_demo_options, demo, replay
+from robot_dynamics.cli.ros import replay
 from robot_dynamics.cli.verbs import (
     check,
     compare_robot,
@@ -33,8 +34,8 @@ from robot_dynamics.cli.verbs import (
 )
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.simulation import INTEGRATORS
-from robot_dynamics.validation.engines import ENGINES
-from robot_dynamics.validation.examiner import TOLERANCE
+from robot_dynamics.validation.comparison import TOLERANCE
+from robot_dynamics.validation.engines.available import ENGINES
 
 WRONG = 2  # exit code for an error, as that of argparse
 

@@ -20,10 +20,7 @@ from robot_dynamics.cli.options import (
 from robot_dynamics.cli.output import warnings_in_short
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
-from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
-from robot_dynamics.model.urdf import load_urdf, parse_urdf
-from robot_dynamics.spatial import Array, rotation_rpy
-from robot_dynamics.validation.recorded import (
+from robot_dynamics.identification import (
     Bag,
     Evaluation,
     RecordingError,
@@ -32,8 +29,11 @@ from robot_dynamics.validation.recorded import (
     read_bag,
     text,
 )
-from robot_dynamics.validation.recorded.picture import plot
-from robot_dynamics.validation.recorded.report import as_json, write_csv
+from robot_dynamics.identification.figure import plot
+from robot_dynamics.identification.report import as_json, write_csv
+from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
+from robot_dynamics.spatial import Array, rotation_rpy
+from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:

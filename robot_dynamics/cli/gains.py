@@ -12,9 +12,9 @@ from robot_dynamics.cli.output import warnings_in_short
 from robot_dynamics.control import feedback_eigenvalue, free_inertias, pd_gains
 from robot_dynamics.control.gains import FREQUENCY
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.model.states import POSTURES, random_postures
 from robot_dynamics.spatial import Array
-from robot_dynamics.validation.states import POSTURES, random_postures
+from robot_dynamics.urdf.loading import load_urdf
 
 DIGITS = 4  # significant, of the gains
 

@@ -8,16 +8,16 @@ import warnings
 
 from robot_dynamics.cli.options import add_robot, count, new_picture, number, positive, seed
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.urdf import load_urdf
-from robot_dynamics.simulation.many.monte_carlo import (
+from robot_dynamics.simulation.ensembles.monte_carlo import (
     CONTROLLERS,
     TIME_STEP,
     local_cluster,
     study,
     table,
 )
-from robot_dynamics.simulation.many.monte_carlo_plot import plot
-from robot_dynamics.simulation.many.progress import progress_bar
+from robot_dynamics.simulation.ensembles.monte_carlo_plot import plot
+from robot_dynamics.simulation.ensembles.progress import progress_bar
+from robot_dynamics.urdf.loading import load_urdf
 
 
 def add_monte_carlo_options(parser: argparse.ArgumentParser) -> None:

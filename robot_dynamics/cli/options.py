@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics.drawing import picture_formats
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
+from robot_dynamics.visualization.figures import picture_formats
 
 LARGEST = 1e12  # of a number: squares stay finite, and angles within 2^40 rad
 MOST = 1_000_000  # states or samples

@@ -15,13 +15,14 @@ from robot_dynamics.cli.output import print_table, warnings_in_short
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.urdf import load_urdf, urdf_text
-from robot_dynamics.simulation import INTEGRATORS, Simulator, run_plot, simulate
+from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
+from robot_dynamics.simulation import run_figure as run_plot
 from robot_dynamics.spatial import Array
-from robot_dynamics.validation.cross_check import compare
-from robot_dynamics.validation.cross_check_plot import plot
-from robot_dynamics.validation.engine_check import validate
-from robot_dynamics.validation.engines import ENGINES
+from robot_dynamics.urdf.loading import load_urdf, urdf_text
+from robot_dynamics.validation.engines.available import ENGINES
+from robot_dynamics.validation.engines.check import validate
+from robot_dynamics.validation.formulations import compare
+from robot_dynamics.validation.formulations_figure import plot
 
 
 def check(options: argparse.Namespace) -> int:

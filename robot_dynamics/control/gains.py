@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from robot_dynamics.control.feedforward import Gains
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.rollout import checked_time_step
 from robot_dynamics.spatial import Array
-from robot_dynamics.stepping import checked_time_step
 
 FREQUENCY = 40.0  # rad/s, the stiffest feedback there is
 DAMPING = 1.0  # zeta

@@ -23,21 +23,22 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import AccelerationFilter, Friction
+from robot_dynamics.control.joint_state import JointReading, finite
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
-from robot_dynamics.nodes import _main, messages, qos
-from robot_dynamics.nodes.description import friction_of
-from robot_dynamics.nodes.joint_states import JointReading, finite
-from robot_dynamics.nodes.live_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
-from robot_dynamics.nodes.live_robot import LiveRobotNode
-from robot_dynamics.nodes.messages import SECOND, MatrixWriter, torque_writer
-from robot_dynamics.nodes.parameters import (
+from robot_dynamics.ros import executable as _main
+from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.live_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
+from robot_dynamics.ros.live_robot import LiveRobotNode
+from robot_dynamics.ros.messages import SECOND, MatrixWriter, torque_writer
+from robot_dynamics.ros.parameters import (
     HIGHEST_RATE,
     LOWEST_RATE,
     joint_order,
     parameter,
     per_joint,
 )
+from robot_dynamics.ros.robot_source import friction_of
 from robot_dynamics.spatial import Array
 
 TORQUES = (

@@ -27,28 +27,29 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import Reference, free_inertias, gravity_only, waypoint_efforts
+from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.laws import compile_laws
+from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.torque_limiting import TorqueGate
 from robot_dynamics.control.transitions import stopping_time
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.nodes import _main, diagnostics, messages, qos
-from robot_dynamics.nodes.feedforward_parameters import (
+from robot_dynamics.model.states import random_postures
+from robot_dynamics.ros import diagnostics, messages, qos
+from robot_dynamics.ros import executable as _main
+from robot_dynamics.ros.command_guard import Rivals
+from robot_dynamics.ros.feedforward_parameters import (
     FeedforwardParameters,
     gain_warnings,
     settings_of,
 )
-from robot_dynamics.nodes.joint_states import JointReading
-from robot_dynamics.nodes.live_robot import LiveRobotNode
-from robot_dynamics.nodes.parameters import changed
-from robot_dynamics.nodes.publisher_guard import PublisherGuard
-from robot_dynamics.nodes.reference_follower import ReferenceFollower
-from robot_dynamics.nodes.rivals import Rivals
-from robot_dynamics.nodes.robot_node import LOOK, UNSTAMPED
-from robot_dynamics.nodes.torque_gate import TorqueGate
-from robot_dynamics.nodes.torque_output import TorqueOutput
+from robot_dynamics.ros.live_robot import LiveRobotNode
+from robot_dynamics.ros.outputs import TorqueOutput
+from robot_dynamics.ros.parameters import changed
+from robot_dynamics.ros.publisher_guard import PublisherGuard
+from robot_dynamics.ros.robot_node import LOOK, UNSTAMPED
 from robot_dynamics.spatial import Array
-from robot_dynamics.validation.states import random_postures
 
 WATCH = 0.02  # s, between two looks whether joint states still arrive
 LET_GO = 0.8  # s; at the end of the node the torque is brought down in no more time than this

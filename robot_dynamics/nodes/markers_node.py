@@ -21,19 +21,20 @@ from typing import Any
 import numpy as np
 from visualization_msgs.msg import MarkerArray
 
+from robot_dynamics.control.joint_state import JointReading, JointStateReader
+from robot_dynamics.control.rate_limiting import Thinning
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.kinematics import body_poses
 from robot_dynamics.model.inertia import inconsistency
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.nodes import _main, messages, qos
-from robot_dynamics.nodes.joint_state_bytes import HeardJointState
-from robot_dynamics.nodes.joint_states import JointReading, JointStateReader
-from robot_dynamics.nodes.live_parameters import VaryingRobotParameters
-from robot_dynamics.nodes.markers import Shape, marker_array, removal
-from robot_dynamics.nodes.parameters import HIGHEST_RATE, LONGEST_TIME, LOWEST_RATE, parameter
-from robot_dynamics.nodes.thinning import Thinning
-from robot_dynamics.nodes.varying_robot import VaryingRobotNode
+from robot_dynamics.ros import executable as _main
+from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.joint_state_bytes import HeardJointState
+from robot_dynamics.ros.live_parameters import VaryingRobotParameters
+from robot_dynamics.ros.marker_messages import Shape, marker_array, removal
+from robot_dynamics.ros.parameters import HIGHEST_RATE, LONGEST_TIME, LOWEST_RATE, parameter
+from robot_dynamics.ros.varying_robot import VaryingRobotNode
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization import (
     Ellipsoid,

@@ -27,14 +27,13 @@ from std_srvs.srv import Trigger
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.urdf import urdf_text
-from robot_dynamics.nodes import _main, diagnostics, qos
-from robot_dynamics.nodes.description import bare_robot, payload
-from robot_dynamics.nodes.diagnostics import diagnostic
-from robot_dynamics.nodes.dynamics_streams import DynamicsStreams
-from robot_dynamics.nodes.live_parameters import VaryingRobotParameters, payload_link
-from robot_dynamics.nodes.messages import torque_writer
-from robot_dynamics.nodes.parameters import (
+from robot_dynamics.model.states import random_states
+from robot_dynamics.ros import diagnostics, qos
+from robot_dynamics.ros import executable as _main
+from robot_dynamics.ros.diagnostics import diagnostic
+from robot_dynamics.ros.live_parameters import VaryingRobotParameters, payload_link
+from robot_dynamics.ros.messages import torque_writer
+from robot_dynamics.ros.parameters import (
     LONGEST_TIME,
     LOWEST_RATE,
     ParameterError,
@@ -42,13 +41,15 @@ from robot_dynamics.nodes.parameters import (
     parameter,
     per_joint,
 )
-from robot_dynamics.nodes.varying_robot import VaryingRobotNode
-from robot_dynamics.validation.bare_urdf import with_payload
-from robot_dynamics.validation.engines import ENGINES
-from robot_dynamics.validation.examiner import TOLERANCE, Examiner
-from robot_dynamics.validation.jury import Jury
+from robot_dynamics.ros.robot_source import bare_robot, payload
+from robot_dynamics.ros.term_input import DynamicsStreams
+from robot_dynamics.ros.varying_robot import VaryingRobotNode
+from robot_dynamics.urdf.loading import urdf_text
+from robot_dynamics.urdf.physics_only import with_payload
+from robot_dynamics.validation.comparison import TOLERANCE, Examiner
+from robot_dynamics.validation.engines.available import ENGINES
 from robot_dynamics.validation.report import Report, Verdict
-from robot_dynamics.validation.states import random_states
+from robot_dynamics.validation.several_engines import Jury
 
 WORK = 0.02  # s, between two steps of the examination
 LEVEL = {

@@ -20,13 +20,13 @@ from sensor_msgs.msg import JointState
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.nodes import _main, diagnostics, messages, qos
-from robot_dynamics.nodes.messages import JointStateWriter
-from robot_dynamics.nodes.parameters import ParameterError, changed, joint_order, values
-from robot_dynamics.nodes.robot_node import LOOK, RobotNode
-from robot_dynamics.nodes.simulator.inputs import SimulatorInputs
-from robot_dynamics.nodes.simulator.loop import Command, SimulationLoop
-from robot_dynamics.nodes.simulator.parameters import (
+from robot_dynamics.ros import diagnostics, messages, qos
+from robot_dynamics.ros import executable as _main
+from robot_dynamics.ros.messages import JointStateWriter
+from robot_dynamics.ros.parameters import ParameterError, changed, joint_order, values
+from robot_dynamics.ros.robot_node import LOOK, RobotNode
+from robot_dynamics.ros.simulator_inputs import SimulatorInputs
+from robot_dynamics.ros.simulator_parameters import (
     SimulatorParameters,
     loads,
     loop_options,
@@ -34,10 +34,11 @@ from robot_dynamics.nodes.simulator.parameters import (
     start_state,
     unloaded_robot,
 )
-from robot_dynamics.nodes.simulator.recording import SimulatorRecording
-from robot_dynamics.nodes.simulator.requests import Outcome, Result, SimulationRequests, State
-from robot_dynamics.nodes.simulator.services import TriggerServices, standard_services
-from robot_dynamics.simulation.plant import Place, Push
+from robot_dynamics.ros.simulator_recording import SimulatorRecording
+from robot_dynamics.ros.simulator_services import TriggerServices, standard_services
+from robot_dynamics.simulation.commands import Place, Push
+from robot_dynamics.simulation.run_control import Outcome, Result, SimulationRequests, State
+from robot_dynamics.simulation.scheduling import Command, SimulationLoop
 
 BURST = 0.01  # s of stepping at most before messages are heard again
 LAG = 1.0  # s, of stamps and wall clock: what tf and rviz tolerate, and more

@@ -22,14 +22,15 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Transform, TransformStamped, Vector3
 from std_msgs.msg import String
 
+from robot_dynamics.control.joint_state import JointDataError
+from robot_dynamics.control.rate_limiting import Thinning
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.urdf import urdf_text
-from robot_dynamics.nodes import _main, diagnostics, messages, qos
-from robot_dynamics.nodes.joint_state_bytes import HeardJointState
-from robot_dynamics.nodes.joint_states import JointDataError
-from robot_dynamics.nodes.markers import quaternion_message
-from robot_dynamics.nodes.parameters import (
+from robot_dynamics.ros import diagnostics, messages, qos
+from robot_dynamics.ros import executable as _main
+from robot_dynamics.ros.joint_state_bytes import HeardJointState
+from robot_dynamics.ros.marker_messages import quaternion_message
+from robot_dynamics.ros.parameters import (
     HIGHEST_RATE,
     LOWEST_RATE,
     RobotParameters,
@@ -37,10 +38,11 @@ from robot_dynamics.nodes.parameters import (
     parameter,
     per_joint,
 )
-from robot_dynamics.nodes.robot_node import RobotNode
-from robot_dynamics.nodes.thinning import Thinning
+from robot_dynamics.ros.robot_node import RobotNode
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization import LinkFrame, link_frames
+from robot_dynamics.urdf import link_frames
+from robot_dynamics.urdf.loading import urdf_text
+from robot_dynamics.visualization import LinkFrame
 
 
 class TfMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what is missing)

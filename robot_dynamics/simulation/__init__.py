@@ -7,14 +7,14 @@ torque and an ideal joint, `steps` how a step is made. Torques known beforehand 
 """
 
 from robot_dynamics.algorithms.integrators import explicit_euler, rk4, semi_implicit_euler
-from robot_dynamics.simulation.effects.actuators import Actuators
-from robot_dynamics.simulation.effects.joint_effects import FRICTION_LAWS, JointEffects
-from robot_dynamics.simulation.effects.payloads import Payload
-from robot_dynamics.simulation.effects.stops import InelasticStop, SpringDamperStop
+from robot_dynamics.simulation.closed_chains import ClosedLoopSimulator
+from robot_dynamics.simulation.ensembles.batch import BatchRun, PerStep, simulate_batch
+from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
-from robot_dynamics.simulation.loops import ClosedLoopSimulator
-from robot_dynamics.simulation.many.batch import BatchRun, PerStep, simulate_batch
-from robot_dynamics.simulation.many.perturbations import Perturbations, payload_parameters
+from robot_dynamics.simulation.joint_models.actuators import Actuators
+from robot_dynamics.simulation.joint_models.payloads import Payload
+from robot_dynamics.simulation.joint_models.settings import FRICTION_LAWS, JointEffects
+from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop
 from robot_dynamics.simulation.run import Run, simulate
 from robot_dynamics.simulation.simulator import Simulator, Snapshot
 from robot_dynamics.simulation.steps.adaptive import Adaptive

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from robot_dynamics.simulation.plant import Deed, Plant
+from robot_dynamics.simulation.commands import Deed, Plant
 from robot_dynamics.spatial import Array
 
 

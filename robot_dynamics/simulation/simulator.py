@@ -22,11 +22,12 @@ from robot_dynamics.algorithms.integrators import rk4
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.motion_methods import check_friction
+from robot_dynamics.rollout import checked_time_step
 from robot_dynamics.simulation.arguments import finite_vector, finite_wrench, protect
-from robot_dynamics.simulation.effects.actuators import Actuators, Drives, DriveState
-from robot_dynamics.simulation.effects.joint_effects import JointEffects
-from robot_dynamics.simulation.effects.payloads import Payload, loaded
 from robot_dynamics.simulation.errors import SimulationDiverged
+from robot_dynamics.simulation.joint_models.actuators import Actuators, Drives, DriveState
+from robot_dynamics.simulation.joint_models.payloads import Payload, loaded
+from robot_dynamics.simulation.joint_models.settings import JointEffects
 from robot_dynamics.simulation.steps.body import Body
 from robot_dynamics.simulation.steps.elastic_arm import ElasticArm
 from robot_dynamics.simulation.steps.energy_watch import Balance
@@ -34,7 +35,6 @@ from robot_dynamics.simulation.steps.integrators import AnyIntegrator, as_integr
 from robot_dynamics.simulation.steps.motion import Motion
 from robot_dynamics.simulation.steps.rigid_arm import RigidArm
 from robot_dynamics.spatial import Array
-from robot_dynamics.stepping import checked_time_step
 
 # From more energy than this [J] a step may overflow. That raises SimulationDiverged; NumPy's
 # warnings are switched off there. Doing so at every step would take a tenth of its time.

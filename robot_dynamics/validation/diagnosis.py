@@ -31,9 +31,9 @@ from robot_dynamics.kinematics import body_poses, com_jacobians
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.inertia import to_parameters
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.model.states import ACCELERATION, FASTEST, States
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.faults import joint_of, reversed_axes
-from robot_dynamics.validation.states import ACCELERATION, FASTEST, States
 
 ENOUGH = 12  # states that are used
 EXPLAINED = 1e-3  # part of the difference that an explanation may leave over

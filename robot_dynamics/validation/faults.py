@@ -18,7 +18,7 @@ import numpy as np
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import skew
-from robot_dynamics.validation.bare_urdf import TENSOR, parsed
+from robot_dynamics.urdf.physics_only import TENSOR, parsed
 
 # the URDF's text to the robot, with whatever options the true one was read
 Reader = Callable[[str], RobotModel]

@@ -12,7 +12,7 @@ from pin_model import PinRobot
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.coordinates import with_coordinates
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 
 
 def _with_frame(model: RobotModel, seed: int = 0) -> RobotModel:

@@ -11,7 +11,7 @@ from robot_dynamics.algorithms.integrators import (
     semi_implicit_euler,
 )
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.samples import random_tree
+from robot_dynamics.model.robots import random_tree
 
 ORDER = {'explicit_euler': 1, 'semi_implicit_euler': 1, 'rk4': 4}
 STEPS = {1: (2000, 4000, 8000), 4: (40, 80, 160)}  # in half a second

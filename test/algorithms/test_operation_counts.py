@@ -7,7 +7,7 @@ import pytest
 import robots
 
 from robot_dynamics import algorithms as alg
-from robot_dynamics.compiler.trace import trace
+from robot_dynamics.codegen.tracing.trace import trace
 from robot_dynamics.model.canonical import canonical_tree
 
 Q, QD, QDD = ('q',), ('q', 'qd'), ('q', 'qd', 'qdd')

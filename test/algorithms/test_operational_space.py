@@ -9,7 +9,7 @@ from robot_dynamics.algorithms import (
     terms,
 )
 from robot_dynamics.model.canonical import canonical_tree
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 
 CHAINS = {
     n: random_tree(n, np.random.default_rng(20 + n), branching=0.0, prismatic=0.1)

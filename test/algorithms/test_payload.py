@@ -3,11 +3,11 @@ import pytest
 
 from robot_dynamics.algorithms import forward_dynamics, potential_energy, rnea, with_payload
 from robot_dynamics.algorithms.payload import carrier_moments, with_carrier
-from robot_dynamics.compiler.trace import trace
+from robot_dynamics.codegen.tracing.trace import trace
 from robot_dynamics.errors import FrameNotFound, ModelError
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.inertia import to_parameters
-from robot_dynamics.model.samples import random_inertial
+from robot_dynamics.model.robots import random_inertial
 
 
 @pytest.fixture

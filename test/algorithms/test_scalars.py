@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robot_dynamics import algorithms as alg
-from robot_dynamics.compiler.trace import trace
+from robot_dynamics.codegen.tracing.trace import trace
 from robot_dynamics.model.canonical import canonical_tree
 
 Q, QD, QDD = ('q',), ('q', 'qd'), ('q', 'qd', 'qdd')

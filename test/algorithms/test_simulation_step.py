@@ -12,7 +12,7 @@ from robot_dynamics.algorithms.simulation_step import (
     simulation_step,
 )
 from robot_dynamics.model.canonical import canonical_tree
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 
 H = 1e-3
 

@@ -1,12 +1,6 @@
-"""The benchmarks are no part of the package: they are found beside it."""
-
-import sys
-from pathlib import Path
+"""Settings of the tests of the benchmarks."""
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
 
 
 @pytest.fixture(autouse=True)

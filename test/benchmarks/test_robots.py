@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.robots import QUICK, RobotMissing, chain_urdf, find
-from robot_dynamics.model.samples import random_tree
+from robot_dynamics.model.robots import random_tree
 
 
 def test_a_chain_reads_back_as_the_model_it_was_made_from():

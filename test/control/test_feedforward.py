@@ -15,9 +15,9 @@ from robot_dynamics.control import (
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError, TrajectoryError
-from robot_dynamics.model.samples import random_tree
+from robot_dynamics.model.robots import random_tree
+from robot_dynamics.model.states import position_range
 from robot_dynamics.simulation import Simulator, simulate
-from robot_dynamics.validation.states import position_range
 
 PARTS = ('gravity', 'coriolis', 'inertia', 'friction')
 N = 4

@@ -14,9 +14,9 @@ from robot_dynamics.control.gains import (
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import InertialWarning, ModelError, ShapeError
-from robot_dynamics.model.samples import planar_2r
-from robot_dynamics.model.urdf import load_urdf, parse_urdf
+from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.resources import share_file
+from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 STEP = 1e-3
 

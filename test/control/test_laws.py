@@ -18,7 +18,7 @@ from robot_dynamics.control import (
     pd_plus,
 )
 from robot_dynamics.errors import ShapeError
-from robot_dynamics.model.samples import planar_2r
+from robot_dynamics.model.robots import planar_2r
 
 DT = 1e-3
 

@@ -12,7 +12,7 @@ from robot_dynamics.control.limits import (
     reference_violations,
 )
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.model.samples import planar_2r
+from robot_dynamics.model.robots import planar_2r
 
 NAMES = ('joint1', 'joint2')
 

@@ -17,7 +17,7 @@ from robot_dynamics.control.transitions import (
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.model.samples import planar_2r
+from robot_dynamics.model.robots import planar_2r
 
 NAMES = ('joint1', 'joint2')
 STILL = np.zeros(2)

@@ -11,9 +11,10 @@ pytest.importorskip('rosbags')
 from recorded_runs import lively, samples, torque, write_bag
 
 from robot_dynamics import cli
-from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.identification import cause_columns as columns
+from robot_dynamics.identification import recording, report
 from robot_dynamics.resources import share_file
-from robot_dynamics.validation.recorded import columns, recording, report
+from robot_dynamics.urdf.loading import load_urdf
 
 PAGE = (Path(__file__).parents[2] / 'docs' / 'evaluate.md').read_text()
 NUMBER = re.compile(r'-?\d+(?:\.\d+)?(?:e-\d+)?')

@@ -18,7 +18,7 @@ from robot_dynamics.formulations import (
     newton_euler_link_frame,
     twist_wrench,
 )
-from robot_dynamics.validation import operation_counts as oc
+from robot_dynamics.textbook import operation_counts as oc
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOC = (CHECKOUT / 'docs' / 'formulations.md').read_text()
@@ -107,7 +107,7 @@ def test_every_misprint_is_proved(where, printed, right, proof):
 
 def test_every_proof_is_listed():
     proofs = re.findall(
-        r'^def (test_\w+)\(', (CHECKOUT / 'test/validation/test_misprints.py').read_text(), re.M
+        r'^def (test_\w+)\(', (CHECKOUT / 'test/textbook/test_misprints.py').read_text(), re.M
     )
     assert set(proofs) <= {row[3].strip('`') for row in MISPRINTS}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics.loops import ClosedChain
+from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.model.closures import EQUATIONS
 
 DOC = (Path(__file__).resolve().parents[2] / 'docs' / 'loops.md').read_text()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics.nodes.parameters import RobotParameters, specs
+from robot_dynamics.ros.parameters import RobotParameters, specs
 
 ROOT = Path(__file__).parents[2]
 PAGES = ('visualization', 'several_robots', 'ros2_control')

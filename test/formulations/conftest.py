@@ -13,7 +13,7 @@ from pin_model import PinRobot
 
 from robot_dynamics.model.builder import build_tree
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.samples import (
+from robot_dynamics.model.robots import (
     cartesian_arm,
     five_bar,
     geared_link,

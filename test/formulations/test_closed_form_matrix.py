@@ -11,7 +11,7 @@ from robot_dynamics.formulations import (
     lagrange_euler_4x4,
     twist_wrench,
 )
-from robot_dynamics.model.samples import random_tree
+from robot_dynamics.model.robots import random_tree
 from robot_dynamics.spatial import adjoint, inverse_pose
 
 

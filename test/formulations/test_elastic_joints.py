@@ -12,8 +12,8 @@ from robot_dynamics.formulations import (
     newton_euler_link_frame,
     virtual_work,
 )
-from robot_dynamics.model.samples import geared_link, random_tree
-from robot_dynamics.validation.closed_forms import ElasticJoint
+from robot_dynamics.model.robots import geared_link, random_tree
+from robot_dynamics.textbook.closed_forms import ElasticJoint
 
 ROUNDING = 1e-12
 LINK = ElasticJoint(r=37.0, Jm=2e-4, Jl=0.61, M=2.1, l=0.43, k=130.0)

@@ -10,7 +10,7 @@ from robot_dynamics.formulations import FORMULATIONS, euler_lagrange
 from robot_dynamics.formulations import forward_dynamics as fd
 from robot_dynamics.model.builder import build_tree
 from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 
 SOLVER = {'inverse_dynamics': euler_lagrange.inverse_dynamics}
 

@@ -7,7 +7,7 @@ import pytest
 
 from robot_dynamics.errors import ShapeError, SingularityError
 from robot_dynamics.formulations import euler_lagrange, hamiltonian
-from robot_dynamics.model.samples import random_tree
+from robot_dynamics.model.robots import random_tree
 
 STEP = 1e-30
 

@@ -7,7 +7,7 @@ from robot_dynamics import kinematics as kin
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.formulations import twist_wrench
 from robot_dynamics.model.inertia import transformed
-from robot_dynamics.model.samples import random_inertial, random_tree
+from robot_dynamics.model.robots import random_inertial, random_tree
 from robot_dynamics.model.screws import exponential, to_screws
 from robot_dynamics.spatial import adjoint, axis_rotation, inverse_pose, pose, spatial_inertia
 

@@ -5,7 +5,7 @@ import pytest
 
 from robot_dynamics.errors import ShapeError, SingularityError
 from robot_dynamics.formulations import virtual_work as vw
-from robot_dynamics.validation.closed_forms import FiveBarLinkage, PointMassArm, RemoteElbow
+from robot_dynamics.textbook.closed_forms import FiveBarLinkage, PointMassArm, RemoteElbow
 
 ROUNDING = 1e-12
 G = np.array([0.0, -9.81])

@@ -11,8 +11,8 @@ pytest.importorskip('ament_index_python', reason='it comes with ROS 2')
 
 from ament_index_python import packages
 
-from robot_dynamics.nodes.launch_values import LaunchArgumentError, feedback_gains
 from robot_dynamics.resources import share_file
+from robot_dynamics.ros.launching import LaunchArgumentError, feedback_gains
 
 PANDA = share_file('urdf/panda.urdf')
 DISPLAY, DYNAMICS, SIMULATION = (

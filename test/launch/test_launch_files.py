@@ -111,8 +111,8 @@ def test_the_parameters_that_the_simulation_sets_exist():
     pytest.importorskip('rclpy', reason='the nodes need ROS 2')
     from robot_dynamics.nodes.feedforward_node import FeedforwardNode
     from robot_dynamics.nodes.markers_node import MarkersNode
-    from robot_dynamics.nodes.parameters import specs
     from robot_dynamics.nodes.simulator_node import SimulatorNode
+    from robot_dynamics.ros.parameters import specs
 
     simulator = {'publish_clock', 'wall_stamps', 'time_step', 'lockstep', 'real_time_factor'}
     assert simulator | {'autostart'} <= set(specs(SimulatorNode.table))

@@ -21,10 +21,10 @@ from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from robot_dynamics.nodes import qos
-from robot_dynamics.nodes.launch_values import feedback_gains
-from robot_dynamics.nodes.middleware import quick_discovery
 from robot_dynamics.resources import share_file
+from robot_dynamics.ros import qos
+from robot_dynamics.ros.launching import feedback_gains
+from robot_dynamics.ros.middleware import quick_discovery
 
 PATIENCE = 60.0  # s
 PANDA = share_file('urdf/panda.urdf')

@@ -13,7 +13,7 @@ from robot_dynamics.model.builder import build_tree
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.joints import motion_subspace
-from robot_dynamics.model.samples import planar_2r, random_inertial, random_tree
+from robot_dynamics.model.robots import planar_2r, random_inertial, random_tree
 from robot_dynamics.spatial import adjoint, inverse_pose, pose, rotation_rpy, spatial_inertia
 
 SEEDS = st.integers(0, 2**32 - 1)

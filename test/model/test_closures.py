@@ -5,7 +5,7 @@ import pytest
 
 from robot_dynamics.errors import FrameNotFound, ModelError
 from robot_dynamics.model.closures import LoopClosure, check_closures
-from robot_dynamics.model.samples import five_bar
+from robot_dynamics.model.robots import five_bar
 
 KINDS = {'rigid': 6, 'pin': 5, 'ball': 3}
 

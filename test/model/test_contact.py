@@ -5,7 +5,7 @@ import pytest
 
 from robot_dynamics.errors import FrameNotFound, ShapeError
 from robot_dynamics.model.contact import contact
-from robot_dynamics.model.samples import planar_2r
+from robot_dynamics.model.robots import planar_2r
 
 
 def test_the_last_frame_is_the_default():

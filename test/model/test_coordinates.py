@@ -13,7 +13,7 @@ from robot_dynamics.model.coordinates import (
     generalized_matrix,
     with_coordinates,
 )
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 
 # The second motor sits at the base: p2 is the absolute angle of the second link.
 REMOTE = np.array([[1.0, 0.0], [-1.0, 1.0]])

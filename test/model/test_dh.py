@@ -8,7 +8,7 @@ from robot_dynamics.errors import InertialWarning, ModelError
 from robot_dynamics.formulations import lagrange_euler_4x4, newton_euler_link_frame
 from robot_dynamics.model.dh import from_dh
 from robot_dynamics.model.inertia import Inertial, transformed
-from robot_dynamics.model.samples import random_inertial
+from robot_dynamics.model.robots import random_inertial
 from robot_dynamics.spatial import inverse_pose
 
 KINDS = ['revolute', 'prismatic', 'revolute', 'revolute', 'prismatic', 'revolute']

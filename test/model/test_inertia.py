@@ -18,7 +18,7 @@ from robot_dynamics.model.inertia import (
     to_parameters,
     transformed,
 )
-from robot_dynamics.model.samples import random_inertial
+from robot_dynamics.model.robots import random_inertial
 from robot_dynamics.spatial import pose
 
 EPS = np.finfo(float).eps

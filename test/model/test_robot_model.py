@@ -13,7 +13,7 @@ from robot_dynamics.formulations import newton_euler_link_frame as newton_euler
 from robot_dynamics.model.builder import build_tree
 from robot_dynamics.model.inertia import Inertial, combined, to_parameters, transformed
 from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.model.samples import planar_2r, random_inertial, random_tree
+from robot_dynamics.model.robots import planar_2r, random_inertial, random_tree
 
 ARRAYS = [item.name for item in dataclasses.fields(RobotModel) if item.type == 'Array']
 EPS = np.finfo(float).eps

@@ -10,9 +10,8 @@ from robot_dynamics.errors import InertialWarning, ModelError
 from robot_dynamics.formulations import closed_form_matrix, euler_lagrange, twist_wrench
 from robot_dynamics.model.dh import from_dh
 from robot_dynamics.model.inertia import Inertial, transformed
-from robot_dynamics.model.samples import random_inertial, random_tree
+from robot_dynamics.model.robots import random_inertial, random_tree
 from robot_dynamics.model.screws import exponential, from_screws, to_screws
-from robot_dynamics.model.urdf import parse_urdf
 from robot_dynamics.spatial import (
     adjoint,
     axis_rotation,
@@ -24,6 +23,7 @@ from robot_dynamics.spatial import (
     rotation_z,
     spatial_inertia,
 )
+from robot_dynamics.urdf.loading import parse_urdf
 
 # One arm, by its modified table: turning, sliding, turning, turning.
 TABLE = [

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from elbow import ELBOW
 
 # A graph that no other test can see: a node that was killed stays in its own for a while. Domains
 # above 101 would need ports that belong to others.
@@ -42,35 +43,6 @@ os.environ['ROS_PYTHON_CHECK_FIELDS'] = '1'
 DEADLINE = 20.0
 DEADLINE_OF_PROCESSES = 60.0  # which have to start first
 
-# Two joints with friction and limits; the tree lists the shoulder first.
-ELBOW = """
-<robot name="elbow">
-  <link name="base"/>
-  <link name="upper_arm">
-    <inertial>
-      <origin xyz="0.25 0 0.01"/><mass value="1.5"/>
-      <inertia ixx="0.004" iyy="0.03" izz="0.031" ixy="0.001" ixz="0" iyz="0.0005"/>
-    </inertial>
-  </link>
-  <link name="forearm">
-    <inertial>
-      <origin xyz="0.2 0.01 0"/><mass value="0.7"/>
-      <inertia ixx="0.001" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>
-    </inertial>
-  </link>
-  <joint name="shoulder" type="revolute">
-    <parent link="base"/><child link="upper_arm"/><axis xyz="0 1 0"/>
-    <limit lower="-3" upper="3" effort="50" velocity="5"/>
-    <dynamics damping="0.1" friction="0.05"/>
-  </joint>
-  <joint name="elbow" type="revolute">
-    <parent link="upper_arm"/><child link="forearm"/><origin xyz="0.5 0 0"/><axis xyz="0 1 0"/>
-    <limit lower="-2.5" upper="2.5" effort="20" velocity="5"/>
-    <dynamics damping="0.2" friction="0.02"/>
-  </joint>
-</robot>
-"""
-
 
 def has_children():
     """Return whether this process has started others."""
@@ -91,7 +63,7 @@ class Graph:
         import rclpy
         from rclpy.context import Context
 
-        from robot_dynamics.nodes._main import new_executor
+        from robot_dynamics.ros.executable import new_executor
 
         os.environ['ROS_DOMAIN_ID'] = free_domain()
         # Nodes and their callbacks hold each other. Until they are collected each keeps its
@@ -183,16 +155,3 @@ def graph():
     graph = Graph()
     yield graph
     graph.close()
-
-
-@pytest.fixture(scope='session')
-def elbow_urdf():
-    return ELBOW
-
-
-@pytest.fixture(scope='session')
-def elbow():
-    from robot_dynamics.dynamics import Dynamics
-    from robot_dynamics.model.urdf import parse_urdf
-
-    return Dynamics(parse_urdf(ELBOW))

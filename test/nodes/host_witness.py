@@ -13,9 +13,9 @@ import rclpy
 from sensor_msgs.msg import JointState
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.urdf import load_urdf
-from robot_dynamics.nodes import messages
-from robot_dynamics.nodes._main import new_executor
+from robot_dynamics.ros import messages
+from robot_dynamics.ros.executable import new_executor
+from robot_dynamics.urdf.loading import load_urdf
 
 ENOUGH = 50
 PATIENCE = 40.0  # s

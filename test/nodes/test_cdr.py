@@ -8,8 +8,8 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from robot_dynamics.nodes.recordings.cdr import serialized
-from robot_dynamics.nodes.recordings.run_messages import definition, type_name
+from robot_dynamics.ros.recordings.cdr import serialized
+from robot_dynamics.ros.recordings.run_messages import definition, type_name
 
 
 def joint_state(names, *lengths):

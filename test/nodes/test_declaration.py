@@ -13,10 +13,10 @@ from rclpy.parameter import Parameter
 
 from robot_dynamics.nodes.dynamics_node import DynamicsNode, DynamicsParameters
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode, FeedforwardParameters
-from robot_dynamics.nodes.parameters import ParameterError, RobotParameters, specs, values
 from robot_dynamics.nodes.pybullet_validator_node import ValidatorParameters
 from robot_dynamics.nodes.simulator_node import SimulatorNode, SimulatorParameters
 from robot_dynamics.resources import share_file
+from robot_dynamics.ros.parameters import ParameterError, RobotParameters, specs, values
 
 TABLES = {
     'dynamics_node': (DynamicsNode, DynamicsParameters),

@@ -7,10 +7,10 @@ from std_msgs.msg import String
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError
-from robot_dynamics.nodes import qos
-from robot_dynamics.nodes.description import DescriptionTimeout, robot_from
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
-from robot_dynamics.nodes.parameters import RobotParameters, snapshot
+from robot_dynamics.ros import qos
+from robot_dynamics.ros.parameters import RobotParameters, snapshot
+from robot_dynamics.ros.robot_source import DescriptionTimeout, robot_from
 
 
 def described(urdf, **values):

@@ -8,9 +8,9 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from feedforward_view import MS, Q, Robot
 from std_msgs.msg import String
 
-from robot_dynamics.nodes import diagnostics, qos
-from robot_dynamics.nodes.diagnostics import Health, diagnostic
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
+from robot_dynamics.ros import diagnostics, qos
+from robot_dynamics.ros.diagnostics import Health, diagnostic
 
 
 def test_health_reports_rates_ages_latencies_and_counts(monkeypatch):

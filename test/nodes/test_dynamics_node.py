@@ -10,8 +10,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynamics.nodes import messages, qos
 from robot_dynamics.nodes.dynamics_node import MATRICES, TORQUES, DynamicsNode
+from robot_dynamics.ros import messages, qos
 
 MS = 1_000_000
 NAMES = ['elbow', 'gripper', 'shoulder']  # neither the model's order nor its joints alone

@@ -11,10 +11,10 @@ pytest.importorskip('rosbags')
 
 from robot_dynamics import cli
 from robot_dynamics.control import Trajectory, pd_gains
-from robot_dynamics.nodes.recordings.run_recorder import RunRecorder
-from robot_dynamics.nodes.simulator.loop import Command, LoopOptions, SimulationLoop
+from robot_dynamics.ros.recordings.run_recorder import RunRecorder
 from robot_dynamics.simulation import Simulator
-from robot_dynamics.simulation.plant import Place, Plant
+from robot_dynamics.simulation.commands import Place, Plant
+from robot_dynamics.simulation.scheduling import Command, LoopOptions, SimulationLoop
 
 STEP = 1e-3  # s
 BRAKED, MOVING = 200, 6000  # steps

@@ -14,7 +14,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.nodes.parameters import ParameterError, RobotParameters, snapshot, specs
+from robot_dynamics.ros.parameters import ParameterError, RobotParameters, snapshot, specs
 
 FLOATS = (0.0, 5e-324, -1e-30, 1e300, -1e300, math.inf, -math.inf, math.nan)
 

@@ -18,13 +18,13 @@ from simulator_view import SimulatorView
 from std_msgs.msg import Float64MultiArray, String
 
 from robot_dynamics.errors import ModelError
-from robot_dynamics.nodes import qos
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.nodes.markers_node import MarkersNode
 from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.nodes.state_publisher_node import StatePublisherNode
+from robot_dynamics.ros import qos
 
 LAUGHS = (
     '<!DOCTYPE robot [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'

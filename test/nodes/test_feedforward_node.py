@@ -11,7 +11,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control.transitions import SHORTEST_STOP
-from robot_dynamics.nodes import messages
+from robot_dynamics.ros import messages
 
 
 def test_without_a_reference_gravity_is_compensated_and_the_arm_held(graph, elbow):

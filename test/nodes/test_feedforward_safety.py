@@ -18,8 +18,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import LAWS, Gains, computed_torque, pd_plus
 from robot_dynamics.control.transitions import SHORTEST_STOP
-from robot_dynamics.nodes import messages, publisher_guard, qos
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+from robot_dynamics.ros import messages, publisher_guard, qos
 
 STILL = np.zeros(2)
 NAN = float('nan')

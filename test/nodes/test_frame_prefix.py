@@ -9,13 +9,13 @@ from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
-from robot_dynamics.nodes import qos
 from robot_dynamics.nodes.dynamics_node import TORQUES, DynamicsNode
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.nodes.markers_node import MarkersNode
 from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
-from robot_dynamics.validation.engines import ENGINES, installed
+from robot_dynamics.ros import qos
+from robot_dynamics.validation.engines.available import ENGINES, installed
 
 Q = [0.3, -0.4]
 

@@ -12,17 +12,17 @@ from rclpy.parameter import Parameter
 
 from robot_dynamics.control import free_inertias
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.urdf import load_urdf, parse_urdf
+from robot_dynamics.model.states import random_postures
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
-from robot_dynamics.nodes.feedforward_parameters import (
+from robot_dynamics.resources import share_file
+from robot_dynamics.ros.feedforward_parameters import (
     FeedforwardParameters,
     gain_warnings,
     settings_of,
 )
-from robot_dynamics.nodes.launch_values import feedback_gains
-from robot_dynamics.nodes.parameters import snapshot
-from robot_dynamics.resources import share_file
-from robot_dynamics.validation.states import random_postures
+from robot_dynamics.ros.launching import feedback_gains
+from robot_dynamics.ros.parameters import snapshot
+from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 PANDA = share_file('urdf/panda.urdf')
 

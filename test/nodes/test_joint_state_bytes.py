@@ -10,11 +10,11 @@ pytest.importorskip('rclpy')
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
-from robot_dynamics.nodes import messages
-from robot_dynamics.nodes.joint_state_bytes import JointStateDecoder
-from robot_dynamics.nodes.joint_states import JointDataError
-from robot_dynamics.nodes.messages import JointStateWriter
-from robot_dynamics.nodes.recordings import cdr
+from robot_dynamics.control.joint_state import JointDataError
+from robot_dynamics.ros import messages
+from robot_dynamics.ros.joint_state_bytes import JointStateDecoder
+from robot_dynamics.ros.messages import JointStateWriter
+from robot_dynamics.ros.recordings import cdr
 
 STAMP = 1_795_240_000_123_456_789
 

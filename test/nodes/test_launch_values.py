@@ -6,9 +6,9 @@ import urdf_text
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
-from robot_dynamics.model.urdf import load_urdf
-from robot_dynamics.nodes.launch_values import feedback_gains, root_link
 from robot_dynamics.resources import share_file
+from robot_dynamics.ros.launching import feedback_gains, root_link
+from robot_dynamics.urdf.loading import load_urdf
 
 PANDA = share_file('urdf/panda.urdf')
 

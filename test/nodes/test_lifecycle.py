@@ -14,11 +14,11 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from robot_dynamics.nodes import messages, qos
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
+from robot_dynamics.ros import messages, qos
 
 MS = 1_000_000
 NAMES = ['shoulder', 'elbow']

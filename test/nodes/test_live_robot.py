@@ -10,10 +10,10 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.nodes import messages, qos
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
-from robot_dynamics.nodes.parameters import values
+from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.parameters import values
 
 MS = 1_000_000
 Q, QD = np.array([0.3, -0.4]), np.array([0.5, 0.7])

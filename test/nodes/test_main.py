@@ -17,8 +17,8 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from robot_dynamics.nodes import qos
-from robot_dynamics.nodes._main import new_executor
+from robot_dynamics.ros import qos
+from robot_dynamics.ros.executable import new_executor
 
 NODES = [
     'dynamics_node',
@@ -95,8 +95,8 @@ def test_a_controller_that_is_ended_says_a_last_torque(graph, robot_file):
 def test_an_exception_in_a_callback_ends_a_controller_after_its_last_torque(
     monkeypatch, elbow_urdf
 ):
-    from robot_dynamics.nodes import _main
     from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+    from robot_dynamics.ros import executable as _main
 
     torques = []
 
@@ -189,8 +189,8 @@ def test_a_flood_leaves_no_long_queue_behind(monkeypatch):
     """After a flood the next message on another topic is not behind all that was dropped."""
     from rclpy.executors import SingleThreadedExecutor
 
-    from robot_dynamics.nodes import _main
-    from robot_dynamics.nodes.diagnostics import Health
+    from robot_dynamics.ros import executable as _main
+    from robot_dynamics.ros.diagnostics import Health
 
     monkeypatch.setattr(_main, 'LONGEST_DELAY', 0.0)
     monkeypatch.setattr(_main, '_POLL', 0.001)

@@ -22,9 +22,9 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
 from visualization_msgs.msg import MarkerArray
 
-from robot_dynamics.nodes import messages, qos
-from robot_dynamics.nodes.description import DescriptionTimeout
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
+from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.robot_source import DescriptionTimeout
 
 RCLError = rclpy_implementation.RCLError
 NAMES = ['shoulder', 'elbow']

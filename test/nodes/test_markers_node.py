@@ -12,11 +12,11 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from robot_dynamics.errors import FrameNotFound
 from robot_dynamics.kinematics import body_poses, com_positions
-from robot_dynamics.nodes import messages
-from robot_dynamics.nodes.markers import SHORTEST, marker_array
 from robot_dynamics.nodes.markers_node import COLORS, MarkersNode, MarkersParameters
-from robot_dynamics.nodes.parameters import specs
 from robot_dynamics.resources import share_file
+from robot_dynamics.ros import messages
+from robot_dynamics.ros.marker_messages import SHORTEST, marker_array
+from robot_dynamics.ros.parameters import specs
 from robot_dynamics.spatial import pose, rotation_rpy
 from robot_dynamics.visualization import Arrow, Box, Ellipsoid, weight_arrows
 

@@ -11,8 +11,8 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.nodes import messages
-from robot_dynamics.nodes.messages import JointStateWriter, MatrixWriter
+from robot_dynamics.ros import messages
+from robot_dynamics.ros.messages import JointStateWriter, MatrixWriter
 
 
 def received(message):

@@ -6,9 +6,9 @@ import time
 import live_nodes
 import pytest
 
-from robot_dynamics.nodes import middleware
-from robot_dynamics.nodes.middleware import VARIABLES, quick_discovery
 from robot_dynamics.resources import share_file
+from robot_dynamics.ros import middleware
+from robot_dynamics.ros.middleware import VARIABLES, quick_discovery
 
 HALF_A_LEASE = 10.0  # s, of what Fast DDS waits without the profile
 

@@ -20,14 +20,14 @@ from hypothesis.stateful import (
 )
 
 from robot_dynamics.control import LAWS, Gains, Reference, Switches, Trajectory
+from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.limits import acceleration_limit
+from robot_dynamics.control.reference_following import CLOSE, ReferenceFollower
+from robot_dynamics.control.torque_limiting import LONGEST_STEP, Limits, TorqueGate
 from robot_dynamics.control.transitions import stopping_time
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.model.samples import planar_2r
-from robot_dynamics.nodes.joint_states import JointReading
-from robot_dynamics.nodes.reference_follower import CLOSE, ReferenceFollower
-from robot_dynamics.nodes.torque_gate import LONGEST_STEP, Limits, TorqueGate
+from robot_dynamics.model.robots import planar_2r
 
 S, MS = 1_000_000_000, 1_000_000
 TIMEOUT = 0.1  # s, input_timeout

@@ -7,9 +7,10 @@ pytest.importorskip('rclpy')
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-from robot_dynamics.nodes import diagnostics, namesakes
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
-from robot_dynamics.nodes.namesakes import Namesakes
+from robot_dynamics.ros import diagnostics
+from robot_dynamics.ros import duplicate_names as namesakes
+from robot_dynamics.ros.duplicate_names import Namesakes
 
 
 class Node:

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from robot_dynamics.nodes.parameters import (
+from robot_dynamics.ros.parameters import (
     ParameterError,
     given,
     joint_order,

@@ -11,8 +11,8 @@ from lifecycle_msgs.srv import ChangeState
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from robot_dynamics.nodes import qos
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
+from robot_dynamics.ros import qos
 
 DEADLINE = 60.0  # s
 

@@ -1,7 +1,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from robot_dynamics.nodes.publisher_guard import (
+from robot_dynamics.ros.publisher_guard import (
     FEW,
     SETTLING,
     SILENCE,
@@ -240,7 +240,7 @@ def test_of_several_that_begin_together_one_remains():
 
 def test_two_that_have_begun_at_the_same_time_hear_each_other_and_try_again(monkeypatch):
     luck = iter([0.5, 0.5, 0.2, 0.8])
-    monkeypatch.setattr('robot_dynamics.nodes.publisher_guard.random.random', lambda: next(luck))
+    monkeypatch.setattr('robot_dynamics.ros.publisher_guard.random.random', lambda: next(luck))
     guards = [NamesakeGuard('/ours') for _ in range(2)]
     together = 0
     for guard in guards:

@@ -13,12 +13,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
-from robot_dynamics.nodes import messages, qos
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
-from robot_dynamics.nodes.messages import JointStateWriter, MatrixWriter
-from robot_dynamics.nodes.parameters import ParameterError
 from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
-from robot_dynamics.validation.engines import ENGINES, installed
+from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.messages import JointStateWriter, MatrixWriter
+from robot_dynamics.ros.parameters import ParameterError
+from robot_dynamics.validation.engines.available import ENGINES, installed
 
 MS = 1_000_000
 NAMES = ('shoulder', 'elbow')

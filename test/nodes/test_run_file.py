@@ -16,8 +16,8 @@ from mcap.reader import make_reader
 from mcap.records import Message
 from mcap.stream_reader import StreamReader
 
-from robot_dynamics.nodes.recordings import run_file
-from robot_dynamics.nodes.recordings.run_file import RecordingError, RunFile
+from robot_dynamics.ros.recordings import run_file
+from robot_dynamics.ros.recordings.run_file import RecordingError, RunFile
 
 SCHEMA = 'float64[] data'
 
@@ -159,7 +159,7 @@ def test_without_room_for_an_index_whole_chunks_remain(tmp_path, disk):
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from robot_dynamics.nodes.recordings.run_file import RunFile
+from robot_dynamics.ros.recordings.run_file import RunFile
 resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
 file = RunFile(Path(sys.argv[1]), {})
 given = 0

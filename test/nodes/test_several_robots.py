@@ -19,8 +19,8 @@ from std_srvs.srv import Trigger
 
 import robot_dynamics
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.urdf import parse_urdf
-from robot_dynamics.nodes import messages
+from robot_dynamics.ros import messages
+from robot_dynamics.urdf.loading import parse_urdf
 
 PACKAGE = str(Path(robot_dynamics.__file__).parents[1])
 PATIENCE = 20.0  # s, for a node to end

@@ -6,9 +6,9 @@ pytest.importorskip('rclpy')
 from simulator_view import START, SimulatorView
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.nodes.parameters import snapshot
-from robot_dynamics.nodes.simulator.effects import EffectParameters, joint_effects
 from robot_dynamics.nodes.simulator_node import SimulatorNode
+from robot_dynamics.ros.parameters import snapshot
+from robot_dynamics.ros.simulator_joint_models import EffectParameters, joint_effects
 from robot_dynamics.simulation import (
     Actuators,
     InelasticStop,
@@ -95,7 +95,7 @@ def test_drives_in_motion_begin_no_recording_and_after_a_reset_they_do(graph, tm
     assert view.record(True).success
     view.drive(rng, 10)
     assert view.record(False).success
-    from robot_dynamics.nodes.recordings.replay import replay_file
+    from robot_dynamics.ros.recordings.replay import replay_file
 
     for file in tmp_path.iterdir():
         assert replay_file(file) == 0

@@ -14,11 +14,11 @@ from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from simulator_view import MS, START, SimulatorView, stamp
 
+from benchmarks.shared_memory import remove_shared_memory, shared_memory
 from robot_dynamics.errors import FrameNotFound
-from robot_dynamics.nodes import messages, qos
-from robot_dynamics.nodes.demo.supervisor import remove_shared_memory, shared_memory
-from robot_dynamics.nodes.simulator.requests import State
+from robot_dynamics.ros import messages, qos
 from robot_dynamics.simulation import Simulator
+from robot_dynamics.simulation.run_control import State
 
 NAN = float('nan')
 
@@ -313,8 +313,8 @@ def test_deactivated_it_stands_still_and_activated_it_begins_anew(graph, tmp_pat
 def test_another_robot_begins_at_its_start_and_ends_the_recording(graph, tmp_path, elbow_urdf):
     from std_msgs.msg import String
 
-    from robot_dynamics.nodes.recordings.replay import replay_file
     from robot_dynamics.nodes.simulator_node import SimulatorNode
+    from robot_dynamics.ros.recordings.replay import replay_file
 
     description = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
     description.publish(String(data=elbow_urdf))

@@ -10,9 +10,9 @@ from simulator_view import MS, START, SimulatorView, stamp
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
-from robot_dynamics.nodes import messages, qos
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
+from robot_dynamics.ros import messages, qos
 from robot_dynamics.simulation import Simulator
 
 

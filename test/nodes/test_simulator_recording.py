@@ -18,14 +18,14 @@ from geometry_msgs.msg import WrenchStamped
 from mcap.reader import make_reader
 from simulator_view import MS, START, SimulatorView
 
+from benchmarks.shared_memory import remove_shared_memory, shared_memory
 from robot_dynamics import cli
-from robot_dynamics.nodes.demo.supervisor import remove_shared_memory, shared_memory
-from robot_dynamics.nodes.recordings import run_file, run_messages
-from robot_dynamics.nodes.recordings.replay import replay_file
-from robot_dynamics.nodes.recordings.run_file import RecordingError
-from robot_dynamics.nodes.recordings.run_reader import RecordedRun
 from robot_dynamics.nodes.simulator_node import SimulatorNode
-from robot_dynamics.simulation.plant import Drive, Place, Push
+from robot_dynamics.ros.recordings import run_file, run_messages
+from robot_dynamics.ros.recordings.replay import replay_file
+from robot_dynamics.ros.recordings.run_file import RecordingError
+from robot_dynamics.ros.recordings.run_reader import RecordedRun
+from robot_dynamics.simulation.commands import Drive, Place, Push
 from robot_dynamics.simulation.replay import replay
 
 LOCKSTEP = {'lockstep': True, 'real_time_factor': 0.0}
@@ -208,7 +208,7 @@ def test_a_disk_that_fills_up_ends_the_recording_and_nothing_else(graph, tmp_pat
         raise OSError(28, 'No space left on device')
 
     monkeypatch.setattr(run_file.WholePieces, '_pwrite', full)
-    monkeypatch.setattr('robot_dynamics.nodes.simulator.recording.FLUSH', 0.0)
+    monkeypatch.setattr('robot_dynamics.ros.simulator_recording.FLUSH', 0.0)
     steps = view.node._loop.steps
     view.drive(np.random.default_rng(3), 50)
     graph.until(lambda: view.node._recording.failure, 'the failure')
@@ -245,7 +245,7 @@ def test_a_file_that_breaks_off_is_read_as_far_as_it_goes(eventful, capsys):
 
 
 def test_another_robot_is_found_out(eventful, monkeypatch, capsys):
-    from robot_dynamics.nodes.recordings import run_reader
+    from robot_dynamics.ros.recordings import run_reader
 
     original = run_reader.unloaded_robot
 
@@ -313,8 +313,8 @@ def test_a_deed_survives_being_written(deed):
 
 
 def test_parameters_survive_being_written():
-    from robot_dynamics.nodes.parameters import snapshot, values
-    from robot_dynamics.nodes.simulator.parameters import SimulatorParameters
+    from robot_dynamics.ros.parameters import snapshot, values
+    from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 
     given = snapshot(SimulatorParameters, {'time_step': 0.002, 'gravity': [0.0, 0.1, -9.0]})
     event = run_messages.parameter_event('/simulator_node', values(given), 7, new=True)

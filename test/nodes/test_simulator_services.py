@@ -17,8 +17,8 @@ pytest.importorskip('rclpy')
 from sensor_msgs.msg import JointState
 from simulator_view import MS, START, SimulatorView, stamp
 
-from robot_dynamics.nodes.simulator import services as simulator_services
-from robot_dynamics.nodes.simulator.requests import MOST_STEPS
+from robot_dynamics.ros import simulator_services
+from robot_dynamics.simulation.run_control import MOST_STEPS
 
 
 class Result:

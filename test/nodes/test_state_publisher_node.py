@@ -17,11 +17,8 @@ from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from robot_dynamics.control.joint_state import JointDataError
 from robot_dynamics.kinematics import frame_pose
-from robot_dynamics.model.urdf import parse_urdf
-from robot_dynamics.nodes import messages, qos
-from robot_dynamics.nodes.joint_states import JointDataError
-from robot_dynamics.nodes.parameters import specs
 from robot_dynamics.nodes.state_publisher_node import (
     StatePublisherNode,
     StatePublisherParameters,
@@ -30,7 +27,10 @@ from robot_dynamics.nodes.state_publisher_node import (
     transforms,
 )
 from robot_dynamics.resources import share_file
-from robot_dynamics.visualization import link_frames
+from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.parameters import specs
+from robot_dynamics.urdf import link_frames
+from robot_dynamics.urdf.loading import parse_urdf
 
 needs_tf = pytest.mark.skipif(
     importlib.util.find_spec('tf2_msgs') is None,

@@ -8,8 +8,8 @@ import textwrap
 import pytest
 from every_node import NODES, node_class
 
-from robot_dynamics.nodes.parameters import specs
-from robot_dynamics.nodes.usage import INTERFACES, usage
+from robot_dynamics.ros.parameters import specs
+from robot_dynamics.ros.usage import INTERFACES, usage
 
 rclpy = pytest.importorskip('rclpy')
 

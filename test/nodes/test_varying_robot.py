@@ -11,13 +11,13 @@ from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.urdf import parse_urdf
-from robot_dynamics.nodes import messages, qos
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.nodes.markers_node import MarkersNode
 from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
-from robot_dynamics.validation.engines import ENGINES, installed
+from robot_dynamics.ros import messages, qos
+from robot_dynamics.urdf.loading import parse_urdf
+from robot_dynamics.validation.engines.available import ENGINES, installed
 
 NODES = {
     'dynamics_node': DynamicsNode,

@@ -7,13 +7,13 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from robot_dynamics.compiled import threads
+from robot_dynamics.codegen.calls import threads
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
 from robot_dynamics.model.inertia import to_parameters
-from robot_dynamics.model.samples import planar_2r, random_inertial, random_tree
-from robot_dynamics.simulation.many.batch import PerStep, simulate_batch
-from robot_dynamics.simulation.many.perturbations import Perturbations, payload_parameters
+from robot_dynamics.model.robots import planar_2r, random_inertial, random_tree
+from robot_dynamics.simulation.ensembles.batch import PerStep, simulate_batch
+from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 
 N, ARMS, STEPS = 4, 13, 30
 

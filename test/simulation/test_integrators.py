@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Adaptive,
@@ -28,7 +28,7 @@ from robot_dynamics.simulation import (
     semi_implicit_euler,
     simulate,
 )
-from robot_dynamics.validation.bare_urdf import bare_urdf
+from robot_dynamics.urdf.physics_only import bare_urdf
 
 ORDER = {
     'explicit_euler': 1,

@@ -7,12 +7,12 @@ import pytest
 
 from robot_dynamics import cli
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.samples import planar_2r
-from robot_dynamics.model.urdf import load_urdf
+from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.resources import share_file
-from robot_dynamics.simulation.many import monte_carlo
-from robot_dynamics.simulation.many.batch import simulate_batch
-from robot_dynamics.simulation.many.perturbations import Perturbations
+from robot_dynamics.simulation.ensembles import monte_carlo
+from robot_dynamics.simulation.ensembles.batch import simulate_batch
+from robot_dynamics.simulation.ensembles.perturbations import Perturbations
+from robot_dynamics.urdf.loading import load_urdf
 
 FILE = share_file('urdf/planar_2r.urdf')
 SMALL = {'samples': 60, 'duration': 2.0, 'payload': 1.0}

@@ -8,7 +8,7 @@ import robots
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import (
     Actuators,
     Elasticity,

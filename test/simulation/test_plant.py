@@ -3,7 +3,7 @@ import pytest
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import (
     NotFinite,
     Payload,
@@ -11,7 +11,7 @@ from robot_dynamics.simulation import (
     Simulator,
     semi_implicit_euler,
 )
-from robot_dynamics.simulation.plant import Drive, Load, Place, Plant, Push
+from robot_dynamics.simulation.commands import Drive, Load, Place, Plant, Push
 from robot_dynamics.simulation.replay import Seen, replay
 
 TAU = np.array([3.0, -1.0])

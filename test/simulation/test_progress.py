@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from robot_dynamics.simulation.many.progress import progress_bar
+from robot_dynamics.simulation.ensembles.progress import progress_bar
 
 
 def test_a_bar_takes_every_call(capsys):

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError, ShapeError
-from robot_dynamics.model.samples import geared_link, planar_2r, random_tree
+from robot_dynamics.model.robots import geared_link, planar_2r, random_tree
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Actuators,

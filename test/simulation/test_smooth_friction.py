@@ -7,9 +7,9 @@ import pytest
 import robots
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
-from robot_dynamics.simulation.effects.smooth_friction import Friction
+from robot_dynamics.simulation.joint_models.smooth_friction import Friction
 
 
 def weightless(model):

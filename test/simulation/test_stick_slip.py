@@ -8,7 +8,7 @@ import robots
 from scipy.integrate import solve_ivp
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import INTEGRATORS, JointEffects, Simulator, rk4, simulate
 
 STICKING = JointEffects(friction='stick_slip')

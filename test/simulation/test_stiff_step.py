@@ -7,14 +7,14 @@ import pytest
 import robots
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.samples import random_tree
+from robot_dynamics.model.robots import random_tree
 from robot_dynamics.simulation import (
     JointEffects,
     Simulator,
     SpringDamperStop,
     semi_implicit_euler,
 )
-from robot_dynamics.simulation.effects.smooth_friction import Friction
+from robot_dynamics.simulation.joint_models.smooth_friction import Friction
 from robot_dynamics.simulation.steps import stiff_step
 from robot_dynamics.simulation.steps.dry_contact import Contact
 

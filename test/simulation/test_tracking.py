@@ -8,10 +8,10 @@ import robots
 
 from robot_dynamics.control import Gains, Switches, Trajectory, pd_gains
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.samples import planar_2r
-from robot_dynamics.simulation.many.batch import simulate_batch
-from robot_dynamics.simulation.many.perturbations import Perturbations, payload_parameters
-from robot_dynamics.simulation.many.tracking import Tracking, there_and_back
+from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.simulation.ensembles.batch import simulate_batch
+from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
+from robot_dynamics.simulation.ensembles.tracking import Tracking, there_and_back
 
 ARM = Dynamics(planar_2r())
 GAINS = Gains(kp=[900.0, 400.0], kd=[120.0, 40.0])

@@ -10,8 +10,9 @@ import pytest
 import robots
 
 from robot_dynamics.errors import ModelError
-from robot_dynamics.model.urdf import parse_urdf
-from robot_dynamics.validation.bare_urdf import parsed
+from robot_dynamics.model.states import States, position_range, random_states
+from robot_dynamics.urdf.loading import parse_urdf
+from robot_dynamics.urdf.physics_only import parsed
 from robot_dynamics.validation.diagnosis import (
     explains,
     gravity_columns,
@@ -19,9 +20,8 @@ from robot_dynamics.validation.diagnosis import (
     likely_cause,
     torques,
 )
-from robot_dynamics.validation.engines import installed
+from robot_dynamics.validation.engines.available import installed
 from robot_dynamics.validation.faults import default_inertials, faulty_robots, joint_of
-from robot_dynamics.validation.states import States, position_range, random_states
 
 # The least part of the single mistakes that is named as certain from spread states.
 CERTAIN = {'double_pendulum': 0.8, 'ur5': 0.8, 'talos_left_arm': 0.9, 'arm': 0.5}

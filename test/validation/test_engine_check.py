@@ -10,14 +10,14 @@ import robots
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.model.urdf import parse_urdf
-from robot_dynamics.validation.bare_urdf import with_payload
-from robot_dynamics.validation.engine_check import validate
-from robot_dynamics.validation.engines import ENGINES, installed, title
-from robot_dynamics.validation.examiner import compared, our_answers
-from robot_dynamics.validation.judge import Judge
+from robot_dynamics.model.states import States, random_states
+from robot_dynamics.urdf.loading import parse_urdf
+from robot_dynamics.urdf.physics_only import with_payload
+from robot_dynamics.validation.comparison import compared, our_answers
+from robot_dynamics.validation.engines.available import ENGINES, installed, title
+from robot_dynamics.validation.engines.check import validate
+from robot_dynamics.validation.engines.engine import Judge
 from robot_dynamics.validation.report import Verdict, residual
-from robot_dynamics.validation.states import States, random_states
 
 ARM = (Path(__file__).parent / 'arm.urdf').read_text()
 
@@ -283,7 +283,8 @@ def test_what_an_engine_holds_is_compared_by_its_own_size(monkeypatch, scale, wr
     tensor = np.diag([I, 1.5 * I, 1.2 * I]) * wrong.get('tensor', 1)
     held = (m * wrong.get('mass', 1), (c * wrong.get('com', 1)).tolist(), tensor.tolist())
     process = Holding(model, b=held)
-    monkeypatch.setattr('robot_dynamics.validation.judge.EngineProcess', lambda *_, **__: process)
+    name = 'robot_dynamics.validation.engines.engine.EngineProcess'
+    monkeypatch.setattr(name, lambda *_, **__: process)
     with Judge('mujoco', text, model) as judge:
         assert len(judge.differences) == named
 

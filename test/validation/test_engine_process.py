@@ -5,13 +5,13 @@ import signal
 
 import pytest
 
-from robot_dynamics.validation.engine_process import (
+from robot_dynamics.validation.engines.available import ENGINES, installed, title
+from robot_dynamics.validation.engines.process import (
     EngineCrashed,
     EngineMissing,
     EngineProcess,
     EngineRefused,
 )
-from robot_dynamics.validation.engines import ENGINES, installed, title
 
 LOAD = {'engine': 'pybullet', 'urdf': '<robot/>', 'gravity': [0, 0, 0]}
 STATES = {'q': [[0.0]], 'qd': [[0.0]], 'qdd': [[0.0]]}

@@ -18,7 +18,7 @@ from robot_dynamics.formulations import (
     lagrange_euler_4x4,
 )
 from robot_dynamics.model.coordinates import with_coordinates
-from robot_dynamics.model.samples import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.validation import identities as laws
 
 SMALL = 5e-12  # what the difference formula and rounding leave

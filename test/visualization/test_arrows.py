@@ -6,8 +6,8 @@ import urdf_text
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.kinematics import body_poses, com_jacobians
-from robot_dynamics.model.samples import planar_2r
-from robot_dynamics.model.urdf import parse_urdf
+from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.visualization import joint_torque_arrows, weight_arrows
 
 NAMES = ('panda', 'tiago')

@@ -6,7 +6,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.kinematics import body_poses
 from robot_dynamics.model import solids
 from robot_dynamics.model.inertia import Inertial, transformed
-from robot_dynamics.model.samples import planar_2r
+from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.spatial import pose, rotation_rpy
 from robot_dynamics.visualization import (
     inertia_box,

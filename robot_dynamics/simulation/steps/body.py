@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.simulation.effects.smooth_friction import Friction, Taken
+from robot_dynamics.simulation.joint_models.smooth_friction import Friction, Taken
 from robot_dynamics.spatial import Array
 
 # State = step(y, yd, force)

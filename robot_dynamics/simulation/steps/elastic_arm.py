@@ -24,8 +24,8 @@ from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
-from robot_dynamics.simulation.effects.per_joint import per_joint, positive_per_joint
-from robot_dynamics.simulation.effects.smooth_friction import Friction, Taken, braked_velocity
+from robot_dynamics.simulation.joint_models.per_joint import per_joint, positive_per_joint
+from robot_dynamics.simulation.joint_models.smooth_friction import Friction, Taken, braked_velocity
 from robot_dynamics.simulation.steps.body import Springs, Step, Terms
 from robot_dynamics.simulation.steps.momentum import end_momentum
 from robot_dynamics.spatial import Array

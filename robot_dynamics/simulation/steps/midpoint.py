@@ -35,8 +35,8 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.simulation.effects.smooth_friction import Friction
 from robot_dynamics.simulation.errors import SimulationDiverged
+from robot_dynamics.simulation.joint_models.smooth_friction import Friction
 from robot_dynamics.simulation.steps.body import Body
 from robot_dynamics.spatial import Array
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.simulation.effects.joint_effects import JointEffects
-from robot_dynamics.simulation.effects.smooth_friction import Taken
+from robot_dynamics.simulation.joint_models.settings import JointEffects
+from robot_dynamics.simulation.joint_models.smooth_friction import Taken
 from robot_dynamics.simulation.steps.body import Body, Step
 from robot_dynamics.simulation.steps.contact_step import contact_step
 from robot_dynamics.simulation.steps.integrators import (

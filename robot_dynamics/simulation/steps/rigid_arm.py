@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from robot_dynamics.algorithms import simulation_step
-from robot_dynamics.algorithms.braking import Braked, braked_velocity
+from robot_dynamics.algorithms.implicit_friction import Braked, braked_velocity
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.programs import Robot, Scalars
-from robot_dynamics.simulation.effects.smooth_friction import CONVERGED, Friction, Taken
+from robot_dynamics.simulation.joint_models.smooth_friction import CONVERGED, Friction, Taken
 from robot_dynamics.simulation.steps.body import Step, Terms
 from robot_dynamics.spatial import Array
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.simulation.effects.joint_effects import JointEffects
-from robot_dynamics.simulation.effects.per_joint import per_joint, positive_per_joint
-from robot_dynamics.simulation.effects.smooth_friction import CONVERGED, MAX_ITERATIONS
-from robot_dynamics.simulation.effects.stops import (
+from robot_dynamics.simulation.joint_models.per_joint import per_joint, positive_per_joint
+from robot_dynamics.simulation.joint_models.settings import JointEffects
+from robot_dynamics.simulation.joint_models.smooth_friction import CONVERGED, MAX_ITERATIONS
+from robot_dynamics.simulation.joint_models.stops import (
     InelasticStop,
     Pads,
     SpringDamperStop,

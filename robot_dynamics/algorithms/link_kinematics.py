@@ -1,0 +1,104 @@
+"""How the bodies move: velocities and accelerations, outward from the base, in body frames.
+
+Accelerations are those of the origins as an observer at rest sees them, and the base accelerates
+upwards, against gravity: then weight needs no treatment of its own. A body's field of
+acceleration is  a(r) = a + U r  with  U = [wd] + [w]^2.
+
+Source: 002, table 2; Luh, Walker and Paul, "On-line computational scheme for mechanical
+manipulators", ASME J. Dyn. Sys. Meas. Control 102, 1980.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from robot_dynamics.algorithms.joint_frame import JointFrame
+from robot_dynamics.algorithms.tree_traversal import outward
+from robot_dynamics.algorithms.vectors import (
+    ZERO,
+    ZERO_MATRIX,
+    Matrix,
+    Scalar,
+    Vector,
+    add,
+    cross,
+    mat_vec,
+)
+from robot_dynamics.model.canonical import CanonicalTree
+
+
+class Velocity(NamedTuple):
+    """Velocity of body i, in frame i."""
+
+    w: Vector  # angular, rad/s
+    v: Vector  # of the origin, m/s
+
+
+class Acceleration(NamedTuple):
+    """Acceleration of body i, in frame i."""
+
+    w: Vector  # angular velocity, rad/s
+    wd: Vector  # angular acceleration, rad/s^2
+    U: Matrix  # [wd] + [w]^2, 1/s^2
+    a: Vector  # of the origin, less gravity, m/s^2
+
+
+def angular_velocities(tree: CanonicalTree, frames: list[JointFrame], qd: Vector) -> list[Vector]:
+    """Return w (3,) of every body, in its own frame; qd (nb) are the bodies' joint rates."""
+
+    def step(i: int, w_p: Vector) -> Vector:
+        w = frames[i].down(w_p)
+        # w_i = R (w_p) + z qd
+        return [w[0], w[1], w[2] + qd[i]] if tree.joints[i].revolute else w
+
+    return outward(tree, ZERO, step)
+
+
+def velocities(tree: CanonicalTree, frames: list[JointFrame], qd: Vector) -> list[Velocity]:
+    """Return the velocity of every body; qd (nb) are the bodies' joint rates."""
+
+    def step(i: int, parent: Velocity) -> Velocity:
+        frame = frames[i]
+        w = frame.down(parent.w)
+        # v_i = R (v_p + w_p x p)
+        v = frame.down(add(parent.v, cross(parent.w, frame.p)))
+        if frame.revolute:
+            return Velocity([w[0], w[1], w[2] + qd[i]], v)
+        return Velocity(w, [v[0], v[1], v[2] + qd[i]])
+
+    return outward(tree, Velocity(ZERO, ZERO), step)
+
+
+def accelerations(
+    tree: CanonicalTree, frames: list[JointFrame], qd: Vector, qdd: Vector
+) -> list[Acceleration]:
+    """Return the acceleration of every body; qd, qdd (nb) belong to the bodies' joints."""
+    # Accelerating the base upwards is the same as gravity pulling downwards.
+    base = Acceleration(ZERO, ZERO, ZERO_MATRIX, [-x for x in tree.gravity])
+    return outward(tree, base, lambda i, p: _moved(frames[i], p, qd[i], qdd[i]))
+
+
+def _moved(frame: JointFrame, parent: Acceleration, qd: Scalar, qdd: Scalar) -> Acceleration:
+    """Return the acceleration of a body whose parent moves as given."""
+    w, wd = frame.down(parent.w), frame.down(parent.wd)
+    # a_i = R (a_p + U_p p)
+    a = frame.down(add(parent.a, mat_vec(parent.U, frame.p)))
+    if frame.revolute:
+        # wd_i = R wd_p + (R w_p) x z qd + z qdd,   w_i = R w_p + z qd
+        wd = [wd[0] + w[1] * qd, wd[1] - w[0] * qd, wd[2] + qdd]
+        w = [w[0], w[1], w[2] + qd]
+    else:
+        # a_i = ... + 2 w x z qd + z qdd
+        a = [a[0] + 2.0 * (w[1] * qd), a[1] - 2.0 * (w[0] * qd), a[2] + qdd]
+    return Acceleration(w, wd, acceleration_field(w, wd), a)
+
+
+def acceleration_field(w: Vector, wd: Vector) -> Matrix:
+    """Return U = [wd] + [w]^2."""
+    xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    return [
+        [-(yy + zz), xy - wd[2], xz + wd[1]],
+        [xy + wd[2], -(xx + zz), yz - wd[0]],
+        [xz - wd[1], yz + wd[0], -(xx + yy)],
+    ]

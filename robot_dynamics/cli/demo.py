@@ -1,0 +1,405 @@
+"""The verb `demo`: a simulated arm follows a trajectory, with feed-forward and with PD alone.
+
+    robot-dynamics demo --robot my_robot.urdf
+
+The four nodes of the package run as processes, with the parameter files that come with it. They
+receive one trajectory twice; the recorded topics give tracking errors, latency and the agreement
+with the reference engine. If a node ends early, the demonstration ends with an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from robot_dynamics.cli.options import new_file, new_picture, number
+from robot_dynamics.control import Trajectory, pd_gains
+from robot_dynamics.control.swing import Swing, swing
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError, RobotDynamicsError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.resources import share_file
+from robot_dynamics.urdf.loading import load_urdf, robot_file
+
+NODES = ('simulator_node', 'feedforward_node', 'dynamics_node', 'pybullet_validator_node')
+TIME_STEP = 1e-3  # s, of the simulation
+TERMS_RATE = 50.0  # Hz, as much as the figure shows
+END_TIMEOUT = 5.0  # s, for a node to end after SIGINT
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LINES = 5  # of progress, per run
+
+
+def add_demo_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `demo`."""
+    parser.add_argument(
+        '--robot',
+        type=Path,
+        default=Path('panda'),
+        help='path of a .urdf or .xacro file, or a bundled robot (panda)',
+    )
+    parser.add_argument(
+        '--duration', type=number(0.01, 3600.0), default=10.0, help='of each run, s (10)'
+    )
+    parser.add_argument('--json', type=new_file, help='write the figures to this file')
+    parser.add_argument(
+        '--picture', type=new_picture, default=Path('demo.png'), help='figure file (demo.png)'
+    )
+    parser.add_argument(
+        '--headless', action='store_true', help='print progress in lines of their own, for logs'
+    )
+
+
+def demo(options: argparse.Namespace) -> int:
+    """Simulate an arm that follows a trajectory, checked by another engine. Needs ROS 2.
+
+    Exit code 0: every node ran to the end, and the reference engine does not disagree. 1: it
+    disagrees, or a node did not start, ended early or did not end cleanly.
+    """
+    require_ros('the demo')
+    # Imported once ROS 2 is known to be there.
+    from robot_dynamics.cli.demo_client import values
+    from robot_dynamics.cli.demo_figure import draw
+
+    robot = demo_robot(options.robot)
+    model = robot.arm.model
+    motion = swing(robot.arm, options.duration)
+    trajectory = motion.trajectory(model.joint_names)
+    still = [name for name, a in zip(model.joint_names, motion.amplitude, strict=True) if a == 0]
+    introduce(robot, still, options.duration)
+    try:
+        with started_nodes(robot, motion, trajectory) as (client, nodes):
+            client.wait_for_nodes()
+            runs = [
+                client.run(trajectory, compensate=compensate, show=Progress(title, options))
+                for title, compensate in (('with feed-forward', True), ('PD alone', False))
+            ]
+            client.wait(lambda: client.report is not None, 'report of the validator', 60.0)
+    except RobotDynamicsError as error:
+        print(f'robot-dynamics demo: {error}', file=sys.stderr)
+        return 1
+    figures = summarize(robot, still, runs, values(client.report), values(client.simulation))
+    print_figures(figures)
+    if options.json is not None:
+        options.json.write_text(json.dumps(figures, indent=2) + '\n')
+    draw(options.picture, figures['robot'], *runs)
+    print(f'picture: {options.picture}')
+    unclean = {name: node.returncode for name, node in nodes.items() if node.returncode}
+    for name, code in unclean.items():
+        print(f'robot-dynamics demo: {name} ended with exit code {code}', file=sys.stderr)
+    return int(figures['verdict'] == 'FAIL' or bool(unclean))
+
+
+def require_ros(what: str) -> None:
+    """Raise RosMissing where rclpy cannot be imported."""
+    try:
+        import rclpy  # noqa: F401
+    except ImportError as error:
+        raise RosMissing(
+            f'{what} needs ROS 2, and rclpy cannot be imported ({error}): source a ROS 2 '
+            'distribution, or run ./run demo, which installs one; the other verbs need none'
+        ) from error
+
+
+class RosMissing(RobotDynamicsError, ImportError):  # noqa: N818  (names what is missing)
+    """ROS 2 is not installed."""
+
+
+# -- robot --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class DemoRobot:
+    """A robot that can be simulated.
+
+    Attributes:
+        path: file of its description.
+        arm: its dynamics, without the locked joints.
+        locked: joints that are locked since they move no inertia, and their positions.
+        remarks: warnings of the description.
+    """
+
+    path: Path
+    arm: Dynamics
+    locked: dict[str, float]
+    remarks: tuple[str, ...]
+
+
+def demo_robot(path: Path) -> DemoRobot:
+    """Return the robot of a file or of a bundled robot's name, for simulation.
+
+    Joints that move no inertia (casters, fingers) are locked.
+
+    Raises:
+        ModelError: the description is rejected, or no joint moves an inertia.
+    """
+    path = robot_file(path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        model = load_urdf(path)
+    remarks = [str(warning.message) for warning in caught]
+    massless = model.massless_joints()
+    if len(massless) == model.n:
+        raise ModelError(f'{path}: no joint moves a mass; a simulation needs at least one')
+    locked = {name: rest_position(model, name) for name in massless}
+    if locked:
+        remarks.append(f'locked, since they move no inertia: {", ".join(locked)}')
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            model = load_urdf(path, locked_joints=locked)
+    return DemoRobot(path, Dynamics(model), locked, tuple(remarks))
+
+
+def rest_position(model: RobotModel, joint: str) -> float:
+    """Return the position nearest to zero within the limits of a joint, rad or m."""
+    j = model.joint_names.index(joint)
+    return float(np.clip(0.0, model.lower[j], model.upper[j]))
+
+
+# -- nodes --------------------------------------------------------------------------------------
+
+
+def node_parameters(
+    robot: DemoRobot, motion: Swing, trajectory: Trajectory
+) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each node that differ from those in `config/`.
+
+    Simulated time waits for the torque computed from each state (lock-step) and otherwise runs as
+    fast as the machine allows.
+    """
+    gains = pd_gains(robot.arm, trajectory.at_waypoints().q, TIME_STEP)
+    common = {
+        'robot_description_file': str(robot.path.resolve()),
+        'locked_joints': list(robot.locked) or [''],
+        'locked_positions': list(robot.locked.values()) or [0.0],
+    }
+    simulator = {
+        'lockstep': True,
+        'real_time_factor': 0.0,
+        'command_timeout': 30.0,
+        'time_step': TIME_STEP,
+        'start_paused': True,
+        'initial_positions': motion.home.tolist(),
+    }
+    feedforward = {
+        'kp': gains.kp.tolist(),
+        'kd': gains.kd.tolist(),
+        # Brakes hold the arm until the first torque, which has to carry it at once.
+        'ramp_time': 0.0,
+        'max_torque_rate': [0.0],
+    }
+    dynamics = {'publish_rate': TERMS_RATE}
+    particular: tuple[dict[str, Any], ...] = (simulator, feedforward, dynamics, {})
+    return {name: common | row for name, row in zip(NODES, particular, strict=True)}
+
+
+def start_node(name: str, parameters: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:
+    """Start a node as a process; its log goes to the standard error of this one."""
+    file = folder / f'{name}.yaml'
+    file.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}))
+    remapping = ['-r', '~/feedforward_torque:=joint_effort']
+    command = [
+        *(sys.executable, '-m', f'robot_dynamics.nodes.{name}', '--ros-args'),
+        *('--log-level', 'error'),  # four nodes would repeat the warnings of one description
+        *('--params-file', str(share_file(f'config/{name}.yaml'))),
+        *('--params-file', str(file)),
+        *(remapping if name == 'feedforward_node' else []),
+    ]
+    # In a session of its own: this process passes Ctrl-C on, once its own work is done.
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+
+
+@contextmanager
+def started_nodes(
+    robot: DemoRobot, motion: Swing, trajectory: Trajectory
+) -> Iterator[tuple[Any, dict[str, subprocess.Popen[bytes]]]]:
+    """Run the four nodes and the client; all of them have ended when the context ends.
+
+    Raises:
+        DemoFailed: a node ended early.
+        KeyboardInterrupt: this process received SIGINT, SIGTERM or SIGHUP.
+    """
+    import rclpy
+    from rclpy.signals import SignalHandlerOptions
+
+    from robot_dynamics.cli.demo_client import DemoClient, DemoFailed
+    from robot_dynamics.ros.executable import new_executor
+    from robot_dynamics.ros.middleware import isolate
+
+    isolate()
+    # An exception raised by a signal inside the ROS client library would come out as another one:
+    # signals are noted here, and looked at by `check`.
+    received: list[int] = []
+    for stop in STOPS:
+        signal.signal(stop, lambda caught, _frame: received.append(caught))
+    nodes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def check() -> None:
+        if received:
+            raise KeyboardInterrupt
+        for name, node in nodes.items():
+            if node.poll() is not None:
+                code = node.returncode
+                raise DemoFailed(f'{name} ended with exit code {code}: see its log above')
+
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    executor = new_executor()
+    client = DemoClient(robot.arm.model.joint_names, executor, check)
+    executor.add_node(client)
+    with tempfile.TemporaryDirectory(prefix='robot_dynamics-') as folder:
+        try:
+            for name, parameters in node_parameters(robot, motion, trajectory).items():
+                nodes[name] = start_node(name, parameters, Path(folder))
+            yield client, nodes
+        finally:
+            for stop in STOPS:  # another Ctrl-C must not leave processes behind
+                signal.signal(stop, signal.SIG_IGN)
+            end(nodes.values())
+            executor.shutdown()
+            client.destroy_node()
+            rclpy.try_shutdown()  # type: ignore[attr-defined]
+
+
+def end(nodes: Any) -> None:
+    """Send SIGINT to the nodes; kill those that do not end within END_TIMEOUT."""
+    for node in nodes:
+        node.send_signal(signal.SIGINT)
+    for node in nodes:
+        try:
+            node.wait(END_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            node.kill()
+            node.wait()
+
+
+# -- figures and output -------------------------------------------------------------------------
+
+
+def summarize(
+    robot: DemoRobot,
+    still: Sequence[str],
+    runs: Sequence[Any],
+    report: dict[str, str],
+    simulation: dict[str, str],
+) -> dict[str, Any]:
+    """Return the figures of both runs, under the names of the JSON file.
+
+    Errors are over all joints and states, rad or m; the residual is the largest difference to the
+    reference engine, relative to the largest torque, `torque_scale`.
+    """
+    model = robot.arm.model
+    errors = [run.error() for run in runs]
+    rms = [float(np.sqrt(np.mean(error**2))) for error in errors]
+    worst = [float(np.abs(error).max()) for error in errors]
+    scale = max(float(np.abs(run.state(2)).max()) for run in runs)
+    streams = [run.answers['residual'] for run in runs]
+    residuals = [float(np.abs(stream.rows).max()) for stream in streams if len(stream)]
+    latency = 1e6 * np.concatenate([run.latencies() for run in runs])
+    simulated, wall = sum(run.t[-1] for run in runs), sum(run.wall_time for run in runs)
+    return {
+        'robot': model.name,
+        'joints': list(model.joint_names),
+        'simulated_s': float(simulated),
+        'rms_error_feedforward_rad': rms[0],
+        'rms_error_pd_rad': rms[1],
+        'max_error_feedforward_rad': worst[0],
+        'max_error_pd_rad': worst[1],
+        'error_ratio': rms[1] / rms[0],
+        'torque_scale': scale,
+        'pybullet_residual_rel': max(residuals) / scale if residuals else None,
+        'judge': report.get('engine', ''),
+        'verdict': report.get('verdict', 'NO VERDICT'),
+        'verdict_notes': [text for key, text in report.items() if key.startswith('note ')],
+        'real_time_factor': float(simulated / wall),
+        'state_rate_hz': float(simulated / TIME_STEP / wall),
+        'states_heard': sum(len(run.states) - 1 for run in runs) / float(simulated / TIME_STEP),
+        **{
+            f'latency_{name}_us': float(np.percentile(latency, part))
+            for name, part in (('p50', 50), ('p99', 99), ('max', 100))
+        },
+        'missed_commands': int(simulation.get('missed commands', 0)),
+        'restarts': dict.fromkeys(NODES, 0),
+        'locked_joints': list(robot.locked),
+        'still_joints': list(still),
+    }
+
+
+def introduce(robot: DemoRobot, still: Sequence[str], duration: float) -> None:
+    """Print the robot and the plan."""
+    model = robot.arm.model
+    print(f'robot {model.name!r} with {model.n} joints: {", ".join(model.joint_names)}')
+    for remark in robot.remarks:
+        print(f'  note: {remark}')
+    if still:
+        print(f'  note: too weak or too tightly limited to move: {", ".join(still)}')
+    print(f'two runs of {duration:g} s: with feed-forward, then PD alone, with the same gains')
+    print('starting the nodes ...', flush=True)
+
+
+class Progress:
+    """Prints the progress of one run: one line that is overwritten, or separate lines in a log."""
+
+    def __init__(self, title: str, options: argparse.Namespace) -> None:
+        self._title, self._duration = title, options.duration
+        self._live = sys.stdout.isatty() and not options.headless
+        self._parts = 20 * LINES if self._live else LINES
+        self._shown = 0
+
+    def __call__(self, t: float, error: float) -> None:
+        """Print the time [s] and the error [rad or m], if it is time to."""
+        part = int(self._parts * min(t / self._duration, 1.0))
+        if part > self._shown:
+            self._shown = part
+            text = f'{self._title}: {t:5.2f} of {self._duration:g} s   error {error:.1e} rad'
+            overwritten = self._live and part < self._parts
+            print(text, end='\r' if overwritten else '\n', flush=True)
+
+
+def print_figures(figures: dict[str, Any]) -> None:
+    """Print the table of figures."""
+    residual = figures['pybullet_residual_rel']
+    rows = [
+        *(
+            (
+                f'tracking error {name}',
+                f'RMS {figures[f"rms_error_{key}_rad"]:.2e}, '
+                f'max {figures[f"max_error_{key}_rad"]:.2e} rad',
+            )
+            for name, key in (('with feed-forward', 'feedforward'), ('with PD alone', 'pd'))
+        ),
+        ('ratio of RMS errors', f'{figures["error_ratio"]:.0f}'),
+        ('reference engine', figures['judge'] or 'none'),
+        ('verdict', figures['verdict']),
+        *(('', note) for note in figures['verdict_notes']),
+        (
+            'maximum residual in motion',
+            'none received'
+            if residual is None
+            else f'{residual:.1e} of the largest torque, {figures["torque_scale"]:.1f} N m',
+        ),
+        ('real-time factor', f'{figures["real_time_factor"]:.2f}'),
+        (
+            'states per second',
+            f'{figures["state_rate_hz"]:.0f} Hz, {100 * figures["states_heard"]:.1f} % recorded',
+        ),
+        (
+            'latency, state to torque',
+            ', '.join(f'{k} {figures[f"latency_{k}_us"]:.0f} us' for k in ('p50', 'p99', 'max')),
+        ),
+        ('states without a command', str(figures['missed_commands'])),
+    ]
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f'{name:<{width}}  {value}')

@@ -1,0 +1,201 @@
+"""Machine code on disk, so that a program is compiled once per machine and not once per process.
+
+One file per entry in `$ROBOT_DYNAMICS_CACHE_DIR`, else `$XDG_CACHE_HOME/robot_dynamics`, else
+`~/.cache/robot_dynamics`. An entry is found by a text that names all it depends on: the caller's
+key, the source that makes code, llvmlite's version, the processor. A file is a checksum of all
+that follows, a line in Python (that text, what the caller wants to remember) and machine code.
+
+* Writing is to a temporary file that is then renamed: readers, and other processes, see a whole
+  entry or none.
+* What fails the checksum, or is another user's to change, is not used; it is compiled anew and
+  replaced.
+* All entries together are bounded in size: writing removes the least recently used, and what has
+  not been used for long, as entries of earlier versions.
+* A directory that cannot be written costs a warning, once, and the time to compile.
+"""
+
+import ast
+import contextlib
+import errno
+import functools
+import hashlib
+import os
+import re
+import stat
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+MAGIC = b'robot_dynamics 1\n'
+# The packages that machine code is made by.
+GENERATORS = ('codegen',)
+
+CHECKSUM_SIZE = hashlib.sha256().digest_size
+
+# Bytes of one entry, and of all together. An arm has some fifty entries, 1 MB.
+LARGEST_ENTRY = 1 << 26
+LARGEST_TOTAL = 1 << 28
+LONGEST_UNUSED = 90 * 86400.0  # s
+
+# Entries, and what an interrupted writer leaves.
+OURS = re.compile(r'[0-9a-f]{40}\.bin|\.[0-9a-f]{16}')
+
+# Another user may have put a link or a pipe in the place of a file: neither follow it nor wait.
+SAFELY = getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_NONBLOCK', 0)
+
+
+class CacheWarning(RuntimeWarning):
+    """Compiled programs cannot be kept on disk."""
+
+
+def directory() -> Path:
+    """Return where entries are kept. Raises OSError where the user has no home directory."""
+    chosen = os.environ.get('ROBOT_DYNAMICS_CACHE_DIR')
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get('XDG_CACHE_HOME')
+    try:
+        return (Path(base) if base else Path.home() / '.cache') / 'robot_dynamics'
+    except RuntimeError as error:
+        raise OSError(
+            errno.ENOENT, 'the user has no home directory; set ROBOT_DYNAMICS_CACHE_DIR'
+        ) from error
+
+
+@functools.cache
+def generator() -> str:
+    """Return a fingerprint of the source that makes code: what other source made is not found."""
+    return fingerprint(*(Path(__file__).parents[2] / name for name in GENERATORS))
+
+
+def fingerprint(*paths: Path) -> str:
+    """Return a fingerprint of these Python files, and of those in these folders.
+
+    Raises FileNotFoundError for a path without any: what it should tell apart would look the same.
+    """
+    digest = hashlib.sha256()
+    for path in paths:
+        below = sorted(os.walk(path)) or [(str(path.parent), [], [path.name])]
+        files = [
+            os.path.join(folder, name)
+            for folder, _, names in below
+            for name in sorted(names)
+            if name.endswith('.py')
+        ]
+        if not files:
+            raise FileNotFoundError(errno.ENOENT, 'no Python source to take a digest of', path)
+        for name in files:
+            with open(name, 'rb') as file:
+                digest.update(os.path.basename(name).encode() + b'\0' + file.read() + b'\0')
+    return digest.hexdigest()
+
+
+def kept(text: str, make: Callable[[], tuple[Any, bytes]]) -> tuple[Any, bytes]:
+    """Return the remembered data and the machine code of an entry, made if there is none.
+
+    Args:
+        text: what the entry depends on, beside the source that makes code.
+        make: returns what to remember, made of tuples, lists, text and numbers, and the code.
+    """
+    text = f'{text}\n{generator()}'
+    entry = read(text)
+    if entry is None:
+        entry = make()
+        write(text, *entry)
+    return entry
+
+
+def read(text: str) -> tuple[Any, bytes] | None:
+    """Return the remembered data and the code of an entry, None if none can be trusted."""
+    try:
+        with open(_path(text), 'rb', opener=_opened) as file:
+            status = os.fstat(file.fileno())
+            content = file.read(status.st_size) if _is_ours(status) else b''
+            # Fails for an entry of another user's, and on a read-only disk.
+            with contextlib.suppress(OSError):
+                _mark_used(file.fileno())
+    except OSError:
+        return None
+    start = len(MAGIC) + CHECKSUM_SIZE
+    body = content[start:]
+    if content[:start] != MAGIC + hashlib.sha256(body).digest():
+        return None
+    header, _, code = body.partition(b'\n')
+    found, remembered = ast.literal_eval(header.decode())
+    return (remembered, code) if found == text else None
+
+
+def write(text: str, remembered: Any, code: bytes) -> None:
+    """Keep an entry, if the disk lets us."""
+    body = ascii((text, remembered)).encode() + b'\n' + code
+    where = 'on disk'
+    try:
+        path = _path(text)
+        where = f'in {path.parent}'
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = path.with_name(f'.{os.urandom(8).hex()}')
+        try:
+            # One descriptor for all: the name may come to mean another file.
+            with open(temporary, 'xb', opener=_opened) as file:
+                file.write(MAGIC + hashlib.sha256(body).digest() + body)
+                # Readable to all, as an entry that an administrator precompiled must be.
+                if hasattr(os, 'fchmod'):
+                    os.fchmod(file.fileno(), 0o644)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _remove_unused(path.parent)
+    except OSError as error:
+        _warn_once(
+            f'compiled programs cannot be kept {where}, '
+            f'each process compiles anew: {error.strerror}'
+        )
+
+
+def _mark_used(descriptor: int) -> None:
+    if os.utime in os.supports_fd:
+        os.utime(descriptor)
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | SAFELY, 0o600)
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove what has not been used for long, and the least recently used beyond a total size."""
+    with os.scandir(folder) as found:
+        entries = [entry for entry in found if OURS.fullmatch(entry.name)]
+    ages = []
+    for entry in entries:
+        # Another process may remove it, too.
+        with contextlib.suppress(FileNotFoundError):
+            status = entry.stat(follow_symlinks=False)
+            ages.append((time.time() - status.st_mtime, status.st_size, entry.path))
+    total = 0
+    for age, size, path in sorted(ages):
+        total += size
+        if total > LARGEST_TOTAL or age > LONGEST_UNUSED:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _path(text: str) -> Path:
+    return directory() / f'{hashlib.sha256(text.encode()).hexdigest()[:40]}.bin'
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    """Tell whether it is a file that only this user, or the administrator, can have written."""
+    if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_ENTRY:
+        return False
+    if not hasattr(os, 'geteuid'):
+        return True
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & (
+        stat.S_IWGRP | stat.S_IWOTH
+    )
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    warnings.warn(message, CacheWarning, stacklevel=2)

@@ -1,0 +1,278 @@
+"""The loops over rows, in LLVM's language: for one sample, or for several in the lanes of vectors.
+
+What rows keep is in memory. For one sample, a column's numbers are neighbours there, so that many
+entries of a matrix's row are computed side by side. For several samples every number is a vector,
+one sample in each lane, and a row's are neighbours; entries are computed one by one.
+
+A loop of LLVM's is a generator here (see `llvm_writer.counting`): what is written inside its
+`for`, which runs once, comes inside the loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from robot_dynamics.codegen.backends.llvm_arithmetic import Arithmetic
+from robot_dynamics.codegen.backends.llvm_functions import row_strides
+from robot_dynamics.codegen.backends.llvm_writer import Writer, counting, within
+from robot_dynamics.codegen.loops.program import (
+    CARRIED,
+    CARRIER,
+    OWN,
+    PARENT,
+    ROW,
+    TABLE,
+    Pairs,
+    RolledProgram,
+    Step,
+)
+from robot_dynamics.codegen.tracing.program import Program
+
+# Doubles in a line of the processor's fastest memory.
+LINE = 8
+
+# Where rows keep their numbers.
+MEMORY = '%in.memory'
+
+# Which halves of a matrix there are, and what changes along a row of each.
+HALVES = ('below', CARRIER), ('above', CARRIED)
+
+
+class Loops:
+    """Writes the loops for as many samples as the writer has lanes.
+
+    Args:
+        program: what is written.
+        w: of a number: one sample's, or those of several samples.
+        abreast: how many entries of a matrix's row are computed side by side.
+
+    Attributes:
+        places: where the entries of inputs ('%in.q') and outputs ('%out.tau') are.
+    """
+
+    def __init__(self, program: RolledProgram, w: Writer, abreast: int) -> None:
+        self.program, self.w = program, w
+        self.places = {array: array for array in row_strides(program.signature)}
+        self.one = w.with_lanes(1)
+        self.n = len(program.rows)
+        self._abreast = abreast
+        self._wide = w.with_lanes(w.lanes * abreast)
+        # How many doubles rows and columns are apart.
+        self._row_length, self._column_length = program.columns * w.lanes, w.lanes
+        self.memory = self.n * self._row_length  # doubles in use
+        if w.lanes == 1:
+            # Columns are whole lines apart, an odd number of them: with a power of two they would
+            # compete for the same lines. Vectors may read beyond the last one.
+            self._row_length, self._column_length = 1, (-(-self.n // LINE) | 1) * LINE
+            self.memory = program.columns * self._column_length + LINE
+
+    def write(self) -> None:
+        """Write everything."""
+        given, program = dict(self.places), self.program
+        if program.coordinates:
+            self._spread()
+        for loop in program.loops:
+            limits = (self.n - 1, -1, -1) if loop.inward else (0, self.n)
+            wanted = [kind for kind, step in enumerate(loop.steps) if step.stores]
+            for row in counting(self.one, *limits):
+                for kind in self._kinds(row, wanted):
+                    self._step(loop.steps[kind], row)
+        if program.pairs:
+            self._pairs(program.pairs)
+        if program.coordinates:
+            self._gather(given)
+
+    # -- steps ------------------------------------------------------------------------------
+
+    def _kinds(self, row: str, wanted: Sequence[int]) -> Iterator[int]:
+        """Write a branch to each kind that a row can be of."""
+        one = self.one
+        blocks = {kind: one.new_block('kind') for kind in wanted}
+        after = one.new_block('after')
+        targets = ' '.join(f'i8 {kind}, label %{block}' for kind, block in blocks.items())
+        kind = one.let(f'load i8, ptr {one.let(f"getelementptr i8, ptr @kind, i64 {row}")}')
+        one.do(f'switch i8 {kind}, label %{after} [{targets}]')
+        for wanted_kind, block in blocks.items():
+            one.begin_block(block)
+            yield wanted_kind
+            one.do(f'br label %{after}')
+        one.begin_block(after)
+
+    def _step(self, step: Step, row: str) -> None:
+        """Write what is done at a row."""
+        w, one = self.w, self.one
+        rows = {OWN: self._row(row), PARENT: self._row(self._integer('parent', row))}
+        constants = one.element('@table', row)
+
+        def load(where: str, i: int | str) -> str:
+            if where == TABLE:
+                constant = one.load(one.element(constants, int(i) * self.n))
+                return constant if w.lanes == 1 else w.spread(constant)
+            if where in rows:
+                return w.load(self._number(rows[where], int(i)))
+            return w.load(self._entry(f'%in.{where}', row if i == ROW else i))
+
+        for store, value in zip(step.stores, results(w, step.program, load), strict=True):
+            if store.where not in rows:
+                w.store(value, self._entry(f'%out.{store.where}', row))
+                continue
+            place = self._number(rows[store.where], store.column)
+            w.store(w.add(w.load(place), value) if store.where == PARENT else value, place)
+
+    # -- matrices ---------------------------------------------------------------------------
+
+    def _pairs(self, pairs: Pairs) -> None:
+        """Write the matrices, row by row."""
+        w, one = self.w, self.one
+        matrices = [self.places[f'%out.{name}'] for name in pairs.outputs]
+        for row in counting(one, 0, self.n):
+            own, lines = self._row(row), [self._line(matrix, row, self.n) for matrix in matrices]
+            # Some rows neither carry nor are carried by each other.
+            if any(parent < row - 1 for row, parent in enumerate(self.program.rows.parents)):
+                zeros = [self._wide.constant(0.0)] * len(lines)
+                for i in counting(one, 0, self.n, self._abreast):
+                    self._store_abreast(zeros, lines, i, self.n)
+            for line, column in zip(lines, pairs.diagonal, strict=True):
+                w.store(w.load(self._number(own, column)), self._at(line, row, w.lanes))
+            for half, moving in HALVES:
+                self._half(getattr(pairs, half), moving, row, lines)
+
+    def _half(self, entries: Program, moving: str, row: str, lines: Sequence[str]) -> None:
+        """Write the entries of a row of matrices that lie on one side of the diagonal."""
+        own, fixed = self._row(row), {}
+        # What belongs to the row itself, or to all, is the same for all entries.
+        for op, *leaf in entries.nodes:
+            if op == 'input' and leaf[0] != moving:
+                where, i = leaf
+                shared = where not in (CARRIER, CARRIED)
+                place = self._entry(f'%in.{where}', i) if shared else self._number(own, i)
+                value = self.w.load(place)
+                fixed[where, i] = value if self._abreast == 1 else self._wide.spread(value)
+        for other, end in self._related(row, moving):
+            there = self._row(other)
+
+            def load(where: str, i: int, there: str = there) -> str:
+                if where != moving:
+                    return fixed[where, i]
+                return self._wide.load(self._number(there, i))
+
+            self._store_abreast(results(self._wide, entries, load), lines, other, end)
+
+    def _related(self, row: str, moving: str) -> Iterator[tuple[str, str]]:
+        """Write loops over the rows that carry a row, or that it carries: counter and end."""
+        first = self._integer(f'{moving}.first', row)
+        last = self._integer(f'{moving}.first', self.one.let(f'add i64 {row}, 1'))
+        for run in counting(self.one, first, last):
+            place = self.one.let(f'mul i64 {run}, 2')
+            begin = self._integer(f'{moving}.runs', place)
+            end = self._integer(f'{moving}.runs', self.one.let(f'add i64 {place}, 1'))
+            for other in counting(self.one, begin, end, self._abreast):
+                yield other, end
+
+    def _store_abreast(
+        self, values: Sequence[str], lines: Sequence[str], i: str, end: object
+    ) -> None:
+        """Write entries i, i + 1, ..., none from `end` on."""
+        inside = within(self._wide, i, end) if self._abreast > 1 else None
+        for value, line in zip(values, lines, strict=True):
+            place = self._at(line, i, self.w.lanes)
+            if inside is None:
+                self._wide.store(value, place)
+            else:
+                self._wide.store_where(inside, value, place)
+
+    # -- coordinates ------------------------------------------------------------------------
+
+    def _spread(self) -> None:
+        """Write coordinates as entries of rows, and find memory for results of rows."""
+        for name in self.program.vectors:
+            given = self.places[f'%in.{name}']
+            self.places[f'%in.{name}'] = rows = self.zeros(self.n)
+            for row, i, weight in self._terms():
+                self._add(rows, row, weight, given, i)
+        for name, shape in self.program.signature.outputs:
+            self.places[f'%out.{name}'] = self.reserved(self.n ** len(shape))
+
+    def _gather(self, targets: dict[str, str]) -> None:
+        """Write entries of rows as entries of coordinates."""
+        n = self.n
+        for name, shape in self.program.signature.outputs:
+            rows, target, m = self.places[f'%out.{name}'], targets[f'%out.{name}'], shape[0]
+            self._clear(target, math.prod(shape))
+            if len(shape) == 1:
+                for row, i, weight in self._terms():
+                    self._add(target, i, weight, rows, row)
+                continue
+            # S^T M, then that times S
+            half = self.zeros(m * n)
+            for row, i, weight in self._terms():
+                for k in counting(self.one, 0, n):
+                    self._add(self._line(half, i, n), k, weight, self._line(rows, row, n), k)
+            for k in counting(self.one, 0, m):
+                for row, i, weight in self._terms():
+                    self._add(self._line(target, k, m), i, weight, self._line(half, k, n), row)
+
+    def _terms(self) -> Iterator[tuple[str, str, str]]:
+        """Write a loop over the terms of coordinates: row, coordinate and weight."""
+        w, coordinates = self.w, self.program.coordinates
+        for term in counting(self.one, 0, len(coordinates.terms) if coordinates else 0):
+            weight = self.one.load(self.one.element('@term.weight', term))
+            row, i = self._integer('term.row', term), self._integer('term.coordinate', term)
+            yield row, i, weight if w.lanes == 1 else w.spread(weight)
+
+    def _add(self, target: str, i: str, weight: str, source: str, k: str) -> None:
+        """Write target[i] += weight source[k]."""
+        w, place = self.w, self._at(target, i, self.w.lanes)
+        value = w.load(self._at(source, k, w.lanes))
+        w.store(w.fma(weight, value, w.load(place)), place)
+
+    # -- addresses --------------------------------------------------------------------------
+
+    def reserved(self, entries: int) -> str:
+        """Return where there is memory for so many numbers, in whole blocks of vectors."""
+        begin, lanes = self.memory, self.w.lanes
+        self.memory += -(-entries // lanes) * lanes * lanes
+        return self.one.element(MEMORY, begin)
+
+    def zeros(self, entries: int) -> str:
+        """Return where there are so many zeros."""
+        place = self.reserved(entries)
+        self._clear(place, entries)
+        return place
+
+    def _clear(self, place: str, entries: int) -> None:
+        for i in counting(self.one, 0, entries):
+            self.w.store(self.w.constant(0.0), self._at(place, i, self.w.lanes))
+
+    def _row(self, row: str) -> str:
+        """Return where a row's numbers are."""
+        return self._at(MEMORY, row, self._row_length)
+
+    def _number(self, row: str, column: int) -> str:
+        return self.one.element(row, column * self._column_length)
+
+    def _entry(self, array: str, i: int | str) -> str:
+        """Return where an entry of an input or output is."""
+        return self._at(self.places[array], i, self.w.lanes)
+
+    def _line(self, array: str, i: str, length: int) -> str:
+        """Return where a row of a matrix begins."""
+        return self._at(array, i, length * self.w.lanes)
+
+    def _at(self, array: str, i: int | str, length: int) -> str:
+        """Return where part i of an array of parts begins."""
+        return self.one.element(array, self.one.let(f'mul i64 {i}, {length}'))
+
+    def _integer(self, array: str, i: str) -> str:
+        """Return an entry of a constant."""
+        return self.one.let(
+            f'load i64, ptr {self.one.let(f"getelementptr i64, ptr @{array}, i64 {i}")}'
+        )
+
+
+def results(w: Writer, program: Program, load: Callable[[str, int], str]) -> list[str]:
+    """Write a step or pair and return what it computes."""
+    arithmetic = Arithmetic(w, program, load)
+    arithmetic.evaluate(range(len(program.nodes)))
+    return [arithmetic.values[node] for node in program.results[0]]

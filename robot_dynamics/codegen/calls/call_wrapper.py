@@ -1,0 +1,205 @@
+"""What users call: `function(q, qd, ..., out=None)`, from any arrays to kernels and back.
+
+The portable entry below is plain Python: it checks everything, then runs the kernels on rows.
+Where the interpreter allows it, `native_entry` puts a front of machine code before it, for the
+commonest call, contiguous float64 vectors; what that front does not take at once it hands over.
+Results are the same, bit by bit.
+"""
+
+import functools
+import inspect
+import itertools
+import math
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.codegen.calls.arguments import (
+    Array,
+    all_as_vectors,
+    as_outputs,
+    as_rows,
+    checked_output,
+    leading_shape,
+    ordered,
+)
+from robot_dynamics.codegen.tracing.program import Signature
+
+Entry = Callable[..., Any]
+
+
+class Kernels(ABC):
+    """A program ready to run on rows; what can run on rows can do all of it."""
+
+    backend: str
+    signature: Signature
+    lanes: int = 0  # how many samples `march` takes side by side; 0: there is none
+
+    @abstractmethod
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Fill outputs (N, size), C-contiguous, from inputs (N, size) with adjacent entries."""
+
+    def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Do the same row after row: rows of outputs may be later rows of inputs."""
+        for i in range(outputs[0].shape[0]):
+            row = slice(i, i + 1)
+            self.run([array[row] for array in inputs], [array[row] for array in outputs])
+
+    def march(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
+        """Take columns (blocks, steps, size, lanes) through steps: outputs may be inputs.
+
+        An array with one block, or one step, gives or takes the same at all of them.
+        """
+        raise NotImplementedError
+
+
+class Origin:
+    """What a compiled function is an attribute of, by its own name, and how to make that."""
+
+    made_by: tuple[Callable[..., Any], tuple[Any, ...]] | None = None  # and its arguments
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        if self.made_by is None:
+            raise pickle.PicklingError(
+                'a compiled function cannot be pickled alone; pickle what it is compiled from'
+            )
+        return self.made_by
+
+
+class PortableFunction:
+    """A portable entry that can be pickled: as the attribute of its origin."""
+
+    def __init__(self, entry: Entry) -> None:
+        functools.update_wrapper(self, entry)
+        self._entry = entry
+        self.__self__ = Origin()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Compute."""
+        return self._entry(*args, **named)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.__self__, self._entry.__name__)
+
+    def __copy__(self) -> 'PortableFunction':
+        return self
+
+    def __deepcopy__(self, _: Any) -> 'PortableFunction':
+        return self
+
+
+def portable_entry(
+    name: str,
+    kernels: Kernels,
+    bound: dict[str, Array],
+    pack: type[tuple[Any, ...]],
+    documentation: str,
+) -> Entry:
+    """Return the checked entry.
+
+    Args:
+        name: of the function, for its error messages.
+        kernels: what computes.
+        bound: inputs that the caller does not pass, and their values.
+        pack: class of the result of several outputs, `tuple` or a NamedTuple.
+        documentation: of the function.
+    """
+    sizes = dict(kernels.signature.inputs)
+    names = [key for key in sizes if key not in bound]
+    free = Signature(tuple((key, sizes[key]) for key in names), kernels.signature.outputs)
+
+    def call(*args: Any, out: Any = None, **named: Any) -> Any:
+        targets = None if out is None else as_outputs(name, free, out)
+        given = all_as_vectors(name, free.inputs, ordered(name, free, args, named))
+        leading = leading_shape(name, names, given)
+        inputs = dict(zip(names, given, strict=True)) | bound
+        outputs = _outputs(name, free, leading, targets, given)
+
+        # Kernels write rows; an output with gaps between its entries is filled through a copy.
+        rows = [as_rows(inputs[key], leading) for key in sizes]
+        buffers = [array if array.flags.carray else np.empty(array.shape) for array in outputs]
+        sample_count = math.prod(leading)
+        if sample_count:
+            shapes = [(sample_count, size) for size in free.output_sizes]
+            kernels.run(
+                rows,
+                [buffer.reshape(shape) for buffer, shape in zip(buffers, shapes, strict=True)],
+            )
+        for array, buffer in zip(outputs, buffers, strict=True):
+            if buffer is not array:
+                array[...] = buffer
+
+        # As in NumPy, a new array without axes is a number.
+        results = targets or [array if array.ndim else array[()] for array in outputs]
+        if len(free.outputs) == 1:
+            return results[0]
+        # A named tuple given as `out` is the result as it stands.
+        return out if type(out) not in (type(None), tuple, list) else tuple.__new__(pack, results)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = documentation
+    parameters = [Parameter(key, Parameter.POSITIONAL_OR_KEYWORD) for key in names]
+    out = Parameter('out', Parameter.KEYWORD_ONLY, default=None)
+    call.__signature__ = inspect.Signature([*parameters, out])  # type: ignore[attr-defined]
+    return call
+
+
+def choosing_entry(
+    portable: Entry, keyword: str, choices: Mapping[str, Callable[[], Entry]]
+) -> Entry:
+    """Return a checked entry with one more keyword, which selects the program that is called.
+
+    Args:
+        portable: the checked entry of the first choice, which is the default.
+        keyword: the name of the argument.
+        choices: by value of the argument, a function that returns the entry to call.
+    """
+    default = next(iter(choices))
+
+    def call(*args: Any, **named: Any) -> Any:
+        if keyword not in named:
+            return portable(*args, **named)
+        choice = named.pop(keyword)
+        if not isinstance(choice, str) or choice not in choices:
+            raise ValueError(
+                f'{portable.__name__}: {keyword} is {choice!r}; it must be one of '
+                f'{", ".join(choices)}'
+            )
+        return choices[choice]()(*args, **named)
+
+    functools.update_wrapper(call, portable)
+    signature = inspect.signature(portable)
+    parameters = [*signature.parameters.values()]
+    parameters.append(Parameter(keyword, Parameter.KEYWORD_ONLY, default=default))
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return call
+
+
+def _outputs(
+    name: str,
+    signature: Signature,
+    leading: tuple[int, ...],
+    out: Sequence[Any] | None,
+    inputs: list[Array],
+) -> list[Array]:
+    """Return new arrays, or the memory of the caller's own after a check."""
+    shapes = [(key, (*leading, *shape)) for key, shape in signature.outputs]
+    if out is None:
+        if len(shapes) == 1:
+            return [np.empty(shapes[0][1])]
+        # Parts of one array: the memory of several large ones goes back to the system after each
+        # call, and is faulted in again page by page in the next; that of one is kept.
+        sizes = [math.prod(shape) for _, shape in shapes]
+        whole, ends = np.empty(sum(sizes)), itertools.accumulate(sizes)
+        return [
+            whole[end - size : end].reshape(shape)
+            for end, size, (_, shape) in zip(ends, sizes, shapes, strict=True)
+        ]
+    arrays: list[Array] = []
+    for (key, shape), array in zip(shapes, out, strict=True):
+        arrays.append(checked_output(name, key, array, shape, [*inputs, *arrays]))
+    return arrays

@@ -1,0 +1,262 @@
+"""The door: a function of scalars becomes a function of arrays.
+
+A `CompiledFunction` is called like any function. Where every nanosecond counts, keep its attribute
+`call`: the bare callable, without the small cost of going through a Python object.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.codegen.backends import machine_code
+from robot_dynamics.codegen.backends.interpreter import TooLarge, interpreted
+from robot_dynamics.codegen.backends.python import python_function
+from robot_dynamics.codegen.backends.python_loops import rolled_function
+from robot_dynamics.codegen.calls import native_wrapper as native_entry
+from robot_dynamics.codegen.calls.arguments import Array, as_vectors
+from robot_dynamics.codegen.calls.call_wrapper import (
+    Entry,
+    Kernels,
+    PortableFunction,
+    choosing_entry,
+    portable_entry,
+)
+from robot_dynamics.codegen.calls.iteration import Feedback
+from robot_dynamics.codegen.calls.kernels import MachineKernels, make_entry
+from robot_dynamics.codegen.calls.python_kernels import PythonKernels
+from robot_dynamics.codegen.calls.recipe import Recipe
+from robot_dynamics.codegen.loops.program import Rolled, RolledProgram
+from robot_dynamics.codegen.tracing.program import Signature
+from robot_dynamics.errors import RobotDynamicsError, ShapeError
+
+BACKENDS = ('auto', 'llvm', 'python')
+
+# Forces a way in: machine code, checks in Python, or no machine code at all.
+ENTRY_VARIABLE = 'ROBOT_DYNAMICS_ENTRY'
+ENTRIES = ('auto', 'native', 'portable', 'python')
+
+
+class CompilerMissing(RobotDynamicsError, RuntimeError):  # noqa: N818  (as in "no compiler here")
+    """Machine code is asked for where it cannot be made."""
+
+
+def compile_program(
+    function: Callable[..., Any],
+    inputs: Mapping[str, int],
+    *,
+    name: str = 'program',
+    key: str | None = None,
+    outputs: Sequence[str] | None = None,
+    pack: type[tuple[Any, ...]] | Callable[..., Any] = tuple,
+    backend: str = 'auto',
+    documentation: str = '',
+    rolled: Rolled | None = None,
+) -> 'CompiledFunction':
+    """Return a fast function of arrays that computes what `function` computes on scalars.
+
+    Args:
+        function: takes one list of scalars per input and returns nested lists of scalars, or a
+            tuple of these for several outputs (see `trace`). It is run only if the cache does not
+            hold its result.
+        inputs: name and size of each input vector.
+        name: of the function, in its documentation and error messages.
+        key: names the computation in the cache on disk: it must change whenever the result of
+            `function` would. Without it, `function` is run to see what it computes.
+        outputs: names of the outputs.
+        pack: class of the result of several outputs, `tuple` or a NamedTuple (or its `_make`).
+        backend: 'llvm' for machine code, 'python' for none, 'auto' for machine code if llvmlite is
+            there. A program of more than `interpreter.LARGEST` operations is never compiled.
+        documentation: of the function.
+        rolled: how the same is recorded as loops, for when it has many operations.
+
+    Raises:
+        TraceError: `function` cannot be recorded.
+        CompilerMissing: `backend` is 'llvm' and llvmlite is missing or too old.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f'backend {backend!r}, expected one of {", ".join(BACKENDS)}')
+    recipe = Recipe(function, inputs, name, outputs, key, rolled)
+    kernels = _kernels(recipe, backend)
+    # The class of a method `_make`: it is filled without the help of Python code.
+    result_class: Any = getattr(pack, '__self__', pack)
+    return CompiledFunction(name, kernels, {}, result_class, documentation)
+
+
+def _kernels(recipe: Recipe, backend: str) -> Kernels:
+    """Return what computes: machine code, Python code, or the program itself if it is huge."""
+    try:
+        if _use_llvm(backend):
+            return MachineKernels(replace(recipe, vectors=True))
+        program = recipe.program
+        rolled = isinstance(program, RolledProgram)
+        return PythonKernels(program, rolled_function if rolled else python_function)
+    except TooLarge as large:
+        return PythonKernels(large.program, interpreted)
+
+
+def _use_llvm(backend: str) -> bool:
+    """Tell whether to make machine code."""
+    if backend == 'python' or (backend == 'auto' and os.environ.get(ENTRY_VARIABLE) == 'python'):
+        return False
+    reason = machine_code.why_not()
+    if reason and backend == 'llvm':
+        raise CompilerMissing(f'no machine code can be made here: {reason}')
+    return reason is None
+
+
+def _use_native(kernels: MachineKernels) -> bool:
+    """Tell whether to put machine code in front of the portable entry."""
+    choice = os.environ.get(ENTRY_VARIABLE, 'auto')
+    if choice not in ENTRIES:
+        raise ValueError(f'{ENTRY_VARIABLE} is {choice!r}, expected one of {", ".join(ENTRIES)}')
+    reason = native_entry.why_not()
+    if reason and choice == 'native':
+        raise CompilerMissing(f'{ENTRY_VARIABLE} asks for the native entry: {reason}')
+    if reason or choice not in ('auto', 'native'):
+        return False
+    # Several outputs of which one is a number are left to the portable entry.
+    shapes = [shape for _, shape in kernels.signature.outputs]
+    return len(shapes) == 1 or () not in shapes
+
+
+class CompiledFunction:
+    """A function of arrays `(..., size)`, its last axes fixed, its leading axes broadcast.
+
+    Attributes:
+        call: the bare callable, the fastest way in; same arguments.
+        name, signature: what it is called, what it takes and gives. Bound inputs are not part of
+            the signature.
+        backend: 'llvm' or 'python'.
+        entry: 'native' or 'portable', how arguments are taken.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kernels: Kernels,
+        bound: Mapping[str, Array],
+        pack: type[tuple[Any, ...]],
+        documentation: str,
+        choice: tuple[str, Mapping[str, Callable[[], Entry]]] | None = None,
+    ) -> None:
+        self.name = name
+        self.backend = kernels.backend
+        free = tuple((key, size) for key, size in kernels.signature.inputs if key not in bound)
+        self.signature = Signature(free, kernels.signature.outputs)
+        portable = portable_entry(name, kernels, dict(bound), pack, documentation)
+        if choice is not None:
+            portable = choosing_entry(portable, *choice)
+        if isinstance(kernels, MachineKernels) and _use_native(kernels):
+            self.call: Entry = make_entry(kernels, bound, portable, pack, documentation)
+            self.entry = 'native'
+        else:
+            self.call = PortableFunction(portable)
+            self.entry = 'portable'
+        self._kernels = kernels
+        self._bound = dict(bound)
+        self._pack = pack
+        self._documentation = documentation
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Compute. Positional or named inputs `(..., size)`; `out=` takes the arrays to fill."""
+        return self.call(*args, **named)
+
+    def bind(self, **values: Any) -> 'CompiledFunction':
+        """Return this function with some inputs fixed to copies; nothing is compiled again.
+
+        Raises:
+            ShapeError: a value is not a vector of the input's size, or no input has that name.
+        """
+        sizes = dict(self._kernels.signature.inputs)
+        bound = dict(self._bound)
+        for key, value in values.items():
+            if key not in sizes:
+                raise ShapeError(
+                    f'{self.name}: no input {key!r} to bind, the inputs are {", ".join(sizes)}'
+                )
+            vector = as_vectors(self.name, key, value, sizes[key])
+            if vector.ndim != 1:
+                raise ShapeError(
+                    f'{self.name}: {key} has shape {vector.shape}, '
+                    f'expected ({sizes[key]},) to bind it'
+                )
+            bound[key] = np.array(vector)
+        return CompiledFunction(self.name, self._kernels, bound, self._pack, self._documentation)
+
+    def made_by(self, make: Callable[..., Any], *arguments: Any) -> None:
+        """Let `call` be pickled: as the attribute `name` of what `make(*arguments)` returns."""
+        self.call.__self__.made_by = make, arguments  # type: ignore[attr-defined]
+
+    def choosing(
+        self, keyword: str, choices: Mapping[str, Callable[[], Entry]]
+    ) -> 'CompiledFunction':
+        """Return this function with one more keyword, which selects the program that is called.
+
+        Calls without the keyword take the same time as before.
+
+        Args:
+            keyword: the name of the argument.
+            choices: by value, a function that returns the entry to call. The first one is the
+                default; its entry computes what this function computes.
+        """
+        choice = keyword, choices
+        documentation = self._documentation
+        made = CompiledFunction(
+            self.name, self._kernels, self._bound, self._pack, documentation, choice
+        )
+        made.call.__self__.made_by = self.call.__self__.made_by  # type: ignore[attr-defined]
+        return made
+
+    def precompile(self) -> None:
+        """Make, and keep on disk, what would otherwise be made at the first batch or loop."""
+        if isinstance(self._kernels, MachineKernels):
+            self._kernels.precompile()
+
+    def iterate(self, steps: int, **values: Any) -> Any:
+        """Apply the function again and again, each output fed back into the input of its name.
+
+        Args:
+            steps: how often.
+            values: the inputs by name. One that is fed back starts as the vector (size,) given;
+                any other is a vector used at every step, or (steps, size), a row for each.
+
+        Returns:
+            The trajectory of each output: (steps + 1, size) of one that is fed back, what was
+            given included; (steps, *shape) of any other.
+
+        Raises:
+            ShapeError: an input has another shape, or an output that of no vector to feed back.
+        """
+        return self._packed(self._feedback().iterate(steps, values))
+
+    def advance(self, steps: int, *, changing: Sequence[str] = (), **values: Any) -> Any:
+        """Apply the function again and again to any number of samples, and return the end.
+
+        Samples go side by side, shared by threads; each has the bits that it has alone.
+
+        Args:
+            steps: how often.
+            changing: names of inputs that are given anew for every step: (..., steps, size).
+            values: the inputs by name, (..., size). Each output is fed back into its input.
+
+        Returns:
+            The outputs (..., size) of the last step; what was given if there is none.
+
+        Raises:
+            ShapeError: an input has another shape, or an output that of no input of its name.
+        """
+        return self._packed(self._feedback().advance(steps, changing, values))
+
+    def _feedback(self) -> Feedback:
+        return Feedback(self.name, self._kernels, self._bound, self.signature)
+
+    def _packed(self, results: list[Array]) -> Any:
+        return results[0] if len(results) == 1 else tuple.__new__(self._pack, results)
+
+    def __repr__(self) -> str:
+        inputs = ', '.join(f'{key} ({size},)' for key, size in self.signature.inputs)
+        outputs = ', '.join(f'{key} {shape}' for key, shape in self.signature.outputs)
+        return f'<{self.name}({inputs}) -> {outputs}; {self.backend}, {self.entry} entry>'

@@ -1,0 +1,218 @@
+"""The ways in, written in LLVM's language: from Python objects to a kernel and back.
+
+C functions by CPython's calling convention METH_FASTCALL | METH_KEYWORDS. For NumPy arrays of
+float64 given by position, and perhaps `out=`, they read the arrays' headers themselves, call the
+kernel and return, in some twenty nanoseconds. `entry` takes a vector for every input. At the first
+thing that is otherwise it hands the whole call, untouched, to `many`, which takes rows of samples,
+as long as there are few; and that one to the portable entry.
+
+`entry` keeps its last two results, and returns one again, filled anew, if nobody else holds it or
+a part of it any more. So a loop that drops a result before it asks for the next but one makes no
+arrays and tuples, which takes as long as the kernel. Who holds a result, or anything that shows
+its memory, holds it for good.
+
+The text depends on nothing but the sizes.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from robot_dynamics.codegen.calls.native_writer import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    DIMENSIONS,
+    NDIM,
+    SLOTS,
+    WRITEABLE,
+    EntryWriter,
+    Shape,
+)
+
+READABLE = C_CONTIGUOUS | ALIGNED
+
+# Entries of the largest results that are kept: making arrays of more takes no time by comparison.
+MOST_KEPT = 4096
+
+PARAMETERS = 'ptr %self, ptr %args, i64 %count, ptr %names'
+
+
+def entry_source(inputs: Sequence[int | None], outputs: Sequence[tuple[int, ...]]) -> str:
+    """Return the text of `entry`, for inputs of these sizes (None: bound) and these outputs."""
+    entries = [OneSample(inputs, outputs)]
+    if any(size is not None for size in inputs):
+        entries.append(ManySamples(inputs, outputs))
+    following = [entry.name for entry in entries[1:]]
+    for entry, otherwise in zip(entries, [*following, None], strict=True):
+        entry.write(otherwise)
+    return '\n'.join(line for entry in entries for line in entry.lines) + '\n'
+
+
+class Given(NamedTuple):
+    """An input: where it begins, its bytes, and how many doubles its rows are apart."""
+
+    address: str
+    length: int | str
+    stride: int | str = 0
+
+
+class OneSample(EntryWriter):
+    """Writes `entry`, which takes a vector for every input."""
+
+    name = 'entry'
+
+    def __init__(self, inputs: Sequence[int | None], outputs: Sequence[tuple[int, ...]]) -> None:
+        super().__init__()
+        self._inputs = inputs
+        self._outputs = outputs
+
+    def write(self, otherwise: str | None) -> None:
+        """Write the function, which hands other calls to another one, or to the portable entry."""
+        self.lines.append(f'define ptr @{self.name}({PARAMETERS}) nounwind {{')
+        self.load_table()
+        sizes = [size for size in self._inputs if size is not None]
+        self.require([self.let(f'icmp eq i64 %count, {len(sizes)}')])
+        given = self.take([self.pointer('%args', i) for i in range(len(sizes))], sizes)
+        shapes, free = self.shapes(), iter(given)
+        sources = [
+            Given(self.slot(len(SLOTS) + i), 0) if size is None else next(free)
+            for i, size in enumerate(self._inputs)
+        ]
+        self.branch(self.let('icmp eq ptr %names, null'), 'new', 'named')
+
+        self.begin_block('new')
+        self.answer(sources, shapes)
+
+        self.begin_block('named')
+        out = self.pointer('%args', len(sizes))
+        self.compute(sources, self._targets(out, shapes, given))
+        self.call('void', 'Py_IncRef', f'ptr {out}')
+        self.ret(self.packed(out, len(shapes)))
+
+        self.begin_block('otherwise')
+        self.ret(self.hand_over(otherwise))
+        self.lines.append('}')
+
+    def _targets(self, out: str, shapes: Sequence[Shape], given: Sequence[Given]) -> list[str]:
+        """Require that the one name is `out`, of arrays whose memory is their own; return them."""
+        self.require(
+            [self.let(f'icmp eq i64 {self.call("i64", "PyTuple_Size", "ptr %names")}, 1')]
+        )
+        name = self.call('ptr', 'PyTuple_GetItem', 'ptr %names, i64 0')
+        self.require([self.let(f'icmp eq ptr {name}, {self.slot("out")}')])
+        targets = self.arrays(self.unpack(out, len(shapes)), shapes, READABLE | WRITEABLE)
+        lengths = [self.bytes_of(shape) for shape in shapes]
+        self.require_apart(
+            list(zip(targets, lengths, strict=True)), [source[:2] for source in given]
+        )
+        return targets
+
+    def hand_over(self, other: str | None) -> str:
+        """Return what another entry makes of the call."""
+        if other:
+            return self.let(f'call ptr @{other}({PARAMETERS})')
+        call = f'ptr {self.slot("portable")}, ptr %args, i64 %count, ptr %names'
+        return self.call('ptr', 'PyObject_Vectorcall', call)
+
+    # -- what differs for many samples -----------------------------------------------------
+
+    def take(self, objects: Sequence[str], sizes: Sequence[int]) -> list[Given]:
+        """Require a vector for every input."""
+        addresses = self.arrays(objects, [(size,) for size in sizes], READABLE)
+        return [
+            Given(*place) for place in zip(addresses, (8 * size for size in sizes), strict=True)
+        ]
+
+    def shapes(self) -> list[Shape]:
+        """Return the shapes of the results."""
+        return list(self._outputs)
+
+    def answer(self, sources: Sequence[Given], shapes: Sequence[Shape]) -> None:
+        """Return a result that nobody else holds: an earlier one, or a new one."""
+        if list(self._outputs) == [()]:
+            result, targets = self.made_results(shapes)
+            self.compute(sources, targets)
+            # As in NumPy, a new array without axes is a number.
+            return self.ret(self.call('ptr', 'PyArray_Return', f'ptr {result}'))
+        if sum(map(math.prod, self._outputs)) > MOST_KEPT:
+            return self.answer_anew(sources, shapes)
+        with self.failing_to('anew'):
+            place, result, targets = self.spare_results(shapes)
+        self.compute(sources, targets)
+        self.call('void', 'Py_IncRef', f'ptr {result}')
+        self.ret(result)
+        self.begin_block('anew')
+        return self.answer_anew(sources, shapes, place)
+
+    def answer_anew(
+        self, sources: Sequence[Given], shapes: Sequence[Shape], place: str | None = None
+    ) -> None:
+        """Return a new result, and keep it at this place, if any."""
+        result, targets = self.made_results(shapes)
+        self.compute(sources, targets)
+        if place:
+            self.keep(result, place)
+        self.ret(result)
+
+    def compute(self, sources: Sequence[Given], targets: Sequence[str]) -> None:
+        """Call the kernel."""
+        addresses = [*(source.address for source in sources), *targets]
+        self.call('void', 'kernel', ', '.join(f'ptr {address}' for address in addresses))
+
+
+class ManySamples(OneSample):
+    """Writes `many`, which takes rows for the inputs, or one vector for all rows."""
+
+    name = 'many'
+
+    def answer(self, sources: Sequence[Given], shapes: Sequence[Shape]) -> None:
+        """Return new results: their number may differ from one call to the next."""
+        self.answer_anew(sources, shapes)
+
+    def take(self, objects: Sequence[str], sizes: Sequence[int]) -> list[Given]:
+        """Require rows, the same number wherever there are several, and no more than allowed."""
+        self.require(self.plain(objects, READABLE))
+        axes = [self.read('i32', item, NDIM) for item in objects]
+        several = [self.let(f'icmp eq i32 {count}, 2') for count in axes]
+        self.require(
+            [
+                self.let(f'or i1 {many}, {self.let(f"icmp eq i32 {count}, 1")}')
+                for many, count in zip(several, axes, strict=True)
+            ]
+        )
+        lengths = [self.read('ptr', item, DIMENSIONS) for item in objects]
+        first = [self.let(f'load i64, ptr {length}') for length in lengths]
+        self._rows = '0'
+        for many, count in zip(several, first, strict=True):
+            self._rows = self.let(f'select i1 {many}, i64 {count}, i64 {self._rows}')
+        checks = [
+            self.let(f'icmp sgt i64 {self._rows}, 0'),
+            self.let(f'icmp sle i64 {self._rows}, {self.read("i64", self.slot("many"), 8)}'),
+        ]
+        given = []
+        for item, size, many, length, count in zip(
+            objects, sizes, several, lengths, first, strict=True
+        ):
+            # The last axis of either: entries.
+            last = self.let(
+                f'getelementptr i64, ptr {length}, i64 {self.let(f"zext i1 {many} to i64")}'
+            )
+            checks.append(self.let(f'icmp eq i64 {self.let(f"load i64, ptr {last}")}, {size}'))
+            alike = self.let(f'select i1 {many}, i64 {self._rows}, i64 {size}')
+            checks.append(self.let(f'icmp eq i64 {count}, {alike}'))
+            stride = self.let(f'select i1 {many}, i64 {size}, i64 0')
+            rows = self.let(f'select i1 {many}, i64 {self._rows}, i64 1')
+            given.append(Given(self.data(item), self.let(f'mul i64 {rows}, {8 * size}'), stride))
+        self.require(checks)
+        return given
+
+    def shapes(self) -> list[Shape]:
+        """Return the shapes of the results."""
+        return [(self._rows, *shape) for shape in self._outputs]
+
+    def compute(self, sources: Sequence[Given], targets: Sequence[str]) -> None:
+        """Call the kernel."""
+        arguments = [f'ptr {place}, i64 {stride}' for place, _, stride in sources]
+        arguments += [f'ptr {target}' for target in targets]
+        kernel = self.pointer(self.slot('many'), 0)
+        self.do(f'call void {kernel}({", ".join(arguments)}, i64 0, i64 {self._rows})')

@@ -1,0 +1,255 @@
+"""Machine code in front of the portable entry, where this interpreter allows it.
+
+The entry (see `entry_writer`) relies on where CPython keeps an object's type and NumPy an array's
+fields, both part of their binary interfaces (Include/object.h; numpy/ndarraytypes.h,
+PyArrayObject_fields). `why_not()` refuses interpreters it was not made for and checks every field
+on live arrays; where it objects, the portable entry serves alone.
+"""
+
+import ctypes
+import functools
+import importlib
+import inspect
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics.codegen.backends.machine_code import LoadedCode
+from robot_dynamics.codegen.calls.arguments import Array
+from robot_dynamics.codegen.calls.call_wrapper import Origin
+from robot_dynamics.codegen.calls.native_writer import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    DATA,
+    DIMENSIONS,
+    DTYPE,
+    FLAGS,
+    NDIM,
+    NPY_DOUBLE,
+    NUMPY_FUNCTIONS,
+    POINTER_SIZE,
+    PYTHON_FUNCTIONS,
+    REFERENCES,
+    TYPE,
+    WEAK_REFERENCES,
+    WRITEABLE,
+)
+
+# Places in NumPy's table of its C interface (numpy/__multiarray_api.h), the same since NumPy 1.0.
+NUMPY_PLACES = {'PyArray_Type': 2, 'PyArray_Return': 76, 'PyArray_New': 93}
+
+PYTHON_VERSIONS = ((3, 10), (3, 14))
+NUMPY_VERSIONS = ((1, 26), (2, 99))
+
+# From here on a tuple keeps its hash: only its own constructor knows how to begin.
+TUPLES_WITH_HASH = (3, 14)
+
+METH_FASTCALL_KEYWORDS = 0x80 | 0x02
+
+# The slot of a type's constructor (Include/typeslots.h, Py_tp_new).
+TP_NEW = 65
+
+# The very object that a call's keyword names hold: names in calls are interned.
+OUT = sys.intern('out')
+
+
+class EntryTable(Origin, np.ndarray):
+    """The addresses an entry uses, its definition, and who owns what is there: its `__self__`."""
+
+    owners: tuple[Any, ...]
+
+
+class MethodDefinition(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ('name', ctypes.c_void_p),
+        ('function', ctypes.c_void_p),
+        ('flags', ctypes.c_int),
+        ('documentation', ctypes.c_void_p),
+    )
+
+
+def native_entry(
+    code: LoadedCode,
+    *,
+    kernel: int,
+    many: NDArray[np.int64],
+    owner: Any,
+    portable: Callable[..., Any],
+    pack: type[tuple[Any, ...]],
+    bound: Sequence[Array | None],
+    documentation: str,
+) -> Callable[..., Any]:
+    """Return a callable with machine code in front of the portable entry.
+
+    Args:
+        code: the `entry` of entry_source, loaded.
+        kernel: address of the kernel of one sample.
+        many: two integers, which may change: the address of the kernel of many samples, and how
+            many rows it may take at once.
+        owner: keeps the kernel where it is.
+        portable: takes every call that is not the commonest; its name and signature are shown.
+        pack: class of the result of several outputs.
+        bound: of each input, the vector it is bound to, or None.
+        documentation: of the callable.
+    """
+    interface = _numpy_interface()
+    kept, turn = [None, None], np.zeros(1, np.int64)
+    addresses = [
+        *map(_address, PYTHON_FUNCTIONS),
+        *(interface[NUMPY_PLACES[function]] for function in NUMPY_FUNCTIONS),
+        *map(id, (np.ndarray, np.dtype(np.float64), tuple)),
+        _tuple_new(),
+        *map(id, (OUT, portable)),
+        0 if pack is tuple else id(pack),
+        0 if pack is tuple or sys.version_info >= TUPLES_WITH_HASH else id(pack),
+        kernel,
+        many.ctypes.data,
+        id(kept),
+        turn.ctypes.data,
+        *(0 if vector is None else vector.ctypes.data for vector in bound),
+    ]
+    # From this first line inspect.signature and help() learn the arguments.
+    name, parameters = portable.__name__, str(inspect.signature(portable))[1:]
+    documentation = f'{name}($self, {parameters}\n--\n\n{documentation}'
+    table, definition = _table(addresses, code.address('entry'), name, documentation)
+    table.owners = (code, many, kept, turn, owner, portable, pack, bound)
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    entry: Callable[..., Any] = make(('PyCFunction_NewEx', ctypes.pythonapi))(
+        definition, table, None
+    )
+    return entry
+
+
+def _table(
+    addresses: Sequence[int | None], function: int, name: str, documentation: str
+) -> tuple[EntryTable, int]:
+    """Return addresses with a method's definition and its texts behind them, and where that is.
+
+    A callable reads its definition even while it goes, and what an attribute keeps may be gone by
+    then: the garbage collector empties objects before it deletes them, but no array's memory.
+    """
+    texts = [text.encode() + b'\0' for text in (name, documentation)]
+    size = ctypes.sizeof(MethodDefinition)
+    behind = bytes(size) + b''.join(texts)
+    behind += bytes(-len(behind) % POINTER_SIZE)
+    words = np.concatenate([np.array(addresses, np.uint64), np.frombuffer(behind, np.uint64)])
+    place = words.ctypes.data + len(addresses) * POINTER_SIZE
+    first = place + size
+    definition = MethodDefinition.from_address(place)
+    definition.name, definition.documentation = first, first + len(texts[0])
+    definition.function, definition.flags = function, METH_FASTCALL_KEYWORDS
+    words.flags.writeable = False
+    return words.view(EntryTable), place
+
+
+def _address(function: str) -> int | None:
+    """Return the address of a function of CPython's C interface."""
+    if not hasattr(ctypes.pythonapi, function):
+        # CPython 3.10 has it in a header only; the portable entry, which is called, is a function.
+        function = {'PyObject_Vectorcall': '_PyFunction_Vectorcall'}[function]
+    return ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value
+
+
+def _tuple_new() -> int:
+    """Return the address of the C function behind tuple.__new__: (type, arguments, names)."""
+    slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
+    address: int = slot(('PyType_GetSlot', ctypes.pythonapi))(tuple, TP_NEW)
+    return address
+
+
+def _numpy_interface() -> Any:
+    """Return NumPy's table of C functions and types, an array of addresses."""
+    package = 'numpy._core' if np.lib.NumpyVersion(np.__version__) >= '2.0.0' else 'numpy.core'
+    capsule = importlib.import_module(f'{package}._multiarray_umath')._ARRAY_API
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    address = pointer(('PyCapsule_GetPointer', ctypes.pythonapi))(capsule, None)
+    return ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))
+
+
+@functools.cache
+def why_not() -> str | None:
+    """Return why the native entry cannot be used here, None if it can."""
+    version = sys.version_info[:2]
+    numpy_version = tuple(int(part) for part in np.__version__.split('.')[:2])
+    pointer_size = ctypes.sizeof(ctypes.c_void_p)
+    if sys.implementation.name != 'cpython' or pointer_size != POINTER_SIZE:
+        return 'the interpreter is not 64-bit CPython'
+    if 'free-threading' in sys.version or hasattr(sys, 'getobjects'):
+        return 'objects of a free-threaded interpreter or debug build are laid out differently'
+    if not PYTHON_VERSIONS[0] <= version <= PYTHON_VERSIONS[1]:
+        return f'Python {version[0]}.{version[1]} is not one of those whose objects are known'
+    if not NUMPY_VERSIONS[0] <= numpy_version <= NUMPY_VERSIONS[1]:
+        return f'NumPy {np.__version__} is not one of those whose arrays are known'
+    return _layout_surprise()
+
+
+def _layout_surprise() -> str | None:
+    """Return what differs from the expected layout on live arrays, None if nothing does."""
+    base = np.arange(12.0)
+    read_only = np.arange(3.0)
+    read_only.flags.writeable = False
+    samples = [
+        base,
+        base.reshape(3, 4),
+        base[::2],
+        base[:0],
+        read_only,
+        np.ones(2, np.float32),
+        np.array(1.0),
+    ]
+    for array in samples:
+        dimensions = _peek(ctypes.c_void_p, array, DIMENSIONS)
+        lengths = (ctypes.c_int64 * array.ndim).from_address(dimensions) if array.ndim else ()
+        flags = _peek(ctypes.c_int32, array, FLAGS)
+        references = _peek(ctypes.c_int32, array, REFERENCES)
+        more = [array] * 3
+        fields = {
+            'number of references': (
+                _peek(ctypes.c_int32, array, REFERENCES),
+                references + len(more),
+            ),
+            'list of weak references': (_peek(ctypes.c_void_p, array, WEAK_REFERENCES), None),
+            'type': (_peek(ctypes.c_void_p, array, TYPE), id(np.ndarray)),
+            'data': (_peek(ctypes.c_void_p, array, DATA), array.ctypes.data),
+            'number of axes': (_peek(ctypes.c_int32, array, NDIM), array.ndim),
+            'shape': (tuple(lengths), array.shape),
+            'dtype': (_peek(ctypes.c_void_p, array, DTYPE), id(array.dtype)),
+            'contiguous': (bool(flags & C_CONTIGUOUS), array.flags.c_contiguous),
+            'aligned': (bool(flags & ALIGNED), array.flags.aligned),
+            'writeable': (bool(flags & WRITEABLE), array.flags.writeable),
+        }
+        for field, (found, expected) in fields.items():
+            if found != expected:
+                return f'the {field} of an array is not where it was expected'
+    weak = weakref.ref(base)
+    if _peek(ctypes.c_void_p, base, WEAK_REFERENCES) != id(weak):
+        return 'the list of weak references of an array is not where it was expected'
+    if base.dtype is not np.dtype(np.float64):
+        return 'float64 is not one object'
+    return _interface_surprise()
+
+
+def _interface_surprise() -> str | None:
+    """Return what is wrong with NumPy's table of C functions, None if it does what is expected."""
+    interface = _numpy_interface()
+    if interface[NUMPY_PLACES['PyArray_Type']] != id(np.ndarray):
+        return "NumPy's C interface is not where it was expected"
+    number, address = ctypes.c_int, ctypes.c_void_p
+    kinds = (address, number, address, number, address, address, number, number, address)
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(interface[NUMPY_PLACES['PyArray_New']])
+    lengths = (ctypes.c_int64 * 2)(2, 3)
+    array = make(id(np.ndarray), 2, ctypes.addressof(lengths), NPY_DOUBLE, None, None, 0, 0, None)
+    if type(array) is not np.ndarray or array.shape != (2, 3) or array.dtype != np.float64:
+        return "NumPy's C interface does not make the arrays that were asked for"
+    return None
+
+
+def _peek(kind: Any, item: Any, offset: int) -> Any:
+    """Return a field of an object in memory."""
+    return kind.from_address(id(item) + offset).value

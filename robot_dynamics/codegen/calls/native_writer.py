@@ -1,0 +1,295 @@
+"""Writes what entries are made of: checks of Python objects, new and spare ones, calls by a table.
+
+Addresses of functions, types and kernels stand in a table, the data of the array that a callable
+has as its `__self__`.
+"""
+
+import contextlib
+import functools
+import math
+from collections.abc import Iterator, Sequence
+
+from robot_dynamics.codegen.backends.llvm_writer import Writer
+
+# Offsets in bytes: of an object's references (the low half of their count) and its type, and of an
+# array's fields.
+REFERENCES, TYPE = 0, 8
+DATA, NDIM, DIMENSIONS, DTYPE, FLAGS, WEAK_REFERENCES = 16, 24, 32, 56, 64, 72
+C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+NPY_DOUBLE = 12
+
+POINTER_SIZE = 8
+
+# A flag of types (Include/object.h, Py_TPFLAGS_TUPLE_SUBCLASS).
+TUPLE_SUBCLASS = 1 << 26
+
+PYTHON_FUNCTIONS = (
+    'PyList_GetItem',
+    'PyList_SetItem',
+    'PyObject_Vectorcall',
+    'PyTuple_GetItem',
+    'PyTuple_New',
+    'PyTuple_SetItem',
+    'PyTuple_Size',
+    'PyType_GenericAlloc',
+    'PyType_GetFlags',
+    'Py_DecRef',
+    'Py_IncRef',
+)
+NUMPY_FUNCTIONS = ('PyArray_New', 'PyArray_Return')
+OBJECTS = (
+    'array type',
+    'float64',
+    'tuple type',
+    'tuple new',
+    'out',
+    'portable',
+    'pack',
+    'form',
+    'kernel',
+    'many',  # two numbers: the kernel of many samples, and how many it may take at once
+    'kept',  # a list of the last results
+    'turn',  # a number: the place in that list which is next
+)
+
+# The table: these, then the addresses of the bound inputs.
+SLOTS = (*PYTHON_FUNCTIONS, *NUMPY_FUNCTIONS, *OBJECTS)
+
+# Lengths of axes: numbers, or names of those that are not known yet.
+Shape = Sequence[int | str]
+
+# Where an array begins, and its bytes.
+Memory = tuple[str, int | str]
+
+
+class EntryWriter(Writer):
+    """Writes checks, which lead to another block where they fail, and calls by table."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self._otherwise = 'otherwise'
+
+    @contextlib.contextmanager
+    def failing_to(self, block: str) -> Iterator[None]:
+        """Let checks lead to this block meanwhile."""
+        before, self._otherwise = self._otherwise, block
+        yield
+        self._otherwise = before
+
+    def branch(self, condition: str, then: str, otherwise: str) -> None:
+        """Go to one of two blocks."""
+        self.do(f'br i1 {condition}, label %{then}, label %{otherwise}')
+
+    def require(self, conditions: Sequence[str]) -> None:
+        """Go on where all conditions hold."""
+        if conditions:
+            every = functools.reduce(lambda a, b: self.let(f'and i1 {a}, {b}'), conditions)
+            passed = self.new_block('checked')
+            self.branch(every, passed, self._otherwise)
+            self.begin_block(passed)
+
+    def ret(self, value: str) -> None:
+        """Return an object, or null where an exception is set."""
+        self.do(f'ret ptr {value}')
+
+    def ret_if_null(self, value: str, *, release: str | None = None) -> None:
+        """Return null if a call failed."""
+        failed, passed = self.new_block('failed'), self.new_block('made')
+        self.branch(self.let(f'icmp eq ptr {value}, null'), failed, passed)
+        self.begin_block(failed)
+        if release:
+            self.call('void', 'Py_DecRef', f'ptr {release}')
+        self.ret('null')
+        self.begin_block(passed)
+
+    def field(self, pointer: str, offset: int | str) -> str:
+        """Return the address so many bytes further."""
+        return self.let(f'getelementptr i8, ptr {pointer}, i64 {offset}')
+
+    def read(self, kind: str, pointer: str, offset: int) -> str:
+        """Return a field of a structure."""
+        return self.let(f'load {kind}, ptr {self.field(pointer, offset)}')
+
+    def pointer(self, array: str, index: int) -> str:
+        """Return an element of an array of pointers."""
+        return self.read('ptr', array, POINTER_SIZE * index)
+
+    def slot(self, slot: str | int) -> str:
+        """Return an address from the table."""
+        return self.pointer('%table', slot if isinstance(slot, int) else SLOTS.index(slot))
+
+    def call(self, kind: str, function: str, arguments: str) -> str:
+        """Call a function of the table."""
+        address = self.slot(function)
+        if kind == 'void':
+            self.do(f'call void {address}({arguments})')
+            return ''
+        return self.let(f'call {kind} {address}({arguments})')
+
+    def load_table(self) -> None:
+        """Load the address of the table from the callable's `__self__`."""
+        self.do(f'%table = load ptr, ptr {self.field("%self", DATA)}')
+
+    def plain(self, objects: Sequence[str], flags: int) -> list[str]:
+        """Require arrays; return the conditions that they hold float64 and have these flags."""
+        array_type, float64 = self.slot('array type'), self.slot('float64')
+        types = [self.read('ptr', item, TYPE) for item in objects]
+        self.require([self.let(f'icmp eq ptr {kind}, {array_type}') for kind in types])
+        checks = []
+        for item in objects:
+            present = self.let(f'and i32 {self.read("i32", item, FLAGS)}, {flags}')
+            checks.append(self.let(f'icmp eq i32 {present}, {flags}'))
+            checks.append(self.let(f'icmp eq ptr {self.read("ptr", item, DTYPE)}, {float64}'))
+        return checks
+
+    def arrays(self, objects: Sequence[str], shapes: Sequence[Shape], flags: int) -> list[str]:
+        """Require float64 arrays of these shapes and flags; return the addresses of their data."""
+        checks = self.plain(objects, flags)
+        for item, shape in zip(objects, shapes, strict=True):
+            checks.append(self.let(f'icmp eq i32 {self.read("i32", item, NDIM)}, {len(shape)}'))
+        self.require(checks)
+        checks = []
+        for item, shape in zip(objects, shapes, strict=True):
+            lengths = self.read('ptr', item, DIMENSIONS)
+            found = [self.read('i64', lengths, 8 * axis) for axis in range(len(shape))]
+            pairs = zip(found, shape, strict=True)
+            checks += [self.let(f'icmp eq i64 {length}, {wanted}') for length, wanted in pairs]
+        self.require(checks)
+        return [self.data(item) for item in objects]
+
+    def data(self, item: str) -> str:
+        """Return the address of an array's data."""
+        return self.read('ptr', item, DATA)
+
+    def bytes_of(self, shape: Shape) -> int | str:
+        """Return how many bytes an array of doubles has."""
+        known = 8 * math.prod(length for length in shape if isinstance(length, int))
+        unknown = [length for length in shape if isinstance(length, str)]
+        return self.let(f'mul i64 {unknown[0]}, {known}') if unknown else known
+
+    def require_apart(self, targets: Sequence[Memory], others: Sequence[Memory]) -> None:
+        """Require that no target's memory meets another target's or other array's."""
+        ends = {data: self.field(data, length) for data, length in [*targets, *others]}
+        checks = []
+        for i, (a, _) in enumerate(targets):
+            for b, _ in [*targets[:i], *others]:
+                before = self.let(f'icmp ule ptr {ends[a]}, {b}')
+                after = self.let(f'icmp ule ptr {ends[b]}, {a}')
+                checks.append(self.let(f'or i1 {before}, {after}'))
+        self.require(checks)
+
+    def unpack(self, out: str, count: int) -> list[str]:
+        """Return the arrays in `out`: itself, or the items of a tuple."""
+        if count == 1:
+            return [out]
+        flags = self.call('i64', 'PyType_GetFlags', f'ptr {self.read("ptr", out, TYPE)}')
+        present = self.let(f'and i64 {flags}, {TUPLE_SUBCLASS}')
+        self.require([self.let(f'icmp ne i64 {present}, 0')])
+        self.require(
+            [self.let(f'icmp eq i64 {self.call("i64", "PyTuple_Size", f"ptr {out}")}, {count}')]
+        )
+        return [self.call('ptr', 'PyTuple_GetItem', f'ptr {out}, i64 {i}') for i in range(count)]
+
+    def made_results(self, shapes: Sequence[Shape]) -> tuple[str, list[str]]:
+        """Return a new array, or a packed tuple of several, and the addresses of their data."""
+        if len(shapes) == 1:
+            array = self._new_array(shapes[0])
+            self.ret_if_null(array)
+            return array, [self.data(array)]
+        result, addresses = self._new_tuple(len(shapes)), []
+        self.ret_if_null(result)
+        for i, shape in enumerate(shapes):
+            array = self._new_array(shape)
+            self.ret_if_null(array, release=result)
+            self.call('i32', 'PyTuple_SetItem', f'ptr {result}, i64 {i}, ptr {array}')
+            addresses.append(self.data(array))
+        result = self.packed(result, len(shapes))
+        self.ret_if_null(result)
+        return result, addresses
+
+    def spare_results(self, shapes: Sequence[Shape]) -> tuple[str, str, list[str]]:
+        """Require that nobody else holds the result whose turn it is, or a part of it.
+
+        Returns:
+            Its place among those that are kept, the result, and the addresses of its data.
+        """
+        turn = self.slot('turn')
+        place = self.let(f'load i64, ptr {turn}')
+        self.do(f'store i64 {self.let(f"xor i64 {place}, 1")}, ptr {turn}')
+        result = self.call('ptr', 'PyList_GetItem', f'ptr {self.slot("kept")}, i64 {place}')
+        # What is there before the first result, None, has more references.
+        self.require([self._only_one_holds(result)])
+        arrays = [result]
+        if len(shapes) > 1:
+            items = range(len(shapes))
+            arrays = [self.call('ptr', 'PyTuple_GetItem', f'ptr {result}, i64 {i}') for i in items]
+            self.require([self._only_one_holds(array) for array in arrays])
+        weak = [self.read('ptr', array, WEAK_REFERENCES) for array in arrays]
+        self.require([self.let(f'icmp eq ptr {reference}, null') for reference in weak])
+        # Its holder may have given it another form.
+        flags = C_CONTIGUOUS | ALIGNED | WRITEABLE
+        return place, result, self.arrays(arrays, shapes, flags)
+
+    def keep(self, result: str, place: str) -> None:
+        """Keep a result in this place of the list."""
+        self.call('void', 'Py_IncRef', f'ptr {result}')
+        arguments = f'ptr {self.slot("kept")}, i64 {place}, ptr {result}'
+        self.call('i32', 'PyList_SetItem', arguments)
+
+    def _only_one_holds(self, item: str) -> str:
+        return self.let(f'icmp eq i32 {self.read("i32", item, REFERENCES)}, 1')
+
+    def _new_tuple(self, count: int) -> str:
+        """Return a new tuple to fill: of the class in `form`, if there is one."""
+        form = self.slot('form')
+        formed, plain, allocated = map(self.new_block, ('formed', 'plain', 'allocated'))
+        self.branch(self.let(f'icmp ne ptr {form}, null'), formed, plain)
+        self.begin_block(formed)
+        of_class = self.call('ptr', 'PyType_GenericAlloc', f'ptr {form}, i64 {count}')
+        self.do(f'br label %{allocated}')
+        self.begin_block(plain)
+        bare = self.call('ptr', 'PyTuple_New', f'i64 {count}')
+        self.do(f'br label %{allocated}')
+        self.begin_block(allocated)
+        return self.let(f'phi ptr [ {of_class}, %{formed} ], [ {bare}, %{plain} ]')
+
+    def _new_array(self, shape: Shape) -> str:
+        lengths = self._lengths(shape or (0,))
+        kind = f'ptr {self.slot("array type")}, i32 {len(shape)}, ptr {lengths}, i32 {NPY_DOUBLE}'
+        return self.call(
+            'ptr', 'PyArray_New', f'{kind}, ptr null, ptr null, i32 0, i32 0, ptr null'
+        )
+
+    def _lengths(self, shape: Shape) -> str:
+        """Return the address of a shape."""
+        place = self.let(f'alloca i64, i64 {len(shape)}')
+        for axis, length in enumerate(shape):
+            self.do(f'store i64 {length}, ptr {self.field(place, 8 * axis)}')
+        return place
+
+    def packed(self, result: str, count: int) -> str:
+        """Return the result; several as the class in `pack`, if there is one."""
+        if count == 1:
+            return result
+        pack = self.slot('pack')
+        plain, bare, owned, done = map(self.new_block, ('plain', 'bare', 'owned', 'done'))
+        # A named tuple given as `out` is the result as it stands.
+        is_bare = self.let(
+            f'icmp eq ptr {self.read("ptr", result, TYPE)}, {self.slot("tuple type")}'
+        )
+        wanted = self.let(f'icmp ne ptr {pack}, null')
+        self.branch(self.let(f'and i1 {is_bare}, {wanted}'), bare, plain)
+        self.begin_block(bare)
+        # tuple.__new__(pack, result), whose arguments are a tuple: it owns the result.
+        arguments = self.call('ptr', 'PyTuple_New', 'i64 1')
+        self.ret_if_null(arguments, release=result)
+        self.do(f'br label %{owned}')
+        self.begin_block(owned)
+        self.call('i32', 'PyTuple_SetItem', f'ptr {arguments}, i64 0, ptr {result}')
+        of_class = self.call('ptr', 'tuple new', f'ptr {pack}, ptr {arguments}, ptr null')
+        self.call('void', 'Py_DecRef', f'ptr {arguments}')
+        self.do(f'br label %{done}')
+        self.begin_block(plain)
+        self.do(f'br label %{done}')
+        self.begin_block(done)
+        return self.let(f'phi ptr [ {of_class}, %{owned} ], [ {result}, %{plain} ]')

@@ -1,0 +1,136 @@
+"""What a program is made from, and its form: straight line, limbs side by side, or loops."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from robot_dynamics.codegen.backends import machine_code
+from robot_dynamics.codegen.backends.interpreter import check_size
+from robot_dynamics.codegen.loops.program import Rolled, RolledProgram
+from robot_dynamics.codegen.tracing.graph import TooLong
+from robot_dynamics.codegen.tracing.program import LANES, NO_OPERATIONS, Program, sizes
+from robot_dynamics.codegen.tracing.trace import trace
+
+# Straight lines of more instructions take long to compile, and are not faster than loops. Where
+# more nodes than that are recorded, the rest is not awaited.
+LONGEST_UNROLLED = 10_000
+MOST_RECORDED = 20_000
+
+# Loops gain by computing several entries of a matrix's row at once, where so many rows carry each
+# other in line. An operation takes a little longer in a loop, with its operands in memory.
+LONG_LINE = 9
+SLOWER = 1.15
+
+
+# Limbs go side by side if that shortens a program by a fifth. A batch takes them apart again, and
+# is a little slower for it: a lane has numbers that are 0 or 1 in others.
+WORTH_LIMBS = 1.25
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a program is made from."""
+
+    function: Callable[..., Any]
+    inputs: Mapping[str, int]
+    name: str
+    outputs: Sequence[str] | None
+    key: str | None
+    rolled: Rolled | None = None
+    vectors: bool = False  # in straight-line programs
+
+    @functools.cached_property
+    def program(self) -> Program | RolledProgram:
+        """The program, recorded when it is first asked for.
+
+        Loops are chosen over a straight line if it is very long, or if they take less time by
+        their operations, several entries of a matrix in one. TooLarge is raised for what should
+        not be compiled.
+        """
+        if self.rolled is None:
+            return self._straight(None)
+        straight = self._straight_line(self.rolled)
+        if straight is None or instructions(straight) > LONGEST_UNROLLED:
+            return self._loops(self.rolled)
+        matrices = any(len(shape) == 2 for _, shape in straight.signature.outputs)
+        if not matrices or self.rolled.rows.depth < LONG_LINE or machine_code.why_not():
+            return straight
+        loops = self._loops(self.rolled)
+        faster = SLOWER * operations(loops, machine_code.lanes()) < instructions(straight)
+        return loops if faster else straight
+
+    def _straight_line(self, rolled: Rolled) -> Program | None:
+        """Return the shorter one of two, limbs one by one or side by side; None: too long."""
+        limbs = self._limbs(rolled) if self.vectors else None
+        try:
+            straight = self._straight(MOST_RECORDED)
+        except TooLong:
+            return limbs
+        gain = limbs is not None and WORTH_LIMBS * effort(limbs) < effort(straight)
+        return limbs if gain else straight
+
+    def _limbs(self, rolled: Rolled) -> Program | None:
+        """Return a straight line with limbs side by side, None if they cannot be, or are few."""
+        # What is found in the cache starts faster without.
+        from robot_dynamics.codegen.loops import branch_vectorization as limbs
+
+        if WORTH_LIMBS * len(limbs.side_by_side(rolled.rows)) > len(rolled.rows):
+            return None
+        try:
+            return limbs.trace_limbs(
+                rolled, self.inputs, name=self.name, outputs=self.outputs, limit=MOST_RECORDED
+            )
+        except (TooLong, limbs.NotSideBySide):
+            return None
+
+    def _loops(self, rolled: Rolled) -> RolledProgram:
+        from robot_dynamics.codegen.loops.assembly import trace_rolled
+
+        return trace_rolled(rolled, self.inputs, name=self.name, outputs=self.outputs)
+
+    def _straight(self, limit: int | None) -> Program:
+        program = trace(
+            self.function,
+            self.inputs,
+            name=self.name,
+            outputs=self.outputs,
+            vectors=self.vectors,
+            limit=limit,
+        )
+        check_size(program)
+        return program
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """A text that differs where programs differ."""
+        if self.key is None:
+            return self.program.digest()
+        return repr((self.key, self.name, tuple(self.inputs.items()), self.outputs))
+
+
+def instructions(program: Program) -> int:
+    """Return how many operations a straight line has, one on a vector counting as one."""
+    return sum(node[0] not in NO_OPERATIONS for node in program.nodes)
+
+
+def effort(program: Program) -> int:
+    """Return how many instructions a straight line takes, those that fill vectors included."""
+    whole = LANES // machine_code.lanes()  # instructions for a vector
+    count = 0
+    for node, size in zip(program.nodes, sizes(program.nodes), strict=True):
+        if node[0] == 'abreast':
+            entries = [(k, *program.nodes[i]) for k, i in enumerate(node[1:], LANES - size)]
+            count += sum(
+                op != 'constant' and (op, *of[1:]) != ('lane', k) for k, op, *of in entries
+            )
+        elif node[0] == 'lane':
+            count += 1
+        elif node[0] not in NO_OPERATIONS:
+            count += whole if size > 1 else 1
+    return count
+
+
+def operations(program: Program | RolledProgram, *lanes: int) -> int:
+    """Return how many operations a program takes."""
+    return sum(program.operation_counts(*lanes).values())

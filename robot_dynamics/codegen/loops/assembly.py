@@ -1,0 +1,196 @@
+"""The program of loops that a recording over the kinds of rows stands for.
+
+A value belongs to the first loop in which it can be computed. What a later loop, or another row,
+needs of it is stored in a column; all that no result needs is left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from robot_dynamics.codegen.loops.program import (
+    CARRIED,
+    CARRIER,
+    OWN,
+    PARENT,
+    ROW,
+    TABLE,
+    Loop,
+    Pairs,
+    Rolled,
+    RolledProgram,
+    Step,
+    Store,
+)
+from robot_dynamics.codegen.loops.trace import SEEN, TOTAL, PairMatrix, Rolling
+from robot_dynamics.codegen.tracing.graph import TraceError
+from robot_dynamics.codegen.tracing.program import Node, Nodes, Program, Signature, moved, operands
+from robot_dynamics.codegen.tracing.trace import by_name
+
+# Names that generated source uses itself.
+RESERVED_NAMES = {
+    *(TABLE, OWN, PARENT, CARRIER, CARRIED, TOTAL, ROW),
+    *('memory', 'kind', 'carriers', 'range', 'reversed'),
+    *('spread', 'gathered', 'terms', 'weight', 'half', 'line', 'sum'),
+}
+
+
+def trace_rolled(
+    rolled: Rolled, inputs: Mapping[str, int], *, name: str, outputs: Sequence[str] | None = None
+) -> RolledProgram:
+    """Run a function on recording scalars of each kind of rows and return the loops it stands for.
+
+    Args:
+        rolled: the function takes a `Rolling` and one list of scalars per input: one per kind if
+            the input has an entry for every row, else one per entry. It returns a list of one
+            scalar per kind, or a `PairMatrix`: one output. A tuple of these: several outputs.
+        inputs: name and size of each input vector.
+        name: of the program.
+        outputs: names of the outputs; by default `out`, or `out0`, `out1`, ...
+    """
+    for key in inputs:
+        if key in RESERVED_NAMES or key.endswith('_out'):
+            raise TraceError(f'{key!r} cannot name an input: the source of loops uses it itself')
+    rolling = Rolling(rolled.rows)
+    n = rolled.coordinates.number if rolled.coordinates else len(rolled.rows)
+    arguments = [
+        rolling.vector(key) if key in rolled.vectors else rolling.shared(key, size)
+        for key, size in inputs.items()
+    ]
+    results = by_name(name, rolled.function(rolling, *arguments), outputs)
+    shapes = tuple(
+        (key, (n, n) if isinstance(value, PairMatrix) else (n,)) for key, value in results.items()
+    )
+    signature = Signature(tuple(inputs.items()), shapes)
+    return _Assembly(rolling, name).program(signature, results, rolled)
+
+
+class _Assembly:
+    """Puts the nodes that results need into loops."""
+
+    def __init__(self, rolling: Rolling, name: str) -> None:
+        self.name = name
+        self.rolling = rolling
+        self.nodes = rolling.graph.nodes
+        self.columns: dict[Hashable, int] = {}  # by what they hold
+        self.kept: list[dict[int, int]] = [{} for _ in rolling.kinds]  # columns of nodes, per kind
+        self._final: set[int] = set()  # columns to which nothing is added
+        self.stores: dict[tuple[int, int], dict[Store, int]] = {}  # nodes, by loop and kind
+        self._seen: set[tuple[int, int, int]] = set()
+        self._waiting: list[tuple[int, int, int]] = []
+
+    def program(
+        self, signature: Signature, results: Mapping[str, Any], rolled: Rolled
+    ) -> RolledProgram:
+        """Return the loops that compute results."""
+        matrices = {k: value for k, value in results.items() if isinstance(value, PairMatrix)}
+        wanted = {
+            Store(OWN, self._column(('diagonal', key)))
+            if key in matrices
+            else Store(key): self.rolling.nodes_of(value.diagonal if key in matrices else value)
+            for key, value in results.items()
+        }
+        below = self.rolling.nodes_of([matrix.below for matrix in matrices.values()])
+        above = self.rolling.nodes_of([matrix.above for matrix in matrices.values()])
+        self.levels = self.rolling.levels()
+        for store, nodes in wanted.items():
+            self._store_all(store, nodes)
+        pairs = None
+        if matrices:
+            diagonal = tuple(self._column(('diagonal', key)) for key in matrices)
+            pairs = Pairs(tuple(matrices), diagonal, self._straight(below), self._straight(above))
+        while self._waiting:
+            self._visit(*self._waiting.pop())
+        self._keep()
+        last = max(level for level, _ in self.stores)
+        loops = [self._loop(level) for level in range(1, last + 1)]
+        return RolledProgram(
+            self.name,
+            signature,
+            self.rolling.rows,
+            tuple(self.rolling.tables),
+            len(self.columns),
+            tuple(loop for loop in loops if any(step.stores for step in loop.steps)),
+            pairs,
+            rolled.vectors,
+            rolled.coordinates,
+        )
+
+    def _column(self, content: Hashable) -> int:
+        """Return the column for some content, the same for the same."""
+        return self.columns.setdefault(content, len(self.columns))
+
+    def _store_all(self, store: Store, nodes: Sequence[int]) -> None:
+        for kind, node in enumerate(nodes):
+            self._store(store, kind, node, max(1, self.levels[node]))
+
+    def _store(self, store: Store, kind: int, node: int, level: int) -> None:
+        self.stores.setdefault((level, kind), {})[store] = node
+        self._waiting.append((kind, node, level))
+
+    def _visit(self, kind: int, node: int, level: int) -> None:
+        """Have a node of a kind computed in a loop, and what it is computed from."""
+        if (kind, node, level) in self._seen:
+            return
+        self._seen.add((kind, node, level))
+        self._found(self.nodes[node])
+        if operands(self.nodes[node]) and self.levels[node] < level:
+            self.kept[kind][node] = -1
+            self._waiting.append((kind, node, self.levels[node]))
+        else:
+            self._waiting += [(kind, i, level) for i in operands(self.nodes[node])]
+
+    def _keep(self) -> None:
+        """Find columns for the nodes that a later loop needs."""
+        for kind, kept in enumerate(self.kept):
+            more = itertools.count()
+            for node in kept:
+                stores = self.stores.setdefault((self.levels[node], kind), {})
+                known = (store.column for store, i in stores.items() if i == node)
+                kept[node] = next((c for c in known if c in self._final), -1)
+                if kept[node] < 0:
+                    # Kinds share columns, as no row is of two.
+                    kept[node] = self._column(('kept', next(more)))
+                    stores[Store(OWN, kept[node])] = node
+
+    def _found(self, node: Node) -> Node:
+        """Return a node as steps have it: with a column in the place of a slot."""
+        if node[0] != 'input' or node[1] not in SEEN:
+            return node
+        slot = self.rolling.slots[node[2]]
+        # Only what nothing is added to can be seen in several ways.
+        content = ('sum', node[2]) if slot.passed_on else ('values', *slot.values)
+        known, column = content in self.columns, self._column(content)
+        if not known:
+            self._store_all(Store(OWN, column), slot.values)
+            self._final |= set() if slot.passed_on else {column}
+            for kind, passed in slot.passed_on.items():
+                self._store(Store(PARENT, column), kind, passed, slot.level)
+        return ('input', OWN if node[1] == TOTAL else node[1], column)
+
+    def _loop(self, level: int) -> Loop:
+        steps = []
+        for kind in self.rolling.kinds:
+            stores = self.stores.get((level, kind), {})
+            steps.append(Step(self._straight(list(stores.values()), level, kind), tuple(stores)))
+        return Loop(level % 2 == 0, tuple(steps))
+
+    def _straight(self, results: Sequence[int], level: int = 0, kind: int = 0) -> Program:
+        """Return the straight-line program of nodes of a kind in a loop; level 0: of a pair."""
+        found: dict[int, Node] = {}
+        waiting = list(results)
+        while waiting:
+            i = waiting.pop()
+            if i not in found:
+                before = operands(self.nodes[i]) and self.levels[i] < level
+                own = ('input', OWN, self.kept[kind][i]) if before else self._found(self.nodes[i])
+                found[i] = own
+                waiting += operands(own)
+        code, new = Nodes(), dict[int, int]()
+        for i in sorted(found):
+            new[i] = code.node(*moved(found[i], new))
+        signature = Signature((), (('stored', (len(results),)),))
+        stored = tuple(new[i] for i in results)
+        return Program(self.name, signature, tuple(code.nodes), (stored,))

@@ -1,0 +1,232 @@
+"""The limbs of a tree side by side: a straight line in which parallel branches are vectors.
+
+The legs, arms and fingers of a robot do the same at the same time. Rows of one kind and one depth
+form a group; what a function does at the rows of a group is recorded once, on vectors with a lane
+for each, in a straight line without loops. So a humanoid costs little more than one of its legs.
+
+As in `trace`, a function goes from row to row by `outward`, `inward` and `of_parent`. Lanes stay
+as they are along a limb: longer ones are in the last lanes, which those of a shorter vector are.
+Matrices between rows are not recorded this way.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from robot_dynamics.codegen.loops.program import Coordinates, Rolled, Rows
+from robot_dynamics.codegen.loops.trace import rebuilt
+from robot_dynamics.codegen.tracing.graph import Graph
+from robot_dynamics.codegen.tracing.program import LANES, Program, Signature
+from robot_dynamics.codegen.tracing.trace import Scalar, by_name, nodes_of, recorded
+
+
+class NotSideBySide(Exception):  # noqa: N818  (never leaves this package and `compiled`)
+    """A function does what is not recorded for several limbs at once."""
+
+
+def trace_limbs(
+    rolled: Rolled,
+    inputs: Mapping[str, int],
+    *,
+    name: str,
+    outputs: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> Program:
+    """Run a function on vectors of recording scalars and return the program it stands for.
+
+    Args:
+        rolled: the function takes a `Limbs`, and inputs as `assembly.trace_rolled` says; it
+            returns lists of one scalar per kind.
+        inputs: name and size of each input vector.
+        name: of the program.
+        outputs: names of the outputs; by default `out`, or `out0`, `out1`, ...
+        limit: how many nodes may be recorded; by default any number.
+
+    Raises:
+        NotSideBySide: the function makes matrices.
+        TooLong: it records more nodes than the limit.
+    """
+    limbs = Limbs(rolled.rows, rolled.coordinates, limit)
+    arguments = [
+        limbs.vector(key) if key in rolled.vectors else limbs.shared(key, size)
+        for key, size in inputs.items()
+    ]
+    results = {
+        key: limbs.gathered(value)
+        for key, value in by_name(name, rolled.function(limbs, *arguments), outputs).items()
+    }
+    shapes = tuple((key, (len(entries),)) for key, entries in results.items())
+    signature = Signature(tuple(inputs.items()), shapes)
+    return recorded(name, signature, limbs.graph, tuple(results.values()))
+
+
+def side_by_side(rows: Rows) -> list[list[int]]:
+    """Return the rows in groups, each of one kind and depth, in the order of their lanes."""
+    height = [0] * len(rows)
+    for row in reversed(range(len(rows))):
+        if (parent := rows.parents[row]) >= 0:
+            height[parent] = max(height[parent], height[row] + 1)
+    groups: dict[tuple[int, int], list[int]] = {}
+    depth: list[int] = []
+    for row, (parent, kind) in enumerate(zip(rows.parents, rows.kinds, strict=True)):
+        depth.append(depth[parent] + 1 if parent >= 0 else 0)
+        groups.setdefault((depth[row], kind), []).append(row)
+    place: dict[int, int] = {}
+    ordered = []
+    for key in sorted(groups):
+        members = sorted(groups[key], key=lambda i: (height[i], place.get(rows.parents[i], 0), i))
+        place |= {row: k for k, row in enumerate(members)}
+        ordered += [members[k : k + LANES] for k in range(0, len(members), LANES)]
+    return ordered
+
+
+class Limbs:
+    """Records what is done at the groups of rows: these are its kinds."""
+
+    def __init__(
+        self, rows: Rows, coordinates: Coordinates | None = None, limit: int | None = None
+    ) -> None:
+        self._members = side_by_side(rows)
+        self._lane: dict[int, int] = {}
+        group: dict[int, int] = {}
+        for kind, members in enumerate(self._members):
+            group |= dict.fromkeys(members, kind)
+            self._lane |= {row: k for k, row in enumerate(members, LANES - len(members))}
+        self.rows = Rows(rows.parents, tuple(group[row] for row in range(len(rows))))
+        self.kinds = range(len(self._members))
+        self.graph = LimbGraph(limit=limit)
+        one_each = tuple((row, row, 1.0) for row in range(len(rows)))
+        self._terms = coordinates.terms if coordinates else one_each
+        self._number = coordinates.number if coordinates else len(rows)
+
+    # -- numbers, inputs and results ----------------------------------------------------------
+
+    def table(self, values: Sequence[float]) -> list[Any]:
+        """Return a number of every row, as one scalar or number per kind."""
+        return self._of_kinds([self.graph.constant(float(value)) for value in values])
+
+    def vector(self, name: str) -> list[Any]:
+        """Return an input with an entry for every row, or coordinate."""
+        entries = [self.graph.constant(0.0)] * len(self.rows)
+        for row, i, weight in self._terms:
+            term = self._weighted(weight, self.graph.node('input', name, i))
+            entries[row] = self.graph.add(entries[row], term)
+        return self._of_kinds(entries)
+
+    def shared(self, name: str, size: int) -> list[Any]:
+        """Return an input that is the same for all rows."""
+        return [Scalar(self.graph, self.graph.node('input', name, i)) for i in range(size)]
+
+    def gathered(self, values: Any) -> tuple[int, ...]:
+        """Return the nodes of the rows', or coordinates', entries of a result."""
+        if isinstance(values, Scalar):
+            raise NotSideBySide
+        nodes = nodes_of(self.graph, values)
+        entries = [self.graph.constant(0.0)] * self._number
+        for row, i, weight in self._terms:
+            term = self._weighted(weight, self._entry(nodes, row))
+            entries[i] = self.graph.add(entries[i], term)
+        return tuple(entries)
+
+    def _weighted(self, weight: float, i: int) -> int:
+        return self.graph.multiply(i, self.graph.constant(weight))
+
+    def _of_kinds(self, entries: Sequence[int]) -> list[Any]:
+        """Return the nodes of all rows as a scalar or number of each kind."""
+        return [self._abreast(entries[row] for row in members) for members in self._members]
+
+    def _abreast(self, entries: Iterable[int]) -> Any:
+        """Return nodes, one for each lane, as a scalar, or as a number if it is one."""
+        index = self.graph.abreast(list(entries))
+        op, *value = self.graph.nodes[index]
+        return value[0] if op == 'constant' else Scalar(self.graph, index)
+
+    def _entry(self, nodes: Sequence[int], row: int) -> int:
+        """Return what a row has, where its group has a node."""
+        return self.graph.lane(nodes[self.rows.kinds[row]], self._lane[row])
+
+    # -- from row to row ----------------------------------------------------------------------
+
+    def outward(self, base: Any, step: Callable[[int, Any], Any]) -> list[Any]:
+        """Return the state step(kind, the parent's state) of every kind; `base` is of no row."""
+        states: list[Any] = []
+        for kind in self.kinds:
+            states.append(step(kind, self._parents_of(kind, states, base)))
+        return states
+
+    def of_parent(self, values: Sequence[Any], base: Any) -> list[Any]:
+        """Return what the parent of each kind has; `base` of no row."""
+        return [self._parents_of(kind, values, base) for kind in self.kinds]
+
+    def inward(self, own: Sequence[Any], passed_on: Callable[[int, Any], Any]) -> list[Any]:
+        """Return the sums, entry by entry, of what rows have and what their children pass on."""
+        totals = list(own)
+        for kind in reversed(self.kinds):
+            if not self.rows.is_root(kind):
+                passed = nodes_of(self.graph, passed_on(kind, totals[kind]))
+                for carrier in {self.rows.kinds[parent] for parent in self._parents(kind)}:
+                    totals[carrier] = self._plus(carrier, totals[carrier], kind, passed)
+        return totals
+
+    def pairs(self, *_: Any) -> NoReturn:
+        """Refuse to record a matrix."""
+        raise NotSideBySide
+
+    plus_diagonal = times = pairs
+
+    def _parents(self, kind: int) -> list[int]:
+        """Return the parent of each row of a kind."""
+        return [self.rows.parents[row] for row in self._members[kind]]
+
+    def _parents_of(self, kind: int, values: Sequence[Any], base: Any) -> Any:
+        """Return what the parents of a kind's rows have, a lane each; `base` if they are roots."""
+        if self.rows.is_root(kind):
+            return base
+        carriers = {parent: self.rows.kinds[parent] for parent in self._parents(kind)}
+        nodes = {carrier: nodes_of(self.graph, values[carrier]) for carrier in carriers.values()}
+        lanes = [
+            [self.graph.lane(node, self._lane[parent]) for node in nodes[carriers[parent]]]
+            for parent in self._parents(kind)
+        ]
+        like = values[carriers[self._parents(kind)[0]]]
+        return rebuilt(like, map(self._abreast, zip(*lanes, strict=True)))
+
+    def _plus(self, carrier: int, total: Any, kind: int, passed: Sequence[int]) -> Any:
+        """Return a load of a kind and what the rows of another one pass on to it."""
+        entries = []
+        for own, more in zip(nodes_of(self.graph, total), passed, strict=True):
+            sums = []
+            for parent in self._members[carrier]:
+                children = [row for row in self._members[kind] if self.rows.parents[row] == parent]
+                lanes = [self.graph.lane(more, self._lane[row]) for row in children]
+                sums.append(functools.reduce(self.graph.add, lanes, self.graph.constant(0.0)))
+            entries.append(self._abreast([self.graph.add(own, self.graph.abreast(sums))]))
+        return rebuilt(total, iter(entries))
+
+
+class LimbGraph(Graph):
+    """A graph in which sines and cosines of inputs are those of scalars.
+
+    A kernel computes all of these at once, whatever groups their inputs belong to.
+    """
+
+    def function(self, name: str, i: int) -> int:
+        """Record a function, of inputs lane by lane."""
+        if self.size(i) == 1 or not self._is_input(i):
+            return super().function(name, i)
+        lanes = range(LANES - self.size(i), LANES)
+        return self.abreast([self.function(name, self._in_lane(i, k)) for k in lanes])
+
+    def _is_input(self, i: int) -> bool:
+        """Tell whether a vector is filled with scalars, perhaps plus a number."""
+        op, *terms = self.nodes[i]
+        if op == 'add':
+            return all(self.size(term) == 1 or self._is_input(term) for term in terms)
+        return bool(op == 'abreast')
+
+    def _in_lane(self, i: int, k: int) -> int:
+        """Return lane k of an input, perhaps plus a number."""
+        op, *terms = self.nodes[i]
+        return self.add(*(self._in_lane(j, k) for j in terms)) if op == 'add' else self.lane(i, k)

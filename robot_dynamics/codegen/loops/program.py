@@ -1,0 +1,205 @@
+"""A program of loops over rows: what is computed at a row, once for each kind of rows.
+
+Rows have parents among the rows before them. Memory holds one number per row and column; a loop
+goes over the rows outward (first to last) or inward. At a row it takes a `Step`, a straight-line
+program that reads
+
+    input entries (one per row, or shared), a table of constants, columns of the row itself and,
+    going outward, of its parent
+
+and stores to columns of the row, adds to columns of its parent, or writes entries of outputs. In
+the end `Pairs` writes matrices: an entry for each row and each row that carries it, from columns
+of both. There, many entries are computed side by side.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from robot_dynamics.codegen.tracing.program import Program, Signature
+
+# Where a step finds its inputs, beside those of the whole program: ('input', where, column).
+TABLE, OWN, PARENT = 'table', 'own', 'parent'
+# ... and where a pair does: a row, and a row that it carries.
+CARRIER, CARRIED = 'carrier', 'carried'
+
+# In the place of an input's entry: the one that belongs to the row.
+ROW = 'row'
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows, each with its parent, -1 for none, and its kind, counted from 0."""
+
+    parents: tuple[int, ...]
+    kinds: tuple[int, ...]
+
+    @classmethod
+    def of(cls, parents: Sequence[int], keys: Sequence[Hashable]) -> Rows:
+        """Return rows which are of one kind if their keys are equal, and if both have parents."""
+        places: dict[Hashable, int] = {}
+        kinds = [
+            places.setdefault((parent < 0, key), len(places))
+            for parent, key in zip(parents, keys, strict=True)
+        ]
+        return cls(tuple(parents), tuple(kinds))
+
+    @functools.cached_property
+    def members(self) -> list[list[int]]:
+        """The rows of each kind."""
+        members: list[list[int]] = [[] for _ in range(max(self.kinds) + 1)]
+        for row, kind in enumerate(self.kinds):
+            members[kind].append(row)
+        return members
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    def is_root(self, kind: int) -> bool:
+        """Tell whether rows of a kind have no parents."""
+        return self.parents[self.members[kind][0]] < 0
+
+    @functools.cached_property
+    def depth(self) -> int:
+        """The number of rows in the longest line of rows that carry each other."""
+        return 1 + max(len(self.carriers(row)) for row in range(len(self)))
+
+    def carriers(self, row: int) -> list[int]:
+        """Return the rows before a row that carry it, in order."""
+        found = []
+        while (row := self.parents[row]) >= 0:
+            found.append(row)
+        return found[::-1]
+
+    def carried(self, row: int) -> list[int]:
+        """Return the rows that a row carries, in order."""
+        inside = {row}
+        for other in range(row + 1, len(self.parents)):
+            if self.parents[other] in inside:
+                inside.add(other)
+        return sorted(inside - {row})
+
+    @staticmethod
+    def runs(rows: Sequence[int]) -> list[tuple[int, int]]:
+        """Return rows in ascending order as runs (begin, end) of neighbours."""
+        runs: list[tuple[int, int]] = []
+        for row in rows:
+            if runs and runs[-1][1] == row:
+                runs[-1] = runs[-1][0], row + 1
+            else:
+                runs.append((row, row + 1))
+        return runs
+
+
+class Coordinates(NamedTuple):
+    """Fewer, or other, numbers than one per row: x_row = sum of weights times coordinates.
+
+    Vectors that come in are spread over rows; those that come out, and both sides of matrices, are
+    gathered by the transpose.
+    """
+
+    number: int
+    terms: tuple[tuple[int, int, float], ...]  # row, coordinate, weight
+
+
+@dataclass(frozen=True)
+class Rolled:
+    """How a function is recorded as loops."""
+
+    function: Callable[..., Any]
+    rows: Rows
+    vectors: tuple[str, ...]  # the inputs that have an entry for every row, or coordinate
+    coordinates: Coordinates | None = None
+
+
+class Store(NamedTuple):
+    """Where a result of a step goes."""
+
+    where: str  # OWN; PARENT, to which it is added; or the name of an output, its entry of the row
+    column: int = 0
+
+
+class Step(NamedTuple):
+    """What a loop does at a row."""
+
+    program: Program  # with one output
+    stores: tuple[Store, ...]  # of each of its entries
+
+
+class Loop(NamedTuple):
+    """A loop over all rows."""
+
+    inward: bool
+    steps: tuple[Step, ...]  # per kind
+
+
+class Pairs(NamedTuple):
+    """How matrices are filled."""
+
+    outputs: tuple[str, ...]
+    diagonal: tuple[int, ...]  # per output, the column it is in
+    below: Program  # entry (i, j) of each, where row j carries row i
+    above: Program  # entry (j, i)
+
+
+@dataclass(frozen=True)
+class RolledProgram:
+    """Loops over rows."""
+
+    name: str
+    signature: Signature
+    rows: Rows
+    table: tuple[tuple[float, ...], ...]  # columns
+    columns: int
+    loops: tuple[Loop, ...]
+    pairs: Pairs | None
+    vectors: tuple[str, ...]  # the inputs that have an entry for every row, or coordinate
+    coordinates: Coordinates | None  # None: one for each row
+
+    def operation_counts(self, lanes: int = 1) -> dict[str, int]:
+        """Return how often each operation occurs when the program runs.
+
+        Args:
+            lanes: how many entries of a row of a matrix are computed in one operation.
+        """
+        counts: Counter[str] = Counter()
+        for loop in self.loops:
+            for step, members in zip(loop.steps, self.rows.members, strict=True):
+                _add(counts, step.program, len(members))
+        if self.pairs:
+            for program, related in (
+                (self.pairs.below, self.rows.carriers),
+                (self.pairs.above, self.rows.carried),
+            ):
+                runs = (self.rows.runs(related(row)) for row in range(len(self.rows)))
+                blocks = (-(-(end - begin) // lanes) for run in runs for begin, end in run)
+                _add(counts, program, sum(blocks))
+        if self.coordinates:
+            counts['fma'] = self._operations_of_coordinates(self.coordinates)
+        return dict(counts)
+
+    def _operations_of_coordinates(self, coordinates: Coordinates) -> int:
+        """Return how many operations it takes to spread vectors, and to gather results."""
+        n, m = len(self.rows), coordinates.number
+        matrices = sum(len(shape) == 2 for _, shape in self.signature.outputs)
+        vectors = len(self.vectors) + len(self.signature.outputs) - matrices
+        return len(coordinates.terms) * (vectors + matrices * (n + m))
+
+    def digest(self) -> str:
+        """Return a fingerprint: equal programs have equal digests, whatever the process."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()
+
+    def size(self, output: str) -> int:
+        """Return the number of entries of an output."""
+        return math.prod(dict(self.signature.outputs)[output])
+
+
+def _add(counts: Counter[str], program: Program, times: int) -> None:
+    for operation, count in program.operation_counts().items():
+        counts[operation] += count * times

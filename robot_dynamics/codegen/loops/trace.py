@@ -1,0 +1,244 @@
+"""Record a function that sweeps over a tree of rows once, instead of once for every row.
+
+A straight-line program grows with the number of rows: bodies of a robot, say. Where there are
+many, the same function is recorded as loops. Rows fall into a few kinds, and what happens at a row
+is recorded once for each kind. A vector with an entry per row is then a list with a scalar per
+kind, and list comprehensions over it stay as they are. What goes from row to row takes one of four
+ways, the methods of `Rolling`: `outward`, `inward`, `of_parent` and `pairs`.
+
+A number that differs from row to row is a column of a table; one that does not, such as the many
+zeros and ones of sparse matrices, is a constant, and folded. Which entries of a state are constant
+or equal to each other along the whole tree is found by assuming so, recording, and recording again
+without the assumptions that turned out to be wrong.
+
+Sweeps that do not wait for each other share a loop. Loop 1 goes outward, 2 inward, 3 outward, and
+so on; a value is computed in the first loop in which it can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from robot_dynamics.codegen.loops.program import CARRIED, CARRIER, PARENT, ROW, TABLE, Rows
+from robot_dynamics.codegen.tracing.graph import Graph
+from robot_dynamics.codegen.tracing.program import operands
+from robot_dynamics.codegen.tracing.trace import SEQUENCES, Scalar, nodes_of
+
+# What a row and the rows beyond it sum up to: a column of its own, when the sum is complete.
+TOTAL = 'total'
+
+# What is found in a slot.
+SEEN = (PARENT, TOTAL, CARRIER, CARRIED)
+
+
+@dataclass(frozen=True)
+class PairMatrix:
+    """A matrix between rows: its diagonal, and the entries where one row carries another."""
+
+    diagonal: Sequence[Any]  # per kind
+    below: Any  # entry (i, j) where row j carries row i
+    above: Any  # entry (j, i)
+
+
+@dataclass
+class Slot:
+    """A scalar of every row that other rows can see."""
+
+    values: list[int] = field(default_factory=list)  # the node that is stored, per kind
+    passed_on: dict[int, int] = field(default_factory=dict)  # what the parent adds, per kind
+    level: int = 0  # the loop from which on it can be seen
+
+
+class Pattern(NamedTuple):
+    """What is known of the entries of a state, whatever the row."""
+
+    constant: tuple[int | None, ...]  # the node of a constant, if the entry is one
+    first: tuple[int, ...]  # the first entry that is always equal
+
+
+class Rolling:
+    """Records what is done at each kind of rows."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.graph = Graph()
+        self.slots: list[Slot] = []
+        self.tables: dict[tuple[float, ...], int] = {}
+        self.kinds = range(len(rows.members))
+        self._roots = [kind for kind in self.kinds if rows.is_root(kind)]
+        self._others = [kind for kind in self.kinds if not rows.is_root(kind)]
+
+    # -- numbers and inputs -------------------------------------------------------------------
+
+    def table(self, values: Sequence[float]) -> list[Any]:
+        """Return a number of every row, as one scalar or number per kind."""
+        column: tuple[float, ...] = tuple(map(float, values))
+        entries: list[Any] = []
+        for members in self.rows.members:
+            distinct = {column[row] for row in members}
+            if len(distinct) == 1:
+                entries.append(distinct.pop())
+            else:
+                entries.append(self._leaf(TABLE, self.tables.setdefault(column, len(self.tables))))
+        return entries
+
+    def vector(self, name: str) -> list[Any]:
+        """Return an input with an entry for every row."""
+        return [self._leaf(name, ROW) for _ in self.kinds]
+
+    def shared(self, name: str, size: int) -> list[Any]:
+        """Return an input that is the same for all rows."""
+        return [self._leaf(name, i) for i in range(size)]
+
+    def nodes_of(self, state: Any) -> list[int]:
+        """Return the nodes of the entries of a state, in order."""
+        return nodes_of(self.graph, state)
+
+    def _leaf(self, where: str, place: int | str) -> Scalar:
+        return Scalar(self.graph, self.graph.node('input', where, place))
+
+    # -- from row to row ----------------------------------------------------------------------
+
+    def outward(self, base: Any, step: Callable[[int, Any], Any]) -> list[Any]:
+        """Return the state step(kind, the parent's state) of every kind; `base` is of no row."""
+        states = {kind: step(kind, base) for kind in self._roots}
+        pattern = self._pattern([self.nodes_of(states[kind]) for kind in self._roots])
+        while True:
+            view, slots = self._view(PARENT, pattern, base)
+            states |= {kind: step(kind, view) for kind in self._others}
+            found = [self.nodes_of(states[kind]) for kind in self.kinds]
+            refined = self._pattern(found, old=pattern)
+            if refined == pattern:
+                break
+            pattern = refined
+        for entry, slot in slots.items():
+            slot.values = [nodes[entry] for nodes in found]
+        self._place(slots.values(), found, outward=True)
+        return [states[kind] for kind in self.kinds]
+
+    def inward(self, own: Sequence[Any], passed_on: Callable[[int, Any], Any]) -> list[Any]:
+        """Return the sums, entry by entry, of what rows have and what their children pass on."""
+        found = [self.nodes_of(value) for value in own]
+        pattern = self._pattern(found)
+        while True:
+            view, slots = self._view(TOTAL, pattern, own[0])
+            passed = {kind: self.nodes_of(passed_on(kind, view)) for kind in self._others}
+            refined = self._pattern(found, old=pattern, added=list(passed.values()))
+            if refined == pattern:
+                break
+            pattern = refined
+        for entry, slot in slots.items():
+            slot.values = [nodes[entry] for nodes in found]
+            slot.passed_on = {kind: nodes[entry] for kind, nodes in passed.items()}
+        self._place(slots.values(), list(passed.values()), outward=False)
+        return [view for _ in self.kinds]
+
+    def of_parent(self, values: Sequence[Any], base: Any) -> list[Any]:
+        """Return what the parent of each kind has; `base` of no row."""
+        view = self._common(PARENT, values)
+        return [base if kind in self._roots else view for kind in self.kinds]
+
+    def pairs(
+        self,
+        diagonal: Sequence[Any],
+        carriers: Sequence[Any],
+        carried: Sequence[Any],
+        below: Callable[[Any, Any], Any],
+        above: Callable[[Any, Any], Any],
+    ) -> PairMatrix:
+        """Return the matrix with entries below(carrier, carried) and above(carrier, carried)."""
+        pair = self._common(CARRIER, carriers), self._common(CARRIED, carried)
+        return PairMatrix(diagonal, below(*pair), above(*pair))
+
+    def plus_diagonal(self, matrix: PairMatrix, more: Sequence[Any]) -> PairMatrix:
+        """Return a matrix with more on its diagonal."""
+        diagonal = [x + y for x, y in zip(matrix.diagonal, more, strict=True)]
+        return PairMatrix(diagonal, matrix.below, matrix.above)
+
+    def times(self, factor: float, matrix: PairMatrix) -> PairMatrix:
+        """Return a matrix times a number."""
+        diagonal = [factor * x for x in matrix.diagonal]
+        return PairMatrix(diagonal, factor * matrix.below, factor * matrix.above)
+
+    def _common(self, where: str, values: Sequence[Any]) -> Any:
+        """Return what rows of all kinds have, as other rows see it."""
+        found = [self.nodes_of(value) for value in values]
+        view, slots = self._view(where, self._pattern(found), values[0])
+        for entry, slot in slots.items():
+            slot.values = [nodes[entry] for nodes in found]
+        self._place(slots.values(), found, outward=True)
+        return view
+
+    def _pattern(
+        self,
+        found: Sequence[Sequence[int]],
+        old: Pattern | None = None,
+        added: Sequence[Sequence[int]] = (),
+    ) -> Pattern:
+        """Return what the entries of states have in common, as far as `old` has it, too."""
+        zero = self.graph.constant(0.0)
+        constant, first = [], []
+        keys: dict[Any, int] = {}
+        for entry, nodes in enumerate(zip(*found, strict=True)):
+            more = [nodes[entry] for nodes in added]
+            same = len(set(nodes)) == 1 and self.graph.nodes[nodes[0]][0] == 'constant'
+            stays = old is None or old.constant[entry] is not None
+            constant.append(nodes[0] if same and stays and set(more) <= {zero} else None)
+            before = None if old is None else old.first[entry]
+            first.append(keys.setdefault((before, constant[-1], nodes, *more), entry))
+        return Pattern(tuple(constant), tuple(first))
+
+    def _view(self, where: str, pattern: Pattern, like: Any) -> tuple[Any, dict[int, Slot]]:
+        """Return a state as other rows see it, and its slots by entry."""
+        slots: dict[int, Slot] = {}
+        leaves: dict[int, Scalar] = {}
+        entries = []
+        for entry, (constant, first) in enumerate(zip(*pattern, strict=True)):
+            if constant is not None:
+                entries.append(self.graph.nodes[constant][1])
+                continue
+            if first == entry:
+                slots[entry] = Slot()
+                leaves[entry] = self._leaf(where, len(self.slots))
+                self.slots.append(slots[entry])
+            entries.append(leaves[first])
+        return rebuilt(like, iter(entries)), slots
+
+    # -- which loop ---------------------------------------------------------------------------
+
+    def _place(self, slots: Any, results: Sequence[Sequence[int]], *, outward: bool) -> None:
+        """Set the loop of slots: the first in their direction in which results can be computed."""
+        slots = list(slots)
+        levels = self.levels()
+        level = max((levels[node] for nodes in results for node in nodes), default=0)
+        if not outward:
+            # A sum begins before its loop.
+            starts = [levels[node] for slot in slots for node in slot.values]
+            level = max(level, 1 + max(1, *starts, 0))
+        level = max(level, 1)
+        if level % 2 != outward:
+            level += 1
+        for slot in slots:
+            slot.level = level
+
+    def levels(self) -> list[int]:
+        """Return, for each node, the loop in which it can be computed first; 0 for any."""
+        levels: list[int] = []
+        for node in self.graph.nodes:
+            if node[0] == 'input' and node[1] in SEEN:
+                levels.append(self.slots[node[2]].level)
+            elif node[0] in ('input', 'constant'):
+                levels.append(0)
+            else:
+                levels.append(max(1, *(levels[i] for i in operands(node))))
+        return levels
+
+
+def rebuilt(like: Any, entries: Iterator[Any]) -> Any:
+    """Return nested sequences of a given form, filled with entries."""
+    if not isinstance(like, SEQUENCES):
+        return next(entries)
+    parts = [rebuilt(part, entries) for part in like]
+    return type(like)(*parts) if hasattr(like, '_fields') else parts

@@ -1,0 +1,205 @@
+"""Joint data by name: from whatever a driver sends to complete vectors in the model's order.
+
+A `sensor_msgs/JointState` may list joints in any order, with strangers among them, only some of
+them at a time, without velocities, or with NaN where an interface is missing. Nothing of that may
+become a zero or a guess: a joint not heard keeps its last value for a limited time, and after
+that there is no state. Messages are read by attribute, so that this file needs no ROS.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robot_dynamics.control import VelocityFilter
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.spatial import Array
+
+
+class JointDataError(RobotDynamicsError, ValueError):
+    """A message of joint data is refused: it contradicts itself, or is not finite."""
+
+
+class JointReading(NamedTuple):
+    """A complete state of the robot at one time, in the model's joint order."""
+
+    stamp: int  # ns, the input's
+    q: Array  # (n,) rad or m
+    qd: Array | None  # (n,) rad/s or m/s; None where a velocity is missing and not estimated
+    effort: Array | None  # (n,) N m or N; None where an effort is missing
+    restarted: bool = False  # time has run backwards since the reading before
+
+
+class JointMap:
+    """The places of the model's joints in a list of names."""
+
+    def __init__(self, joint_names: tuple[str, ...]):
+        self.joint_names = tuple(joint_names)
+        self._names: list[str] | None = None
+        self._places: list[int] = []
+        self._joints: list[int] = []
+
+    def places(self, names: list[str]) -> tuple[list[int], list[int]]:
+        """Return (places, joints): entry places[k] of the message is joint joints[k], ascending.
+
+        Raises JointDataError if a joint is named twice.
+        """
+        if names != self._names:  # the same list arrives a thousand times a second
+            found = [name for name in names if name in self.joint_names]
+            if len(set(found)) != len(found):
+                twice = sorted({name for name in found if found.count(name) > 1})
+                raise JointDataError(f'joint {", ".join(twice)} is named more than once')
+            known = [name for name in self.joint_names if name in found]
+            self._places = [names.index(name) for name in known]
+            self._joints = [self.joint_names.index(name) for name in known]
+            self._names = list(names)
+        return self._places, self._joints
+
+    def complete(self, names: list[str], values: Any, quantity: str) -> Array:
+        """Return one finite value for every joint of the model, by name.
+
+        Raises:
+            JointDataError: a joint is missing, unknown or named twice, the sizes differ, or a
+                value is not finite.
+        """
+        unknown = [name for name in names if name not in self.joint_names]
+        missing = [name for name in self.joint_names if name not in names]
+        if unknown or missing:
+            raise JointDataError(
+                f'{quantity} must name {", ".join(self.joint_names)}: '
+                f'missing {", ".join(missing) or "none"}, unknown {", ".join(unknown) or "none"}'
+            )
+        if len(values) != len(names):
+            raise JointDataError(f'{quantity} has {len(values)} values for {len(names)} names')
+        places, _ = self.places(list(names))
+        return finite(np.asarray(values, dtype=float)[places], self.joint_names, quantity)
+
+
+def finite(values: Array, joint_names: tuple[str, ...], quantity: str) -> Array:
+    """Return the values; raise JointDataError, which names the joints, if one is not finite."""
+    good = np.isfinite(values)
+    if not good.all():
+        bad = ', '.join(
+            f'{name} = {value}'
+            for name, value, ok in zip(joint_names, values, good, strict=True)
+            if not ok
+        )
+        raise JointDataError(f'{quantity} must be finite: {bad}')
+    return values
+
+
+class JointStateReader:
+    """Collects joint states until, and as long as, they describe the whole robot.
+
+    What was heard is kept in lists: for the few joints of an arm they are quicker than arrays.
+    """
+
+    def __init__(
+        self,
+        joint_names: tuple[str, ...],
+        input_timeout: float,
+        velocities: VelocityFilter | None = None,
+    ):
+        """Begin with nothing heard.
+
+        Args:
+            joint_names: of the robot.
+            input_timeout: how long a value is held, s of the stamps' time.
+            velocities: estimates them where a message has none; None: they stay unknown.
+        """
+        self._map = JointMap(joint_names)
+        self.adjust(input_timeout, velocities)
+        self._restarted = False
+        self.forget()
+
+    def adjust(self, input_timeout: float, velocities: VelocityFilter | None) -> None:
+        """Go on with other settings."""
+        self._timeout = round(input_timeout * 1e9)
+        self._velocities = velocities
+
+    def forget(self) -> None:
+        """Drop what was heard."""
+        n = len(self._map.joint_names)
+        self._last = -1
+        # Positions, velocities, efforts. NaN: not heard, or not given.
+        self._values = [[math.nan] * n for _ in range(3)]
+        self._heard = [-1] * n
+
+    def missing(self) -> list[str]:
+        """Return the joints without a position that is young enough."""
+        return [
+            name
+            for name, position, heard in zip(
+                self._map.joint_names, self._values[0], self._heard, strict=True
+            )
+            if math.isnan(position) or self._last - heard > self._timeout
+        ]
+
+    def read(self, message: Any, stamp: int) -> JointReading | None:
+        """Take a message in; return the state, or None while joints are missing or too old.
+
+        Args:
+            message: has `name`, `position`, `velocity` and `effort`, as JointState.
+            stamp: its time in ns. A joint whose time runs backwards (a reset, a bag played
+                again) makes everything heard before invalid. Drivers of different joints may
+                overtake each other.
+
+        Raises:
+            JointDataError: the message is not used at all, and why.
+        """
+        places, joints = self._map.places(message.name)
+        if not joints:
+            return None  # a gripper's, or another robot's
+        rows = self._checked(message, places, joints)
+        if stamp < self._last and stamp < max(self._heard[joint] for joint in joints):
+            self.forget()
+            self._restarted = True
+        self._last = max(stamp, self._last)
+        if len(joints) == len(self._heard):  # the whole robot, in the model's order
+            self._heard = [stamp] * len(joints)
+            self._values = rows
+        else:
+            self._hold(joints, stamp, rows)
+            if self.missing():
+                return None
+        # Positions are finite: `_checked` has seen to it.
+        q = np.array(self._values[0])
+        qd, effort = map(_if_given, self._values[1:])
+        restarted, self._restarted = self._restarted, False
+        if qd is None and self._velocities is not None:
+            qd = self._velocities.update(stamp / 1e9, q)
+        return JointReading(stamp, q, qd, effort, restarted)
+
+    def _checked(self, message: Any, places: list[int], joints: list[int]) -> list[list[float]]:
+        """Return positions, velocities and efforts of the joints, NaN for what is not given."""
+        count = len(message.name)
+        given = message.position, message.velocity, message.effort
+        if len(given[0]) != count:
+            raise JointDataError(f'{len(given[0])} positions for {count} joint names')
+        for quantity, values in zip(('velocity', 'effort'), given[1:], strict=True):
+            if len(values) not in (0, count):
+                raise JointDataError(
+                    f'{len(values)} entries of {quantity} for {count} joint names; '
+                    f'there must be {count}, or none'
+                )
+        rows = [
+            [values[place] for place in places] if len(values) else [math.nan] * len(places)
+            for values in given
+        ]
+        if not all(map(math.isfinite, rows[0])):
+            names = tuple(self._map.joint_names[joint] for joint in joints)
+            finite(np.array(rows[0]), names, 'position')
+        return rows
+
+    def _hold(self, joints: list[int], stamp: int, rows: list[list[float]]) -> None:
+        for k, joint in enumerate(joints):
+            self._heard[joint] = stamp
+            for values, row in zip(self._values, rows, strict=True):
+                values[joint] = row[k]
+
+
+def _if_given(values: list[float]) -> Array | None:
+    # joint_state_broadcaster writes NaN where the hardware has no such interface.
+    return np.array(values) if all(map(math.isfinite, values)) else None

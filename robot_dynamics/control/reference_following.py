@@ -1,0 +1,344 @@
+"""The reference of the arm at every state: a trajectory, a stream of references, or a hold.
+
+The rule: **the reference is continuous, or the arm is held where it is, softly.** Whatever is new
+begins at the reference that was last returned, with its velocity; what ends early decelerates and
+then holds. The reference is placed anew, at rest where the arm is (`placed`), in these cases only:
+nothing was followed before, time went back, or the arm is further than `start_tolerance` from the
+reference when joint states come back or a motion begins. Torques then have to start softly.
+
+Time is the joint states' own, taken from their stamps (ns), so that a simulation may be slow or
+stop and nothing runs ahead. What is rejected changes nothing: the arm goes on with what it did.
+No ROS here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.control import Reference, Trajectory, violations
+from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.limits import acceleration_limit, reference_violations
+from robot_dynamics.control.transitions import (
+    SHORTEST_STOP,
+    Joined,
+    Stop,
+    at_rest,
+    joined,
+    stop,
+)
+from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array
+
+SECOND = 1e9  # ns
+FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by another clock
+STOPPING = 'stopping'
+CLOSE = 0.01  # s; references that are closer in time may differ in velocity as if they were not
+
+
+class Streamed(NamedTuple):
+    """A reference that came alone; it holds until the next one."""
+
+    reference: Reference
+    duration: float = float('inf')
+
+    def sample(self, t: float) -> Reference:
+        """Return the reference, at any time t [s]."""
+        return self.reference
+
+
+class Motion(NamedTuple):
+    """What is followed, since when, and its name; a hold has none."""
+
+    path: Trajectory | Joined | Stop | Streamed
+    start: int  # ns
+    name: str = ''
+
+    def sample(self, stamp: int) -> Reference:
+        """Return the reference at a time [ns], not before the start."""
+        return self.path.sample((stamp - self.start) / SECOND)
+
+
+class Pending(NamedTuple):
+    """A trajectory that was accepted, and the time at which it starts; None: the next state."""
+
+    trajectory: Trajectory
+    start: int | None  # ns
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+        return f'a trajectory of {self.trajectory.duration:g} s'
+
+
+class ReferenceFollower:
+    """Chooses the reference for every state of the robot.
+
+    Attributes:
+        placed: whether the reference that was last returned begins anew where the arm is, so
+            that it may differ from the one before.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        start_tolerance: Array,
+        input_timeout: float,
+        stopping_time: Callable[[Reference], float] = lambda _: SHORTEST_STOP,
+    ):
+        """Begin without a reference.
+
+        Args:
+            model: the robot, for its limits.
+            start_tolerance: (n,) how far from the reference a motion may begin, rad or m.
+            input_timeout: s, after which a stream without references is over.
+            stopping_time: returns the time [s] that a stop from a reference takes.
+        """
+        self._stopping_time = stopping_time
+        self.adjust(model, start_tolerance, input_timeout)
+        self._state: JointReading | None = None
+        self._now = 0  # ns, of the last state; it never goes back but by a restart
+        self.release()
+
+    def adjust(self, model: RobotModel, start_tolerance: Array, input_timeout: float) -> None:
+        """Go on with other settings; the model's joints stay the same."""
+        self._model = model
+        self._tolerance = np.asarray(start_tolerance, dtype=float)
+        self._timeout = round(input_timeout * SECOND)
+
+    # -- ends -------------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """Drop every motion at once; hold where the arm is at the next state."""
+        self._motion: Motion | None = None
+        self._pending: Pending | None = None
+        self._reference: Reference | None = None
+        self.placed = self._moved = False
+
+    def stop(self) -> None:
+        """End every motion: decelerate, then hold."""
+        self._pending = None
+        self._decelerate()
+
+    def _decelerate(self) -> None:
+        if self._motion is None or self._motion.name in ('', STOPPING):
+            return
+        path = stop(self._model, self._reference, self._stopping_time(self._reference))
+        self._motion = Motion(path, self._now, STOPPING)
+
+    @property
+    def doing(self) -> str:
+        """What the arm does, for people."""
+        present = self._motion.name if self._motion is not None else ''
+        if self._pending is None:
+            return present or 'holding'
+        if self._pending.start is None or self._pending.start <= self._now:
+            return f'following {self._pending.name}'
+        return f'{present or "holding"}, then {self._pending.name}'
+
+    @property
+    def moving(self) -> bool:
+        """Whether the reference moves, or a motion is pending; else the arm is held."""
+        return self._pending is not None or bool(self._motion is not None and self._motion.name)
+
+    # -- what to follow ---------------------------------------------------------------------
+
+    def check(self, trajectory: Trajectory, stamp: int) -> None:
+        """Raise unless the trajectory can be followed; nothing changes.
+
+        Args:
+            trajectory: every joint of the model, in its order. If its first point lies at t > 0,
+                the motion begins at the present reference and arrives there at that time.
+            stamp: when it starts, ns; 0: with the next state.
+
+        Raises:
+            TrajectoryError: why it is not followed.
+        """
+        state = self._state
+        if state is None:
+            raise TrajectoryError('no joint state of the whole robot has been received yet')
+        begin = max(stamp, self._now)
+        if stamp and (stamp - self._now) / SECOND > FUTURE:
+            raise TrajectoryError(
+                f'the trajectory starts in {(stamp - self._now) / SECOND:.0f} s: its stamp is '
+                f'{stamp / SECOND:.3f} s and the joint states are at {self._now / SECOND:.3f} s; '
+                'are these the same clock?'
+            )
+        start = self._start(state)
+        if begin > self._now and self._motion is not None and start is self._reference:
+            start = self._motion.sample(begin)
+        reasons = violations(trajectory, self._model, (start.q, state.q))
+        if reasons:
+            raise TrajectoryError('; '.join(reasons))
+        if begin == self._now or not self._is_streaming:  # else its start is not known yet
+            self._path(trajectory, stamp or None, begin, start)
+
+    def follow(self, trajectory: Trajectory, stamp: int) -> None:
+        """Follow a trajectory from its start on; arguments and errors are those of `check`.
+
+        What is followed at present goes on until then. The start is checked again when it comes.
+        """
+        self.check(trajectory, stamp)
+        self._pending = Pending(trajectory, stamp or None)
+
+    def follow_reference(self, reference: Reference) -> None:
+        """Follow a single reference, the next of a stream, until the next one.
+
+        Raises:
+            TrajectoryError: it is beyond a limit, too far from the arm, or from the reference
+                before it.
+        """
+        state = self._state
+        if state is None:
+            raise TrajectoryError('no joint state of the whole robot has been received yet')
+        before = self._start(state)
+        reasons = reference_violations(reference, self._model, (before.q, state.q))
+        if reasons:
+            raise TrajectoryError('; '.join(reasons))
+        for q in (before.q, state.q):
+            self._check_distance(reference.q, q, 'the reference is')
+        self._check_change(reference, before)
+        self._pending = self._pending if self._starts_later() else None
+        self._moved |= before is not self._reference
+        self._reference = before
+        self._motion = Motion(Streamed(reference), self._now, 'following a stream of references')
+
+    @property
+    def _is_streaming(self) -> bool:
+        return self._motion is not None and isinstance(self._motion.path, Streamed)
+
+    def _starts_later(self) -> bool:
+        pending = self._pending
+        return pending is not None and pending.start is not None and pending.start > self._now
+
+    def _start(self, state: JointReading) -> Reference:
+        """Return where a motion begins: the present reference, unless the arm is not there."""
+        present = self._reference
+        if present is None or self._is_off(present.q, state.q):
+            return at_rest(state.q)
+        return present
+
+    def _path(
+        self, trajectory: Trajectory, start: int | None, begin: int, reference: Reference
+    ) -> Trajectory | Joined:
+        """Return how a trajectory is followed from the time `begin` [ns] on, at a reference."""
+        elapsed = 0.0 if start is None else max(0.0, (begin - start) / SECOND)
+        if elapsed > trajectory.duration:
+            raise TrajectoryError(
+                f'the trajectory ended {elapsed - trajectory.duration:.3f} s ago: its stamp is '
+                f'{start / SECOND:.3f} s and the joint states are at {begin / SECOND:.3f} s'
+            )
+        if elapsed >= trajectory.times[0]:
+            entered = trajectory.sample(elapsed).q
+            self._check_distance(entered, reference.q, 'the trajectory begins')
+        return joined(trajectory, elapsed, reference, self._model)
+
+    def _check_distance(self, q: Array, present: Array, what: str) -> None:
+        far = np.abs(q - present) > self._tolerance
+        if far.any():
+            j = int(np.argmax(far))
+            raise TrajectoryError(
+                f'{what} at {q[j]:.6g} for joint {self._model.joint_names[j]!r}, which is at '
+                f'{present[j]:.6g}; it must be within {self._tolerance[j]:g}'
+            )
+
+    def _check_change(self, reference: Reference, before: Reference) -> None:
+        """Raise if the velocity changes faster than the acceleration limit allows."""
+        since = CLOSE
+        if self._is_streaming:
+            since = max(CLOSE, (self._now - self._motion.start) / SECOND)
+        change = np.abs(reference.qd - before.qd)
+        most = acceleration_limit(self._model) * since * (1 + 1e-9)
+        if (change > most).any():
+            j = int(np.argmax(change > most))
+            raise TrajectoryError(
+                f'the velocity of joint {self._model.joint_names[j]!r} changes from '
+                f'{before.qd[j]:.6g} to {reference.qd[j]:.6g} in {since:g} s; it must change by '
+                f'no more than {most[j]:.6g}'
+            )
+
+    def _is_off(self, wanted: Array, q: Array) -> bool:
+        return bool((np.abs(wanted - q) > self._tolerance).any())
+
+    # -- where to be ------------------------------------------------------------------------
+
+    def reference(self, state: JointReading, returned: bool = False) -> tuple[Reference, str]:
+        """Return the reference for this state, and why a motion was dropped, or ''.
+
+        Args:
+            state: the robot's.
+            returned: whether joint states were missing before it, by a clock of the caller.
+        """
+        before, self._state = self._state, state
+        self.placed, self._moved = self._moved, False
+        if before is None or self._motion is None:
+            self._now = state.stamp
+            self._place(state)
+            return self._advance(state)
+        why = self._reason_to_place(before, state, returned)
+        if why:
+            why = why if self.moving else ''
+            self._now, self._pending = state.stamp, None
+            self._place(state)
+            return self._reference, why
+        # Joint states of different drivers may overtake each other.
+        self._now = max(self._now, state.stamp)
+        self._reference = self._motion.sample(self._now)
+        return self._advance(state)
+
+    def _advance(self, state: JointReading) -> tuple[Reference, str]:
+        """Begin what is due, and end what is over."""
+        motion, why = self._motion, ''
+        elapsed = self._now - motion.start
+        if self._is_streaming:
+            if elapsed > self._timeout:
+                why = 'the stream of references has stopped'
+                self._decelerate()
+        elif motion.name and elapsed > motion.path.duration * SECOND:
+            self._hold(motion.path.end)
+        if self._pending is not None and not self._starts_later():
+            why = self._begin(self._pending, state)
+        if why:
+            self._reference = self._motion.sample(self._now)
+        return self._reference, why
+
+    def _begin(self, pending: Pending, state: JointReading) -> str:
+        """Begin a pending trajectory; return why not, or ''."""
+        start = self._start(state)
+        began = self._now if pending.start is None else pending.start
+        try:
+            path = self._path(pending.trajectory, pending.start, self._now, start)
+        except TrajectoryError as error:
+            self.stop()
+            return f'trajectory rejected at its start: {error}'
+        self._pending = None
+        self._motion = Motion(path, began, f'following {pending.name}')
+        self.placed |= start is not self._reference
+        self._reference = self._motion.sample(self._now)
+        return ''
+
+    def _place(self, state: JointReading) -> None:
+        """Hold the arm where it is."""
+        self._hold(at_rest(state.q))
+        self.placed = True
+
+    def _hold(self, reference: Reference) -> None:
+        self._reference = reference
+        self._motion = Motion(Stop(reference, np.zeros(self._model.n)), self._now)
+
+    def _reason_to_place(self, before: JointReading, state: JointReading, returned: bool) -> str:
+        """Return why the reference cannot go on to this state, or ''."""
+        if state.restarted:
+            return (
+                f'the time of the joint states went back from {before.stamp / SECOND:.3f} s to '
+                f'{state.stamp / SECOND:.3f} s'
+            )
+        gap = state.stamp - self._now
+        if returned or gap > self._timeout:
+            wanted = self._motion.sample(max(self._now, state.stamp)).q
+            if self._is_off(wanted, state.q):
+                return f'no joint states for {gap / SECOND:.3f} s, and the arm is off its path'
+        return ''

@@ -1,0 +1,148 @@
+"""A trajectory for any robot: every joint moves, within its limits and those of its drives.
+
+Each joint swings about a home posture by a sum of three sines which starts and ends at rest,
+
+    q_j(t) = c_j + a_j sin^2(pi t/T) sin(2 pi k_j t/T)
+           = c_j + a_j [ 1/2 sin(k_j w t) - 1/4 sin((k_j + 1) w t) - 1/4 sin((k_j - 1) w t) ],
+
+with w = 2 pi/T: velocity and acceleration are zero at both ends. Neighbouring joints differ in k_j
+or in direction, so that they do not repeat each other. The amplitudes a_j are what the position
+limits leave, made smaller wherever a velocity or a torque would be too large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.control.trajectory import Reference, Trajectory
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.model.states import position_range
+from robot_dynamics.spatial import Array
+
+SWING = 0.8  # rad, the largest amplitude of a revolute joint
+SLIDE = 0.15  # m, of a prismatic one
+OF_RANGE = 0.35  # of the position range, at most
+OF_SPEED = 0.7  # of the velocity limit, at most
+OF_EFFORT = 0.7  # of the effort limit, at most: feedback needs the rest
+CYCLES = (1, 2, 3, 4)  # k_j, joint after joint; then again in the other direction
+POINTS_PER_SECOND = 4
+SHRINK = 0.8  # of an amplitude that asks too much
+NEGLIGIBLE = 0.02  # of the amplitude; a joint that can move no further than that stands still
+ROUNDS, POSTURES = 20, 200  # of the search for a posture in which the drives can hold the arm
+
+
+class NoMotion(RobotDynamicsError, ValueError):  # noqa: N818  (says what it is)
+    """The drives of the robot are too weak for any motion, as its limits are written."""
+
+
+class Swing(NamedTuple):
+    """A motion about a home posture."""
+
+    home: Array  # c (n,) rad or m
+    amplitude: Array  # a (n,), of either sign
+    cycles: Array  # k (n,)
+    duration: float  # T, s
+
+    def at(self, t: Array) -> Reference:
+        """Return the motion at the times t (m,), (m, n)."""
+        w = 2 * np.pi / self.duration
+        q, qd, qdd = (np.zeros((len(t), len(self.home))) for _ in range(3))
+        for weight, k in (
+            (1 / 2, self.cycles),
+            (-1 / 4, self.cycles + 1),
+            (-1 / 4, self.cycles - 1),
+        ):
+            phase, rate = np.outer(t, k * w), k * w
+            q += weight * np.sin(phase)
+            qd += weight * rate * np.cos(phase)
+            qdd -= weight * rate**2 * np.sin(phase)
+        a = self.amplitude
+        return Reference(self.home + a * q, a * qd, a * qdd)
+
+    def trajectory(self, joint_names: Sequence[str]) -> Trajectory:
+        """Return points with velocities and accelerations, which quintics join."""
+        t = np.linspace(0.0, self.duration, 1 + max(8, round(POINTS_PER_SECOND * self.duration)))
+        q, qd, qdd = self.at(t)
+        # At rest to the last bit, where the sines leave a rounding error.
+        for rates in (qd, qdd):
+            rates[[0, -1]] = 0.0
+        return Trajectory(joint_names, t, q, qd, qdd)
+
+
+def swing(arm: Dynamics, duration: float) -> Swing:
+    """Return a motion of the given duration [s] that the robot's limits allow.
+
+    Joints whose drives cannot move them stand still: their amplitude is zero.
+
+    Raises:
+        NoMotion: the drives cannot even hold the arm, or move none of its joints.
+    """
+    model = arm.model
+    lower, upper = position_range(model)
+    cycles = np.resize(CYCLES, model.n)
+    direction = np.resize(np.repeat((1, -1), len(CYCLES)), model.n)
+    room = np.minimum(OF_RANGE * (upper - lower), np.where(_turns(model), SWING, SLIDE))
+    # The speed of a swing is at most a (k + 1/2) w.
+    fastest = OF_SPEED * model.velocity_limit * duration / (2 * np.pi * (cycles + 0.5))
+    result = Swing(home(arm), direction * np.minimum(room, fastest), cycles, duration)
+    return _within_effort(arm, result)
+
+
+def home(arm: Dynamics) -> Array:
+    """Return the posture (n,) to swing about: amid its limits, and one the drives can hold."""
+    lower, upper = position_range(arm.model)
+    centre, half = (lower + upper) / 2, (upper - lower) / 2
+    if _load(arm, arm.gravity_torque(centre)).max() <= OF_EFFORT / 2:
+        return centre
+    rng = np.random.default_rng(0)
+    inner = (1 - 2 * OF_RANGE) * half
+    best = centre
+    for _ in range(ROUNDS):
+        # Try other positions of some joints; keep the posture that is easiest to hold.
+        other = centre + inner * rng.uniform(-1, 1, (POSTURES, arm.model.n))
+        changed = rng.random(other.shape) < rng.random((POSTURES, 1))
+        postures = np.concatenate([best[None], np.where(changed, other, best)])
+        best = postures[np.argmin(_load(arm, arm.gravity_torque(postures)).max(axis=-1))]
+    return best
+
+
+def _within_effort(arm: Dynamics, motion: Swing) -> Swing:
+    """Return the motion with amplitudes small enough for the drives."""
+    t = np.linspace(0.0, motion.duration, 200)
+    full = motion.amplitude
+    part = np.ones(arm.model.n)
+    while part.any():
+        motion = motion._replace(amplitude=part * full)
+        weak = peak_load(arm, motion.at(t)) > OF_EFFORT
+        if not weak.any():
+            return motion
+        # A joint that is overloaded though it stands still is so by the motion of the others.
+        part[weak | bool((weak & (part == 0)).any())] *= SHRINK
+        part[part < NEGLIGIBLE] = 0.0
+    loads = _load(arm, arm.gravity_torque(motion.home))
+    j = int(np.argmax(loads))
+    raise NoMotion(
+        f'the drives of {arm.model.name!r} cannot move it: in the best posture found, holding '
+        f'takes {100 * loads[j]:.0f} % of the effort limit {arm.model.effort_limit[j]:g} of '
+        f'joint {arm.model.joint_names[j]!r}'
+    )
+
+
+def peak_load(arm: Dynamics, reference: Reference) -> Array:
+    """Return the largest torque of a motion over the effort limit (n,)."""
+    tau = arm.inverse_dynamics(*reference) + arm.friction_torque(reference.qd)
+    return np.asarray(_load(arm, tau).max(axis=0))
+
+
+def _load(arm: Dynamics, tau: Array) -> Array:
+    return np.asarray(np.abs(tau) / arm.model.effort_limit)
+
+
+def _turns(model: RobotModel) -> Array:
+    """Say which coordinates (n,) are angles."""
+    return np.asarray((model.S[model.revolute] != 0).any(axis=0))

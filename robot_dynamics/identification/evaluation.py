@@ -1,0 +1,247 @@
+"""Measured effort against the model's torque: how much of it the model explains.
+
+    residual = effort_scale * effort - (M qdd + C qd + g + friction(qd))
+
+as `dynamics_node` publishes it, but without lag: see `motion`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.cause_columns import Columns, moves
+from robot_dynamics.identification.causes import Cause, find_causes
+from robot_dynamics.identification.recording import Recording, RecordingError
+from robot_dynamics.identification.smoothing import Stretch, cutoff_of, smooth
+from robot_dynamics.spatial import Array
+
+FAR_ABOVE = 2.0  # times the frequency where the motion ends: what passes is mostly noise
+LARGEST = 1e100  # N m or N: sums of squares of more may overflow
+CONSTANT = 1e-3  # of its root mean square: an effort that changes less does not change
+
+
+class Curves(NamedTuple):
+    """What was measured and what was computed, at the same times; arrays (k, n) but for t."""
+
+    t: Array  # (k,) s
+    q: Array
+    qd: Array
+    qdd: Array
+    effort: Array  # measured, N m or N
+    model: Array  # computed
+
+    @property
+    def residual(self) -> Array:
+        """What the model does not explain (k, n)."""
+        return np.asarray(self.effort - self.model)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What a recording says about a model; arrays (n,) in N m or N.
+
+    Attributes:
+        robot: its name.
+        joint_names: n names.
+        units: of their efforts.
+        gravity: (3,) of the model, base frame, m/s^2.
+        rate: samples per second.
+        cutoff: of the low-pass, Hz.
+        curves: over time.
+        stretches: how many the recording was cut into.
+        left_out: how many samples could not be used, by reason.
+        notes: what else is to be known.
+        noise: root mean square of the recorded efforts above the cut-off frequency.
+        moving: share of the time in which the joint moves.
+        told: whether causes were searched: joints moved enough, below the cut-off frequency.
+        doubtful: whether causes were dropped that are physically impossible, or do not hold on
+            every block of the recording.
+        causes: what the model seems to lack, what explains most first.
+        left: root mean square of what the causes leave of the residual.
+        correlations: of the residual with gravity torque and with what friction and rotor inertia
+            follow, -1 to 1; NaN where one of them does not change.
+    """
+
+    robot: str
+    joint_names: tuple[str, ...]
+    units: tuple[str, ...]
+    gravity: Array
+    rate: float
+    cutoff: float
+    curves: Curves
+    stretches: int
+    left_out: Mapping[str, int]
+    notes: tuple[str, ...]
+    noise: Array
+    moving: Array
+    told: bool
+    doubtful: bool
+    causes: tuple[Cause, ...]
+    left: Array
+    correlations: Mapping[str, Array]
+
+    @property
+    def rms_effort(self) -> Array:
+        """Root mean square of the measured efforts."""
+        return rms(self.curves.effort)
+
+    @property
+    def rms_residual(self) -> Array:
+        """Root mean square of the residuals."""
+        return rms(self.curves.residual)
+
+    @property
+    def largest(self) -> Array:
+        """The largest residuals, in size."""
+        return np.asarray(np.abs(self.curves.residual).max(axis=0))
+
+    @property
+    def bias(self) -> Array:
+        """The mean residuals."""
+        return np.asarray(self.curves.residual.mean(axis=0))
+
+    @property
+    def explained(self) -> Array:
+        """R^2: 1 is all of the effort's changes, 0 no more than its mean, less is worse than that.
+
+        NaN where the effort hardly changes.
+        """
+        changes = self.curves.effort.std(axis=0)
+        with np.errstate(divide='ignore', invalid='ignore'):
+            share = 1 - (self.rms_residual / changes) ** 2
+        return np.asarray(np.where(changes > CONSTANT * self.rms_effort, share, np.nan))
+
+
+def evaluate(
+    arm: Dynamics,
+    recording: Recording,
+    *,
+    effort_scale: ArrayLike = 1.0,
+    effort_gravity_compensated: bool = False,
+    cutoff: float | None = None,
+    load_link: str = '',
+) -> Evaluation:
+    """Compare recorded efforts with the torques of a model, and look for what explains the rest.
+
+    Args:
+        arm: the model, under its gravity and with its loads.
+        recording: of the same joints in the same order, as `by_joint` makes it.
+        effort_scale: recorded effort times this is N m or N, one for all joints or (n,).
+        effort_gravity_compensated: the recorded effort leaves out what compensates gravity.
+        cutoff: Hz, of the low-pass; by default where the spectrum of the motion ends.
+        load_link: where a load is looked for that the model lacks; the last link if omitted.
+
+    Raises:
+        RecordingError: other joints, too few samples for the cut-off frequency, or efforts too
+            large to compare.
+        FrameNotFound: no such link.
+    """
+    scale = _checked(arm, recording, effort_scale)
+    link = load_link or last_link(arm)
+    arm = arm.with_payload(link, 0.0)  # the same programs whatever it carries
+    of_motion = cutoff_of(recording)
+    cutoff = of_motion if cutoff is None else cutoff
+    stretches, not_smooth = smooth(recording, cutoff)
+    pieces = [_Piece.of(arm, stretch, scale, effort_gravity_compensated) for stretch in stretches]
+    curves = Curves(*map(np.concatenate, zip(*(piece.curves for piece in pieces), strict=True)))
+    for j in np.flatnonzero(~(np.abs(curves.residual) < LARGEST).all(axis=0)):
+        raise RecordingError(
+            f'{arm.model.joint_names[j]}: efforts up to {np.abs(recording.effort[:, j]).max():.3g}'
+            f' with effort_scale {scale[j]:.3g}, or torques of the model, are too large to compare'
+        )
+    columns = Columns(arm, link, stretches, [p.model for p in pieces], effort_gravity_compensated)
+    measured = np.asarray(recording.effort.any(axis=0))
+    notes = recording.notes
+    if cutoff > FAR_ABOVE * of_motion:
+        measured = np.zeros_like(measured)
+        notes = (
+            *notes,
+            f'causes are not searched: the motion ends at {of_motion:.3g} Hz, noise of velocities '
+            f'and accelerations passes {cutoff:g} Hz; omit the cut-off frequency',
+        )
+    findings = find_causes(columns, curves.effort, curves.model, measured)
+    return Evaluation(
+        robot=arm.model.name,
+        joint_names=arm.model.joint_names,
+        units=units(arm),
+        gravity=arm.model.gravity,
+        rate=1 / stretches[0].step,
+        cutoff=cutoff,
+        curves=curves,
+        stretches=len(stretches),
+        left_out={**recording.left_out, **not_smooth},
+        notes=notes,
+        noise=np.abs(scale)
+        * rms(np.concatenate([_above_cutoff(stretch) for stretch in stretches])),
+        moving=moves(curves.qd).mean(axis=0),
+        told=findings.told,
+        doubtful=findings.doubtful,
+        causes=findings.causes,
+        left=findings.left,
+        correlations=columns.correlations(columns.kept_of(curves.residual)),
+    )
+
+
+class _Piece(NamedTuple):
+    """The torques of one stretch."""
+
+    curves: Curves
+    model: Array  # (k, n) to its ends, not low-passed
+
+    @classmethod
+    def of(cls, arm: Dynamics, stretch: Stretch, scale: Array, compensated: bool) -> _Piece:
+        q, qd, qdd, inner = stretch.q, stretch.qd, stretch.qdd, stretch.inner
+        # M qdd + C qd + g + friction(qd)
+        model = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
+        effort = scale * stretch.effort
+        if compensated:
+            effort = effort + arm.gravity_torque(q)
+        torques = map(stretch.smoothed, (effort, model))
+        return cls(Curves(stretch.t[inner], q[inner], qd[inner], qdd[inner], *torques), model)
+
+
+def _above_cutoff(s: Stretch) -> Array:
+    return np.asarray(s.effort[s.inner] - s.smoothed(s.effort))
+
+
+def rms(x: Array) -> Array:
+    """Return the root mean square over the first axis."""
+    return np.asarray(np.sqrt((x**2).mean(axis=0)))
+
+
+def units(arm: Dynamics) -> tuple[str, ...]:
+    """Return the unit of each coordinate's effort."""
+    model = arm.model
+    turns = (model.S[model.revolute] != 0).any(axis=0)
+    return tuple('N m' if turn else 'N' for turn in turns)
+
+
+def last_link(arm: Dynamics) -> str:
+    """Return the last link of the description that moves."""
+    return [link for link in arm.model.link_names if arm.tree.frame(link).body >= 0][-1]
+
+
+def _checked(arm: Dynamics, recording: Recording, effort_scale: ArrayLike) -> Array:
+    names = arm.model.joint_names
+    if recording.joint_names != names:
+        raise RecordingError(
+            f'the recording is of {", ".join(recording.joint_names)}, the model of '
+            f'{", ".join(names)}: give its joint names to by_joint'
+        )
+    scale = np.asarray(effort_scale, dtype=float)
+    if (
+        scale.shape not in ((), (1,), (len(names),))
+        or not np.isfinite(scale).all()
+        or not scale.all()
+    ):
+        raise RecordingError(
+            f'effort_scale is {scale.tolist()}; it must be one number or {len(names)}, for '
+            f'{", ".join(names)}, none of them 0'
+        )
+    return np.broadcast_to(scale, (len(names),))

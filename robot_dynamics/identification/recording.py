@@ -1,0 +1,198 @@
+"""A recording joint by joint, in the order of the model, and what had to be left out.
+
+Nothing is filled in: a sample in which any joint of the model is absent, or not a number, is left
+out, and counted under its reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dynamics.algorithms.friction import COULOMB_SPEED
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.identification.bag import JointSample
+from robot_dynamics.spatial import Array
+
+STANDING = 2 * COULOMB_SPEED  # rad/s or m/s: slower, dry friction may have any size and sign
+
+SECOND = 1e9  # ns
+POSITION, VELOCITY, EFFORT = range(3)
+KINDS = ('position', 'velocity', 'effort')
+# rad or m, rad/s or m/s, any unit: no joint has more, a damaged message may.
+LIMITS = np.array([1e6, 1e4, 1e9])[:, None]
+INCOMPLETE = 'without all joints'
+CONTRADICTORY = 'with arrays of different lengths'
+NO_EFFORT = 'without efforts'
+NO_VELOCITY = 'without velocities'
+NOT_FINITE = 'not finite'
+OUT_OF_RANGE = 'with values out of range'
+DRIVES_OFF = 'with all efforts 0: drives off'
+REPEATED = 'with the stamp of the one before'
+STALE = 'the same as the one before, in motion'
+
+
+class RecordingError(RobotDynamicsError, ValueError):
+    """A recording does not fit the robot, or the question."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Samples of all joints, in the order they were recorded.
+
+    Attributes:
+        joint_names: n names.
+        t: (k,) s; where it does not increase the robot's time was set back.
+        q: (k, n) measured positions, rad or m.
+        qd: (k, n) measured velocities; None if they were not.
+        effort: (k, n) as recorded, in whatever unit.
+        left_out: how many samples are not among them, by reason.
+        notes: what else is to be known about it.
+    """
+
+    joint_names: tuple[str, ...]
+    t: Array
+    q: Array
+    qd: Array | None
+    effort: Array
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def by_joint(samples: Sequence[JointSample], joint_names: Sequence[str]) -> Recording:
+    """Return the samples with these joints, others ignored.
+
+    Time is that of the headers; where they have none, that of the recorder. If most samples have
+    no velocities they count as not measured, else those without are left out.
+
+    Raises:
+        RecordingError: a joint is nowhere, has no efforts, or no sample is complete.
+    """
+    names, left_out, notes = tuple(joint_names), Counter[str](), []
+    _check_names(samples, names)
+    complete, rows = _complete(samples, names, left_out)
+    if any(sample.stamp for sample in complete):
+        stamps = np.array([sample.stamp for sample in complete])
+    else:
+        stamps = np.array([sample.logged for sample in complete])
+        notes.append("headers without stamps: time is the recorder's")
+    t = (stamps - stamps[0]) / SECOND
+    notes += _out_of_range(rows, names)
+    kept = _kept(t, rows, names, left_out)
+    q, qd, effort = (rows[kept, i] for i in (POSITION, VELOCITY, EFFORT))
+    measured = bool(np.isfinite(qd).all())
+    if not measured:
+        notes.append('no velocities: they are derivatives of the positions')
+    notes += [f'{names[j]}: all efforts are 0' for j in np.flatnonzero(~effort.any(axis=0))]
+    return Recording(names, t[kept], q, qd if measured else None, effort, +left_out, tuple(notes))
+
+
+def _check_names(samples: Sequence[JointSample], names: tuple[str, ...]) -> None:
+    seen = dict.fromkeys(name for known in {s.names for s in samples} for name in known)
+    missing = [name for name in names if name not in seen]
+    if missing:
+        raise RecordingError(
+            f'no joint states of {", ".join(missing)}; there are {", ".join(seen) or "none"}: '
+            'it is another robot, or those joints stand still and are to be locked'
+        )
+
+
+def _complete(
+    samples: Sequence[JointSample], names: tuple[str, ...], left_out: Counter[str]
+) -> tuple[list[JointSample], Array]:
+    """Return the samples that have all joints, and their rows (k, 3, n); count the others."""
+    complete, rows = [], []
+    for sample in samples:
+        row = _row(sample, names)
+        if isinstance(row, str):
+            left_out[row] += 1
+        else:
+            complete.append(sample)
+            rows.append(row)
+    if not complete:
+        reasons = ', '.join(f'{count} {reason}' for reason, count in left_out.items())
+        raise RecordingError(f'none of {len(samples)} samples can be used: {reasons}')
+    return complete, np.array(rows)
+
+
+def _row(sample: JointSample, names: tuple[str, ...]) -> Array | str:
+    """Return (3, n) position, velocity (NaN if absent), effort; or why there is no such row."""
+    position, velocity, effort = sample.position, sample.velocity, sample.effort
+    if len(effort) == 0:
+        return NO_EFFORT
+    if len(velocity) == 0:
+        velocity = np.full(len(position), np.nan)
+    if not len(sample.names) == len(position) == len(velocity) == len(effort):
+        return CONTRADICTORY
+    try:
+        columns = [sample.names.index(name) for name in names]
+    except ValueError:
+        return INCOMPLETE
+    return np.array([position, velocity, effort])[:, columns]
+
+
+def _kept(t: Array, rows: Array, names: tuple[str, ...], left_out: Counter[str]) -> Array:
+    """Return which rows (k, 3, n) are measurements, each of its own; count the others."""
+    usable = _finite(rows, names)
+    left_out[NOT_FINITE] += int((~usable).sum())
+    in_range = ~(np.abs(rows) > LIMITS).any(axis=(1, 2))  # NaN is: it may be an absent velocity
+    left_out[OUT_OF_RANGE] += int((usable & ~in_range).sum())
+    usable = usable & in_range
+    if not usable.any():
+        raise RecordingError(
+            f'no sample of {len(rows)} can be used: {"; ".join(_out_of_range(rows, names))}'
+        )
+    measured = np.asarray(np.isfinite(rows[:, VELOCITY]).all(axis=1))
+    if measured[usable].mean() > 0.5:
+        left_out[NO_VELOCITY] += int((usable & ~measured).sum())
+        usable = usable & measured
+    on = rows[:, EFFORT].any(axis=1)
+    left_out[DRIVES_OFF] += int((usable & ~on).sum())
+    kept = np.flatnonzero(usable & on)
+    if not len(kept):
+        raise RecordingError(f'all efforts are 0 in {len(rows)} samples: they are not measured')
+    for reason, again in ((REPEATED, _same_stamp), (STALE, _same_state)):
+        repeats = kept[1:][again(t[kept], rows[kept])]
+        left_out[reason] += len(repeats)
+        kept = np.setdiff1d(kept, repeats)
+    return kept
+
+
+def _out_of_range(rows: Array, names: tuple[str, ...]) -> list[str]:
+    """Return which values of which joint (k, 3, n) are beyond LIMITS, if finite."""
+    size = np.where(np.isfinite(rows), np.abs(rows), 0.0)
+    return [
+        f'{names[j]}: {kind} {rows[size[:, i, j].argmax(), i, j]:.3g}, expected at most {limit:g}'
+        for i, (kind, limit) in enumerate(zip(KINDS, LIMITS[:, 0], strict=True))
+        for j in np.flatnonzero((size[:, i] > limit).any(axis=0))
+    ]
+
+
+def _finite(rows: Array, names: tuple[str, ...]) -> Array:
+    """Return which rows (k,) have numbers for positions and efforts."""
+    result = np.ones(len(rows), dtype=bool)
+    for what, i in (('positions', POSITION), ('efforts', EFFORT)):
+        finite = np.isfinite(rows[:, i])
+        for j in np.flatnonzero(~finite.any(axis=0)):
+            raise RecordingError(f'{names[j]} has no finite {what} in any of {len(rows)} samples')
+        result &= finite.all(axis=1)
+    if not result.any():
+        raise RecordingError(f'in each of {len(rows)} samples something is not finite')
+    return result
+
+
+def _same_stamp(t: Array, _: Array) -> Array:
+    """Return which samples (k - 1,) behind the first have the stamp of the one before."""
+    return np.asarray(np.diff(t) == 0)
+
+
+def _same_state(_: Array, rows: Array) -> Array:
+    """Return which samples say that joints move, and that nothing has changed.
+
+    They were published faster than they were measured.
+    """
+    same = (np.diff(rows[:, (POSITION, EFFORT)], axis=0) == 0).all(axis=(1, 2))
+    return np.asarray(same & (np.abs(rows[1:, VELOCITY]) > STANDING).any(axis=1))

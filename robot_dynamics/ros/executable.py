@@ -1,0 +1,161 @@
+"""Start, run and stop a node: the only exit path of the package's executables.
+
+Signals only set a flag and the executor is turned step by step, so that SIGINT, SIGTERM and
+SIGHUP end with exit code 0, after the last command to the motors. An exception in a callback ends
+with its traceback and exit code 1, after the last command as well. What cannot start says why in
+one line and exits with 1.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.logging import get_logger
+from rclpy.signals import SignalHandlerOptions
+
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.ros.usage import usage
+
+# Wrong parameters and descriptions; wrong ROS arguments and parameter files.
+CANNOT_START = (
+    RobotDynamicsError,
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
+    rclpy_implementation.RCLError,
+)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_POLL = 0.1  # s, the longest wait before a signal is seen
+LONGEST_DELAY = 0.5  # s, in the queue of the executor
+LONGEST_QUEUE = 100  # callbacks in that time; fewer are slow, and no flood
+RELIEF = 5.0  # s, of an executor without a queue
+
+
+def new_executor(context=None):
+    """Return the fastest executor there is.
+
+    Its `spin()` must not be used: in some releases it neither delivers nor stops.
+    """
+    try:
+        from rclpy.experimental import EventsExecutor
+    except ImportError:
+        return SingleThreadedExecutor(context=context)
+    return EventsExecutor(context=context)
+
+
+class NodeExecutor:
+    """Turns a node by the fastest executor, with a queue of bounded length.
+
+    The events executor queues one event for each message received, even if the middleware, which
+    keeps the newest few, has dropped that message since. In a flood of messages its memory and the
+    delay of every callback would grow without bound. A mark in the queue measures the delay; while
+    it is too long an executor without a queue takes over.
+    """
+
+    def __init__(self, node: Any):
+        """Begin with the fastest executor."""
+        self._node = node
+        self._use(new_executor())
+
+    def spin_once(self) -> None:
+        """Wait for one callback, at most 0.1 s."""
+        self._executor.spin_once(timeout_sec=_POLL)
+        now = time.monotonic()
+        if self._relieved_until is not None:
+            if now >= self._relieved_until:
+                self._use(new_executor())
+        elif self._reached and now - self._marked > _POLL:
+            self._reached, self._marked, self._callbacks = False, now, 0
+            self._executor.create_task(self._reach_mark)
+        elif not self._reached:
+            self._callbacks += 1
+            if now - self._marked > LONGEST_DELAY and self._callbacks > LONGEST_QUEUE:
+                self._relieve(now)
+
+    def shutdown(self) -> None:
+        """Call no callback any more."""
+        self._executor.shutdown()
+
+    def _use(self, executor: Any) -> None:
+        self._executor = executor
+        self._relieved_until: float | None = None  # s; None: by the fastest executor
+        self._marked, self._reached = 0.0, True  # s, when the last mark was queued; since reached
+        self._callbacks = 0  # since then
+        executor.add_node(self._node)
+
+    def _reach_mark(self) -> None:
+        self._reached = True
+
+    def _relieve(self, now: float) -> None:
+        self._executor.remove_node(self._node)
+        self._executor.shutdown()
+        self._use(SingleThreadedExecutor())
+        self._relieved_until = now + RELIEF
+        self._node.health.counts['message floods'] += 1
+        self._node.get_logger().warning(
+            f'messages arrive faster than they are processed: the queue was {LONGEST_DELAY} s '
+            'long; only the newest messages are processed'
+        )
+
+
+def run(node_class, args=None) -> int:
+    """Run a node until a signal or its own failure; return the exit code.
+
+    An exception in a callback ends the node as well, after its last command.
+    """
+    stop: list[int] = []
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as by nohup
+            signal.signal(number, lambda caught, _frame: stop.append(caught))
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+        node = node_class()
+    except CANNOT_START as error:
+        return _failed(node_class.__name__, error)
+    node.is_ending = lambda: bool(stop)
+    executor = NodeExecutor(node)
+    try:
+        _turn(executor, node, stop)
+    finally:
+        failure = node.failure
+        node.end()
+        executor.shutdown()
+        node.destroy_node()
+    if failure is not None:
+        return _failed(node_class.__name__, failure)
+    rclpy.try_shutdown()
+    return 0
+
+
+def _turn(executor, node, stop) -> None:
+    frozen = False
+    while not stop and node.failure is None:
+        executor.spin_once()
+        if node.active and not frozen:
+            # What there is now stays: looking through it would take tens of ms of some message.
+            gc.collect()
+            gc.freeze()
+            frozen = True
+
+
+def _failed(name, error) -> int:
+    get_logger(name).error(' '.join(str(error).split()))
+    rclpy.try_shutdown()
+    return 1
+
+
+def main(node_class) -> None:
+    """Run a node as a console script does, or print its help."""
+    if not {'-h', '--help'}.isdisjoint(sys.argv[1:]):
+        print(usage(Path(inspect.getfile(node_class)).stem, node_class.table))
+        sys.exit(0)
+    sys.exit(run(node_class))

@@ -1,0 +1,219 @@
+"""What the feed-forward node can be told, and what follows from it for one robot. No ROS here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.control import LAWS, Gains, Switches
+from robot_dynamics.control.laws import Law, computed_torque, gravity_only
+from robot_dynamics.control.torque_limiting import Limits
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.model.states import POSTURES
+from robot_dynamics.ros.live_parameters import LiveRobotParameters
+from robot_dynamics.ros.parameters import (
+    FURTHEST,
+    LARGEST_EFFORT,
+    LARGEST_GAIN,
+    LONGEST_TIME,
+    joint_order,
+    parameter,
+    per_joint,
+)
+from robot_dynamics.spatial import Array
+
+LARGEST_FEEDBACK_NUMBER = 1.0  # unstable above 2, and delays take a part of that
+
+TO_FULL_EFFORT = 0.1  # s, of the default rate limit
+
+
+@dataclass(frozen=True)
+class FeedforwardParameters(LiveRobotParameters):
+    """Parameters of the feed-forward node."""
+
+    input_timeout: float = parameter(
+        0.1,
+        'How long the last value of a joint not heard again is held, and a stream of references '
+        'may be silent, s.',
+        low=0.0,
+        high=LONGEST_TIME,
+        live=True,
+    )
+    control_law: str = parameter(
+        'feedforward',
+        'How torque follows from reference and state: feedforward, pd_plus (Coriolis torque of '
+        'the desired velocity), computed_torque (feedback times the mass matrix; gains in 1/s^2 '
+        'and 1/s), gravity_only (the arm can be led by hand).',
+        choices=tuple(LAWS),
+        live=True,
+    )
+    compensate_gravity: bool = parameter(
+        True, 'Add g(q). Switch off if the robot compensates gravity itself.', live=True
+    )
+    compensate_coriolis: bool = parameter(True, 'Add C(q, qd) qd.', live=True)
+    compensate_inertia: bool = parameter(True, 'Add M(q) qdd_d.', live=True)
+    compensate_friction: bool = parameter(True, 'Add friction(qd_d).', live=True)
+    kp: tuple[float, ...] = parameter(
+        [0.0],
+        'Feedback on positions, N m/rad or N/m; one or one per joint.',
+        low=0.0,
+        high=LARGEST_GAIN,
+        live=True,
+    )
+    kd: tuple[float, ...] = parameter(
+        [0.0], 'Feedback on velocities, N m s/rad or N s/m.', low=0.0, high=LARGEST_GAIN, live=True
+    )
+    expected_rate: float = parameter(
+        1000.0,
+        'Rate of the joint states, Hz, for a warning: kd that is unstable at this rate, '
+        '(M^-1)_jj kd_j / rate above 1.',
+        low=0.1,
+        high=1e6,
+        live=True,
+    )
+    start_tolerance: tuple[float, ...] = parameter(
+        [0.1],
+        'How far from the arm, and from the reference before it, a motion may begin, rad or m; '
+        'one or one per joint.',
+        low=0.0,
+        high=FURTHEST,
+        live=True,
+    )
+    torque_limit_scale: float = parameter(
+        1.0,
+        "Torques are clamped to this part of the URDF's effort limits.",
+        low=0.0,
+        high=1.0,
+        live=True,
+    )
+    max_torque_rate: tuple[float, ...] = parameter(
+        [-1.0],
+        'Largest change of torque, N m/s or N/s; one or one per joint; negative: that of the '
+        "URDF's effort limit in 0.1 s, none for a joint without one; 0: no limit.",
+        low=-1.0,
+        high=LARGEST_EFFORT,
+        live=True,
+    )
+    ramp_time: float = parameter(
+        0.05,
+        'Torques go over smoothly from the last one in this time, after switching on and where '
+        'the arm is held anew, s; 0: at once.',
+        low=0.0,
+        high=LONGEST_TIME,
+        live=True,
+    )
+    silence_timeout: float = parameter(
+        0.5,
+        'Wall time without joint states of the whole robot, or with a stamp that does not change, '
+        'after which on_timeout applies, s.',
+        low=0.01,
+        high=LONGEST_TIME,
+        live=True,
+    )
+    on_timeout: str = parameter(
+        'stop',
+        'What is sent then: stop (nothing), hold (the last torque), gravity (that of the last '
+        'state).',
+        choices=('stop', 'hold', 'gravity'),
+        live=True,
+    )
+    publish_commands: bool = parameter(
+        False, 'Publish effort_controller/commands as well: the bridge to ros2_control.'
+    )
+    start_enabled: bool = parameter(
+        True, 'Give torques from the start; else the service ~/enable is awaited.'
+    )
+    on_deactivate: str = parameter(
+        'zero',
+        'What the torque goes over to when the node is disabled or deactivated, or ends, within '
+        'max_torque_rate: zero, gravity (that of the last state), none (it stays).',
+        choices=('zero', 'gravity', 'none'),
+        live=True,
+    )
+
+
+class Settings(NamedTuple):
+    """The parameters as the laws of control take them, in the model's joint order."""
+
+    law: Law
+    gains: Gains
+    switches: Switches
+    tolerance: Array  # (n,) rad or m
+    limits: Limits
+    order: list[int]  # of the model's joints in the parameter `joints`
+
+
+def settings_of(parameters: FeedforwardParameters, model: RobotModel) -> Settings:
+    """Return the settings for a robot.
+
+    Raises:
+        ParameterError: a list fits neither all joints nor each of them.
+    """
+    names = model.joint_names
+    order = joint_order(parameters.joints, names)
+
+    def each(name: str) -> Array:
+        return per_joint(name, getattr(parameters, name), order, names)
+
+    rate = each('max_torque_rate')
+    return Settings(
+        law=LAWS[parameters.control_law],
+        gains=Gains(each('kp'), each('kd')),
+        switches=Switches(
+            gravity=parameters.compensate_gravity,
+            coriolis=parameters.compensate_coriolis,
+            inertia=parameters.compensate_inertia,
+            friction=parameters.compensate_friction,
+        ),
+        tolerance=each('start_tolerance'),
+        limits=Limits(
+            effort=parameters.torque_limit_scale * model.effort_limit,
+            rate=torque_rate(rate, model),
+            ramp_time=parameters.ramp_time,
+        ),
+        order=[names.index(name) for name in order],
+    )
+
+
+def gain_warnings(
+    parameters: FeedforwardParameters, settings: Settings, inertias: Array, names: tuple[str, ...]
+) -> list[str]:
+    """Return a sentence for each fault of the gains: none at all, or unstable damping.
+
+    Args:
+        parameters: of the node.
+        settings: of the same values.
+        inertias: (n,) `control.free_inertias` of random postures.
+        names: of the joints, in the model's order.
+    """
+    kp, kd = settings.gains.kp, settings.gains.kd
+    if not (kp.any() or kd.any()):
+        published = parameters.start_enabled or parameters.publish_commands
+        if not published or settings.law is gravity_only:
+            return []
+        return [
+            'kp and kd are 0 for every joint: the torques have no feedback, and the arm drifts '
+            'from its reference; robot-dynamics gains computes gains for a robot'
+        ]
+    rate = parameters.expected_rate
+    if settings.law is computed_torque:
+        numbers, number, where = kd / rate, 'kd dt', ''
+    else:
+        with np.errstate(divide='ignore', invalid='ignore'):
+            numbers = kd / rate / inertias  # inf where a joint moves no mass, NaN without kd
+        number, where = 'kd dt (M^-1)_jj', f', the largest of {POSTURES} random postures'
+    return [
+        f'joint {name!r}: {number} is {value:.3g} with kd = {gain:g} at {rate:g} Hz '
+        f'(expected_rate){where}; expected at most {LARGEST_FEEDBACK_NUMBER:g}, unstable above 2; '
+        'robot-dynamics gains computes gains for a robot and a rate'
+        for name, value, gain in zip(names, numbers, kd, strict=True)
+        if value > LARGEST_FEEDBACK_NUMBER
+    ]
+
+
+def torque_rate(given: Array, model: RobotModel) -> Array:
+    """Return the largest rates (n,) of the torques [N m/s or N/s] for `max_torque_rate` (n,)."""
+    full = model.effort_limit / TO_FULL_EFFORT
+    return np.where(given > 0, given, np.where(given < 0, full, np.inf))

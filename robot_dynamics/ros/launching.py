@@ -1,0 +1,109 @@
+"""Values of the launch files: checked arguments, and what is computed from the robot. No ROS here.
+
+A launch file computes all of them before it starts the first node. An error after that ends the
+launch, but may leave nodes running.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+from robot_dynamics.control import pd_gains
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError, RobotDynamicsError
+from robot_dynamics.model.states import random_postures
+from robot_dynamics.urdf import link_frames
+from robot_dynamics.urdf.loading import load_urdf, parse_urdf, urdf_text
+
+NAMESPACE = re.compile(r'(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*/?)?|/', re.ASCII)
+
+
+class LaunchArgumentError(RobotDynamicsError, ValueError):
+    """The value of a launch argument is wrong; the message begins with its name."""
+
+
+def number(arguments: Mapping[str, str], name: str, low: float, high: float) -> float:
+    """Return the number that an argument holds.
+
+    Raises:
+        LaunchArgumentError: it is not a finite number between `low` and `high`.
+    """
+    text = arguments[name]
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and low <= value <= high):
+        raise LaunchArgumentError(
+            f'{name} is {text!r}; expected a finite number, {low:g} to {high:g}'
+        )
+    return value
+
+
+def check_files(arguments: Mapping[str, str], *names: str) -> None:
+    """Check that the arguments of these names are existing files. Raises LaunchArgumentError."""
+    for name in names:
+        if not Path(arguments[name]).is_file():
+            raise LaunchArgumentError(f'{name} is {arguments[name]!r}; expected an existing file')
+
+
+def check_namespace(arguments: Mapping[str, str]) -> None:
+    """Check the argument `namespace`. Raises LaunchArgumentError."""
+    if not NAMESPACE.fullmatch(arguments['namespace']):
+        raise LaunchArgumentError(
+            f'namespace is {arguments["namespace"]!r}; expected names of letters, digits and '
+            'underscores that begin with no digit, with / between them'
+        )
+
+
+def description(arguments: Mapping[str, str]) -> str:
+    """Return the URDF text of the argument `robot_description_file`, expanded if it is xacro.
+
+    Raises:
+        LaunchArgumentError: the file is missing, cannot be expanded, or describes no robot.
+    """
+    name = 'robot_description_file'
+    check_files(arguments, name)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')  # the nodes log them
+            text = urdf_text(arguments[name])
+            parse_urdf(text)
+        return text if isinstance(text, str) else text.decode('utf-8-sig')
+    except (ModelError, UnicodeDecodeError) as error:
+        raise LaunchArgumentError(f'{name} is {arguments[name]!r}: {error}') from error
+
+
+def root_link(text: str) -> str:
+    """Return the root link of a URDF text. Raises ModelError."""
+    return link_frames(text).root
+
+
+def feedback_gains(file: str | Path, time_step: float) -> dict[str, list[float] | float]:
+    """Return kp, kd and expected_rate for a robot whose torque is held over a time step.
+
+    They are those of the demonstration, for postures all over the robot's range.
+
+    Args:
+        file: its .urdf or .xacro file.
+        time_step: s.
+
+    Raises:
+        ModelError: the description is refused, or a joint moves no mass.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # the nodes say it
+        model = load_urdf(file)
+    try:
+        gains = pd_gains(Dynamics(model), random_postures(model), time_step)
+    except ModelError as error:
+        raise ModelError(f'{file}: {error}') from error
+    return {
+        'kp': gains.kp.tolist(),
+        'kd': gains.kd.tolist(),
+        'expected_rate': 1 / time_step,
+    }

@@ -1,0 +1,168 @@
+"""The simulator's services: std_srvs everywhere, simulation_interfaces where it is installed.
+
+Both ask the same questions. What std_srvs has no field for is a parameter: the number of steps is
+`steps_per_call`, the state to return to `reset_to` or `initial_positions`, the file `record_to`.
+
+simulation_interfaces is the standard of Gazebo, Isaac Sim and O3DE; its services have their usual
+names in the node's namespace.
+"""
+
+from __future__ import annotations
+
+import signal
+from importlib import import_module
+from typing import Any
+
+from std_srvs.srv import SetBool, Trigger
+
+from robot_dynamics.simulation.run_control import MOST_STEPS, Outcome, Result, State
+
+INFORMATION = (
+    f'robot_dynamics simulator_node: one fixed-base arm; at most {MOST_STEPS} steps per call; '
+    'named states and initial positions are parameters'
+)
+
+
+class TriggerServices:
+    """~/pause, ~/resume, ~/step, ~/reset (Trigger) and ~/record (SetBool)."""
+
+    def __init__(self, node: Any):
+        """Offer the services of a SimulatorNode."""
+        self._node = node
+        for name in ('pause', 'resume', 'step', 'reset'):
+            node.create_service(Trigger, f'~/{name}', getattr(self, f'_on_{name}'))
+        node.create_service(SetBool, '~/record', self._on_record)
+
+    def _on_pause(self, _request: Any, response: Any) -> Any:
+        return _answer(response, self._node.pause())
+
+    def _on_resume(self, _request: Any, response: Any) -> Any:
+        return _answer(response, self._node.play())
+
+    def _on_step(self, _request: Any, response: Any) -> Any:
+        return _answer(response, self._node.step(self._node.parameters.steps_per_call))
+
+    def _on_reset(self, _request: Any, response: Any) -> Any:
+        return _answer(response, self._node.reset())
+
+    def _on_record(self, request: Any, response: Any) -> Any:
+        return _answer(response, self._node.record() if request.data else self._node.end_record())
+
+
+def _answer(response: Any, outcome: Outcome) -> Any:
+    response.success, response.message = outcome.success, outcome.message
+    return response
+
+
+def standard_services(node: Any) -> StandardServices | None:
+    """Offer the services of simulation_interfaces, if that package is installed."""
+    try:
+        # By name: no wheel has it, so that it cannot be a requirement of this package.
+        msg, srv = (import_module(f'simulation_interfaces.{kind}') for kind in ('msg', 'srv'))
+    except ImportError:
+        return None
+    return StandardServices(node, msg, srv)
+
+
+class StandardServices:
+    """The part of simulation_interfaces that a single arm has a use for."""
+
+    def __init__(self, node: Any, msg: Any, srv: Any):
+        """Offer the services of a SimulatorNode; `msg` and `srv` are the package's modules."""
+        self._node, self._msg, self._srv = node, msg, srv
+        features, states = msg.SimulatorFeatures, msg.SimulationState
+        self._features = [
+            features.SIMULATION_RESET,
+            features.SIMULATION_RESET_TIME,
+            features.SIMULATION_RESET_STATE,
+            features.SIMULATION_STATE_GETTING,
+            features.SIMULATION_STATE_SETTING,
+            features.SIMULATION_STATE_PAUSE,
+            features.STEP_SIMULATION_SINGLE,
+            features.STEP_SIMULATION_MULTIPLE,
+        ]
+        self._states = {
+            State.STOPPED: states.STATE_STOPPED,
+            State.PLAYING: states.STATE_PLAYING,
+            State.PAUSED: states.STATE_PAUSED,
+        }
+        for name in (
+            'GetSimulatorFeatures',
+            'GetSimulationState',
+            'SetSimulationState',
+            'ResetSimulation',
+            'StepSimulation',
+        ):
+            service = ''.join(f'_{c.lower()}' if c.isupper() else c for c in name)
+            node.create_service(getattr(srv, name), service[1:], getattr(self, f'_on{service}'))
+
+    def _on_get_simulator_features(self, _request: Any, response: Any) -> Any:
+        response.features.features = self._features
+        response.features.custom_info = INFORMATION
+        return response
+
+    def _on_get_simulation_state(self, _request: Any, response: Any) -> Any:
+        state = self._node.simulation_state()
+        response.state.state = (
+            self._msg.SimulationState.STATE_NO_WORLD if state is None else self._states[state]
+        )
+        response.result.result = self._msg.Result.RESULT_OK
+        return response
+
+    def _on_set_simulation_state(self, request: Any, response: Any) -> Any:
+        states, node = self._msg.SimulationState, self._node
+        change = {
+            states.STATE_STOPPED: node.stop_simulation,
+            states.STATE_PLAYING: node.play,
+            states.STATE_PAUSED: node.pause,
+            states.STATE_QUITTING: _quit,
+        }.get(request.state.state)
+        if change is None:
+            return self._unsupported(response, f'no transition to state {request.state.state}')
+        codes = self._srv.SetSimulationState.Response
+        return self._put(
+            response,
+            change(),
+            {
+                Result.ALREADY: codes.ALREADY_IN_TARGET_STATE,
+                Result.NOT_NOW: codes.STATE_TRANSITION_ERROR,
+            },
+        )
+
+    def _on_reset_simulation(self, request: Any, response: Any) -> Any:
+        scopes, scope = self._srv.ResetSimulation.Request, request.scope
+        if scope == scopes.SCOPE_DEFAULT:
+            scope = scopes.SCOPE_ALL
+        time, state = scope & scopes.SCOPE_TIME, scope & scopes.SCOPE_STATE
+        if not (time or state):
+            return self._unsupported(response, 'nothing is ever spawned: reset time or state')
+        return self._put(response, self._node.reset(time=bool(time), state=bool(state)), {})
+
+    def _on_step_simulation(self, request: Any, response: Any) -> Any:
+        failed = self._msg.Result.RESULT_OPERATION_FAILED
+        return self._put(response, self._node.step(request.steps), {Result.NOT_NOW: failed})
+
+    def _put(self, response: Any, outcome: Outcome, codes: dict[Result, int]) -> Any:
+        results = self._msg.Result
+        general = {
+            Result.DONE: results.RESULT_OK,
+            Result.ALREADY: results.RESULT_OK,
+            Result.NOT_NOW: results.RESULT_INCORRECT_STATE,
+            Result.WRONG: results.RESULT_OPERATION_FAILED,
+            Result.FAILED: results.RESULT_OPERATION_FAILED,
+        }
+        response.result.result = (general | codes)[outcome.result]
+        if outcome.result is not Result.DONE:
+            response.result.error_message = outcome.message
+        return response
+
+    def _unsupported(self, response: Any, why: str) -> Any:
+        response.result.result = self._msg.Result.RESULT_FEATURE_UNSUPPORTED
+        response.result.error_message = why
+        return response
+
+
+def _quit() -> Outcome:
+    """End the process as a signal does, once the answer is out."""
+    signal.raise_signal(signal.SIGTERM)
+    return Outcome(Result.DONE, 'quitting')

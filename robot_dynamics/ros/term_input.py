@@ -1,0 +1,159 @@
+"""The joint states and what the dynamics node says about them, taken only when asked for.
+
+The subscriptions belong to a node that no executor turns: of a thousand messages a second those
+that nobody asks for fall out of their queues unread, and cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from robot_dynamics.control.joint_state import JointDataError, JointMap, JointStateReader
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.ros import messages
+from robot_dynamics.spatial import Array
+from robot_dynamics.validation.comparison import Observation
+
+TORQUES = ('gravity', 'coriolis', 'inertia', 'inverse_dynamics')
+RECENT = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)
+KEPT = 64  # stamps whose pieces are waited for
+
+
+class DynamicsStreams:
+    """Joint states with the dynamics node's answers, matched by stamp."""
+
+    def __init__(self, node: Node, dynamics_node: str):
+        """Subscribe as `node` would, with its namespace and remappings.
+
+        Args:
+            node: for whom.
+            dynamics_node: what the topics of the dynamics node begin with.
+        """
+        self._node = Node(
+            f'{node.get_name()}_streams',
+            namespace=node.get_namespace(),
+            context=node.context,
+            use_global_arguments=False,
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        torques = {f'{name}_torque': JointState for name in TORQUES}
+        topics = {'joint_states': JointState, 'mass_matrix': Float64MultiArray, **torques}
+        self._subscriptions = {
+            topic: self._node.create_subscription(
+                kind,
+                # Remappings are those of the validator itself.
+                node.resolve_topic_name(
+                    topic if topic == 'joint_states' else f'{dynamics_node}/{topic}'
+                ),
+                lambda _: None,
+                RECENT,
+                raw=True,
+            )
+            for topic, kind in topics.items()
+        }
+
+    def use(self, arm: Dynamics, input_timeout: float) -> None:
+        """Read the joints of this robot."""
+        self._map = JointMap(arm.model.joint_names)
+        self._reader = JointStateReader(arm.model.joint_names, input_timeout)
+        self._forget()
+
+    def drop(self) -> None:
+        """Forget what was said so far, and what is still in the queues."""
+        for subscription in self._subscriptions.values():
+            for _ in _waiting(subscription):
+                pass
+        self._forget()
+
+    def close(self) -> None:
+        """End the node."""
+        self._node.destroy_node()
+
+    def _forget(self) -> None:
+        self._pieces: dict[int, dict[str, Array]] = defaultdict(dict)
+        self._checked = self._heard = -1
+
+    def newest(self) -> tuple[int, Observation] | None:
+        """Return (stamp [ns], what was said about it) of the best-known new state, if any.
+
+        Raises:
+            JointDataError: a message is refused, and why.
+            MalformedMessage: a message cannot be decoded; it is dropped.
+        """
+        self._take()
+        known = {
+            stamp: pieces
+            for stamp, pieces in self._pieces.items()
+            if stamp > self._checked and {'q', 'gravity_torque'} <= pieces.keys()
+        }
+        if not known:
+            return None
+        stamp = max(known, key=lambda s: (len(known[s]), s))
+        self._checked = stamp
+        return stamp, _observation(known[stamp])
+
+    def _take(self) -> None:
+        for topic, subscription in self._subscriptions.items():
+            for data in _waiting(subscription):
+                message = messages.decode(data, subscription.msg_type)
+                if topic == 'joint_states':
+                    self._take_state(message)
+                elif topic == 'mass_matrix':
+                    self._take_matrix(message)
+                else:
+                    stamp = messages.nanoseconds(message.header.stamp)
+                    tau = self._map.complete(list(message.name), message.effort, topic)
+                    self._keep(stamp, topic, tau)
+        for stamp in sorted(self._pieces)[:-KEPT]:
+            del self._pieces[stamp]
+
+    def _keep(self, stamp: int, name: str, value: Array) -> None:
+        # Ahead of the joint states it answers one from before time went back.
+        if stamp <= self._heard:
+            self._pieces[stamp][name] = value
+
+    def _take_state(self, message: JointState) -> None:
+        stamp = messages.nanoseconds(message.header.stamp)
+        if stamp < self._heard:
+            self._forget()  # a reset, or a bag played again
+        self._heard = stamp
+        reading = self._reader.read(message, stamp)
+        if reading is not None:
+            self._keep(stamp, 'q', reading.q)
+            if reading.qd is not None:
+                self._keep(stamp, 'qd', reading.qd)
+
+    def _take_matrix(self, message: Float64MultiArray) -> None:
+        n = len(self._map.joint_names)
+        try:
+            stamp, M = messages.matrix_stamp(message), messages.matrix(message)
+        except (ValueError, IndexError) as error:
+            raise JointDataError(f'mass_matrix has another layout than ours: {error}') from None
+        if M.shape != (n, n) or not np.isfinite(M).all():
+            raise JointDataError(f'mass_matrix is not a finite matrix of {n} x {n}')
+        self._keep(stamp, 'mass_matrix', M)
+
+
+def _waiting(subscription: Any) -> Any:
+    """Yield the messages in a queue as bytes, oldest first."""
+    queue = subscription.handle
+    with queue:
+        while (taken := queue.take_message(subscription.msg_type, subscription.raw)) is not None:
+            yield taken[0]
+
+
+def _observation(pieces: dict[str, Array]) -> Observation:
+    return Observation(
+        pieces['q'],
+        pieces.get('qd'),
+        *(pieces.get(f'{name}_torque') for name in TORQUES),
+        pieces.get('mass_matrix'),
+    )

@@ -1,0 +1,161 @@
+"""In what the arms of a batch differ from their model: what they carry, and their friction.
+
+These are inputs of the compiled step, so that thousands of arms, no two alike, share one program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.algorithms.integrators import INTEGRATORS
+from robot_dynamics.algorithms.payload import carrier_moments, with_carrier, with_payload
+from robot_dynamics.algorithms.simulation_step import Friction, State, simulation_step
+from robot_dynamics.codegen.calls import CompiledFunction
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.programs import Robot, Scalars
+from robot_dynamics.spatial import Array
+
+PARAMETERS = 10  # of a payload
+
+
+@dataclass(frozen=True, eq=False)
+class Perturbations:
+    """What differs from arm to arm; None stands for what the model has.
+
+    Attributes:
+        payload_link: the link that carries the payloads, in addition to what the model has there.
+        payload: (N, 10), or (10,) for all; see `payload_parameters`.
+        viscous: (N, n), (n,) or one number, N m s/rad or N s/m, in the place of the model's.
+        coulomb: (N, n), (n,) or one number, N m or N.
+
+    Raises:
+        ModelError: a payload without link or a link without payload, or a coefficient that is
+            negative or not finite.
+    """
+
+    payload_link: str | None = None
+    payload: ArrayLike | None = None
+    viscous: ArrayLike | None = None
+    coulomb: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        if (self.payload_link is None) != (self.payload is None):
+            raise ModelError('a payload needs a link to be on: give payload_link and payload')
+        for name, value in (('viscous', self.viscous), ('coulomb', self.coulomb)):
+            array = np.asarray(0.0 if value is None else value, dtype=float)
+            if not (np.isfinite(array) & (array >= 0)).all():
+                raise ModelError(f'{name} has a coefficient that is not finite, or not 0 or more')
+
+    def inputs(self, arm: Dynamics) -> dict[str, Array]:
+        """Return the inputs of the step that are not those of every arm, (N, size) or (size,).
+
+        Raises:
+            ShapeError: an array has a wrong shape.
+            ModelError: the payload link is fixed to the base.
+            FrameNotFound: there is no such link.
+        """
+        model, given = arm.model, {}
+        if self.payload is not None:
+            given['payload'] = np.asarray(self.payload, dtype=float), PARAMETERS
+        if self.viscous is not None or self.coulomb is not None:
+            for name, own in (('viscous', self.viscous), ('coulomb', self.coulomb)):
+                array = np.asarray(getattr(model, name) if own is None else own, dtype=float)
+                given[name] = array if array.ndim else np.full(model.n, array), model.n
+        for name, (array, size) in given.items():
+            if array.ndim not in (1, 2) or array.shape[-1] != size:
+                raise ShapeError(f'{name} has shape {array.shape}; it must be (N, {size})')
+        arrays = {name: array for name, (array, _) in given.items()}
+        if self.payload_link is not None:
+            # Once now, not at every step: what payload and body are together.
+            tree = with_payload(arm.tree, self.payload_link, [*arrays.pop('payload').T])
+            moments = carrier_moments(tree, self.payload_link)
+            arrays['carrier'] = np.stack(np.broadcast_arrays(*moments), axis=-1)
+        return arrays
+
+    def step(self, arm: Dynamics, integrator: str) -> CompiledFunction:
+        """Return the compiled step of perturbed arms: q, qd, tau, time_step, inputs to State.
+
+        Raises:
+            ModelError: joints that move no inertia, by name.
+            ValueError: no such integrator.
+            ShapeError, FrameNotFound: as `inputs`.
+        """
+        more = {name: array.shape[-1] for name, array in self.inputs(arm).items()}
+        if not more:
+            return arm.simulation_step(integrator)
+        if integrator not in INTEGRATORS:
+            raise ValueError(
+                f'integrator is {integrator!r}; it must be one of {", ".join(INTEGRATORS)}'
+            )
+        if arm.joint_without_inertia is not None:
+            raise ModelError(f'joint {arm.joint_without_inertia!r} moves no inertia')
+        link = self.payload_link
+
+        def step(robot: Robot, q: Scalars, qd: Scalars, tau: Scalars, *given: Scalars) -> State:
+            (h,), values = given[0], dict(zip(more, given[1:], strict=True))
+            model, tree = robot
+            if link is not None:
+                tree = with_carrier(tree, link, values['carrier'])
+            friction = Friction(
+                values.get('viscous', model.viscous.tolist()),
+                values.get('coulomb', model.coulomb.tolist()),
+            )
+            return simulation_step(tree, friction, integrator, q, qd, tau, h)
+
+        return arm.programs.compiled(
+            f'perturbed_step {integrator}, {", ".join(more)} given, on {link!r}',
+            step,
+            {**dict.fromkeys(('q', 'qd', 'tau'), arm.model.n), 'time_step': 1, **more},
+            result=State,
+        )
+
+    def part(self, begin: int, end: int) -> Perturbations:
+        """Return what belongs to some of the arms."""
+        arrays = {
+            name: None if value is None else arms(np.asarray(value), begin, end)
+            for name, value in (
+                ('payload', self.payload),
+                ('viscous', self.viscous),
+                ('coulomb', self.coulomb),
+            )
+        }
+        return Perturbations(self.payload_link, **arrays)
+
+
+AS_MODELLED = Perturbations()
+
+
+def arms(array: Array, begin: int, end: int) -> Array:
+    """Return the rows of some arms; one row, or a vector, belongs to all of them."""
+    return array if array.ndim < 2 or len(array) == 1 else array[begin:end]
+
+
+def payload_parameters(mass: ArrayLike, com: ArrayLike = 0.0, inertia: ArrayLike = 0.0) -> Array:
+    """Return the parameters (..., 10) of bodies about the frame that carries them.
+
+    m, m c_x, m c_y, m c_z, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz
+
+    Args:
+        mass: (...) kg.
+        com: (..., 3) m, in the frame's axes.
+        inertia: (..., 3, 3) kg m^2 about the centre of mass; without it a point mass.
+
+    Raises:
+        ModelError: a mass is negative, or a number not finite.
+    """
+    m = np.asarray(mass, dtype=float)
+    if not (np.isfinite(m) & (m >= 0)).all():
+        raise ModelError(f'a payload has mass {m.min()} kg; it must be finite and not negative')
+    c = np.broadcast_to(np.asarray(com, dtype=float), (*m.shape, 3))
+    # I = I_c + m (c.c 1 - c c^T)
+    outward = (c * c).sum(-1)[..., None, None] * np.eye(3) - c[..., :, None] * c[..., None, :]
+    I = np.asarray(inertia, dtype=float) + m[..., None, None] * outward
+    i, j = np.triu_indices(3)
+    parameters = np.concatenate([m[..., None], m[..., None] * c, I[..., i, j]], axis=-1)
+    if not np.isfinite(parameters).all():
+        raise ModelError('centre of mass or inertia of a payload is not finite')
+    return parameters

@@ -1,0 +1,1 @@
+"""Material of the textbooks: systems in closed form, bounds, structure, operation counts."""

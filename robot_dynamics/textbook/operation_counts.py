@@ -1,0 +1,204 @@
+"""How many multiplications and additions each formulation takes: table 3 of 002, counted.
+
+Numbers that count what is done to them go through the formulations as they stand. The arm is the
+one that table 3 is about: n revolute joints, Denavit–Hartenberg links with general lengths and
+twists, full inertia tensors. What is counted:
+
+- each product, quotient, sum and difference with a number that depends on the state;
+- not what involves model constants alone, since that can be done beforehand;
+- not a product with exactly 0, 1 or -1, nor a sum with exactly 0, nor a change of sign: nobody
+  would write these down.
+
+Sines and cosines are not part of the table and not counted.
+
+Source: 002, table 3, which quotes Fu, Gonzalez and Lee, Robotics (1987).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robot_dynamics.algorithms.rnea import rnea
+from robot_dynamics.codegen.tracing.trace import trace
+from robot_dynamics.formulations import FORMULATIONS, generalized_dalembert, lagrange_euler_4x4
+from robot_dynamics.formulations import newton_euler_link_frame as newton_euler
+from robot_dynamics.model.canonical import canonical_tree
+from robot_dynamics.model.dh import from_dh
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.model.robots import random_inertial
+
+
+class Operations(NamedTuple):
+    """Numbers of operations."""
+
+    products: int  # multiplications and divisions
+    sums: int  # additions and subtractions
+
+
+# Coefficients of n^4, n^3, n^2, n and 1.
+Polynomial = tuple[Fraction, ...]
+
+
+def _polynomial(*coefficients: str) -> Polynomial:
+    return tuple(map(Fraction, coefficients))
+
+
+# 002, table 3: products and sums of inverse dynamics, per formulation
+PUBLISHED: dict[ModuleType, tuple[Polynomial, Polynomial]] = {
+    lagrange_euler_4x4: (
+        _polynomial('128/3', '512/3', '739/3', '160/3', '0'),
+        _polynomial('98/3', '781/6', '559/3', '245/6', '0'),
+    ),
+    newton_euler: (
+        _polynomial('0', '0', '0', '132', '0'),
+        _polynomial('0', '0', '0', '111', '-4'),
+    ),
+    generalized_dalembert: (
+        _polynomial('0', '13/6', '105/2', '268/3', '69'),
+        _polynomial('0', '4/3', '44', '146/3', '45'),
+    ),
+}
+
+
+def published(formulation: ModuleType, n: int) -> Operations | None:
+    """Return what table 3 says for n joints, or None if it does not list the formulation."""
+    if formulation not in PUBLISHED:
+        return None
+    # A whole number for every n, despite the fractions.
+    products, sums = (
+        sum(c * n**k for k, c in enumerate(reversed(polynomial)))
+        for polynomial in PUBLISHED[formulation]
+    )
+    return Operations(int(products), int(sums))
+
+
+def counted(formulation: ModuleType, model: RobotModel) -> Operations:
+    """Return the operations that a formulation's inverse dynamics takes."""
+    tally = Tally()
+    q, qd, qdd = (
+        np.array([Counting(x, tally) for x in row], dtype=object)
+        for row in np.random.default_rng(0).uniform(0.5, 1.5, (3, model.n))
+    )
+    formulation.inverse_dynamics(model, q, qd, qdd)
+    return Operations(tally.products, tally.sums)
+
+
+def compiled(model: RobotModel) -> Operations:
+    """Return the operations of the program that `Dynamics.inverse_dynamics` runs."""
+    tree = canonical_tree(model)
+    inputs = dict.fromkeys(('q', 'qd', 'qdd'), model.n)
+    program = trace(lambda q, qd, qdd: rnea(tree, q, qd, qdd), inputs)
+    done = Counter(program.operation_counts())
+    return Operations(done['mul'] + done['div'], done['add'] + done['sub'])
+
+
+def general_arm(n: int) -> RobotModel:
+    """Return the arm of the counts: n revolute joints, no length or angle zero."""
+    rng = np.random.default_rng(n)
+    rows = [(*rng.uniform(0.1, 0.5, 4), 'revolute') for _ in range(n)]
+    bodies = [random_inertial(rng) for _ in range(n)]
+    return from_dh(rows, convention='standard', inertias=bodies, name=f'general_arm_{n}')
+
+
+def table(joints: Iterable[int] = range(1, 13)) -> str:
+    """Return the counts of all formulations, the published ones beside them, as lines of text."""
+    lines = [
+        'products + sums of inverse dynamics, n revolute joints; in brackets table 3 of 002',
+        f'{"n":>2}  ' + '  '.join(f'{_name(f):>27}' for f in FORMULATIONS) + f'  {"compiled":>11}',
+    ]
+    for n in joints:
+        model = general_arm(n)
+        cells = [_cell(counted(f, model), published(f, n)) for f in FORMULATIONS]
+        lines.append(f'{n:2}  ' + '  '.join(cells) + f'  {_shown(compiled(model)):>11}')
+    return '\n'.join(lines)
+
+
+def _name(formulation: ModuleType) -> str:
+    return formulation.__name__.rsplit('.', maxsplit=1)[-1]
+
+
+def _shown(operations: Operations) -> str:
+    return f'{operations.products}+{operations.sums}'
+
+
+def _cell(ours: Operations, theirs: Operations | None) -> str:
+    text = _shown(ours) + ('' if theirs is None else f' ({_shown(theirs)})')
+    return f'{text:>27}'
+
+
+# -- numbers that count -------------------------------------------------------------------------
+
+
+class Tally:
+    """How often the numbers that share it were multiplied and added."""
+
+    def __init__(self) -> None:
+        self.products = 0
+        self.sums = 0
+
+
+class Counting:
+    """A number that depends on the state; it has a value, so that results can be checked."""
+
+    __slots__ = ('tally', 'value')
+
+    def __init__(self, value: float, tally: Tally):
+        self.value, self.tally = float(value), tally
+
+    def __add__(self, other: Any) -> Any:
+        return self._sum(other, lambda x, y: x + y)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._sum(other, lambda x, y: x - y)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self).__add__(other)
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            # An array takes its entries one by one, and comes back here.
+            return NotImplemented
+        if not isinstance(other, Counting):
+            if other == 0:
+                return 0.0
+            if other in (1, -1):
+                return self if other == 1 else -self
+        self.tally.products += 1
+        return Counting(self.value * float(other), self.tally)
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        self.tally.products += 1
+        return Counting(self.value / float(other), self.tally)
+
+    def __neg__(self) -> Counting:
+        return Counting(-self.value, self.tally)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def sin(self) -> Counting:
+        """Return the sine; np.sin of an object array calls this."""
+        return Counting(math.sin(self.value), self.tally)
+
+    def cos(self) -> Counting:
+        """Return the cosine; np.cos calls this."""
+        return Counting(math.cos(self.value), self.tally)
+
+    def _sum(self, other: Any, operation: Callable[[float, float], float]) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        if not isinstance(other, Counting) and other == 0:
+            return self
+        self.tally.sums += 1
+        return Counting(operation(self.value, float(other)), self.tally)
+
+    __radd__, __rmul__ = __add__, __mul__

@@ -1,0 +1,1 @@
+"""Robot descriptions: URDF and xacro files are read, checked and turned into a RobotModel."""

@@ -1,0 +1,374 @@
+"""From a URDF to a RobotModel: the way most robots come in.
+
+The tree of links becomes a tree of moving bodies. Links joined by fixed joints move as one body,
+so their inertias are added up and their frames kept by name; a body's own frame is the link frame
+of the moving joint that carries it. What real descriptions get wrong without being useless is
+warned about, once per kind and with names; what has no meaning is refused with a ModelError.
+
+Sources: the URDF XML specification, wiki.ros.org/urdf/XML; 000, section 6.2.3, for the tensors.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.errors import InertialWarning, ModelError
+from robot_dynamics.model.builder import build_tree
+from robot_dynamics.model.inertia import Inertial, combined, inconsistency, transformed
+from robot_dynamics.model.joints import joint_transform
+from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
+from robot_dynamics.resources import bundled_robots
+from robot_dynamics.spatial import Array, pose
+from robot_dynamics.urdf.elements import (
+    is_revolute,
+    joint_friction,
+    joint_limits,
+    link_inertial,
+    origin_pose,
+    unit_axis,
+)
+from robot_dynamics.urdf.reader import MAX_BYTES, read_urdf
+from robot_dynamics.urdf.tree import LinkTree, Motion, joint_motions, link_tree
+
+
+def load_urdf(
+    path: str | os.PathLike[str],
+    *,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    locked_joints: Mapping[str, float] | None = None,
+    tip_link: str | None = None,
+    strict_inertials: bool = False,
+) -> RobotModel:
+    """Return the robot of a URDF file; a path that ends in .xacro is expanded first.
+
+    Args:
+        path: the file, or the name of a robot that comes with the package, as 'panda'.
+        gravity: (3,) acceleration of things that fall, base frame, m/s^2.
+        locked_joints: joints that stand still at a value [rad or m]; their links keep their mass.
+        tip_link: keep only the coordinates that move this link, lock all others at 0.
+        strict_inertials: refuse inertias that no body can have, instead of warning.
+
+    Raises:
+        ModelError: the file cannot be read, or the description is wrong; the message names the
+            element, its value and what would be right.
+
+    Warns:
+        InertialWarning: an inertia is physically inconsistent, or a link moves without mass or
+            without <inertial>.
+        UserWarning: the limits of a mimic joint narrow those of the joint that it follows.
+        UserWarning: a joint has no position, velocity or effort limit, so none is applied.
+    """
+    try:
+        return _robot(urdf_text(path), gravity, locked_joints, tip_link, strict_inertials)
+    except ModelError as error:
+        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
+
+
+def parse_urdf(
+    xml_text: str | bytes,
+    *,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    locked_joints: Mapping[str, float] | None = None,
+    tip_link: str | None = None,
+    strict_inertials: bool = False,
+) -> RobotModel:
+    """Return the robot of a URDF text, which need not be trusted and is never run as xacro.
+
+    Arguments, errors and warnings are those of `load_urdf`.
+    """
+    return _robot(xml_text, gravity, locked_joints, tip_link, strict_inertials)
+
+
+# -- files ----------------------------------------------------------------------------------
+
+
+def robot_file(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a robot: the one given, or the bundled file of that name, as 'panda'.
+
+    Raises:
+        ModelError: it is neither; the message lists the bundled robots.
+    """
+    file = Path(os.fsdecode(path))
+    is_name = len(file.parts) == 1 and not file.suffix
+    if not is_name or (file.exists() and not file.is_dir()):
+        return file
+    robots = bundled_robots()
+    if file.name not in robots:
+        raise ModelError(
+            f'no file and no bundled robot has this name; the bundled robots are '
+            f'{", ".join(robots)}'
+        )
+    return robots[file.name]
+
+
+def urdf_text(path: str | os.PathLike[str]) -> bytes | str:
+    """Return the contents of a URDF file, or what a .xacro file expands to.
+
+    Raises:
+        ModelError: the file cannot be read or expanded.
+    """
+    file = robot_file(path)
+    try:
+        with file.open('rb') as stream:
+            contents = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise ModelError(f'cannot read the file: {reason}') from error
+    return _expanded(file) if file.suffix == '.xacro' else contents
+
+
+def _expanded(file: Path) -> str:
+    """Return the URDF text of a xacro file, a program that is trusted like any other on disk."""
+    try:
+        import xacro
+    except ImportError as error:
+        raise ModelError('a .xacro file needs the xacro package: pip install xacro') from error
+    try:
+        return str(xacro.process_file(str(file)).toxml())
+    except Exception as error:  # expressions in the file may raise anything
+        raise ModelError(f'xacro failed: {error or type(error).__name__}') from error
+
+
+ROUNDING = 1e-9  # of limits in rad or m
+
+
+# -- assembly -------------------------------------------------------------------------------
+
+
+class _Body(NamedTuple):
+    """A moving body: the joint that carries it, its parent body and the joint's pose there."""
+
+    joint: Any
+    parent: int
+    placement: Array
+
+
+def _robot(
+    xml_text: str | bytes,
+    gravity: ArrayLike,
+    locked_joints: Mapping[str, float] | None,
+    tip_link: str | None,
+    strict_inertials: bool,
+) -> RobotModel:
+    robot = read_urdf(xml_text)
+    tree = link_tree(robot)
+    motions = joint_motions(tree, locked_joints or {}, tip_link)
+    inertials = {name: link_inertial(link) for name, link in tree.links.items()}
+    bodies, frames = _merged(tree, motions)
+    model = replace(
+        _model(robot.name, motions, bodies, frames, inertials), gravity=_checked(gravity)
+    )
+    model, narrowed = _within_mimic_limits(model, bodies)
+    problems = [
+        *_impossible_inertials(inertials),
+        *_massless_bodies(model),
+        *_missing_inertials(model, tree),
+    ]
+    if problems and strict_inertials:
+        raise ModelError('; '.join(problems))
+    for problem in problems:
+        warnings.warn(f'robot {robot.name!r}: {problem}', InertialWarning, stacklevel=3)
+    for problem in (*_unlimited(model, tree.joints), *narrowed):
+        warnings.warn(f'robot {robot.name!r}: {problem}', UserWarning, stacklevel=3)
+    return model
+
+
+def _merged(
+    tree: LinkTree, motions: Mapping[str, Motion]
+) -> tuple[list[_Body], dict[str, tuple[int, Array]]]:
+    """Return the moving bodies and, for each link in tree order, its body and pose in it."""
+    bodies: list[_Body] = []
+    frames = {tree.root: (-1, np.eye(4))}
+    for joint in tree.walk():
+        parent, T_parent = frames[joint.parent]
+        placement = T_parent @ origin_pose(joint)
+        motion = motions[joint.name]
+        if motion.coordinate is not None:
+            frames[joint.child] = (len(bodies), np.eye(4))
+            bodies.append(_Body(joint, parent, placement))
+        elif joint.type == 'fixed':
+            frames[joint.child] = (parent, placement)
+        else:
+            still = joint_transform(placement, unit_axis(joint), is_revolute(joint), motion.offset)
+            frames[joint.child] = (parent, pose(*still))
+    return bodies, frames
+
+
+def _model(
+    name: str,
+    motions: Mapping[str, Motion],
+    bodies: list[_Body],
+    frames: Mapping[str, tuple[int, Array]],
+    inertials: Mapping[str, Inertial],
+) -> RobotModel:
+    leaders, S, s0 = _coordinates(motions, bodies)
+    limits = [joint_limits(joint) for joint in leaders]
+    # Damping b and friction c of the bodies' joints, seen at the coordinates: b S^2 and c |S|
+    damping, friction = np.array([joint_friction(b.joint) for b in bodies]).reshape(-1, 2).T
+    carried = defaultdict(list)
+    for link, (body, T) in frames.items():
+        carried[body].append(transformed(inertials[link], T))
+    return build_tree(
+        name,
+        [body.parent for body in bodies],
+        [is_revolute(body.joint) for body in bodies],
+        [unit_axis(body.joint) for body in bodies],
+        [body.placement for body in bodies],
+        [combined(carried[i]) for i in range(len(bodies))],
+        joint_names=tuple(joint.name for joint in leaders),
+        body_names=tuple(body.joint.child for body in bodies),
+        S=S,
+        s0=s0,
+        lower=np.array([limit.lower for limit in limits]),
+        upper=np.array([limit.upper for limit in limits]),
+        velocity_limit=np.array([limit.velocity for limit in limits]),
+        effort_limit=np.array([limit.effort for limit in limits]),
+        viscous=damping @ S**2,
+        coulomb=friction @ np.abs(S),
+        link_names=tuple(frames),
+        frame_names=tuple(frames),
+        frame_body=np.array([body for body, _ in frames.values()]),
+        frame_placement=np.array([T for _, T in frames.values()]),
+        base=combined(carried[-1]),
+    )
+
+
+def _coordinates(
+    motions: Mapping[str, Motion], bodies: list[_Body]
+) -> tuple[list[Any], Array, Array]:
+    """Return the joints that are coordinates, in tree order, and S, s0 of q_body = S q + s0."""
+    moved = [motions[body.joint.name] for body in bodies]
+    leaders = [
+        body.joint
+        for body, motion in zip(bodies, moved, strict=True)
+        if motion.coordinate == body.joint.name
+    ]
+    column = {joint.name: k for k, joint in enumerate(leaders)}
+    S = np.zeros((len(bodies), len(leaders)))
+    for i, motion in enumerate(moved):
+        S[i, column[str(motion.coordinate)]] = motion.multiplier
+    return leaders, S, np.array([motion.offset for motion in moved])
+
+
+def _within_mimic_limits(model: RobotModel, bodies: list[_Body]) -> tuple[RobotModel, list[str]]:
+    """Return the robot whose mimic joints keep their own limits, and which of them bind.
+
+    q_body = k q + o within [a, b] is q between (a - o) / k and (b - o) / k. Effort limits of mimic
+    joints are not used: the motor is that of the joint they follow.
+    """
+    lower, upper = model.lower.copy(), model.upper.copy()
+    velocity = model.velocity_limit.copy()
+    sentences = []
+    for i, (joint, *_) in enumerate(bodies):
+        if joint.mimic is None:
+            continue
+        j = int(np.flatnonzero(model.S[i])[0])
+        k, own = float(model.S[i, j]), joint_limits(joint)
+        low, high = sorted((end - float(model.s0[i])) / k + 0.0 for end in (own.lower, own.upper))
+        speed = own.velocity / abs(k)
+        name = model.joint_names[j]
+        # What differs by rounding does not bind.
+        slack = ROUNDING * max(1.0, abs(float(model.s0[i])) / abs(k))
+        closer = low > lower[j] + slack or high < upper[j] - slack
+        if closer and max(low, lower[j]) >= min(high, upper[j]):
+            sentences.append(
+                f'the limits of mimic joint {joint.name!r}, {own.lower:g} to {own.upper:g}, leave '
+                f'joint {name!r} no range and are not applied: they need [{low:g}, {high:g}] of '
+                f'it, its own are [{lower[j]:g}, {upper[j]:g}]'
+            )
+        elif closer or speed < velocity[j] * (1 - ROUNDING):
+            lower[j], upper[j] = max(low, lower[j]), min(high, upper[j])
+            velocity[j] = min(speed, velocity[j])
+            sentences.append(
+                f'the limits of mimic joint {joint.name!r} narrow those of joint {name!r} to '
+                f'[{lower[j]:g}, {upper[j]:g}], velocity {velocity[j]:g}'
+            )
+    if sentences:
+        model = replace(model, lower=lower, upper=upper, velocity_limit=velocity)
+    return model, sentences
+
+
+def _checked(gravity: ArrayLike) -> Array:
+    try:
+        vector = np.array(gravity, dtype=float)
+    except (TypeError, ValueError):
+        vector = np.array(np.nan)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise ModelError(
+            f'gravity is {gravity!r}; it must be three finite numbers, such as (0, 0, -9.81) m/s^2'
+        )
+    return vector
+
+
+# -- what is imperfect ----------------------------------------------------------------------
+
+
+def _impossible_inertials(inertials: Mapping[str, Inertial]) -> Iterable[str]:
+    """Yield one sentence that names the links whose inertias no rigid body can have."""
+    reasons = {link: inconsistency(body) for link, body in inertials.items()}
+    named = [f'link {link!r}: {reason}' for link, reason in reasons.items() if reason]
+    if named:
+        yield f'inertias that no rigid body can have: {"; ".join(named)}'
+
+
+def _massless_bodies(model: RobotModel) -> Iterable[str]:
+    """Yield one sentence that names the joints which move no mass, and their links."""
+    idle = set(model.massless_joints())
+    columns = [k for k, name in enumerate(model.joint_names) if name in idle]
+    links = [
+        body for body, row in zip(model.body_names, model.S[:, columns], strict=True) if row.any()
+    ]
+    if idle:
+        yield (
+            f'links {", ".join(map(repr, links))} move but carry no mass, so forward dynamics '
+            f'does not exist; give them an <inertial> or lock joints {", ".join(sorted(idle))}'
+        )
+
+
+def _missing_inertials(model: RobotModel, tree: LinkTree) -> Iterable[str]:
+    """Yield one sentence that names the moving links without an <inertial> that carry no mass.
+
+    Links that are fixed to them count as theirs. Those of joints that move no mass at all are
+    named by `_massless_bodies`.
+    """
+    idle = np.isin(model.joint_names, model.massless_joints())
+    empty = (
+        (model.mass == 0) & ~model.inertia_com.any(axis=(1, 2)) & ~(model.S != 0)[:, idle].any(1)
+    )
+    links = [
+        link
+        for link, void in zip(model.body_names, empty, strict=True)
+        if void and tree.links[link].inertial is None
+    ]
+    if links:
+        yield (
+            f'links {", ".join(map(repr, links))} move but have no <inertial>, so they count as '
+            'massless; give them one, of zeros if they are'
+        )
+
+
+def _unlimited(model: RobotModel, joints: Mapping[str, Any]) -> Iterable[str]:
+    """Yield one sentence that names the limits which the coordinates lack."""
+    continuous = [joints[name].type == 'continuous' for name in model.joint_names]
+    free = np.isinf(model.lower) & np.isinf(model.upper) & ~np.array(continuous)
+    kinds = {
+        'position': free,
+        'velocity': np.isinf(model.velocity_limit),
+        'effort': np.isinf(model.effort_limit),
+    }
+    lacking = [
+        f'{kind} of {", ".join(np.array(model.joint_names)[mask])}'
+        for kind, mask in kinds.items()
+        if mask.any()
+    ]
+    if lacking:
+        yield f'limits are not specified, so none is applied: {"; ".join(lacking)}'

@@ -1,0 +1,375 @@
+"""The command line: what it prints is what the library computes, and errors are one line."""
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import robots
+import urdf_text
+import yaml
+
+from robot_dynamics import cli
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.resources import share_file
+from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.validation.engines.available import ENGINES, installed
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+ELBOW, PANDA = (str(share_file(f'urdf/{name}.urdf')) for name in ('planar_2r', 'panda'))
+
+
+@pytest.fixture
+def run(capsys):
+    """Return (exit code, standard output, standard error) of a command."""
+
+    def run(*arguments):
+        code = cli.main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def numbers(text):
+    return np.array([float(word) for word in re.findall(r'-?\d+\.?\d*(?:e[-+]\d+)?', text)])
+
+
+def test_check_shows_joints_limits_and_masses(run):
+    code, shown, warned = run('check', PANDA)
+    assert (code, warned) == (0, '')
+    model = load_urdf(PANDA)
+    lines = shown.splitlines()
+    for j, name in enumerate(model.joint_names):
+        row = next(line.split() for line in lines if line.startswith(f'{name} '))
+        limits = (model.lower, model.upper, model.velocity_limit, model.effort_limit)
+        assert row[1] == 'revolute'
+        assert np.allclose([float(word) for word in row[2:6]], [x[j] for x in limits], rtol=1e-3)
+    for mass, name in zip(model.mass, model.body_names, strict=True):
+        row = next(line.split() for line in lines if line.startswith(f'{name} '))
+        assert float(row[2]) == pytest.approx(mass, rel=1e-3)
+
+
+def test_check_knows_the_kinds_of_joints(run):
+    _, shown, _ = run('check', robots.path('tiago'))
+    kinds = dict(line.split()[:2] for line in shown.splitlines() if len(line.split()) == 8)
+    assert kinds['torso_lift_joint'] == 'prismatic'
+    assert kinds['wheel_left_joint'] == 'continuous'
+    assert kinds['arm_1_joint'] == 'revolute'
+
+
+def test_check_warns_of_impossible_inertias_and_refuses_them_when_strict(run):
+    code, _, warned = run('check', robots.path('xarm6'))
+    assert code == 0
+    assert warned.startswith('warning: ')
+    assert "'link2'" in warned
+    code, shown, said = run('check', '--strict', robots.path('xarm6'))
+    assert (code, shown) == (2, '')
+    assert "'link2'" in said
+    assert said.count('\n') == 1
+
+
+def test_terms_are_those_of_the_library(run):
+    q, qd = [0.3, -0.7], [1.1, -0.4]
+    code, shown, _ = run('terms', ELBOW, '--q', *q, '--qd', *qd)
+    assert code == 0
+    M, C, g = Dynamics(load_urdf(ELBOW)).terms(q, qd)
+    parts = dict(part.split('\n', 1) for part in shown.strip().split('\n\n'))
+    for title, value in (
+        ('mass matrix M', M),
+        ('Coriolis matrix C', C),
+        ('Coriolis torque C qd', C @ qd),
+        ('gravity torque g', g),
+    ):
+        assert np.allclose(numbers(parts[title]), np.ravel(value), rtol=0, atol=1e-6)
+
+
+def test_a_wrong_number_of_positions_is_one_line(run):
+    code, shown, said = run('terms', ELBOW, '--q', '0.1')
+    assert (code, shown) == (2, '')
+    assert said == ("robot-dynamics: --q has 1 values; 'planar_2r' has 2 joints: joint1, joint2\n")
+
+
+def test_check_names_a_moving_link_without_inertial(run, tmp_path):
+    link, joint = urdf_text.link, urdf_text.joint
+    file = tmp_path / 'robot.urdf'
+    links = link('a'), link('b', ''), link('c')
+    joints = joint('i', 'a', 'b', urdf_text.LIMIT), joint('j', 'b', 'c', urdf_text.LIMIT)
+    file.write_text(urdf_text.robot(*links, *joints))
+    words = "links 'b' move but have no <inertial>, so they count as massless"
+    code, _, warned = run('check', file)
+    assert code == 0
+    assert words in warned
+    code, shown, said = run('check', '--strict', file)
+    assert (code, shown) == (2, '')
+    assert words in said
+
+
+@pytest.mark.parametrize('verb', ['check', 'terms', 'validate', 'simulate', 'precompile'])
+def test_a_missing_file_is_one_line(run, verb):
+    code, shown, said = run(verb, 'nowhere.urdf')
+    assert (code, shown) == (2, '')
+    assert said.startswith('robot-dynamics: nowhere.urdf: ')
+    assert said.count('\n') == 1
+
+
+def test_an_interruption_is_one_line(tmp_path):
+    description = tmp_path / 'slow.urdf'
+    os.mkfifo(description)
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'robot_dynamics.cli', 'check', description],
+        cwd=CHECKOUT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with description.open('w'):  # returns when it reads
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, 'robot-dynamics: interrupted\n')
+
+
+@pytest.mark.skipif(not any(map(installed, ENGINES)), reason='no other engine is installed')
+def test_validate_prints_a_verdict(run):
+    code, shown, _ = run('validate', ELBOW, '--states', 10)
+    assert code == 0
+    assert shown.startswith('PASS: planar_2r against ')
+
+
+@pytest.mark.skipif(not any(map(installed, ENGINES)), reason='no other engine is installed')
+def test_validate_fails_where_nothing_is_close_enough(run):
+    code, shown, _ = run('validate', PANDA, '--states', 5, '--tolerance', 1e-300)
+    assert code == 1
+    assert shown.startswith('FAIL: panda against ')
+
+
+def test_simulate_keeps_the_energy_and_writes_the_motion(run, tmp_path):
+    file = tmp_path / 'fall.csv'
+    code, shown, _ = run('simulate', ELBOW, '--duration', 0.5, '--q', 0.2, 0.1, '--csv', file)
+    assert code == 0
+    kinetic, drift = numbers(shown.splitlines()[1])
+    assert kinetic > 1
+    assert drift < 1e-6 * kinetic
+    head, *rows = csv.reader(file.open())
+    assert head == ['t', 'joint1', 'joint2', 'joint1 velocity', 'joint2 velocity']
+    motion = np.array(rows, dtype=float)
+    assert motion.shape == (501, 5)
+    assert np.allclose(motion[0], [0, 0.2, 0.1, 0, 0])
+    assert np.allclose(np.gradient(motion[:, 1], motion[:, 0])[1:-1], motion[1:-1, 3], atol=1e-3)
+
+
+def test_simulate_shows_the_drift_of_a_poor_integrator(run):
+    drifts = [
+        numbers(run('simulate', ELBOW, '--duration', 0.5, '--integrator', name)[1])[-1]
+        for name in ('rk4', 'explicit_euler')
+    ]
+    assert drifts[1] > 1e3 * drifts[0]
+
+
+def test_precompile_names_every_program(run):
+    code, shown, _ = run('precompile', PANDA, '--frame', 'panda_link7')
+    assert code == 0
+    for name in ('inverse_dynamics', 'forward_dynamics', 'terms', 'regressor', 'jacobian'):
+        assert re.search(rf'^{name} +\d+\.\d\d s$', shown, re.MULTILINE)
+
+
+def test_precompile_knows_the_frames(run):
+    code, _, said = run('precompile', ELBOW, '--frame', 'toool')
+    assert code == 2
+    assert "no frame 'toool'; the model has " in said
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        ['simulate', ELBOW, '--duration', '-1'],
+        ['simulate', ELBOW, '--time-step', 'nan'],
+        ['demo', '--json', 'no/such/folder/x.json'],
+        ['terms', ELBOW, '--q', 'up'],
+        ['dance'],
+        [],
+    ],
+)
+def test_what_argparse_does_not_understand_is_refused(arguments, capsys):
+    with pytest.raises(SystemExit, match='2'):
+        cli.main(arguments)
+    assert 'error: ' in capsys.readouterr().err
+
+
+def test_a_robot_of_the_package_is_found_by_name(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'panda').mkdir()  # a folder of that name is not a description
+    code, shown, said = run('check', 'panda')
+    assert (code, said) == (0, '')
+    assert shown == run('check', PANDA)[1]
+    assert run('check', 'pander') == (
+        2,
+        '',
+        'robot-dynamics: pander: no file and no bundled robot has this name; the bundled robots '
+        'are panda, planar_2r, puma560, scara_rrp\n',
+    )
+
+
+def test_the_version_is_the_packages(capsys):
+    version = re.search('<version>(.*)</version>', share_file('package.xml').read_text()).group(1)
+    with pytest.raises(SystemExit, match='0'):
+        cli.main(['--version'])
+    assert capsys.readouterr().out == f'robot-dynamics {version}\n'
+
+
+@pytest.mark.parametrize('rate', [1000.0, 20.0])
+def test_gains_are_parameters_of_the_node_and_stable(run, rate):
+    code, shown, _ = run('gains', PANDA, '--rate', rate)
+    assert code == 0
+    entry = yaml.safe_load(shown)['/**/feedforward_node']['ros__parameters']
+    arm = Dynamics(load_urdf(PANDA))
+    assert tuple(entry['joints']) == arm.model.joint_names
+    assert entry['expected_rate'] == rate
+    assert min(entry['kp']) > 0
+    assert all(type(x) is float for x in (*entry['kp'], *entry['kd']))
+    for q in np.random.default_rng(5).uniform(arm.model.lower, arm.model.upper, (50, 7)):
+        M_inverse = np.linalg.inv(arm.mass_matrix(q))
+        assert np.abs(np.linalg.eigvals(M_inverse * entry['kd'])).max() / rate < 1
+    printed = dict(re.findall(r'^#   (\w+) +(\S+)$', shown, re.MULTILINE))
+    assert tuple(printed) == arm.model.joint_names
+    assert 0 < min(map(float, printed.values())) <= max(map(float, printed.values())) < 1
+
+
+def test_gains_of_a_part_and_of_a_frequency(run):
+    parameters = [
+        yaml.safe_load(run('gains', PANDA, *options)[1])['/**/feedforward_node']['ros__parameters']
+        for options in (
+            ('--tip-link', 'panda_link3', '--frequency', 10),
+            ('--tip-link', 'panda_link3', '--frequency', 5),
+        )
+    ]
+    assert parameters[0]['tip_link'] == 'panda_link3'
+    assert parameters[0]['joints'] == ['panda_joint1', 'panda_joint2', 'panda_joint3']
+    np.testing.assert_allclose(parameters[0]['kp'], 4 * np.array(parameters[1]['kp']), rtol=1e-3)
+
+
+def test_simulate_draws_the_motion(run, tmp_path):
+    pytest.importorskip('matplotlib')
+    file = tmp_path / 'fall.png'
+    assert run('simulate', ELBOW, '--duration', 0.1, '--picture', file)[0] == 0
+    assert file.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize('verb', ['compare', 'simulate', 'monte-carlo'])
+def test_a_picture_in_an_unknown_format_is_an_error_before_the_work(verb, capsys, monkeypatch):
+    pytest.importorskip('matplotlib')
+    with pytest.raises(SystemExit, match='2'):
+        cli.main([verb, 'nowhere.urdf', '--picture', 'x.nosuchfmt'])
+    said = capsys.readouterr().err
+    assert 'argument --picture: is x.nosuchfmt; expected a name that ends in .' in said
+    assert '.png' in said
+    assert said.count('\n') == 1
+
+
+@pytest.mark.parametrize('verb', ['compare', 'simulate', 'monte-carlo'])
+def test_a_picture_without_matplotlib_is_an_error_before_the_work(verb, run, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
+    code, shown, said = run(verb, ELBOW, '--picture', 'x.png')
+    assert (code, shown) == (2, '')
+    assert 'a picture needs matplotlib' in said
+    assert said.endswith('pip install matplotlib\n')
+
+
+def test_the_demo_of_a_missing_robot_is_an_error_like_any_other():
+    pytest.importorskip('rclpy')
+    # In a process of its own: the demo replaces signal handlers.
+    ended = python_of('demo', '--robot', '/no', '--headless')
+    assert (ended.returncode, ended.stdout) == (2, '')
+    assert ended.stderr == 'robot-dynamics: /no: cannot read the file: No such file or directory\n'
+
+
+def python_of(*arguments, before=''):
+    code = f'{before}\nimport sys; from robot_dynamics.cli import main; sys.exit(main())'
+    return subprocess.run(
+        [sys.executable, '-c', code, *map(str, arguments)],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+"""
+
+
+@pytest.mark.parametrize(
+    'module',
+    [
+        'numpy',
+        'numpy._core._multiarray_umath',
+        'numpy.linalg',
+        'argparse',
+        'yaml',
+        'robot_dynamics.cli.commands',
+        'robot_dynamics.errors',
+        'robot_dynamics.dynamics',
+        'robot_dynamics.codegen.backends.machine_code',
+        'robot_dynamics.cli.options',
+        'urdf_parser_py.urdf',
+    ],
+)
+def test_an_interruption_while_modules_are_imported_is_one_line(module):
+    ended = python_of('check', ELBOW, before=INTERRUPTED_IMPORT.format(module=module))
+    assert (ended.returncode, ended.stdout) == (130, '')
+    assert ended.stderr == 'robot-dynamics: interrupted\n'
+
+
+def test_an_interruption_after_the_work_is_one_line():
+    before = """
+import atexit, os, signal
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
+"""
+    ended = python_of('check', ELBOW, before=before)
+    assert ended.returncode == 130
+    assert ended.stderr == 'robot-dynamics: interrupted\n'
+
+
+def test_a_handler_of_the_caller_is_left_alone():
+    before = signal.signal(signal.SIGINT, handler := lambda *_: None)
+    try:
+        assert cli.main(['check', ELBOW]) == 0
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize('verb', [(), ('check',), ('validate',), ('simulate',), ('demo',)])
+def test_every_verb_explains_itself(verb, capsys):
+    with pytest.raises(SystemExit, match='0'):
+        cli.main([*verb, '--help'])
+    assert 'usage: robot-dynamics' in capsys.readouterr().out
+
+
+def without_ros(*arguments):
+    code = (
+        "import sys; sys.modules['rclpy'] = None; "
+        f'from robot_dynamics import cli; sys.exit(cli.main({list(arguments)!r}))'
+    )
+    return subprocess.run(
+        [sys.executable, '-c', code], cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
+
+
+def test_without_ros_the_demo_says_so_and_the_rest_works():
+    refused = without_ros('demo')
+    assert refused.returncode == 2
+    assert 'the demo needs ROS 2' in refused.stderr
+    assert refused.stderr.count('\n') == 1
+    assert without_ros('terms', ELBOW).returncode == 0

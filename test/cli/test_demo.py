@@ -1,0 +1,169 @@
+"""The whole demonstration as a user runs it: four nodes as processes."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from robot_dynamics.cli.demo import NODES
+
+pytest.importorskip('rclpy')
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+DOMAIN = 1 + (os.getpid() + 50) % 100  # others in this process may use 1 + getpid() % 100
+TIMEOUT = 180  # s, for what takes ten
+PROGRAM = ('-m', 'robot_dynamics.cli')
+
+# The demonstration, but each message brings a signal, while C++ waits for its conversion.
+SIGNALS_IN_MESSAGES = """
+import signal, sys
+from sensor_msgs.msg import JointState
+from robot_dynamics.cli import main
+
+plain = JointState.__init__
+
+def interrupted(self, *arguments, **fields):
+    signal.raise_signal(signal.SIGINT)
+    plain(self, *arguments, **fields)
+
+JointState.__init__ = interrupted
+sys.exit(main())
+"""
+
+
+class Demo:
+    """A demonstration in a process of its own, with its output line by line."""
+
+    def __init__(self, folder, duration, *options, program=PROGRAM):
+        self.figures, self.picture = folder / 'figures.json', folder / 'demo.png'
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, *program, 'demo', '--headless'),
+                *('--duration', str(duration), '--json', self.figures, '--picture', self.picture),
+                *options,
+            ],
+            cwd=CHECKOUT,
+            env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.lines = []
+
+    def until(self, words):
+        """Read on until a line contains these words."""
+        for line in self.process.stdout:
+            self.lines.append(line)
+            if words in line:
+                return
+        raise AssertionError(f'{words!r} is not in\n{"".join(self.lines)}')
+
+    def end(self):
+        """Return the exit code and the whole output."""
+        self.lines += self.process.stdout
+        return self.process.wait(TIMEOUT), ''.join(self.lines)
+
+    def children(self):
+        """Return the processes of the nodes by name."""
+        found = {}
+        for file in Path('/proc').glob('[0-9]*/stat'):
+            with contextlib.suppress(OSError):
+                parent = int(file.read_text().rpartition(')')[2].split()[1])
+                command = (file.parent / 'cmdline').read_text()
+                if parent == self.process.pid:
+                    found |= {name: int(file.parent.name) for name in NODES if name in command}
+        return found
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start demonstrations; in the end none of their nodes may be left."""
+    started = []
+
+    def start(*arguments, **options):
+        started.append(Demo(tmp_path, *arguments, **options))
+        return started[-1]
+
+    yield start
+    for demo in started:
+        left = demo.children() if demo.process.poll() is None else {}
+        for pid in (*left.values(), demo.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        demo.process.wait()
+        assert not left, 'nodes were left behind'
+
+
+def test_feedforward_follows_and_another_engine_agrees(start):
+    demo = start(3.0)
+    code, output = demo.end()
+    assert code == 0, output
+    found = json.loads(demo.figures.read_text())
+    assert found['robot'] == 'panda'
+    assert len(found['joints']) == 7
+    assert found['simulated_s'] == pytest.approx(6.0, abs=0.1)
+    assert found['rms_error_feedforward_rad'] < 2e-3
+    assert found['rms_error_pd_rad'] > 20 * found['rms_error_feedforward_rad']
+    assert found['missed_commands'] == 0
+    assert 0 < found['latency_p50_us'] <= found['latency_p99_us']
+    assert found['real_time_factor'] > 0
+    assert demo.picture.stat().st_size > 10_000
+    assert found['verdict'] in ('PASS', 'NO ENGINE'), output
+    if found['verdict'] == 'PASS':
+        assert found['pybullet_residual_rel'] <= 1e-6
+
+
+def test_the_json_has_its_documented_keys(start):
+    demo = start(1.0)
+    code, output = demo.end()
+    assert code == 0, output
+    assert set(json.loads(demo.figures.read_text())) == {
+        'robot', 'joints', 'simulated_s', 'rms_error_feedforward_rad', 'rms_error_pd_rad',
+        'max_error_feedforward_rad', 'max_error_pd_rad', 'error_ratio', 'torque_scale',
+        'pybullet_residual_rel', 'judge', 'verdict', 'verdict_notes', 'real_time_factor',
+        'state_rate_hz', 'states_heard', 'latency_p50_us', 'latency_p99_us', 'latency_max_us',
+        'missed_commands', 'restarts', 'locked_joints', 'still_joints',
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize('node', NODES)
+def test_a_node_that_dies_ends_the_demo_with_an_error(start, node):
+    demo = start(20.0)
+    demo.until('of 20 s   error')
+    os.kill(demo.children()[node], signal.SIGKILL)
+    code, output = demo.end()
+    assert code == 1
+    assert f'robot-dynamics demo: {node} ended with exit code -9' in output
+    assert 'Traceback' not in output
+
+
+def test_an_interrupted_demo_ends_its_nodes(start):
+    demo = start(20.0)
+    demo.until('of 20 s   error')
+    nodes = demo.children()
+    assert set(nodes) == set(NODES)
+    demo.process.send_signal(signal.SIGINT)
+    code, output = demo.end()
+    assert code == 130, output
+    assert not any(Path(f'/proc/{pid}').exists() for pid in nodes.values())
+
+
+def test_a_demo_that_is_interrupted_while_it_converts_a_message_ends_its_nodes(start):
+    code, output = start(20.0, program=('-c', SIGNALS_IN_MESSAGES)).end()
+    assert code == 130, output
+    assert 'Traceback' not in output
+
+
+def test_a_robot_without_links_is_rejected_in_a_line(start, tmp_path):
+    file = tmp_path / 'none.urdf'
+    file.write_text('<robot name="none"/>')
+    code, output = start(1.0, '--robot', file).end()
+    assert code == 2
+    assert str(file) in output
+    assert 'Traceback' not in output

@@ -1,0 +1,145 @@
+"""Every number of the command line is checked: any value ends with 0, or with 2 and one line."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from robot_dynamics import cli
+from robot_dynamics.cli import commands, options
+from robot_dynamics.resources import share_file
+
+ELBOW = str(share_file('urdf/planar_2r.urdf'))
+# So little work that a number which is accepted costs nothing.
+BASE = {
+    'terms': [ELBOW],
+    'gains': [ELBOW],
+    'validate': [ELBOW, '--states', '2', '--engine', 'mujoco'],
+    'compare': [ELBOW, '--states', '1'],
+    'simulate': [ELBOW, '--duration', '0.01'],
+    'monte-carlo': [ELBOW, '--samples', '2', '--duration', '0.01'],
+    'demo': ['--robot', '/no'],  # refused before any node starts
+}
+VALUES = [
+    'nan',
+    'inf',
+    '-inf',
+    '-1',
+    '0',
+    '1e300',
+    '1e12',
+    '-1e-300',
+    '5e-324',
+    '9' * 400,
+    'x',
+    '',
+]
+NO_NUMBERS = {None, Path, options.new_file, options.new_picture}
+
+
+def verbs():
+    (action,) = (
+        action
+        for action in commands.parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    return action.choices
+
+
+def numeric():
+    """Yield (verb, option, how many values) of all options whose values are converted."""
+    for verb, parser in verbs().items():
+        for action in parser._actions:
+            if action.type not in NO_NUMBERS:
+                many = action.nargs if isinstance(action.nargs, int) else 2 if action.nargs else 1
+                yield verb, action.option_strings[-1], many
+
+
+CASES = list(numeric())
+GATES = {('validate', '--tolerance'), ('evaluate', '--max-rms'), ('evaluate', '--max-relative')}
+
+
+def ending(arguments, capsys):
+    """Return (exit code, standard output, standard error)."""
+    try:
+        code = cli.main(arguments)
+    except SystemExit as error:
+        code = error.code
+    return code, *capsys.readouterr()
+
+
+@pytest.fixture(scope='module')
+def bag(tmp_path_factory):
+    pytest.importorskip('rosbags')
+    from recorded_runs import lively, samples, torque, write_bag
+
+    from robot_dynamics.urdf.loading import load_urdf
+
+    model = load_urdf(ELBOW)
+    t, q, qd, qdd = lively(model, duration=4.0, rate=200.0)
+    states = samples(model.joint_names, t, q, qd, torque(model, q, qd, qdd))
+    folder = tmp_path_factory.mktemp('bags') / 'run'
+    return str(write_bag(folder, {'/joint_states': states}))
+
+
+def test_the_options_are_found():
+    assert {('terms', '--q', 2), ('evaluate', '--gravity', 3), ('validate', '--seed', 1)} <= {
+        *CASES
+    }
+    assert {verb for verb, *_ in CASES} <= {*BASE, 'evaluate'}
+
+
+@pytest.mark.parametrize('value', VALUES)
+@pytest.mark.parametrize(('verb', 'option', 'many'), CASES, ids=[f'{v}{o}' for v, o, _ in CASES])
+def test_a_number_is_accepted_or_rejected_in_one_line(verb, option, many, value, request, capsys):
+    if verb == 'evaluate':
+        base = [request.getfixturevalue('bag'), '--robot', ELBOW]
+    else:
+        base = BASE[verb]
+    code, _, said = (
+        ending([verb, *base, f'{option}={value}'], capsys)
+        if many == 1
+        else ending([verb, *base, option, *[value] * many], capsys)
+    )
+    # A gate may say FAIL, which is 1.
+    assert code in ((0, 1, 2) if (verb, option) in GATES else (0, 2))
+    if value in ('nan', 'inf', '-inf', '1e300', '9' * 400, 'x', ''):
+        assert code == 2
+        assert option in said
+    if code == 2:
+        assert said.count('\n') == 1
+        assert 'Traceback' not in said
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'named'),
+    [
+        (['terms', ELBOW, '--q', 'nan', 'nan'], '--q'),
+        (['validate', ELBOW, '--tolerance', 'inf'], '--tolerance'),
+        (['validate', ELBOW, '--seed', '-1'], '--seed'),
+        (['validate', ELBOW, '--states', '1000000000000'], '--states'),
+        (['evaluate', 'bag', '--max-rms', 'nan'], '--max-rms'),
+        (['evaluate', 'bag', '--effort-scale', '0'], '--effort-scale'),
+        (['simulate', ELBOW, '--duration', '1e6', '--time-step', '1e-6'], '--duration'),
+        (['simulate', ELBOW, '--duration', '1e-9'], '--duration'),
+    ],
+)
+def test_what_makes_no_sense_is_rejected_by_name(arguments, named, capsys):
+    code, shown, said = ending(arguments, capsys)
+    assert (code, shown) == (2, '')
+    assert named in said
+    assert 'expected' in said
+    assert said.count('\n') == 1
+
+
+@pytest.mark.parametrize(
+    'words', [['--lock', 'joint2=nan'], ['--payload', 'link2', 'inf'], ['--payload', 'link2', 'x']]
+)
+def test_numbers_inside_words_are_checked_too(words, bag, capsys):
+    code, shown, said = ending(['evaluate', bag, '--robot', ELBOW, *words], capsys)
+    assert (code, shown) == (2, '')
+    assert f'{words[0]}: is ' in said
+
+
+def test_positions_may_have_any_sign_and_size_that_makes_sense(capsys):
+    assert ending(['terms', ELBOW, '--q', '-0.5', '1000000'], capsys)[0] == 0

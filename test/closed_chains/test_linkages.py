@@ -1,0 +1,62 @@
+"""The sample linkages: what their docstrings promise."""
+
+import inspect
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from robot_dynamics.closed_chains import ClosedChain, linkages
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import LoopNotClosed, ModelError
+from robot_dynamics.model.inertia import inconsistency
+from robot_dynamics.model.robots import five_bar
+
+LINKAGES = ['five_bar_linkage', 'four_bar', 'slider_crank', 'spatial_four_bar', 'bennett']
+
+
+def test_the_docstring_lists_every_linkage():
+    public = [
+        name
+        for name, item in vars(linkages).items()
+        if inspect.isfunction(item) and inspect.signature(item).return_annotation == 'Linkage'
+    ]
+    assert public == LINKAGES
+    assert all(f'\n    {name} ' in linkages.__doc__ for name in LINKAGES)
+
+
+@pytest.mark.parametrize('name', LINKAGES)
+def test_every_linkage_is_ready_to_use(name):
+    linkage = getattr(linkages, name)()
+    model = linkage.tree
+    assert model.name == name
+    chain = ClosedChain(Dynamics(model), linkage.closures, near=linkage.near)
+    assert np.abs(chain.q0 - linkage.near).max() < 0.6  # it is near
+    assert chain.conditioning(chain.q0) > 0.01
+    assert [inconsistency(model.inertial(i)) for i in range(model.nb)] == [None] * model.nb
+
+
+def test_the_five_bar_is_that_of_the_samples_cut_open():
+    tree, mapped = linkages.five_bar_linkage().tree, five_bar()
+    q = np.array([0.3, -0.8])
+    M = Dynamics(tree).mass_matrix(mapped.S @ q + mapped.s0)
+    assert np.abs(mapped.S.T @ M @ mapped.S - Dynamics(mapped).mass_matrix(q)).max() < 1e-14
+
+
+def test_the_spatial_couplers_length_is_kept():
+    linkage = linkages.spatial_four_bar(coupler=0.95)
+    chain = ClosedChain(Dynamics(linkage.tree), linkage.closures, near=linkage.near)
+    q = chain.posture(chain.q0 + 0.2)
+    ends = [chain.arm.forward_kinematics(q, frame)[:3, 3] for frame in ('cross', 'rocker_end')]
+    assert np.linalg.norm(ends[1] - ends[0]) == pytest.approx(0.95, abs=1e-12)
+
+
+def test_bennetts_linkage_moves_only_with_its_own_lengths():
+    linkage = linkages.bennett()
+    placement = linkage.tree.frame_placement.copy()
+    placement[5, 0, 3] *= 1.01  # the base is 1 % too long
+    tree = replace(linkage.tree, frame_placement=placement)
+    with pytest.raises(LoopNotClosed):
+        ClosedChain(Dynamics(tree), linkage.closures, near=linkage.near)
+    with pytest.raises(ModelError, match=r'b sin\(alpha\) / a is 1\.1\d+; it must be below 1'):
+        linkages.bennett(0.4, 0.9, 0.6)

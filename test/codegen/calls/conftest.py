@@ -1,0 +1,14 @@
+"""What all tests of compiling share."""
+
+import pytest
+from compiling import *  # noqa: F403  (fixtures)
+
+from robot_dynamics.codegen.calls import native_wrapper as native_entry
+
+
+@pytest.fixture
+def native(monkeypatch):
+    """Insist on the entry in machine code."""
+    if native_entry.why_not():
+        pytest.skip(native_entry.why_not())
+    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'native')

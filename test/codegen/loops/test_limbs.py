@@ -1,0 +1,179 @@
+"""Limbs side by side: the lanes of vectors, what they save, and that every lane is right."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from swept_trees import VECTORS, Plain, Tree
+
+from robot_dynamics.codegen.backends.interpreter import interpreted
+from robot_dynamics.codegen.backends.lanes import apart
+from robot_dynamics.codegen.calls import compile_program, recipe
+from robot_dynamics.codegen.calls.python_kernels import PythonKernels
+from robot_dynamics.codegen.loops import Coordinates, Rolled
+from robot_dynamics.codegen.loops.branch_vectorization import (
+    NotSideBySide,
+    side_by_side,
+    trace_limbs,
+)
+from robot_dynamics.codegen.tracing.program import NO_OPERATIONS
+
+EPS = np.finfo(float).eps
+
+
+def limbed(legs, joints, seed=0, steep=False):
+    """Return a tree of a trunk and equal legs."""
+    parents = [-1]
+    for _ in range(legs):
+        parents += [0, *range(len(parents), len(parents) + joints - 1)]
+    return Tree(parents, [steep] * len(parents), seed)
+
+
+def recorded(tree, **options):
+    rolled = Rolled(tree.vectors, tree.rows, ('x',))
+    return trace_limbs(rolled, tree.inputs, name=tree.name, outputs=VECTORS, **options)
+
+
+def straight(tree):
+    return lambda x, scale: tree.vectors(Plain(tree.parents), x, scale)
+
+
+def operations(program):
+    return sum(node[0] not in NO_OPERATIONS for node in program.nodes)
+
+
+def misplaced(program):
+    """Return how many entries of vectors come from another lane of another vector."""
+    return sum(
+        program.nodes[i][0] == 'lane' and program.nodes[i][2] != k
+        for node in program.nodes
+        if node[0] == 'abreast'
+        for k, i in enumerate(node[1:], 9 - len(node))
+    )
+
+
+TREES = [
+    Tree.random(0, 1, 0.0),
+    Tree.random(1, 9, 0.0),
+    Tree.random(2, 12, 0.4),
+    Tree.random(3, 33, 0.3),
+    Tree.random(4, 40, 0.9),
+    limbed(4, 3),
+    limbed(19, 2, steep=True),
+]
+
+
+@pytest.mark.parametrize('tree', TREES, ids=lambda tree: f'{tree.name}_{len(tree.parents)}')
+def test_every_lane_computes_what_the_function_does(tree):
+    x, scale = tree.arguments()
+    expected = straight(tree)(list(x), list(scale))
+    program = recorded(tree)
+    for run in (PythonKernels(apart(program)), PythonKernels(program, interpreted)):
+        outputs = [np.empty((1, size)) for size in program.signature.output_sizes]
+        run.run([x[None], scale[None]], outputs)
+        for output, wanted in zip(outputs, expected, strict=True):
+            np.testing.assert_allclose(output[0], np.array(wanted, float), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize('tree', TREES[3:], ids=lambda tree: f'{tree.name}_{len(tree.parents)}')
+def test_a_sample_has_the_same_bits_alone_and_in_any_batch(machine, monkeypatch, tree):
+    monkeypatch.setattr(recipe, 'WORTH_LIMBS', 0.0)
+    program = compile_program(
+        straight(tree),
+        tree.inputs,
+        name=f'{tree.name}_{len(tree.parents)}',
+        outputs=VECTORS,
+        rolled=Rolled(tree.vectors, tree.rows, ('x',)),
+    )
+    assert any(node[0] == 'abreast' for node in program._kernels._recipe.program.nodes)
+    x, scale = tree.arguments(21)
+    alone = [program(*each) for each in zip(x, scale, strict=True)]
+    expected = [straight(tree)(*each) for each in zip(x, scale, strict=True)]
+    for k, batch in enumerate(program(x, scale)):
+        np.testing.assert_array_equal(batch, np.stack([result[k] for result in alone]))
+        wanted = np.array([result[k] for result in expected], float)
+        np.testing.assert_allclose(batch, wanted, rtol=1e-13, atol=1e-14)
+
+
+def test_equal_legs_cost_little_more_than_one():
+    one, four = recorded(limbed(1, 5)), recorded(limbed(4, 5))
+    count = Counter(node[0] for node in one.nodes), Counter(node[0] for node in four.nodes)
+    assert count[0]['sin'] == count[1]['sin'] == 6  # of what goes from row to row
+    # Those of inputs are computed together for all groups.
+    assert (count[0]['cos'], count[1]['cos']) == (5, 20)
+    # All else, but for the sum over the legs in the trunk.
+    assert operations(four) - 20 <= operations(one) - 5 + 3 * 3
+
+
+def test_lanes_stay_as_they_are_along_limbs_of_any_length():
+    parents, lengths = [-1], [2, 5, 1, 4, 5, 3]
+    for length in lengths:
+        parents += [0, *range(len(parents), len(parents) + length - 1)]
+    tree = Tree(parents, [False] * len(parents))
+    groups = side_by_side(tree.rows)
+    assert [len(group) for group in groups] == [1, 6, 5, 4, 3, 2]
+    for before, group in itertools.pairwise(groups[1:]):
+        assert [parents[row] for row in group] == before[-len(group) :]
+    assert misplaced(recorded(tree)) == 0
+
+
+def test_rows_of_two_kinds_or_depths_never_meet():
+    tree = Tree.random(5, 60, 0.6)
+    groups = side_by_side(tree.rows)
+    assert sorted(row for group in groups for row in group) == list(range(60))
+    assert max(map(len, groups)) <= 8
+    depth = [len(tree.rows.carriers(row)) for row in range(60)]
+    for group in groups:
+        assert len({(depth[row], tree.rows.kinds[row]) for row in group}) == 1
+    assert [depth[group[0]] for group in groups] == sorted(depth[group[0]] for group in groups)
+
+
+def test_matrices_and_single_numbers_are_not_recorded():
+    tree = limbed(4, 3)
+    for function in (tree.rolled.function, lambda way, x, scale: scale[0]):
+        with pytest.raises(NotSideBySide):
+            trace_limbs(Rolled(function, tree.rows, ('x',)), tree.inputs, name='matrices')
+
+
+def test_vectors_are_spread_over_rows_and_gathered_again():
+    tree, n = limbed(4, 3), 5
+    terms = tuple((row, row % n, 1.0 + 0.25 * row) for row in range(len(tree.parents)))
+    S = np.zeros((len(tree.parents), n))
+    for row, i, weight in terms:
+        S[row, i] = weight
+    rolled = Rolled(tree.vectors, tree.rows, ('x',), Coordinates(n, terms))
+    program = trace_limbs(rolled, {'x': n, 'scale': 2}, name='spread', outputs=VECTORS)
+    x, scale = np.random.default_rng(1).uniform(-1, 1, (1, n)), np.array([[0.3, -0.8]])
+    outputs = [np.empty((1, n)), np.empty((1, n))]
+    PythonKernels(apart(program)).run([x, scale], outputs)
+    expected = straight(tree)(list(S @ x[0]), list(scale[0]))
+    for output, wanted in zip(outputs, expected, strict=True):
+        np.testing.assert_allclose(output[0], S.T @ np.array(wanted, float), rtol=1e-13)
+
+
+def form(tree, vectors=True, function=None):
+    """Return whether limbs go side by side in the program that is chosen."""
+    function = function or tree.vectors
+    chosen = recipe.Recipe(
+        lambda x, scale: function(Plain(tree.parents), x, scale),
+        tree.inputs,
+        'chosen',
+        None,
+        None,
+        Rolled(function, tree.rows, ('x',)),
+        vectors,
+    )
+    return any(node[0] == 'abreast' for node in chosen.program.nodes)
+
+
+def test_limbs_are_chosen_where_they_shorten_a_program(machine):
+    assert form(limbed(4, 6))
+    assert not form(limbed(4, 6), vectors=False)
+    assert not form(limbed(1, 20))
+    # One pair of short fingers at the end of an arm is not worth it.
+    hand = Tree([*range(-1, 6), 6, 6], [False] * 9)
+    assert not form(hand)
+    # Of matrices there is no other straight line.
+    tree = limbed(4, 6)
+    assert not form(tree, function=tree.rolled.function)

@@ -1,0 +1,253 @@
+import itertools
+import math
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from robot_dynamics.control import VelocityFilter
+from robot_dynamics.control.joint_state import JointDataError, JointMap, JointStateReader
+
+NAMES = ('shoulder', 'elbow', 'wrist')
+MS = 1_000_000
+
+
+def message(name, position, velocity=(), effort=()):
+    return SimpleNamespace(name=list(name), position=position, velocity=velocity, effort=effort)
+
+
+@pytest.fixture
+def reader():
+    return JointStateReader(NAMES, input_timeout=0.1)
+
+
+def test_joints_are_found_by_name_among_strangers(reader):
+    state = reader.read(
+        message(
+            ['gripper', 'wrist', 'shoulder', 'elbow'],
+            [9.0, 3.0, 1.0, 2.0],
+            [90.0, 30.0, 10.0, 20.0],
+            [900.0, 300.0, 100.0, 200.0],
+        ),
+        5,
+    )
+    assert state.stamp == 5
+    np.testing.assert_array_equal(state.q, [1, 2, 3])
+    np.testing.assert_array_equal(state.qd, [10, 20, 30])
+    np.testing.assert_array_equal(state.effort, [100, 200, 300])
+
+
+def test_no_state_before_every_joint_was_heard(reader):
+    assert reader.missing() == list(NAMES)
+    assert reader.read(message(['shoulder'], [1.0]), 0) is None
+    assert reader.missing() == ['elbow', 'wrist']
+    assert reader.read(message(['gripper'], [1.0]), 1) is None
+    assert reader.read(message(['wrist', 'elbow'], [3.0, 2.0]), 2).q.tolist() == [1, 2, 3]
+
+
+def test_a_joint_not_heard_keeps_its_value_until_the_timeout_and_no_longer(reader):
+    reader.read(message(NAMES, [1.0, 2.0, 3.0], [0.1, 0.2, 0.3]), 0)
+    partial = message(['elbow', 'wrist'], [5.0, 6.0], [0.5, 0.6])
+    held = reader.read(partial, 100 * MS)
+    assert held.q.tolist() == [1, 5, 6]
+    assert held.qd.tolist() == [0.1, 0.5, 0.6]
+    assert reader.read(partial, 101 * MS) is None
+    assert reader.missing() == ['shoulder']
+    assert reader.read(message(['shoulder'], [7.0], [0.7]), 102 * MS).q.tolist() == [7, 5, 6]
+
+
+def test_what_was_heard_is_forgotten_when_time_runs_backwards(reader):
+    assert not reader.read(message(NAMES, [1.0, 2.0, 3.0]), 500 * MS).restarted
+    assert reader.read(message(['elbow'], [0.0]), 499 * MS) is None
+    assert reader.missing() == ['shoulder', 'wrist']
+    assert reader.read(message(['shoulder', 'wrist'], [1.0, 3.0]), 500 * MS).restarted
+    assert not reader.read(message(NAMES, [1.0, 2.0, 3.0]), 501 * MS).restarted
+
+
+def test_drivers_of_different_joints_may_overtake_each_other(reader):
+    reader.read(message(['shoulder', 'elbow'], [1.0, 2.0]), 500 * MS)
+    state = reader.read(message(['wrist'], [3.0]), 499 * MS)
+    assert state.q.tolist() == [1, 2, 3]
+    assert state.stamp == 499 * MS
+    assert not state.restarted
+
+
+def test_a_message_that_was_overtaken_does_not_make_another_joint_young_again(reader):
+    reader.read(message(NAMES, [1.0, 2.0, 3.0]), 0)
+    assert reader.read(message(['elbow'], [2.0]), 101 * MS) is None
+    assert reader.missing() == ['shoulder', 'wrist']
+    assert reader.read(message(['wrist'], [3.0]), 50 * MS) is None
+    assert reader.missing() == ['shoulder']
+
+
+def test_a_joint_that_goes_back_counts_even_if_another_goes_forward(reader):
+    reader.read(message(['shoulder'], [1.0]), 10 * MS)
+    reader.read(message(['elbow'], [2.0]), 5 * MS)
+    reader.read(message(['wrist'], [3.0]), 20 * MS)
+    assert reader.read(message(['shoulder', 'elbow'], [1.5, 2.5]), 7 * MS) is None
+    assert reader.missing() == ['wrist']
+    assert reader.read(message(['wrist'], [3.5]), 8 * MS).restarted
+
+
+class Told(NamedTuple):
+    """What the model of the reader keeps of a joint."""
+
+    stamp: int
+    position: float
+    velocity: float
+    effort: float
+
+
+class ReaderMachine(RuleBasedStateMachine):
+    """The reader against its definition, joint by joint, in any order of events."""
+
+    def __init__(self):
+        super().__init__()
+        self.timeout, self.told, self.newest, self.restarted = 50, {}, -1, False
+        self.reader = JointStateReader(NAMES, self.timeout * 1e-3)
+        self.numbers = itertools.count(1)
+
+    def expected(self):
+        """Return the names of the joints without a value that is young enough."""
+        return [
+            name
+            for name in NAMES
+            if name not in self.told or self.newest - self.told[name].stamp > self.timeout
+        ]
+
+    @rule(
+        names=st.lists(st.sampled_from([*NAMES, 'gripper', 'rail']), min_size=1, unique=True),
+        stamp=st.integers(0, 200),
+        velocity=st.sampled_from(['given', 'empty', 'nan']),
+        effort=st.sampled_from(['given', 'empty', 'nan']),
+    )
+    def read(self, names, stamp, velocity, effort):
+        def numbers(kind):
+            values = [float(next(self.numbers)) for _ in names]
+            return {'given': values, 'empty': [], 'nan': [math.nan] * len(names)}[kind]
+
+        sent = message(names, numbers('given'), numbers(velocity), numbers(effort))
+        state = self.reader.read(sent, stamp * MS)
+        known = [name for name in names if name in NAMES]
+        if known and any(n in self.told and stamp < self.told[n].stamp for n in known):
+            self.told, self.newest, self.restarted = {}, -1, True
+        for k, name in enumerate(names):
+            if name in NAMES:
+                row = [
+                    sent.position[k],
+                    *(v[k] if v else math.nan for v in (sent.velocity, sent.effort)),
+                ]
+                self.told[name] = Told(stamp, *row)
+                self.newest = max(self.newest, stamp)
+        if not known or self.expected():
+            assert state is None
+            return
+        assert state.stamp == stamp * MS
+        assert state.restarted == self.restarted
+        self.restarted = False
+        for values, quantity in zip(state[1:4], Told._fields[1:], strict=True):
+            wanted = [getattr(self.told[name], quantity) for name in NAMES]
+            if any(map(math.isnan, wanted)):
+                assert values is None
+            else:
+                assert values.tolist() == wanted
+
+    @rule(bad=st.sampled_from([[math.nan] * 3, [math.inf, 0.0, 0.0], [0.0]]))
+    def read_what_is_rejected(self, bad):
+        with pytest.raises(JointDataError):
+            self.reader.read(message(NAMES, bad), 0)
+
+    @rule(timeout=st.integers(0, 100))
+    def adjust(self, timeout):
+        self.timeout = timeout
+        self.reader.adjust(timeout * 1e-3, None)
+
+    @rule()
+    def forget(self):
+        self.told, self.newest = {}, -1
+        self.reader.forget()
+
+    @invariant()
+    def it_names_what_is_missing(self):
+        assert self.reader.missing() == self.expected()
+
+
+TestReaderMachine = ReaderMachine.TestCase
+
+
+def test_the_state_is_a_copy(reader):
+    first = reader.read(message(NAMES, [1.0, 2.0, 3.0]), 0)
+    reader.read(message(NAMES, [4.0, 5.0, 6.0]), 1)
+    assert first.q.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize('velocity', [(), [0.0, np.nan, 0.0], [np.inf, 0.0, 0.0]])
+def test_a_missing_velocity_is_none_and_never_zero(reader, velocity):
+    state = reader.read(message(NAMES, [1.0, 2.0, 3.0], velocity), 0)
+    assert state.qd is None
+    assert state.q.tolist() == [1, 2, 3]
+
+
+def test_a_stranger_may_be_nan(reader):
+    state = reader.read(message(['gripper', *NAMES], [np.nan, 1.0, 2.0, 3.0]), 0)
+    assert state.q.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ('bad', 'why'),
+    [
+        (message(NAMES, [1.0, np.nan, 3.0]), 'position must be finite: elbow = nan'),
+        (message(NAMES, [1.0, 2.0, -np.inf]), 'position must be finite: wrist = -inf'),
+        (message(NAMES, [1.0, 2.0]), '2 positions for 3 joint names'),
+        (message(NAMES, [1.0, 2.0, 3.0, 4.0]), '4 positions for 3 joint names'),
+        (message(NAMES, [1.0, 2.0, 3.0], [0.0]), '1 entries of velocity for 3'),
+        (message(NAMES, [1.0, 2.0, 3.0], [], [0.0] * 4), '4 entries of effort for 3'),
+        (message(['elbow', 'elbow'], [1.0, 2.0]), 'elbow is named more than once'),
+    ],
+)
+def test_a_broken_message_is_refused_and_changes_nothing(reader, bad, why):
+    reader.read(message(NAMES, [1.0, 2.0, 3.0], [0.1, 0.2, 0.3]), 0)
+    with pytest.raises(JointDataError, match=why):
+        reader.read(bad, MS)
+    partial = reader.read(message(['wrist'], [6.0], [0.6]), 2 * MS)
+    assert partial.q.tolist() == [1, 2, 6]
+    assert partial.qd.tolist() == [0.1, 0.2, 0.6]
+
+
+def test_a_complete_command_is_put_in_order():
+    joints = JointMap(NAMES)
+    tau = joints.complete(['wrist', 'shoulder', 'elbow'], [3.0, 1.0, 2.0], 'effort')
+    assert tau.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ('names', 'values', 'why'),
+    [
+        (['shoulder', 'elbow'], [1.0, 2.0], 'missing wrist, unknown none'),
+        ([*NAMES, 'gripper'], [1.0] * 4, 'missing none, unknown gripper'),
+        (NAMES, [1.0, 2.0], '2 values for 3 names'),
+        (NAMES, [], '0 values for 3 names'),
+        ([*NAMES, 'elbow'], [1.0] * 4, 'elbow is named more than once'),
+        (NAMES, [1.0, np.nan, 3.0], 'effort must be finite: elbow = nan'),
+    ],
+)
+def test_an_incomplete_command_is_refused(names, values, why):
+    with pytest.raises(JointDataError, match=why):
+        JointMap(NAMES).complete(list(names), values, 'effort')
+
+
+def test_velocities_that_are_missing_are_estimated_on_request():
+    reader = JointStateReader(NAMES, 0.1, VelocityFilter(cutoff=50.0))
+    slope = np.array([1.0, -2.0, 0.5])
+    first = reader.read(message(NAMES, [0.0, 0.0, 0.0]), 0)
+    assert first.qd is None
+    for k in range(1, 20):
+        velocity = [np.nan] * 3 if k % 2 else ()
+        state = reader.read(message(NAMES, slope * k * 1e-3, velocity), k * MS)
+        np.testing.assert_allclose(state.qd, slope, rtol=1e-9)
+    # A measured velocity is preferred, and after a reset the estimate begins anew.
+    assert reader.read(message(NAMES, [0.0] * 3, [7.0] * 3), 20 * MS).qd.tolist() == [7.0] * 3
+    assert reader.read(message(NAMES, [1.0, 1.0, 1.0]), 0).qd is None

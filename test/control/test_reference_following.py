@@ -1,0 +1,420 @@
+import numpy as np
+import pytest
+
+from robot_dynamics.control import Reference, Trajectory
+from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.limits import acceleration_limit
+from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.transitions import SHORTEST_STOP
+from robot_dynamics.errors import TrajectoryError
+
+S = 1_000_000_000
+NAMES = ('shoulder', 'elbow')
+TOLERANCE = 0.1
+
+
+def state(seconds, q=(0.0, 0.0), restarted=False):
+    return JointReading(round(seconds * S), np.array(q), np.zeros(2), None, restarted)
+
+
+def trajectory(times=(0.0, 1.0, 2.0), rows=((0.0, 0.0), (0.4, 0.2), (0.0, 0.5))):
+    return Trajectory(NAMES, times, rows, [(0.0, 0.0)] * len(times))
+
+
+@pytest.fixture
+def follower(elbow):
+    return ReferenceFollower(elbow.model, np.full(2, TOLERANCE), input_timeout=0.1)
+
+
+def sampled(follower, seconds, **where):
+    reference, dropped = follower.reference(state(seconds, **where))
+    return reference, dropped
+
+
+def assert_holds(reference, q):
+    np.testing.assert_array_equal(reference.q, q)
+    np.testing.assert_array_equal(reference.qd, [0, 0])
+    np.testing.assert_array_equal(reference.qdd, [0, 0])
+
+
+def test_without_a_reference_the_arm_holds_where_it_was_first_seen(follower):
+    assert_holds(sampled(follower, 5.0, q=(0.1, 0.2))[0], [0.1, 0.2])
+    assert_holds(sampled(follower, 5.001, q=(0.3, 0.4))[0], [0.1, 0.2])
+    assert follower.doing == 'holding'
+
+
+def test_a_trajectory_without_stamp_starts_with_the_next_state(follower):
+    sampled(follower, 7.0)
+    follower.follow(trajectory(), 0)
+    assert follower.doing == 'following a trajectory of 2 s'
+    for t in (0.0, 0.3, 1.0, 1.7, 2.0):
+        reference, dropped = sampled(follower, 7.5 + t, q=trajectory().sample(t).q)
+        assert not dropped
+        np.testing.assert_allclose(reference.q, trajectory().sample(t).q, atol=1e-9)
+        np.testing.assert_allclose(reference.qd, trajectory().sample(t).qd, atol=1e-8)
+    assert_holds(sampled(follower, 9.6)[0], [0.0, 0.5])
+    assert follower.doing == 'holding'
+
+
+def test_a_stamp_in_the_future_is_awaited(follower):
+    sampled(follower, 7.0)
+    follower.follow(trajectory(), 8 * S)
+    assert follower.doing == 'holding, then a trajectory of 2 s'
+    assert_holds(sampled(follower, 7.99)[0], [0, 0])
+    sampled(follower, 8.0)
+    assert follower.doing == 'following a trajectory of 2 s'
+    expected = trajectory().sample(0.05).q
+    np.testing.assert_allclose(sampled(follower, 8.05)[0].q, expected, atol=1e-9)
+
+
+def run(follower, begin, end, arm=None, step=0.001):
+    """Return times and references (m, 3, n) of a perfect arm, or of one that is elsewhere."""
+    times = np.arange(round(begin / step), round(end / step) + 1) * step
+    rows = []
+    for t in times:
+        q = follower._reference.q if arm is None else arm
+        rows.append(np.stack(sampled(follower, t, q=q)[0]))
+    return times, np.array(rows)
+
+
+def assert_continuous(times, rows, model):
+    dt = np.diff(times)[:, None]
+    assert (np.abs(np.diff(rows[:, 0], axis=0)) <= 1.001 * model.velocity_limit * dt).all()
+    steps = np.abs(np.diff(rows[:, 1], axis=0))
+    assert (steps <= 1.001 * acceleration_limit(model) * dt + 1e-9).all()
+
+
+def test_a_motion_goes_on_until_the_next_one_begins(follower, elbow):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    run(follower, 0.0, 1.5)
+    follower.follow(trajectory((1.0,), ((0.3, 0.0),)), 2 * S)
+    assert follower.doing == 'following a trajectory of 2 s, then a trajectory of 1 s'
+    times, rows = run(follower, 1.501, 1.999)
+    np.testing.assert_allclose(rows[:, 0], trajectory().sample(times).q, atol=1e-8)
+    later, rest = run(follower, 2.0, 3.1)
+    assert_continuous([*times, *later], np.concatenate([rows, rest]), elbow.model)
+    assert_holds(sampled(follower, 3.2, q=(0.3, 0.0))[0], [0.3, 0.0])
+
+
+def test_a_start_that_was_right_is_checked_again_when_it_comes(follower, elbow):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    run(follower, 0.0, 1.0)
+    # It begins where the motion ends; which is then stopped before its end.
+    follower.follow(trajectory((0.0, 1.0), ((0.0, 0.5), (0.0, 0.0))), round(2.1 * S))
+    _, rows = run(follower, 1.001, 1.3)
+    wanted = Reference(rows[-1, 0], rows[-1, 1], np.zeros(2))
+    follower.follow_reference(wanted)
+    dropped = []
+    for k in range(1301, 2200):
+        reference, why = sampled(follower, k / 1000, q=follower._reference.q)
+        dropped += [why] if why else []
+    assert dropped[0] == 'the stream of references has stopped'
+    assert dropped[1].startswith('trajectory rejected at its start: the trajectory begins at')
+    assert_holds(reference, reference.q)
+    assert not follower.moving
+
+
+@pytest.mark.parametrize('first', [0.0, 0.3])
+def test_a_motion_begins_at_the_held_reference_not_at_the_arm_that_sags(follower, first):
+    sampled(follower, 0.0)
+    sag = np.array([0.05, -0.05])
+    given = trajectory((first, 1.0), ((0.05, -0.05), (0.5, 0.2)))
+    follower.follow(given, 0)
+    times, rows = run(follower, 0.001, 1.0, arm=sag)
+    assert np.abs(rows[0, 0]).max() < 1e-3
+    assert np.abs(np.diff(rows[:, 0], axis=0)).max() < 2e-3
+    np.testing.assert_allclose(rows[400:, 0], given.sample(times[400:] - 0.001).q, atol=1e-9)
+
+
+def test_an_arm_far_from_the_reference_is_held_where_it_is_when_a_motion_begins(follower):
+    sampled(follower, 0.0)
+    led = np.array([0.5, -0.5])
+    sampled(follower, 0.01, q=led)
+    follower.follow(trajectory((0.0, 1.0), (led, (0.0, 0.0))), 0)
+    reference, _ = sampled(follower, 0.02, q=led)
+    assert follower.placed
+    np.testing.assert_array_equal(reference.q, led)
+    np.testing.assert_array_equal(reference.qd, [0, 0])
+    sampled(follower, 0.03, q=led)
+    assert not follower.placed
+
+
+def test_a_stop_decelerates_and_then_holds(follower, elbow):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    run(follower, 0.0, 0.5)
+    before = follower._reference
+    assert np.abs(before.qd).min() > 0.1
+    follower.stop()
+    assert follower.doing == 'stopping'
+    times, rows = run(follower, 0.501, 1.0)
+    assert_continuous([0.5, *times], np.concatenate([[np.stack(before)], rows]), elbow.model)
+    speeds = np.abs(rows[:, 1])
+    assert (np.diff(speeds, axis=0) <= 0).all()
+    assert_holds(follower._reference, before.q + before.qd * SHORTEST_STOP / 2)
+    assert follower.doing == 'holding'
+
+
+def test_a_stop_takes_the_time_it_is_given(elbow):
+    follower = ReferenceFollower(elbow.model, np.full(2, TOLERANCE), 0.1, lambda _: 0.8)
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    run(follower, 0.0, 0.5)
+    follower.stop()
+    run(follower, 0.501, 1.29)
+    assert follower.doing == 'stopping'
+    run(follower, 1.291, 1.31)
+    assert follower.doing == 'holding'
+
+
+def test_a_stamp_in_the_past_is_joined_if_the_arm_is_there(follower, elbow):
+    sampled(follower, 7.0)
+    follower.follow(trajectory(), round(6.9 * S))
+    times, rows = run(follower, 7.0, 7.3)
+    assert_continuous(times, rows, elbow.model)
+    expected = trajectory().sample(times[100:] - 6.9).q
+    np.testing.assert_allclose(rows[100:, 0], expected, atol=1e-9)
+    with pytest.raises(TrajectoryError, match='begins at'):
+        follower.follow(trajectory(), round(6.1 * S))
+
+
+def test_a_first_point_at_a_later_time_is_reached_from_where_the_arm_is(follower):
+    sampled(follower, 1.0, q=(0.5, -0.5))
+    follower.follow(trajectory((1.0, 2.0), ((0.1, 0.2), (0.0, 0.0))), 0)
+    start, _ = sampled(follower, 1.0, q=(0.5, -0.5))
+    np.testing.assert_array_equal(start.q, [0.5, -0.5])
+    np.testing.assert_array_equal(start.qd, [0, 0])
+    reached, _ = sampled(follower, 2.0, q=(0.1, 0.2))
+    np.testing.assert_allclose(reached.q, [0.1, 0.2], atol=1e-12)
+
+
+def test_a_new_trajectory_leaves_the_present_one_without_a_jump(follower):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    sampled(follower, 0.0)
+    before, _ = sampled(follower, 0.5, q=(0.2, 0.1))
+    follower.follow(trajectory((1.0,), ((0.0, 0.0),)), 0)
+    after, _ = sampled(follower, 0.5, q=(0.2, 0.1))
+    np.testing.assert_allclose(after.q, before.q, atol=1e-12)
+    np.testing.assert_allclose(after.qd, before.qd, atol=1e-12)
+    assert np.abs(before.qd).min() > 0.1
+
+
+@pytest.mark.parametrize(
+    ('given', 'stamp', 'why'),
+    [
+        (trajectory(rows=((0.2, 0.0), (0.4, 0.2), (0.0, 0.5))), 0, "begins at 0.2 for joint 'sh"),
+        (trajectory(rows=((0.0, 0.0), (3.1, 0.2), (0.0, 0.5))), 0, "'shoulder' goes up to 3.1"),
+        (trajectory((0.0, 0.1, 0.2)), 0, "'shoulder' reaches the velocity"),
+        (trajectory((0.1,), ((1.0, 0.0),)), 0, "'shoulder' reaches the velocity"),
+        (trajectory(), 2 * S, 'the trajectory ended 1.000 s ago'),
+        (trajectory(), 5000 * S, 'are these the same clock'),
+    ],
+)
+def test_a_refused_trajectory_changes_nothing(follower, given, stamp, why):
+    sampled(follower, 4.9)
+    follower.follow(trajectory(), round(4.9 * S))
+    sampled(follower, 4.9)
+    expected = trajectory().sample(0.1).q
+    np.testing.assert_allclose(sampled(follower, 5.0)[0].q, expected, atol=1e-9)
+    with pytest.raises(TrajectoryError, match=why):
+        follower.follow(given, stamp)
+    expected = trajectory().sample(0.15).q
+    np.testing.assert_allclose(sampled(follower, 5.05)[0].q, expected, atol=1e-9)
+
+
+def test_nothing_is_followed_before_a_state_is_known(follower):
+    with pytest.raises(TrajectoryError, match='no joint state'):
+        follower.follow(trajectory(), 0)
+    with pytest.raises(TrajectoryError, match='no joint state'):
+        follower.follow_reference(Reference(np.zeros(2), np.zeros(2), np.zeros(2)))
+
+
+def test_time_running_backwards_drops_the_trajectory(follower):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    for k in range(6):
+        sampled(follower, 0.1 * k)
+    reference, dropped = sampled(follower, 0.2, q=(0.05, 0.06), restarted=True)
+    assert 'went back from 0.500 s to 0.200 s' in dropped
+    assert_holds(reference, [0.05, 0.06])
+    assert not follower.moving
+
+
+def test_a_hold_moves_to_where_the_arm_is_after_a_reset(follower):
+    sampled(follower, 5.0, q=(0.5, 0.5))
+    reference, dropped = sampled(follower, 0.0, q=(0.1, 0.2), restarted=True)
+    assert_holds(reference, [0.1, 0.2])
+    assert not dropped  # there was nothing to drop
+
+
+def test_a_repeated_stamp_is_no_jump(follower):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    sampled(follower, 0.0)
+    first, _ = sampled(follower, 0.05)
+    again, dropped = sampled(follower, 0.05)
+    assert not dropped
+    np.testing.assert_array_equal(first.q, again.q)
+
+
+def test_after_a_silence_the_trajectory_goes_on_only_if_the_arm_is_on_it(follower):
+    for there, goes_on in ((True, True), (False, False)):
+        follower.release()
+        sampled(follower, 0.0, restarted=True)
+        follower.follow(trajectory(), 0)
+        sampled(follower, 0.0)
+        q = trajectory().sample(0.9).q if there else np.zeros(2)
+        reference, dropped = sampled(follower, 0.9, q=q)
+        assert bool(dropped) != goes_on
+        assert follower.moving == goes_on
+        if not goes_on:
+            assert_holds(reference, q)
+            assert 'no joint states for 0.900 s' in dropped
+
+
+def test_a_stream_is_followed_while_it_lasts(follower, elbow):
+    sampled(follower, 1.0)
+    wanted = Reference(np.array([0.05, 0.0]), np.array([0.5, 0.0]), np.array([1.0, 0.0]))
+    follower.follow_reference(wanted)
+    assert follower.doing == 'following a stream of references'
+    for seconds in (1.001, 1.1):
+        assert sampled(follower, seconds)[0] is wanted
+    _, dropped = sampled(follower, 1.101, q=(0.01, 0.02))
+    assert dropped == 'the stream of references has stopped'
+    times, rows = run(follower, 1.102, 1.5)
+    first = [[wanted.q, wanted.qd, np.zeros(2)]]
+    assert_continuous([1.101, *times], np.concatenate([first, rows]), elbow.model)
+    assert_holds(follower._reference, wanted.q + wanted.qd * SHORTEST_STOP / 2)
+
+
+def test_a_reference_far_from_the_arm_is_refused(follower):
+    sampled(follower, 1.0)
+    far = Reference(np.array([0.0, 0.11]), np.zeros(2), np.zeros(2))
+    with pytest.raises(TrajectoryError, match=r"the reference is at 0\.11 for joint 'elbow'"):
+        follower.follow_reference(far)
+    assert not follower.moving
+
+
+def moving_to(q, qd=(0.0, 0.0), qdd=(0.0, 0.0)):
+    return Reference(np.array(q), np.array(qd), np.array(qdd))
+
+
+@pytest.mark.parametrize(
+    ('reference', 'why'),
+    [
+        (
+            moving_to((0.0, 0.0), (0.0, 1e3)),
+            "the velocity of joint 'elbow' is 1000; its limit is 5",
+        ),
+        (moving_to((0.0, 0.0), (-6.0, 0.0)), "the velocity of joint 'shoulder' is -6; its .* -5"),
+        (moving_to((0.0, 0.0), qdd=(1e6, 0.0)), 'the acceleration .* is 1e.06; its limit is 50'),
+        (moving_to((0.0, 0.0), (0.0, 4.9)), 'changes from 0 to 4.9 in 0.01 s'),
+        (moving_to((0.0, -0.11)), 'must be within 0.1'),
+    ],
+)
+def test_a_reference_beyond_a_limit_is_rejected_and_changes_nothing(follower, reference, why):
+    sampled(follower, 1.0)
+    with pytest.raises(TrajectoryError, match=why):
+        follower.follow_reference(reference)
+    assert not follower.moving
+    assert_holds(sampled(follower, 1.001)[0], [0, 0])
+
+
+def test_a_streamed_position_beyond_its_limit_is_rejected(follower):
+    sampled(follower, 1.0, q=(2.99, 0.0))
+    with pytest.raises(TrajectoryError, match=r"position of joint 'shoulder' is 3\.01; its limit"):
+        follower.follow_reference(moving_to((3.01, 0.0)))
+
+
+def test_the_velocity_of_a_stream_may_change_as_the_acceleration_limit_allows(follower):
+    sampled(follower, 1.0)
+    follower.follow_reference(moving_to((0.0, 0.0), (0.5, 0.0)))
+    sampled(follower, 1.05)
+    follower.follow_reference(moving_to((0.02, 0.0), (2.9, 0.0)))
+    sampled(follower, 1.06, q=(0.02, 0.0))
+    with pytest.raises(TrajectoryError, match=r'changes from 2\.9 to 2\.3 in 0\.01 s'):
+        follower.follow_reference(moving_to((0.04, 0.0), (2.3, 0.0)))
+
+
+def test_a_stream_ends_when_a_trajectory_begins_and_goes_on_until_then(follower):
+    sampled(follower, 1.0)
+    wanted = moving_to((0.05, 0.0))
+    follower.follow_reference(wanted)
+    sampled(follower, 1.001)
+    follower.follow(trajectory((0.5,), ((0.3, 0.1),)), round(1.05 * S))
+    follower.follow_reference(wanted)  # the stream goes on, and the trajectory is still pending
+    assert sampled(follower, 1.049)[0] is wanted
+    run(follower, 1.05, 1.3)
+    assert follower.doing == 'following a trajectory of 0.5 s'
+    run(follower, 1.301, 1.6)
+    assert_holds(follower._reference, [0.3, 0.1])
+
+
+def test_a_trajectory_of_now_ends_a_stream_at_once(follower):
+    sampled(follower, 1.0)
+    follower.follow_reference(moving_to((0.05, 0.0)))
+    sampled(follower, 1.001)
+    follower.follow(trajectory((0.5,), ((0.3, 0.1),)), 0)
+    run(follower, 1.002, 1.6)
+    assert_holds(follower._reference, [0.3, 0.1])
+
+
+def test_an_arm_beyond_a_limit_may_come_back_and_go_no_further(follower):
+    out = (3.0001, 0.0)
+    sampled(follower, 0.0, q=out)
+    with pytest.raises(TrajectoryError, match=r"'shoulder' goes up to 3\.001"):
+        follower.follow(trajectory((0.0, 1.0), (out, (3.001, 0.0))), 0)
+    with pytest.raises(TrajectoryError, match=r"position of joint 'shoulder' is 3\.001"):
+        follower.follow_reference(moving_to((3.001, 0.0)))
+    follower.follow_reference(moving_to((3.0, 0.0)))
+    follower.follow(trajectory((0.0, 1.0), (out, (2.5, 0.0))), 0)
+    run(follower, 0.001, 1.1)
+    assert_holds(follower._reference, [2.5, 0.0])
+
+
+def test_an_arm_that_fell_while_it_was_held_and_states_were_missing_is_held_there(follower):
+    sampled(follower, 0.0)
+    fallen = np.array([0.4, 0.4])
+    reference, why = sampled(follower, 1.0, q=fallen)
+    assert_holds(reference, fallen)
+    assert follower.placed
+    assert not why  # nothing was followed
+    # By the clock of the caller alone: the stamps stood still meanwhile.
+    reference, _ = follower.reference(state(1.001, (0.0, 0.0)), returned=True)
+    assert_holds(reference, [0.0, 0.0])
+
+
+def test_a_state_that_was_overtaken_does_not_turn_the_reference_back(follower):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    run(follower, 0.0, 0.5)
+    before = follower._reference
+    after, _ = sampled(follower, 0.499, q=before.q)
+    np.testing.assert_array_equal(after.q, before.q)
+
+
+def test_a_trajectory_of_positions_begins_and_is_left_without_a_step_in_velocity(follower, elbow):
+    line = Trajectory(NAMES, [0.0, 2.0], [[0.0, 0.0], [1.0, 0.5]])
+    sampled(follower, 0.0)
+    follower.follow(line, 0)
+    times, rows = run(follower, 0.001, 0.8)
+    assert_continuous(times, rows, elbow.model)
+    follower.follow(Trajectory(NAMES, [1.0], [[0.6, 0.3]]), 0)
+    later, rest = run(follower, 0.801, 1.9)
+    assert_continuous([*times, *later], np.concatenate([rows, rest]), elbow.model)
+    assert_holds(follower._reference, [0.6, 0.3])
+
+
+def test_a_stream_that_begins_where_the_arm_was_led_begins_softly(follower):
+    sampled(follower, 1.0)
+    led = (0.5, -0.5)
+    sampled(follower, 1.001, q=led)
+    follower.follow_reference(moving_to(led))
+    reference, _ = sampled(follower, 1.002, q=led)
+    assert_holds(reference, led)
+    assert follower.placed
+    sampled(follower, 1.003, q=led)
+    assert not follower.placed

@@ -1,0 +1,479 @@
+"""Recorded efforts of a known robot: what the model lacks is found, and nothing else."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recorded_runs import lively, samples, torque
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import FrameNotFound
+from robot_dynamics.identification import (
+    Recording,
+    RecordingError,
+    by_joint,
+    evaluate,
+    text,
+)
+from robot_dynamics.identification.evaluation import rms
+from robot_dynamics.identification.smoothing import low_pass
+from robot_dynamics.resources import share_file
+from robot_dynamics.urdf.loading import load_urdf
+
+RATE, CUTOFF = 500.0, 20.0
+NOISE = 0.2  # N m, of the efforts
+VELOCITY_NOISE = 2e-3  # rad/s
+POSITION_NOISE = 1e-5  # rad
+LINK = 'panda_link8'
+MODEL = load_urdf(share_file('urdf/panda.urdf')).with_actuation(
+    viscous=2.0, coulomb=3.0, rotor_inertia=0.2
+)
+ARM = Dynamics(MODEL)
+NAMES = MODEL.joint_names
+
+
+def recorded(true, seed=0, *, noise=NOISE, motion_noise=1.0, scale=1.0, late=0.0, model=MODEL):
+    """Return what a robot records on a lively motion."""
+    rng = np.random.default_rng(1000 + seed)
+    t, q, qd, qdd = lively(model, rate=RATE, seed=seed)
+    tau = torque(true, q, qd, qdd)
+    tau = np.array([np.interp(t - late, t, x) for x in tau.T]).T
+    q = q + motion_noise * POSITION_NOISE * rng.normal(size=q.shape)
+    qd = qd + motion_noise * VELOCITY_NOISE * rng.normal(size=q.shape)
+    effort = (tau + noise * rng.normal(size=q.shape)) / scale
+    return Recording(model.joint_names, t, q, qd, effort)
+
+
+def only_cause(found, kind, place=''):
+    """Return the only cause; it must be of that kind."""
+    assert [(cause.kind, cause.place) for cause in found.causes] == [(kind, place)], text(found)
+    return found.causes[0]
+
+
+def assert_close(values, errors, true, relative=5e-3):
+    """Check estimates by their own standard deviations; noise in qd costs a bit more."""
+    allowed = 5 * errors + relative * np.abs(true)
+    assert (np.abs(values - true) <= allowed).all(), (values, errors, true)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_an_exact_model_lacks_nothing(seed):
+    found = evaluate(ARM, recorded(MODEL, seed))
+    assert found.causes == (), text(found)
+    assert (found.explained > 0.999).all()
+    assert np.abs(found.bias).max() < 0.02
+    assert np.allclose(found.left, found.rms_residual, rtol=0.1)
+
+
+def of_noisy_velocities(true, seed, share, *, model=MODEL):
+    """Return what a robot records at 100 Hz: noise is a share of each standard deviation."""
+    rng = np.random.default_rng(500 + seed)
+    t, q, qd, qdd = lively(model, duration=40, rate=100.0, seed=seed)
+    tau = torque(true, q, qd, qdd)
+    qd = qd + share * qd.std(axis=0) * rng.normal(size=qd.shape)
+    effort = tau + 0.005 * tau.std(axis=0) * rng.normal(size=tau.shape)
+    return Recording(model.joint_names, t, q, qd, effort)
+
+
+@pytest.mark.parametrize('share', [0.01, 0.02])
+def test_noise_of_velocities_makes_no_causes(share):
+    """At most 5 % have any; at 20 Hz nearly all: noise in the columns biases their values."""
+    found = [evaluate(ARM, of_noisy_velocities(MODEL, seed, share)) for seed in range(30)]
+    assert sum(bool(one.causes) for one in found) <= 1
+    assert all(one.told for one in found)
+
+
+@pytest.mark.parametrize('seed', range(2))
+@pytest.mark.parametrize('share', [0.005, 0.01])
+@pytest.mark.parametrize(
+    ('change', 'kind', 'place', 'value'),
+    [
+        ('payload', 'load', LINK, [0.3, 0.02, 0.01, 0.1]),
+        ('coulomb', 'dry friction', 'panda_joint4', [1.5]),
+        ('scale', 'scale', 'panda_joint2', [0.15]),
+    ],
+)
+def test_what_is_wrong_is_named_at_that_noise(change, kind, place, value, share, seed):
+    true = MODEL
+    if change == 'payload':
+        true = MODEL.with_payload(LINK, value[0], value[1:])
+    elif change == 'coulomb':
+        true = MODEL.with_actuation(coulomb=[3, 3, 3, 4.5, 3, 3, 3])
+    run = of_noisy_velocities(true, seed, share)
+    if change == 'scale':
+        run.effort[:, 1] *= 1.15
+    cause = only_cause(evaluate(ARM, run), kind, place)
+    assert_close(cause.value, cause.error, np.array(value), relative=0.02)
+
+
+def test_a_cut_off_frequency_far_above_the_motion_gives_no_causes_and_says_so():
+    found = evaluate(ARM, of_noisy_velocities(MODEL, 0, 0.02), cutoff=20.0)
+    assert (found.told, found.causes) == (False, ())
+    assert 'causes are not searched: the motion ends at 2.5 Hz' in text(found)
+
+
+@pytest.mark.parametrize(('body', 'heavier'), [(2, 1.15), (3, 1.15), (3, 1.3), (4, 0.8)])
+def test_a_wrong_inner_link_is_not_taken_for_gravity_or_scales(body, heavier):
+    mass, tensor = MODEL.mass.copy(), MODEL.inertia_com.copy()
+    mass[body] *= heavier
+    tensor[body] *= heavier
+    run = of_noisy_velocities(replace(MODEL, mass=mass, inertia_com=tensor), 1, 0.01)
+    cause = only_cause(evaluate(ARM, run), 'inertia', f'panda_link{body + 1}')
+    assert 'mass, centre of mass or inertia tensor' in text(evaluate(ARM, run))
+    assert cause.value.shape == (10,)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'change'),
+    [
+        # Less than the model's rotor inertia, and friction, leave of it: both below zero.
+        ('rotor inertia', lambda q, qd, qdd: -0.3 * qdd),
+        ('viscous friction', lambda q, qd, qdd: -3.0 * qd),
+        ('dry friction', lambda q, qd, qdd: -4.0 * np.tanh(qd / 0.01)),
+        # As if it were 10.4 m/s^2.
+        ('gravity', lambda q, qd, qdd: 0.06 * ARM.gravity_torque(q)),
+    ],
+)
+def test_what_is_physically_impossible_is_not_named(kind, change):
+    t, q, qd, qdd = lively(MODEL, rate=RATE)
+    tau = torque(MODEL, q, qd, qdd) + change(q, qd, qdd)
+    tau += NOISE * np.random.default_rng(0).normal(size=tau.shape)
+    found = evaluate(ARM, Recording(NAMES, t, q, qd, tau))
+    assert kind not in {cause.kind for cause in found.causes}
+    assert found.doubtful
+    assert 'the recording cannot tell what' in text(found)
+
+
+def test_what_does_not_hold_on_every_block_of_time_is_not_named():
+    """Friction that a joint has in one third of the recording only, as before it is warm."""
+    t, q, qd, qdd = lively(MODEL, rate=RATE)
+    tau = torque(MODEL, q, qd, qdd)
+    tau[t < 7, 3] += 1.9 * np.sign(qd[t < 7, 3])
+    tau += NOISE * np.random.default_rng(0).normal(size=tau.shape)
+    found = evaluate(ARM, Recording(NAMES, t, q, qd, tau))
+    assert found.causes == (), text(found)
+    assert found.doubtful
+    assert 'the recording cannot tell what is wrong: no cause holds throughout' in text(found)
+
+
+def test_the_residual_of_an_exact_model_is_the_noise_that_passes():
+    found = evaluate(ARM, recorded(MODEL, motion_noise=0), cutoff=CUTOFF)
+    noise = NOISE * np.random.default_rng(1).normal(size=(20_000, 1))
+    passed = low_pass(noise, CUTOFF, 1 / RATE)
+    # 20 s at 20 Hz are 800 independent samples: their root mean square is good to 2.5 %.
+    assert np.allclose(found.rms_residual, rms(passed), rtol=0.12)
+    # What jumps is above the cut-off frequency as well.
+    assert (found.noise > 0.98 * rms(noise - passed)).all()
+
+
+def test_without_noise_hardly_anything_is_left():
+    found = evaluate(ARM, recorded(MODEL, noise=0, motion_noise=0))
+    assert found.causes == ()
+    assert (found.rms_residual < 2e-3 * found.rms_effort).all()
+
+
+@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize(
+    ('kind', 'drives', 'value'),
+    [
+        ('dry friction', {'coulomb': [3, 3, 3, 4.9, 3, 3, 3]}, 1.9),
+        ('dry friction', {'coulomb': [3, 3, 3, 1.9, 3, 3, 3]}, -1.1),
+        ('viscous friction', {'viscous': [2, 2, 2, 3.5, 2, 2, 2]}, 1.5),
+        ('rotor inertia', {'rotor_inertia': [0.2, 0.2, 0.2, 0.7, 0.2, 0.2, 0.2]}, 0.5),
+    ],
+)
+def test_what_a_drive_has_more_or_less_is_found(kind, drives, value, seed):
+    found = evaluate(ARM, recorded(MODEL.with_actuation(**drives), seed))
+    cause = only_cause(found, kind, 'panda_joint4')
+    assert_close(cause.value, cause.error, np.array([value]))
+    assert cause.joint == 'panda_joint4'
+    assert cause.size == pytest.approx(found.rms_residual[3], rel=0.05)
+    assert found.left[3] < 0.15
+    words = 'too much' if value < 0 else 'too little'
+    said = re.search(rf'panda_joint4: the model has (\S+) ± \S+ .* {words} {kind} \(', text(found))
+    assert float(said[1]) == pytest.approx(abs(value), rel=0.01)
+
+
+def test_a_model_without_drives_lacks_all_of_them():
+    bare = Dynamics(load_urdf(share_file('urdf/panda.urdf')).with_actuation(viscous=0, coulomb=0))
+    found = evaluate(bare, recorded(MODEL))
+    values = {(c.kind, c.place): c for c in found.causes}
+    wanted = {'dry friction': 3.0, 'viscous friction': 2.0, 'rotor inertia': 0.2}
+    assert values.keys() == {(kind, name) for kind in wanted for name in NAMES}
+    for (kind, _), cause in values.items():
+        assert_close(cause.value, cause.error, np.array([wanted[kind]]))
+    sizes = [cause.size for cause in found.causes]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize('sign', [1, -1])
+def test_a_load_is_weighed_and_placed(seed, sign):
+    mass, com = 1.3, np.array([0.02, 0.01, 0.1])
+    heavy = MODEL.with_payload(LINK, mass, com)
+    true, arm = (heavy, ARM) if sign > 0 else (MODEL, Dynamics(heavy))
+    found = evaluate(arm, recorded(true, seed))
+    cause = only_cause(found, 'load', LINK)
+    assert_close(cause.value, cause.error, np.array([sign * mass, *com]), relative=0.01)
+    words = 'too little' if sign > 0 else 'too much'
+    said = re.search(rf'{LINK}: the model carries (\S+) ± \S+ kg {words}, at \(0.02', text(found))
+    assert float(said[1]) == pytest.approx(mass, rel=0.01)
+
+
+def test_a_load_with_friction_is_told_from_it():
+    true = MODEL.with_actuation(coulomb=[3, 3, 3, 4.9, 3, 3, 3]).with_payload(
+        LINK, 1.3, [0, 0, 0.1]
+    )
+    found = evaluate(ARM, recorded(true))
+    assert [cause.kind for cause in found.causes] == ['load', 'dry friction']
+    load, friction = found.causes
+    assert_close(load.value, load.error, np.array([1.3, 0, 0, 0.1]), relative=0.01)
+    assert_close(friction.value, friction.error, np.array([1.9]))
+
+
+def test_a_load_on_a_link_that_does_not_exist_is_refused():
+    with pytest.raises(FrameNotFound, match='toool'):
+        evaluate(ARM, recorded(MODEL), load_link='toool')
+
+
+def test_a_tilted_base_is_found():
+    gravity = np.array([0.0, 4.905, -8.496])
+    found = evaluate(ARM, recorded(MODEL.with_gravity(gravity)))
+    cause = only_cause(found, 'gravity')
+    assert_close(MODEL.gravity + cause.value, cause.error, gravity)
+    assert re.search(r'gravity is \(-?0.00', text(found))
+    assert 'how is the base mounted?' in text(found)
+
+
+def test_efforts_without_gravity_are_recognized_and_understood_when_told():
+    weightless = recorded(MODEL.with_gravity([0, 0, 0]))
+    found = evaluate(ARM, weightless)
+    only_cause(found, 'gravity')
+    assert 'effort_gravity_compensated should be true' in text(found)
+    told = evaluate(ARM, weightless, effort_gravity_compensated=True)
+    assert told.causes == ()
+    assert (told.explained > 0.999).all()
+
+
+def test_efforts_in_another_unit_are_recognized_and_understood_when_told():
+    scale = np.array([1, 1, 1 / 1.15, 1, 1, 1, 1])
+    currents = recorded(MODEL, scale=scale)
+    cause = only_cause(evaluate(ARM, currents), 'scale', 'panda_joint3')
+    assert_close(1 + cause.value, cause.error, np.array([1.15]))
+    assert 'effort_scale should be 0.8' in text(evaluate(ARM, currents))
+    assert evaluate(ARM, currents, effort_scale=scale).causes == ()
+
+
+def test_every_figure_is_in_units_of_the_scaled_effort():
+    """Currents of either sign, times their scale, are the efforts."""
+    scale = np.array([2.0, -0.5, 30.0, 1.0, -7.0, 0.1, 4.0])
+    true = MODEL.with_actuation(coulomb=[3, 3, 3, 4.9, 3, 3, 3])
+    plain, scaled = recorded(true), recorded(true, scale=scale)
+    assert np.allclose(scaled.effort * scale, plain.effort)
+    one, other = evaluate(ARM, plain), evaluate(ARM, scaled, effort_scale=scale)
+    assert (one.noise > 0).all()
+    figures = ('rms_effort', 'rms_residual', 'largest', 'bias', 'explained', 'noise', 'left')
+    for figure in figures:
+        assert np.allclose(getattr(one, figure), getattr(other, figure), rtol=1e-6), figure
+    causes = [(c.kind, c.place, c.joint) for c in one.causes]
+    assert causes == [(c.kind, c.place, c.joint) for c in other.causes]
+    for c, d in zip(one.causes, other.causes, strict=True):
+        assert np.allclose([*c.value, *c.error, c.size], [*d.value, *d.error, d.size], rtol=1e-5)
+
+
+def test_efforts_too_large_to_compare_are_refused_by_joint():
+    run = recorded(MODEL)
+    scale = np.ones(7)
+    scale[4] = 1e200
+    with pytest.raises(RecordingError, match=r'panda_joint5: efforts up to .* 1e\+200'):
+        evaluate(ARM, run, effort_scale=scale)
+
+
+def test_an_offset_of_a_sensor_is_found():
+    run = recorded(MODEL)
+    run.effort[:, 5] += 0.9
+    found = evaluate(ARM, run)
+    cause = only_cause(found, 'offset', 'panda_joint6')
+    assert_close(cause.value, cause.error, np.array([0.9]))
+    assert found.bias[5] == pytest.approx(0.9, abs=0.02)
+    assert 'too high, whatever the arm does' in text(found)
+
+
+@pytest.mark.parametrize('late', [0.004, -0.004])
+def test_efforts_that_are_late_are_found(late):
+    found = evaluate(ARM, recorded(MODEL, late=late))
+    cause = only_cause(found, 'delay')
+    assert_close(cause.value, cause.error, np.array([late]), relative=0.03)
+    assert f'ms {"later" if late > 0 else "earlier"} than the motion' in text(found)
+
+
+def test_velocities_are_not_needed():
+    run = recorded(MODEL.with_actuation(coulomb=[3, 3, 3, 4.9, 3, 3, 3]))
+    found = evaluate(ARM, Recording(run.joint_names, run.t, run.q, None, run.effort))
+    cause = only_cause(found, 'dry friction', 'panda_joint4')
+    assert_close(cause.value, cause.error, np.array([1.9]))
+
+
+def test_gaps_make_no_difference():
+    run = recorded(MODEL.with_actuation(viscous=[2, 2, 2, 3.5, 2, 2, 2]))
+    kept = ~((run.t > 5) & (run.t < 5.5)) & ~((run.t > 9) & (run.t < 12))
+    some = Recording(run.joint_names, *(x[kept] for x in (run.t, run.q, run.qd, run.effort)))
+    found = evaluate(ARM, some)
+    assert found.stretches == 3
+    ends = found.left_out['at the ends of stretches']
+    assert len(found.curves.t) + ends == pytest.approx(kept.sum(), abs=3)
+    cause = only_cause(found, 'viscous friction', 'panda_joint4')
+    assert_close(cause.value, cause.error, np.array([1.5]))
+    assert (found.rms_residual[:3] < 0.15).all()
+
+
+def test_a_joint_that_stands_still_says_nothing_of_its_friction():
+    run = recorded(MODEL)
+    t, q, qd, qdd = lively(MODEL, rate=RATE)
+    q[:, 3], qd[:, 3], qdd[:, 3] = -1.5, 0.0, 0.0
+    tau = torque(MODEL, q, qd, qdd)
+    # Dry friction of a joint at rest takes any value up to its size.
+    tau[:, 3] += 2.5 * np.sin(0.3 * t)
+    noise = NOISE * np.random.default_rng(0).normal(size=q.shape)
+    found = evaluate(ARM, Recording(NAMES, t, q, qd, tau + noise))
+    assert found.moving[3] == 0
+    assert (np.delete(found.moving, 3) > 0.9).all()
+    kinds = {cause.kind for cause in found.causes if cause.place == 'panda_joint4'}
+    assert not kinds & {'dry friction', 'viscous friction', 'rotor inertia'}
+    assert run.joint_names == NAMES
+
+
+def test_prismatic_joints_are_told_in_their_units():
+    model = load_urdf(share_file('urdf/scara_rrp.urdf'))
+    assert not model.revolute.all()
+    j = int(np.flatnonzero(~model.revolute)[0])
+    more = model.coulomb.copy()
+    more[j] += 4.0
+    run = recorded(model.with_actuation(coulomb=more), model=model)
+    found = evaluate(Dynamics(model), run)
+    assert found.units[j] == 'N'
+    cause = only_cause(found, 'dry friction', model.joint_names[j])
+    assert_close(cause.value, cause.error, np.array([4.0]))
+    assert ' N too little dry friction' in text(found)
+
+
+@pytest.mark.parametrize(
+    ('scale', 'says'),
+    [
+        ([1.0, 2.0], 'effort_scale is .* one number or 7'),
+        (np.nan, 'effort_scale is nan'),
+        ([1, 1, 1, 0, 1, 1, 1], 'none of them 0'),
+    ],
+)
+def test_a_wrong_scale_is_refused(scale, says):
+    with pytest.raises(RecordingError, match=says):
+        evaluate(ARM, recorded(MODEL), effort_scale=scale)
+
+
+def test_joints_in_another_order_are_refused():
+    run = recorded(MODEL)
+    turned = Recording(NAMES[::-1], run.t, run.q, run.qd, run.effort)
+    with pytest.raises(RecordingError, match='the recording is of panda_joint7, panda_joint6'):
+        evaluate(ARM, turned)
+
+
+def test_another_robot_explains_nothing():
+    run = recorded(MODEL)
+    run = Recording(NAMES, run.t, run.q, run.qd, -run.effort)
+    assert 'nothing is explained' in text(evaluate(ARM, run))
+
+
+def test_explained_is_what_is_left_of_the_changes():
+    found = evaluate(ARM, recorded(MODEL.with_payload(LINK, 2.0)))
+    effort, residual = found.curves.effort, found.curves.residual
+    wanted = 1 - rms(residual) ** 2 / effort.var(axis=0)
+    assert np.allclose(found.explained, wanted)
+    assert np.allclose(found.rms_residual, rms(effort - found.curves.model))
+    assert np.allclose(found.largest, np.abs(residual).max(axis=0))
+
+
+def test_correlations_are_those_with_the_motion():
+    run = recorded(MODEL.with_actuation(coulomb=[3, 3, 3, 4.9, 3, 3, 3]))
+    found = evaluate(ARM, run)
+    curves = found.curves
+    others = {
+        'gravity': ARM.gravity_torque(curves.q),
+        'dry friction': np.tanh(curves.qd / 1e-2),
+        'viscous friction': curves.qd,
+        'rotor inertia': curves.qdd,
+    }
+    assert found.correlations.keys() == others.keys()
+    for name, other in others.items():
+        for j in range(1, MODEL.n):
+            wanted = np.corrcoef(curves.residual[:, j], other[:, j])[0, 1]
+            assert found.correlations[name][j] == pytest.approx(wanted, abs=0.1)
+    # The first joint is vertical.
+    assert np.isnan(found.correlations['gravity'][0])
+    assert found.correlations['dry friction'][3] > 0.99
+
+
+def standing(effort, noise=NOISE):
+    """Return the recording of an arm that stands still, with efforts added to its own."""
+    t = np.arange(0, 5, 1 / RATE)
+    q = np.full((len(t), MODEL.n), 0.3)
+    tau = torque(MODEL, q, 0 * q, 0 * q) + noise * np.random.default_rng(0).normal(size=q.shape)
+    return Recording(NAMES, t, q, 0 * q, tau + effort)
+
+
+def test_one_posture_tells_no_causes():
+    found = evaluate(ARM, standing(1.0))
+    assert (found.told, found.causes) == (False, ())
+    assert np.allclose(found.bias, 1.0, atol=0.02)
+    assert np.allclose(found.left, found.rms_residual, rtol=0.1)
+    assert 'the recording cannot tell what is wrong: joints hardly move' in text(found)
+
+
+def test_an_effort_that_does_not_change_has_no_explained_share():
+    found = evaluate(ARM, standing(0.0, noise=0.0))
+    assert np.isnan(found.explained).all()
+    assert ' - ' in text(found)
+
+
+def test_joints_whose_efforts_are_not_measured_are_no_cause():
+    run = recorded(MODEL)
+    run.effort[:, 1] = 0.0
+    assert evaluate(ARM, run).causes == ()
+
+
+def test_a_load_far_from_the_link_s_origin_is_placed():
+    """One joint feels m r and m r^2 alone: neither is known without the other."""
+    model = load_urdf(share_file('urdf/planar_2r.urdf'), tip_link='link1')
+    rng = np.random.default_rng(0)
+    t, q, qd, qdd = lively(model, rate=RATE)
+    tau = torque(model.with_payload('link1', 1.0, [0.2, 0, 0]), q, qd, qdd)
+    tau += 0.01 * rng.normal(size=tau.shape)
+    found = evaluate(Dynamics(model), Recording(model.joint_names, t, q, qd, tau))
+    cause = only_cause(found, 'load', 'tool')
+    # 2 m from the joint
+    assert_close(cause.value, cause.error, np.array([1.0, -1.8, 0.0, 0.0]))
+
+
+def test_a_centre_of_mass_that_is_wrong_has_no_mass():
+    heavy = MODEL.with_payload(LINK, 2.0, [0.05, 0.0, 0.1], 0.02 * np.eye(3))
+    moved = MODEL.with_payload(LINK, 2.0, [0.05, 0.06, 0.1], 0.02 * np.eye(3))
+    found = evaluate(Dynamics(heavy), recorded(moved))
+    # Its tensor about the frame differs as well, which is no load.
+    places = {(cause.kind, cause.place) for cause in found.causes}
+    assert places == {('centre of mass', LINK), ('inertia', 'panda_link7')}, text(found)
+    cause = next(cause for cause in found.causes if cause.kind == 'centre of mass')
+    assert np.allclose(cause.value, [0, 0.12, 0], atol=0.01)
+    assert 'mass times its distance is off by (' in text(found)
+
+
+def test_states_published_more_often_than_measured_count_once():
+    t, q, qd, qdd = lively(MODEL, rate=RATE)
+    tau = torque(MODEL.with_actuation(viscous=[2, 2, 2, 3.5, 2, 2, 2]), q, qd, qdd)
+    tau += NOISE * np.random.default_rng(0).normal(size=tau.shape)
+    measured = np.arange(len(t)) // 4 * 4
+    published = by_joint(samples(NAMES, t, q[measured], qd[measured], tau[measured]), NAMES)
+    assert len(published.t) == len(t) / 4
+    found = evaluate(ARM, published)
+    assert found.rate == pytest.approx(RATE / 4)
+    cause = only_cause(found, 'viscous friction', 'panda_joint4')
+    assert_close(cause.value, cause.error, np.array([1.5]))

@@ -1,0 +1,144 @@
+"""Joints by name: any order, extra joints, and samples that cannot be used, each counted."""
+
+import numpy as np
+import pytest
+from recorded_runs import START, samples
+
+from robot_dynamics.identification.recording import (
+    CONTRADICTORY,
+    DRIVES_OFF,
+    INCOMPLETE,
+    NO_EFFORT,
+    NO_VELOCITY,
+    NOT_FINITE,
+    OUT_OF_RANGE,
+    REPEATED,
+    STALE,
+    RecordingError,
+    by_joint,
+)
+
+NAMES = ('a', 'b')
+T = np.arange(10) * 0.01
+Q = np.arange(20.0).reshape(10, 2)
+EMPTY = np.zeros(0)
+
+
+def states(**changed):
+    values = {'names': NAMES, 't': T, 'q': Q, 'qd': Q + 100, 'effort': Q + 200, **changed}
+    return samples(*values.values())
+
+
+def replaced(k, **fields):
+    result = states()
+    result[k] = result[k]._replace(**fields)
+    return result
+
+
+def test_joints_are_mapped_by_name_and_others_ignored():
+    wide = np.column_stack([Q[:, 1], 7 + Q[:, 0], Q[:, 0]])
+    found = by_joint(states(names=('b', 'gripper', 'a'), q=wide, qd=wide, effort=wide), NAMES)
+    for x in (found.q, found.qd, found.effort):
+        assert np.array_equal(x, Q)
+    assert np.allclose(found.t, T)
+    assert found.joint_names == NAMES
+    assert not found.left_out
+    assert not found.notes
+
+
+@pytest.mark.parametrize(
+    ('fields', 'reason'),
+    [
+        ({'names': ('a', 'c')}, INCOMPLETE),
+        ({'position': np.zeros(1)}, CONTRADICTORY),
+        ({'velocity': np.zeros(1)}, CONTRADICTORY),
+        ({'effort': np.zeros(3)}, CONTRADICTORY),
+        ({'names': ('a', 'b', 'c')}, CONTRADICTORY),
+        ({'effort': EMPTY}, NO_EFFORT),
+        ({'velocity': EMPTY}, NO_VELOCITY),
+        ({'velocity': np.array([0.0, np.nan])}, NO_VELOCITY),
+        ({'position': np.array([np.inf, 0.0])}, NOT_FINITE),
+        ({'effort': np.array([np.nan, 0.0])}, NOT_FINITE),
+        ({'effort': np.zeros(2)}, DRIVES_OFF),
+        ({'stamp': START + 40_000_000}, REPEATED),
+        ({'position': Q[4], 'velocity': Q[4] + 100, 'effort': Q[4] + 200}, STALE),
+    ],
+)
+def test_a_sample_that_cannot_be_used_is_left_out_and_counted(fields, reason):
+    found = by_joint(replaced(5, **fields), NAMES)
+    assert found.left_out == {reason: 1}
+    kept = [k for k in range(10) if k != 5]
+    assert np.array_equal(found.q, Q[kept])
+    assert np.array_equal(found.qd, Q[kept] + 100)
+    assert np.array_equal(found.effort, Q[kept] + 200)
+    assert np.allclose(found.t, T[kept])
+
+
+@pytest.mark.parametrize(
+    ('field', 'kind', 'value'),
+    [('position', 'position', -1e30), ('velocity', 'velocity', 1e30), ('effort', 'effort', 2e9)],
+)
+def test_a_value_that_no_joint_can_have_is_left_out_counted_and_named(field, kind, value):
+    changed = getattr(states()[5], field).copy()
+    changed[1] = value
+    found = by_joint(replaced(5, **{field: changed}), NAMES)
+    assert found.left_out == {OUT_OF_RANGE: 1}
+    assert len(found.t) == 9
+    (note,) = found.notes
+    assert note.startswith(f'b: {kind} {value:.3g}, expected at most 1')
+
+
+@pytest.mark.parametrize('qd', [None, np.full_like(Q, np.nan)])
+def test_without_velocities_there_are_none(qd):
+    found = by_joint(states(qd=qd), NAMES)
+    assert found.qd is None
+    assert np.array_equal(found.q, Q)
+    assert found.notes == ('no velocities: they are derivatives of the positions',)
+
+
+def test_the_recorder_s_time_counts_where_headers_have_none():
+    unstamped = [s._replace(stamp=0) for s in states()]
+    found = by_joint(unstamped, NAMES)
+    assert np.allclose(found.t, T)
+    assert found.notes == ("headers without stamps: time is the recorder's",)
+
+
+def test_a_joint_whose_efforts_are_all_0_is_named():
+    effort = Q + 200
+    effort[:, 1] = 0
+    assert by_joint(states(effort=effort), NAMES).notes == ('b: all efforts are 0',)
+
+
+@pytest.mark.parametrize(
+    ('recorded', 'says'),
+    [
+        ([], 'no joint states of a, b; there are none'),
+        (states(names=('a', 'c')), 'no joint states of b; there are a, c: it is another robot'),
+        (states(effort=np.zeros((10, 0))), 'none of 10 samples can be used: 10 without efforts'),
+        (
+            [s._replace(names=('a',), position=Q[0, :1], velocity=EMPTY, effort=Q[0, :1])
+             for s in states()[:5]]
+            + [s._replace(names=('b',), position=Q[0, :1], velocity=EMPTY, effort=Q[0, :1])
+               for s in states()[5:]],
+            'none of 10 samples can be used: 10 without all joints',
+        ),
+        (states(effort=Q * [1, np.nan]), 'b has no finite efforts in any of 10 samples'),
+        (states(q=Q * [np.nan, 1]), 'a has no finite positions in any of 10 samples'),
+        (states(q=Q + np.array([0, 1e30])), r'no sample of 10 can be used: b: position 1e\+30'),
+        (states(effort=0 * Q), 'all efforts are 0 in 10 samples: they are not measured'),
+        (
+            states(q=np.where(np.eye(2)[np.arange(10) % 2], np.nan, Q)),
+            'in each of 10 samples something is not finite',
+        ),
+    ],
+)  # fmt: skip
+def test_a_recording_that_cannot_be_used_says_why(recorded, says):
+    with pytest.raises(RecordingError, match=says):
+        by_joint(recorded, NAMES)
+
+
+def test_a_state_that_repeats_at_rest_is_a_sample():
+    still = np.ones_like(Q)
+    found = by_joint(states(q=still, qd=0 * still, effort=still), NAMES)
+    assert len(found.t) == 10
+    assert not found.left_out

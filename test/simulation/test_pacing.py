@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from robot_dynamics.simulation.pacing import LAG, LOOK, Pace
+
+DT = 1e-3
+
+
+def run(pace, looks, steps=0):
+    """Look at the clock at these times; return the times at which steps began."""
+    began = []
+    for now in looks:
+        pace.jumped(now)
+        while pace.is_due(now, steps):
+            pace.begins(now, steps)
+            began.append(now)
+            steps += 1
+            if len(began) > 100_000:
+                raise AssertionError('there is no end of steps')
+    return began
+
+
+def test_a_timer_that_wavers_makes_one_step_each_time():
+    wavering = DT * np.arange(1000) + np.random.default_rng(0).uniform(-0.3, 0.3, 1000) * DT
+    pace = Pace(DT, 1.0)
+    assert run(pace, wavering) == list(wavering)
+    assert pace.late == 0
+
+
+@pytest.mark.parametrize('factor', [0.1, 0.5, 1.0, 3.0, 20.0])
+def test_steps_follow_the_factor(factor):
+    pace = Pace(DT, factor)
+    began = run(pace, np.arange(0, 1, pace.look))
+    assert len(began) == pytest.approx(factor / DT, rel=0.02)
+    assert pace.late == 0
+    assert pace.look == pytest.approx(max(DT / factor, LOOK))
+
+
+def test_late_steps_are_counted_and_caught_up():
+    pace = Pace(DT, 1.0)
+    began = run(pace, [0.0, 0.001, 0.051])
+    assert len(began) == 52
+    assert pace.late == pytest.approx(48, abs=1)
+    assert pace.restarts == 0
+
+
+def test_far_behind_the_schedule_starts_afresh():
+    pace = Pace(DT, 1.0)
+    began = run(pace, [0.0, 0.001, 0.001 + 2 * LAG, 0.002 + 2 * LAG])
+    assert len(began) == 4
+    assert pace.restarts == 1
+
+
+def test_a_clock_that_runs_backwards_is_counted_and_costs_no_time():
+    pace = Pace(DT, 1.0)
+    assert len(run(pace, [1000.0, 1000.001, 5.0, 5.001, 5.002])) == 5
+    assert pace.jumps == 1
+    assert pace.late == pace.restarts == 0
+
+
+def test_the_measured_factor():
+    pace = Pace(DT, 1.0)
+    assert pace.factor(1.0, 0) == 0
+    assert pace.factor(1.5, 250) == pytest.approx(0.5)
+    pace.jumped(1.5)
+    pace.jumped(0.1)
+    assert pace.factor(0.2, 300) == 0  # nothing is known across a jump
+
+
+def test_another_speed_begins_a_new_schedule():
+    pace = Pace(DT, 0.1)
+    steps = len(run(pace, np.arange(0, 1, 0.01)))
+    pace.choose(1.0)
+    assert len(run(pace, np.arange(1, 1.1, 0.001), steps)) == pytest.approx(100, abs=1)

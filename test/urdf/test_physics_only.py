@@ -1,0 +1,69 @@
+"""What another engine gets to read."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.urdf.loading import parse_urdf
+from robot_dynamics.urdf.physics_only import (
+    bare_urdf,
+    inertials,
+    still_positions,
+    with_payload,
+)
+
+ARM = (Path(__file__).parents[1] / 'validation' / 'arm.urdf').read_text()
+
+
+def test_only_physics_is_left_and_it_is_the_same_robot():
+    bare = bare_urdf(ARM)
+    tags = {element.tag for element in ElementTree.fromstring(bare).iter()}
+    assert not tags & {'visual', 'collision', 'geometry', 'mesh', 'dynamics', 'mimic'}
+    full, reduced = parse_urdf(ARM), parse_urdf(bare)
+    assert reduced.joint_names == ('shoulder', 'elbow', 'grip', 'grip_too')
+    assert np.array_equal(full.mass, reduced.mass)
+    for field in ('placement', 'axis', 'com', 'inertia_com', 'lower', 'upper'):
+        whole, rest = getattr(full, field), getattr(reduced, field)
+        assert np.array_equal(whole, rest[: len(whole)]), field
+
+
+def test_a_link_without_inertial_says_zero_and_the_root_says_nothing():
+    said = inertials(bare_urdf(ARM))
+    assert said['bracket'].mass == 0.0
+    assert not said['bracket'].inertia_com.any()
+    assert 'base' not in said
+    assert set(said) == {'upper', 'bracket', 'fore', 'finger', 'thumb'}
+
+
+def test_inertials_are_in_the_axes_of_the_link():
+    body = inertials(ARM)['upper']
+    assert body.mass == 3.0
+    assert np.array_equal(body.com, [0.1, 0.02, 0.3])
+    model = parse_urdf(ARM)
+    i = model.body_names.index('upper')
+    assert np.allclose(body.inertia_com, model.inertia_com[i], rtol=1e-14, atol=1e-16)
+
+
+def test_a_payload_is_one_more_link():
+    payload = Inertial(2.0, np.array([0.1, 0.0, 0.2]), np.diag([0.01, 0.02, 0.015]))
+    loaded = parse_urdf(with_payload(ARM, 'finger', payload))
+    expected = parse_urdf(ARM).with_payload('finger', 2.0, payload.com, payload.inertia_com)
+    assert np.allclose(loaded.inertial_parameters(), expected.inertial_parameters(), atol=1e-15)
+
+
+def test_joints_that_stand_still_stand_where_they_were_locked():
+    still = still_positions(ARM, {'grip': 0.06, 'elbow': 0.3})
+    assert still['elbow'] == 0.3
+    assert still['shoulder'] == 0.0
+    assert still['grip_too'] == -0.5 * 0.06 - 0.01
+    assert still_positions(ARM, {})['grip_too'] == -0.01
+
+
+@pytest.mark.parametrize('bad', ['<robot', '<!DOCTYPE x><robot name="x"/>'])
+def test_what_is_no_urdf_is_refused(bad):
+    with pytest.raises(ModelError):
+        bare_urdf(bad)
