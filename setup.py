@@ -91,6 +91,7 @@ setup(
         'bags': ['rosbags>=0.11.7'],
         'test': [
             'pytest>=8',
+            'pytest-xdist>=3.5',
             'hypothesis>=6.100',
             'distributed>=2024.1',
             'pin>=2.7',

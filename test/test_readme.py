@@ -42,7 +42,7 @@ def test_python_runs(monkeypatch):
         residual = names['M'] @ names['qdd'] + names['C'] @ names['qd'] + names['g']
         np.testing.assert_allclose(residual, names['tau'], atol=1e-9)
         assert names['J'].shape == (6, 7)
-        assert names['many'].shape == (1000, 7)
+        assert names['batch'].shape == (1000, 7)
 
 
 def parameter_table(name: str) -> str:

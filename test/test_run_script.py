@@ -1,9 +1,10 @@
-"""./run leaves the machine as it found it: no process, no shared memory, no temporary folder."""
+"""./run removes processes, shared memory and temporary folders, and keeps its environment."""
 
 import os
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     reason='no bash, /proc and /dev/shm here',
 )
 
-# Stands for the tests: it leaves a process, and files that it and nobody use.
+# A stand-in for the tests: it leaves a process, a file that the process uses, and one in no use.
 TESTS = """
 set -e
 source <(sed '$d' "$RUN")
@@ -31,7 +32,7 @@ disown
 
 
 def is_running(pid):
-    """Say whether a process exists that has not ended; a zombie only waits to be counted."""
+    """Return whether a process exists and is not a zombie."""
     try:
         return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
     except FileNotFoundError:
@@ -40,7 +41,7 @@ def is_running(pid):
 
 @pytest.fixture
 def files():
-    """Return names in shared memory: two of the middleware's, one of somebody else."""
+    """Return names in shared memory: two of the middleware, one of another program."""
     made = [
         SHARED_MEMORY / f'{prefix}robot_dynamics_run_{os.getpid()}_{k}'
         for k, prefix in enumerate(('fastrtps_', 'sem.fastdds_', 'other_'))
@@ -51,7 +52,7 @@ def files():
 
 
 def run_tests(script, free, used):
-    """Return the process left behind, the temporary folder, and what was said."""
+    """Return the remaining process, the temporary folder, and the completed script."""
     environment = {k: v for k, v in os.environ.items() if k != 'ROS_LOG_DIR'}
     ended = subprocess.run(
         ['bash', '-c', script],
@@ -66,7 +67,7 @@ def run_tests(script, free, used):
     return int(pid), Path(scratch), ended
 
 
-def test_what_the_tests_left_is_gone_and_what_others_have_is_not(files):
+def test_leftovers_of_the_tests_are_removed_and_those_of_others_stay(files):
     free, used, strange = files
     strange.touch()
     other = subprocess.Popen(['sleep', '300'])
@@ -95,9 +96,9 @@ def test_shared_memory_from_before_and_in_use_stays(files):
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_tests_that_are_interrupted_are_ended_with_all_they_started(files, number):
+def test_interrupted_tests_are_ended_with_all_they_started(files, number):
     free, used, _ = files
-    # The tests go on, until a signal ends the script.
+    # The tests would continue for 300 s if no signal ended the script.
     script = TESTS + f'kill -{number.value} $$\nsleep 300\n'
     pid, scratch, ended = run_tests(script, free, used)
     assert ended.returncode != 0
@@ -105,3 +106,39 @@ def test_tests_that_are_interrupted_are_ended_with_all_they_started(files, numbe
     assert not scratch.exists()
     assert not free.exists()
     assert not used.exists()
+
+
+# A stand-in for the demo, in an environment that ./run test has installed.
+DEMO = """
+set -e
+source <(sed '$d' "$RUN")
+root=$CHECKOUT venv=$CHECKOUT/.venv ros=wheels ros_extra=,ros python=/bin/python python_version=3.11
+printf '%s\\n' "3.11 /bin/python $root $(cksum <"$root/setup.py")" >"$venv/.installed-test"
+make_venv() { exit 3; }
+demo --headless
+"""
+
+
+def test_demo_keeps_the_environment_of_the_tests_and_removes_its_shared_memory(files, tmp_path):
+    left, before, strange = files
+    before.touch()
+    strange.touch()
+    program = tmp_path / '.venv' / 'bin' / 'robot-dynamics'
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\ntouch {left}\necho "$@"\nexit 130\n')
+    program.chmod(0o755)
+    (tmp_path / 'setup.py').touch()
+    ended = subprocess.run(
+        ['bash', '-c', DEMO],
+        env={**os.environ, 'RUN': str(RUN), 'CHECKOUT': str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (130, 'demo --headless\n'), ended.stderr
+    end = time.monotonic() + 60
+    while left.exists():  # removed in the background, after the end of the demo
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    assert [file.exists() for file in files] == [False, True, True]

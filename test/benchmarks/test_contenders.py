@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.agreement import TOLERANCE, relative_error
-from benchmarks.contenders import NOTHING, ContenderMissing, RobotRefused, load
+from benchmarks.contenders import RobotRefused, load
 from benchmarks.contenders.ours import Ours, OursInPlace
 from benchmarks.functions import FUNCTIONS, random_state
 from robot_dynamics.dynamics import Dynamics
@@ -78,25 +78,8 @@ def test_the_state_is_given_in_the_librarys_order(fork):
     np.testing.assert_array_equal(q, [np.cos(turn), np.sin(turn), slide, swing])
 
 
-def test_a_contender_can_do_nothing(chain):
-    ours = load('ours', chain)
-    assert NOTHING not in ours.prepare(state_of(chain))
-    assert ours.stopwatch(NOTHING)(10) > 0
-
-
 def test_joints_of_another_robot_are_refused():
     from benchmarks.contenders import Local
 
     with pytest.raises(RobotRefused, match="'elbow'"):
         Local('a library', ['shoulder'], ['elbow'])
-
-
-def test_what_is_not_installed_is_missing(chain):
-    with pytest.raises(ContenderMissing, match='no_such_library'):
-        load('no_such_library', chain)
-
-
-@NEEDS_BOOK
-def test_the_books_code_takes_no_branches(fork):
-    with pytest.raises(RobotRefused, match='branches'):
-        load('modern_robotics', fork)

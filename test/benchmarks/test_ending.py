@@ -1,4 +1,4 @@
-"""Benchmarks that are ended early take the nodes they started along."""
+"""Interrupted benchmarks end the nodes that they started."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ pytest.importorskip('rclpy', reason='the nodes need ROS 2')
 CHECKOUT = Path(__file__).resolve().parents[2]
 ROBOT = ('--robot', str(share_file('urdf/planar_2r.urdf')))
 DEADLINE = 60.0  # s
-STARTING = 0.3  # s; a signal that comes in the middle of Popen leaves a child that nobody knows
+STARTING = 0.3  # s; a signal that comes in the middle of Popen leaves an unknown child
 SCRIPTS = {
     'nodes': ('benchmarks.nodes', '--seconds', '100', '--rate', '100', *ROBOT),
     'simulator_node': ('benchmarks.simulator_node', '--seconds', '1', *ROBOT),
@@ -48,10 +48,10 @@ def end(pids):
     [
         ('nodes', signal.SIGINT),
         ('nodes', signal.SIGTERM),
-        ('simulator_node', signal.SIGTERM),
+        pytest.param('simulator_node', signal.SIGTERM, marks=pytest.mark.slow),
     ],
 )
-def test_a_signal_ends_the_nodes_as_well(name, number):
+def test_a_signal_ends_the_benchmark_and_its_nodes(name, number):
     process = subprocess.Popen(
         [sys.executable, '-m', *SCRIPTS[name]],
         cwd=CHECKOUT,

@@ -110,13 +110,14 @@ def test_a_sleeping_process_is_counted():
 @pytest.mark.parametrize(
     'arguments',
     [
-        ['--qos', 'reliable'],
-        ['--qos', 'sensor', '--soak', '4'],
-        ['--qos', 'reliable', '--soak', '4'],
+        pytest.param(['--qos', 'reliable'], id='echo'),
+        pytest.param(['--qos', 'sensor', '--soak', '4'], id='soak', marks=pytest.mark.slow),
+        pytest.param(
+            ['--qos', 'reliable', '--soak', '4'], id='reliable soak', marks=pytest.mark.slow
+        ),
     ],
-    ids=['echo', 'soak', 'reliable soak'],
 )
-def test_it_asks_the_nodes_and_loses_nothing(arguments, tmp_path, capfd):
+def test_every_state_is_answered_and_counted(arguments, tmp_path, capfd):
     file = tmp_path / 'figures.json'
     common = ['--robot', str(share_file('urdf/planar_2r.urdf')), '--rate', '100']
     common += ['--seconds', '1', '--json', str(file)]
@@ -133,9 +134,3 @@ def test_it_asks_the_nodes_and_loses_nothing(arguments, tmp_path, capfd):
     text = capfd.readouterr().out
     assert 'CPU %' in text
     assert ('MiB/h' if '--soak' in arguments else 'of the echo; wanted: at most 1.25') in text
-
-
-def test_a_node_that_ends_is_told_of(monkeypatch, capfd):
-    monkeypatch.setattr(nodes, 'robot', lambda _: {'robot_description_file': '/no/such.urdf'})
-    assert nodes.main(['--qos', 'sensor']) == 1
-    assert 'dynamics_node ended with exit code 1' in capfd.readouterr().err

@@ -1,12 +1,10 @@
 import importlib.util
-import os
-import signal
 
 import numpy as np
 import pytest
 
 from benchmarks.agreement import TOLERANCE, relative_error
-from benchmarks.contenders import NOTHING, ContenderMissing, RobotRefused, load
+from benchmarks.contenders import NOTHING, load
 from benchmarks.functions import random_state
 from benchmarks.remote import Remote
 
@@ -36,22 +34,3 @@ def test_pybullet_agrees_although_it_prints(fork, state):
     with Remote('pybullet', fork) as there:
         for function in there.prepare(state):
             assert relative_error(there.evaluate(function), ours.evaluate(function)) < TOLERANCE
-
-
-def test_a_library_that_is_not_installed(fork):
-    with pytest.raises(ContenderMissing, match='no_such_library'):
-        Remote('no_such_library', fork)
-
-
-def test_a_process_that_dies_is_no_contender(fork, state):
-    with Remote('mujoco', fork) as there:
-        os.kill(there.pid, signal.SIGKILL)
-        with pytest.raises(RobotRefused, match='died'):
-            there.prepare(state)
-
-
-def test_the_process_ends_with_the_context(fork):
-    with Remote('mujoco', fork) as there:
-        pid = there.pid
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)

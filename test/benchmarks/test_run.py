@@ -7,10 +7,11 @@ from benchmarks import compiling, run, single
 from benchmarks.agreement import Disagreement
 
 
-def test_one_run_from_end_to_end(tmp_path, capsys):
+@pytest.mark.slow
+def test_a_complete_run(tmp_path, capsys):
     files = tmp_path / 'figures.json', tmp_path / 'table.md'
     cache = os.environ['ROBOT_DYNAMICS_CACHE_DIR']
-    options = ['--quick', '--robots', 'chain2', 'panzer', '--only', 'single', 'stepping']
+    options = ['--quick', '--robots', 'chain2', 'missing', '--only', 'single', 'stepping']
     assert run.main([*options, '--json', str(files[0]), '--markdown', str(files[1])]) == 0
     figures = json.loads(files[0].read_text())
     assert {call['robot'] for call in figures['single']} == {'chain2'}
@@ -18,7 +19,7 @@ def test_one_run_from_end_to_end(tmp_path, capsys):
     assert all(ns > 0 for call in figures['single'] for ns in call['ns'].values())
     assert figures['batches'] == []
     assert figures['stepping'][0]['error'] < 1e-10
-    assert any(note.startswith('panzer left out') for note in figures['notes'])
+    assert any(note.startswith('missing left out') for note in figures['notes'])
     printed = capsys.readouterr().out
     assert files[1].read_text() == printed.removesuffix('\n')
     assert '### Targets' in printed
@@ -37,10 +38,3 @@ def test_a_disagreement_leaves_no_figures(tmp_path, monkeypatch, capsys):
     captured = capsys.readouterr()
     assert captured.out == ''
     assert 'mass_matrix of new array differs' in captured.err
-
-
-def test_help_names_the_robots(capsys):
-    with pytest.raises(SystemExit) as exit_:
-        run.main(['--help'])
-    assert exit_.value.code == 0
-    assert 'talos_reduced' in capsys.readouterr().out

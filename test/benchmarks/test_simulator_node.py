@@ -11,7 +11,8 @@ pytest.importorskip('rclpy')
 pytest.importorskip('mcap')
 
 
-def test_it_prints_how_fast_and_how_evenly_the_node_steps():
+@pytest.mark.slow
+def test_rates_and_jitter_are_printed():
     result = subprocess.run(
         [sys.executable, '-m', 'benchmarks.simulator_node', '--seconds', '0.2'],
         cwd=ROOT,

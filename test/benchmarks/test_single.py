@@ -59,14 +59,6 @@ def test_a_library_that_disagrees_is_left_out_by_name(chain, monkeypatch):
     assert 'mass_matrix of liar differs' in notes[0]
 
 
-def test_a_library_that_refuses_is_left_out_by_name(chain, monkeypatch):
-    monkeypatch.setattr(single, 'OTHERS', {'picky': refuse})
-    notes = []
-    (call,) = single.measure(chain, FUNCTIONS[:1], SHORT, notes)
-    assert 'picky' not in call.ns
-    assert notes == ['chain3: picky left out: picky takes no chain3']
-
-
 def test_an_empty_call_is_subtracted(chain, monkeypatch):
     rounds = iter(
         [

@@ -75,33 +75,3 @@ def test_times_are_met_from_below_and_a_function_given_up_takes_for_ever(results
     assert target('100-joint chain, compile all').verdict(results) == MISSED
     results.starts = [Start('arm', 6, {starting.OURS: 149.0}, {starting.OURS: 80.0})]
     assert target('cached start').verdict(results) == MET
-
-
-def test_the_report_shows_every_figure(results):
-    results.single = [call('arm', 6, 'inverse_dynamics', 62.5)]
-    made = Compilation('arm', 'inverse_dynamics', 0.1, 1.5, 0.25, {'mul': 33, 'sub': 22}, 90.0)
-    results.compilations = [made]
-    results.notes = ['panzer left out: no such robot']
-    text = report.markdown(results)
-    for words in (
-        '62.5 | ',
-        '16.0',
-        ' 125 | ',
-        ' 8.0 |',
-        '1.50 / 0.25',
-        '33 / 22',
-        '425 / 369',
-        '* panzer left out',
-    ):
-        assert words in text
-
-
-def test_tables_are_aligned():
-    text = report.table(['name', 'x'], [['a', '1'], ['longer', '1000']])
-    assert text.splitlines() == [
-        '| name   |    x |',
-        '| ------ | ---: |',
-        '| a      |    1 |',
-        '| longer | 1000 |',
-    ]
-    assert report.table(['name'], []) == ''
