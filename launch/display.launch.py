@@ -1,9 +1,9 @@
-"""Move a robot's joints by sliders and watch what gravity asks of its motors.
+"""Gravity torques of a robot in rviz2, at joint positions set with sliders.
 
-    ros2 launch robot_dynamics display.launch.py robot_description_file:=/path/of/robot.urdf
+    ros2 launch robot_dynamics display.launch.py robot_description_file:=/path/to/robot.urdf
 
-This is dynamics.launch.py with joint_state_publisher_gui, markers and rviz2, and takes the same
-arguments. The sliders publish positions only, so the terms that need velocities stay silent.
+Includes dynamics.launch.py with joint_state_publisher_gui, markers and rviz2, and accepts the same
+arguments. The sliders publish positions only; terms that need velocities are not published.
 """
 
 from launch import LaunchDescription
@@ -17,24 +17,24 @@ def share(*path):
     return PathJoinSubstitution([FindPackageShare('robot_dynamics'), *path])
 
 
-# Those with another default than there; the rest are passed through.
+# Arguments whose defaults differ from dynamics.launch.py; the others are passed through.
 ARGUMENTS = [
     DeclareLaunchArgument(
         'robot_description_file',
         default_value=share('urdf', 'panda.urdf'),
-        description='Path of the robot, .urdf or .xacro.',
+        description='Path of the robot description, .urdf or .xacro.',
     ),
     DeclareLaunchArgument(
         'joint_state_publisher_gui',
         default_value='true',
         choices=['true', 'false'],
-        description='Move the joints by sliders; else joint states come from elsewhere.',
+        description='Set joint positions with sliders; if false, another node publishes joint_states.',
     ),
     DeclareLaunchArgument(
         'markers',
         default_value='true',
         choices=['true', 'false'],
-        description='Draw weights, torques and inertias as arrows and ellipsoids.',
+        description='Start markers_node: weights, torques and inertias as arrows and ellipsoids.',
     ),
 ]
 CHANGED = ('robot_description_file', 'joint_state_publisher_gui', 'markers')

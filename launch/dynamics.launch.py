@@ -1,9 +1,9 @@
-"""A robot's live dynamics: a state publisher, dynamics_node, and markers and rviz2 on request.
+"""Dynamics of a running robot: state publisher, dynamics_node, and optionally markers and rviz2.
 
-    ros2 launch robot_dynamics dynamics.launch.py robot_description_file:=/path/of/robot.urdf
+    ros2 launch robot_dynamics dynamics.launch.py robot_description_file:=/path/to/robot.urdf
 
-The joint states come from elsewhere: a driver, a bag, sliders (joint_state_publisher_gui:=true),
-or simulation.launch.py, which includes this file.
+Joint states come from a driver, a bag, sliders (joint_state_publisher_gui:=true), or from
+simulation.launch.py, which includes this file.
 """
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
@@ -42,7 +42,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         'robot_description_file',
         default_value=share('urdf', 'panda.urdf'),
-        description='Path of the robot, .urdf or .xacro.',
+        description='Path of the robot description, .urdf or .xacro.',
     ),
     DeclareLaunchArgument(
         'params_file',
@@ -60,43 +60,43 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         'frame_prefix',
         default_value='',
-        description="Put before the links' names in tf and messages, for several robots: left/.",
+        description='Prefix of link names in tf and messages, for several robots, such as left/.',
     ),
     DeclareLaunchArgument(
         'use_sim_time',
         default_value='false',
         choices=['true', 'false'],
-        description='Take the time from /clock.',
+        description='Use the time on /clock.',
     ),
     DeclareLaunchArgument(
         'autostart',
         default_value='true',
         choices=['true', 'false'],
-        description='Let the nodes activate themselves; else a lifecycle manager does.',
+        description='Nodes configure and activate themselves; if false, a lifecycle manager does.',
     ),
     DeclareLaunchArgument(
         'quick_discovery',
         default_value='true',
         choices=['true', 'false'],
-        description='Let Fast DDS find nodes at once and forget those that were killed after 2 s.',
+        description='Fast DDS announces nodes quickly and drops killed nodes after 2 s.',
     ),
     DeclareLaunchArgument(
         'state_publisher',
         default_value='robot_state_publisher',
         choices=['robot_state_publisher', 'robot_dynamics', 'none'],
-        description='Who publishes tf and robot_description; none: they are there already.',
+        description='Node that publishes tf and robot_description; none: it is started elsewhere.',
     ),
     DeclareLaunchArgument(
         'joint_state_publisher_gui',
         default_value='false',
         choices=['true', 'false'],
-        description='Move the joints by sliders.',
+        description='Start joint_state_publisher_gui, which sets joint positions with sliders.',
     ),
     DeclareLaunchArgument(
         'markers',
         default_value='false',
         choices=['true', 'false'],
-        description='Start markers_node: weights, torques, inertias as arrows and ellipsoids.',
+        description='Start markers_node: weights, torques and inertias as arrows and ellipsoids.',
     ),
     DeclareLaunchArgument(
         'tip_frame',
@@ -109,7 +109,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         'fixed_frame',
         default_value='',
-        description="Frame that stands still in rviz2; the robot's root link if empty.",
+        description="Fixed frame of rviz2; the robot's root link if empty.",
     ),
     DeclareLaunchArgument(
         'log_level',
@@ -172,14 +172,14 @@ def rviz(frame):
         package='rviz2',
         executable='rviz2',
         arguments=['-d', share('config', 'robot_dynamics.rviz'), '--fixed-frame', frame],
-        # Its configuration names topics from the root: let them follow the namespace.
+        # The configuration uses absolute topic names; the remappings move them into the namespace.
         remappings=[(f'/{topic}', topic) for topic in RVIZ_TOPICS],
         condition=when('rviz'),
     )
 
 
 def nodes(context):
-    """Return every action that starts a node. Bad arguments raise here, before the first."""
+    """Return the actions that start nodes. Invalid arguments raise before any node is started."""
     arguments = context.launch_configurations
     check_namespace(arguments)
     check_packages(arguments)
@@ -220,11 +220,11 @@ def nodes(context):
             'markers_node',
             LaunchConfiguration('markers_params_file'),
             {'tip_frame': text('tip_frame'), 'frame_prefix': text('frame_prefix')},
-            # What dynamics_node carries is drawn.
+            # Draw the payload of dynamics_node.
             remappings=[('payload', 'dynamics_node/payload')],
             condition=when('markers'),
         ),
-        # It takes the robot from the topic robot_description.
+        # Reads the robot from the topic robot_description.
         Node(
             package='joint_state_publisher_gui',
             executable='joint_state_publisher_gui',

@@ -1,11 +1,11 @@
-"""A simulated arm that follows trajectories: simulator, feed-forward, dynamics and validator.
+"""Simulated arm that follows trajectories: simulator, feed-forward, dynamics and validator nodes.
 
     ros2 launch robot_dynamics simulation.launch.py
     ros2 topic pub --once joint_trajectory trajectory_msgs/msg/JointTrajectory "{...}"
 
-The simulator publishes /clock and every other node uses it. The feed-forward torque goes to the
-simulator by joint name and with its stamp, which is what lock step needs. The arguments of
-dynamics.launch.py, which this file includes, work here too: state_publisher, markers and the rest.
+The simulator publishes /clock, which all other nodes use. The feed-forward torque reaches the
+simulator as a JointState with names and stamp, as lock step requires. The included
+dynamics.launch.py contributes its arguments: state_publisher, markers and others.
 """
 
 from launch import LaunchDescription
@@ -45,7 +45,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         'robot_description_file',
         default_value=share('urdf', 'panda.urdf'),
-        description='Path of the robot, .urdf or .xacro.',
+        description='Path of the robot description, .urdf or .xacro.',
     ),
     DeclareLaunchArgument(
         'dynamics_params_file',
@@ -73,31 +73,31 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         'frame_prefix',
         default_value='',
-        description="Put before the links' names in tf and messages, for several robots: left/.",
+        description='Prefix of link names in tf and messages, for several robots, such as left/.',
     ),
     DeclareLaunchArgument(
         'use_sim_time',
         default_value='true',
         choices=['true', 'false'],
-        description='Publish /clock and use it; else stamp with the wall time (several robots).',
+        description='Publish and use /clock; if false, stamps are wall time (several robots).',
     ),
     DeclareLaunchArgument(
         'autostart',
         default_value='true',
         choices=['true', 'false'],
-        description='Let the nodes activate themselves; else a lifecycle manager does.',
+        description='Nodes configure and activate themselves; if false, a lifecycle manager does.',
     ),
     DeclareLaunchArgument(
         'quick_discovery',
         default_value='true',
         choices=['true', 'false'],
-        description='Let Fast DDS find nodes at once and forget those that were killed after 2 s.',
+        description='Fast DDS announces nodes quickly and drops killed nodes after 2 s.',
     ),
     DeclareLaunchArgument(
         'gains',
         default_value='from_robot',
         choices=['from_robot', 'from_file'],
-        description='Feedback gains: computed from the robot, or in feedforward_params_file.',
+        description='Feedback gains: computed from the robot, or from feedforward_params_file.',
     ),
     DeclareLaunchArgument(
         'time_step',
@@ -108,12 +108,12 @@ ARGUMENTS = [
         'lockstep',
         default_value='true',
         choices=['true', 'false'],
-        description='Let simulated time wait for the torque of every state.',
+        description='Simulated time waits for the torque of each state.',
     ),
     DeclareLaunchArgument(
         'real_time_factor',
         default_value='1.0',
-        description='Simulated time per wall time; 0: as fast as possible.',
+        description='Simulated time divided by wall time; 0: as fast as possible.',
     ),
     DeclareLaunchArgument(
         'validate',
@@ -166,7 +166,7 @@ def node(executable, params_file, overrides=None, **options):
 
 
 def compute(context, computed):
-    """Check the arguments and compute values from them; bad ones raise before any node starts."""
+    """Check the arguments and compute values; invalid ones raise before any node is started."""
     arguments = context.launch_configurations
     check_namespace(arguments)
     check_files(
@@ -190,7 +190,7 @@ def nodes(context, computed):
         'simulator_node',
         'simulator_params_file',
         {
-            # It is the clock, so it must not wait for one.
+            # It publishes the clock and must not wait for it.
             'use_sim_time': False,
             'publish_clock': value('use_sim_time', bool),
             'wall_stamps': ParameterValue(
@@ -238,7 +238,7 @@ def generate_launch_description():
             OpaqueFunction(function=nodes, args=[computed]),
         ]
     )
-    # The included file checks its own arguments before it starts its nodes, ours come after.
+    # The included file checks its arguments before it starts nodes; our nodes start after that.
     return LaunchDescription(
         [*ARGUMENTS, OpaqueFunction(function=compute, args=[computed]), dynamics, group]
     )

@@ -112,7 +112,7 @@ def test_interrupted_tests_are_ended_with_all_they_started(files, number):
 DEMO = """
 set -e
 source <(sed '$d' "$RUN")
-root=$CHECKOUT venv=$CHECKOUT/.venv ros=wheels ros_extra=,ros python=/bin/python python_version=3.11
+root=$CHECKOUT; venv=$root/.venv ros=wheels ros_extra=,ros python=/bin/python python_version=3.11
 printf '%s\\n' "3.11 /bin/python $root $(cksum <"$root/setup.py")" >"$venv/.installed-test"
 make_venv() { exit 3; }
 demo --headless

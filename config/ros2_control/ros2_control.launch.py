@@ -1,9 +1,9 @@
-"""Feed-forward torque for an arm under ros2_control, by either of two controllers.
+"""Feed-forward torque for an arm under ros2_control, with one of two controllers.
 
     ros2 launch robot_dynamics ros2_control.launch.py controller:=effort_controller
     ros2 launch robot_dynamics ros2_control.launch.py controller:=arm_controller
 
-An example to copy: it needs ros-DISTRO-ros2-control and ros-DISTRO-ros2-controllers.
+Example to copy; requires ros-DISTRO-ros2-control and ros-DISTRO-ros2-controllers.
 """
 
 from launch import LaunchDescription
@@ -27,12 +27,12 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         'robot_description_file',
         default_value=share('config', 'ros2_control', 'panda.urdf.xacro'),
-        description='Path of the robot with its ros2_control system, .xacro.',
+        description='Path of the robot description with its ros2_control system, .xacro.',
     ),
     DeclareLaunchArgument(
         'hardware',
         default_value='mock_components/GenericSystem',
-        description='Plugin that moves the arm.',
+        description='Hardware plugin of ros2_control.',
     ),
     DeclareLaunchArgument(
         'controllers_file',
@@ -43,7 +43,7 @@ ARGUMENTS = [
         'controller',
         default_value='effort_controller',
         choices=['effort_controller', 'arm_controller'],
-        description='Who commands the arm: our torques, or a trajectory controller fed by them.',
+        description='Controller of the arm: forwarded torques, or trajectories with efforts.',
     ),
 ]
 
@@ -81,7 +81,7 @@ def generate_launch_description():
                 LaunchConfiguration('controllers_file'),
                 {
                     'publish_commands': ParameterValue(ours, value_type=bool),
-                    # For the other controller it only fills in the efforts of trajectories.
+                    # For arm_controller it only adds efforts to trajectories.
                     'start_enabled': ParameterValue(ours, value_type=bool),
                 },
             ],

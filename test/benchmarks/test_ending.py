@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from domains import use_free_domain
 
 from robot_dynamics.resources import share_file
 
@@ -52,6 +53,7 @@ def end(pids):
     ],
 )
 def test_a_signal_ends_the_benchmark_and_its_nodes(name, number):
+    use_free_domain()
     process = subprocess.Popen(
         [sys.executable, '-m', *SCRIPTS[name]],
         cwd=CHECKOUT,

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from domains import use_free_domain
 
 from benchmarks import ROOT
 
@@ -16,7 +17,7 @@ def test_rates_and_jitter_are_printed():
     result = subprocess.run(
         [sys.executable, '-m', 'benchmarks.simulator_node', '--seconds', '0.2'],
         cwd=ROOT,
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        env={**os.environ, 'PYTHONPATH': str(ROOT), 'ROS_DOMAIN_ID': use_free_domain()},
         capture_output=True,
         text=True,
         check=False,

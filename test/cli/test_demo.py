@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from domains import use_free_domain
 
 from robot_dynamics.cli.demo import NODES
 
 pytest.importorskip('rclpy')
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-DOMAIN = 1 + (os.getpid() + 50) % 100  # others in this process may use 1 + getpid() % 100
 TIMEOUT = 180  # s, for what takes ten
 PROGRAM = ('-m', 'robot_dynamics.cli')
 
@@ -48,7 +48,7 @@ class Demo:
                 *options,
             ],
             cwd=CHECKOUT,
-            env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
+            env={**os.environ, 'ROS_DOMAIN_ID': use_free_domain()},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

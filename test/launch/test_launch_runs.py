@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from domains import use_free_domain
 
 pytest.importorskip('rclpy', reason='the nodes need ROS 2')
 pytest.importorskip('launch_ros', reason='launch_ros comes with a ROS 2 distribution only')
@@ -53,8 +54,13 @@ def _installed():
 
 
 @pytest.fixture
-def launched():
-    """Start the simulation in a namespace; it ends by SIGINT, well."""
+def domain():
+    return use_free_domain()
+
+
+@pytest.fixture
+def launched(domain):
+    """Start the simulation in a namespace; SIGINT ends it with exit code 0."""
     arguments = {
         'namespace': 'cell',
         'frame_prefix': 'left/',
@@ -67,7 +73,7 @@ def launched():
     file = str(share_file('launch/simulation.launch.py'))
     process = subprocess.Popen(
         [sys.executable, '-c', PROGRAM, file, json.dumps(list(arguments.items()))],
-        env={**os.environ, 'ROS_DOMAIN_ID': str(1 + os.getpid() % 100)},
+        env={**os.environ, 'ROS_DOMAIN_ID': domain},
         start_new_session=True,
     )
     try:
@@ -81,8 +87,7 @@ def launched():
 
 
 @pytest.fixture
-def probe(monkeypatch):
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
+def probe(domain):
     context = Context()
     rclpy.init(context=context)
     node = rclpy.create_node('probe', context=context)

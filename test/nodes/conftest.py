@@ -1,41 +1,17 @@
 """Nodes in process: a graph of their own, real messages, and deadlines instead of sleeps."""
 
-import fcntl
 import functools
 import gc
-import itertools
 import os
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
+from domains import use_free_domain
 from elbow import ELBOW
 
-# A graph that no other test can see: a node that was killed stays in its own for a while. Domains
-# above 101 would need ports that belong to others.
-FIRST = os.getpid() % 100
-DOMAINS = itertools.cycle(1 + (FIRST + k) % 100 for k in range(100))
-# Of the domains in use the byte is locked.
-IN_USE = os.open(
-    Path(tempfile.gettempdir(), 'robot_dynamics_test_domains'), os.O_CREAT | os.O_RDWR
-)
-
-
-def free_domain():
-    """Return a domain that no other run of these tests on this machine is in."""
-    fcntl.lockf(IN_USE, fcntl.LOCK_UN)
-    while True:
-        domain = next(DOMAINS)
-        try:
-            fcntl.lockf(IN_USE, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, domain)
-        except BlockingIOError:
-            continue
-        return str(domain)
-
-
 # Read when rclpy and the messages are imported; messages check their fields.
-os.environ['ROS_DOMAIN_ID'] = free_domain()
+use_free_domain()
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 os.environ['ROS_PYTHON_CHECK_FIELDS'] = '1'
 
@@ -65,7 +41,7 @@ class Graph:
 
         from robot_dynamics.ros.executable import new_executor
 
-        os.environ['ROS_DOMAIN_ID'] = free_domain()
+        use_free_domain()
         # Nodes and their callbacks hold each other. Until they are collected each keeps its
         # threads and sockets, and hundreds of them are more than a process can have.
         set_aside()
