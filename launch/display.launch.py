@@ -28,7 +28,7 @@ ARGUMENTS = [
         'joint_state_publisher_gui',
         default_value='true',
         choices=['true', 'false'],
-        description='Set joint positions with sliders; if false, another node publishes joint_states.',
+        description='Set joint positions with sliders; if false, a driver publishes joint_states.',
     ),
     DeclareLaunchArgument(
         'markers',

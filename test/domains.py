@@ -6,8 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
-# Other programs may use the ports of domains above 101. Each graph has a new domain, since a killed
-# node remains visible in its domain for a while.
+# Other programs may use the ports of domains above 101. Each graph has a new domain, as killed
+# nodes remain visible in theirs for a while.
 FIRST = os.getpid() % 100
 DOMAINS = itertools.cycle(1 + (FIRST + k) % 100 for k in range(100))
 # The byte at the offset of a domain is locked while the domain is in use.

@@ -16,7 +16,7 @@ from robot_dynamics.control import pd_gains
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.model.states import random_postures
-from robot_dynamics.urdf import link_frames
+from robot_dynamics.urdf.link_frames import link_frames
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf, urdf_text
 
 NAMESPACE = re.compile(r'(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*/?)?|/', re.ASCII)
