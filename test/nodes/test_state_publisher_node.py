@@ -29,7 +29,7 @@ from robot_dynamics.nodes.state_publisher_node import (
 from robot_dynamics.resources import share_file
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.parameters import specs
-from robot_dynamics.urdf import link_frames
+from robot_dynamics.urdf.link_frames import link_frames
 from robot_dynamics.urdf.loading import parse_urdf
 
 needs_tf = pytest.mark.skipif(

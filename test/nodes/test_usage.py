@@ -84,7 +84,7 @@ def test_without_ros_one_line_says_what_to_install(name):
     program = f"""
         import sys
         sys.modules['rclpy'] = None
-        from robot_dynamics.nodes import executables
+        from robot_dynamics.ros import executables
         executables.{name}()
     """
     ended = subprocess.run(
