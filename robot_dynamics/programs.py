@@ -1,15 +1,13 @@
-"""Methods over scalars become the compiled programs of one robot.
+"""Compiled programs of one robot, and the registry of the algorithms they are made from.
 
-Numbers of the model are constants of a program: that is what makes it fast, and why another robot
-needs other programs. Gravity and loads may change while a controller runs, when nothing can wait
-for a compiler: in the programs of a `Variation` they are inputs, and a change is a matter of
-passing other numbers.
+Model parameters are compiled in as constants, which makes programs fast and specific to one robot.
+Gravity and payloads may change while a controller runs, when there is no time to compile: in the
+programs of a `Variation` they are inputs, so that a change only passes other numbers.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +16,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from robot_dynamics import algorithms, spatial
+from robot_dynamics import algorithms as alg
+from robot_dynamics import spatial
 from robot_dynamics.algorithms.payload import carrier_moments, with_carrier, with_payload
 from robot_dynamics.algorithms.repeated_bodies import (
     Rolling,
@@ -27,6 +26,12 @@ from robot_dynamics.algorithms.repeated_bodies import (
     kind_keys,
     per_joint,
     rolled_tree,
+)
+from robot_dynamics.algorithms.simulation_step import (
+    Friction,
+    State,
+    driven_acceleration,
+    simulation_step,
 )
 from robot_dynamics.codegen.backends.cache import fingerprint
 from robot_dynamics.codegen.calls import CompiledFunction, compile_program
@@ -39,75 +44,127 @@ from robot_dynamics.spatial import Array
 Scalars = Sequence[Any]
 T = TypeVar('T')
 
-# Methods whose algorithms go through the tree by `algorithms.sweeps` alone.
-SWEEPING = frozenset(
-    {
-        'inverse_dynamics',
-        'mass_matrix',
-        'coriolis_matrix',
-        'gravity_torque',
-        'coriolis_torque',
-        'bias_torque',
-        'terms',
-        'inverse_dynamics_derivatives',
-        'forward_dynamics',
-        'simulation_step',
-    }
-)
-
-# Of these, what needs joints that are coordinates of their own.
-OF_JOINTS = frozenset({'forward_dynamics', 'simulation_step'})
-
 
 class Robot(NamedTuple):
-    """What a method over scalars sees of the robot."""
+    """A robot as algorithms over scalars take it."""
 
     model: RobotModel
     tree: CanonicalTree
 
-    def per_joint(self, values: Array) -> list[Any]:
-        """Return numbers (n) of the model as the tree's algorithms take them."""
-        return per_joint(self.tree, values.tolist())
+    def friction(self, choice: str = 'model') -> Friction:
+        """Return the friction coefficients (n) of the model, or zeros for 'none'."""
+        share = float(choice == 'model')
+        viscous, coulomb = share * self.model.viscous, share * self.model.coulomb
+        return Friction(*(per_joint(self.tree, x.tolist()) for x in (viscous, coulomb)))
 
 
-class program:  # noqa: N801  (reads as the decorator it is)
-    """A method over scalars which becomes a compiled program on first use.
+# -- the algorithms -------------------------------------------------------------------------------
 
-    In the place of `self` the method gets a `Robot`. Its arguments are vectors of n scalars.
+
+@dataclass(frozen=True)
+class Algorithm:
+    """An algorithm over scalars, and how programs are generated from it.
+
+    Attributes:
+        function: takes a `Robot`, one vector of scalars per input, and the options of a program.
+        inputs: names; vectors of n entries, except those of `SIZES`.
+        result: the named tuple of several results, None for a single one.
+        loops: it visits bodies by the traversals of the tree alone, so that it can be generated as
+            loops over the bodies.
+        independent_joints: as loops it needs joints that are coordinates of their own.
+        needs_inertia: it is undefined where a joint moves no inertia.
+        at_frame: its first option is the name of a frame.
     """
 
-    def __init__(self, method: Callable[..., Any], result: type[Any] | None = None):
-        functools.update_wrapper(self, method)  # type: ignore[arg-type]
-        self.method = method
-        self.inputs = tuple(inspect.signature(method).parameters)[1:]
-        self.result = result
+    function: Callable[..., Any]
+    inputs: tuple[str, ...]
+    result: type[Any] | None = None
+    loops: bool = False
+    independent_joints: bool = False
+    needs_inertia: bool = False
+    at_frame: bool = False
 
-    @classmethod
-    def returning(cls, result: type[Any]) -> Callable[[Callable[..., Any]], program]:
-        """Decorate a method whose several results are the fields of a named tuple."""
-        return functools.partial(cls, result=result)
 
-    def __get__(self, owner: Programmed | None, kind: type | None = None) -> Any:
-        if owner is None:
-            return self
-        # Python finds this before the descriptor from now on.
-        owner.__dict__[self.method.__name__] = call = self.of(owner).call
-        return call
+# Entries of the inputs that are not one number per joint.
+SIZES = {'wrench': 6, 'time_step': 1}
 
-    def of(self, owner: Programmed) -> CompiledFunction:
-        """Return the program of a robot."""
-        made = owner.programs.compiled(
-            self.method.__name__.lstrip('_'),
-            self.method,
-            dict.fromkeys(self.inputs, owner.model.n),
-            result=self.result,
-            documentation=inspect.getdoc(self.method) or '',
-        )
-        # Without what is compiled: that would be a circle of references.
-        reduced: Any = owner.__reduce__()
-        make, (model, programs) = reduced
-        made.made_by(make, model, replace(programs, made={}))
-        return made
+
+def _of_tree(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an algorithm on a tree as one on a robot."""
+    return lambda robot, *arguments: function(robot.tree, *arguments)
+
+
+def _coriolis_torque(robot: Robot, q: Scalars, qd: Scalars) -> Any:
+    return alg.bias_torque(replace(robot.tree, gravity=(0.0, 0.0, 0.0)), q, qd)
+
+
+def _friction_torque(robot: Robot, qd: Scalars) -> Any:
+    return alg.friction_torque(*robot.friction(), qd)
+
+
+def _forward_dynamics(
+    robot: Robot, q: Scalars, qd: Scalars, tau: Scalars, friction: str = 'none'
+) -> Any:
+    if friction == 'none':
+        return alg.forward_dynamics(robot.tree, q, qd, tau)
+    return driven_acceleration(robot.tree, robot.friction(), q, qd, tau)
+
+
+def _simulation_step(
+    robot: Robot,
+    q: Scalars,
+    qd: Scalars,
+    tau: Scalars,
+    time_step: Scalars,
+    integrator: str,
+    friction: str,
+) -> State:
+    lost = robot.friction(friction)
+    return simulation_step(robot.tree, lost, integrator, q, qd, tau, time_step[0])
+
+
+Q, QD, MOTION = ('q',), ('q', 'qd'), ('q', 'qd', 'qdd')
+ALGORITHMS = {
+    'inverse_dynamics': Algorithm(_of_tree(alg.rnea), MOTION, loops=True),
+    'mass_matrix': Algorithm(_of_tree(alg.crba), Q, loops=True),
+    'coriolis_matrix': Algorithm(_of_tree(alg.coriolis_matrix), QD, loops=True),
+    'gravity_torque': Algorithm(_of_tree(alg.gravity_torque), Q, loops=True),
+    'coriolis_torque': Algorithm(_coriolis_torque, QD, loops=True),
+    'bias_torque': Algorithm(_of_tree(alg.bias_torque), QD, loops=True),
+    'friction_torque': Algorithm(_friction_torque, ('qd',)),
+    'terms': Algorithm(_of_tree(alg.terms), QD, alg.Terms, loops=True),
+    'inverse_dynamics_derivatives': Algorithm(
+        _of_tree(alg.inverse_dynamics_derivatives), MOTION, alg.Derivatives, loops=True
+    ),
+    'kinetic_energy': Algorithm(_of_tree(alg.kinetic_energy), QD),
+    'potential_energy': Algorithm(_of_tree(alg.potential_energy), Q),
+    'regressor': Algorithm(_of_tree(alg.regressor), MOTION),
+    'forward_dynamics': Algorithm(
+        _forward_dynamics,
+        ('q', 'qd', 'tau'),
+        loops=True,
+        independent_joints=True,
+        needs_inertia=True,
+    ),
+    'simulation_step': Algorithm(
+        _simulation_step,
+        ('q', 'qd', 'tau', 'time_step'),
+        State,
+        loops=True,
+        independent_joints=True,
+        needs_inertia=True,
+    ),
+    'forward_kinematics': Algorithm(_of_tree(alg.forward_kinematics), Q, at_frame=True),
+    'jacobian': Algorithm(_of_tree(alg.jacobian), Q, at_frame=True),
+    'jacobian_dot': Algorithm(_of_tree(alg.jacobian_dot), QD, at_frame=True),
+    'wrench_torque': Algorithm(_of_tree(alg.wrench_torque), ('q', 'wrench'), at_frame=True),
+    'operational_space': Algorithm(
+        _of_tree(alg.operational_space), QD, alg.OperationalSpace, at_frame=True
+    ),
+}
+
+
+# -- the programs of one robot --------------------------------------------------------------------
 
 
 class made_once(Generic[T]):  # noqa: N801  (reads as the decorator it is)
@@ -130,20 +187,20 @@ class made_once(Generic[T]):  # noqa: N801  (reads as the decorator it is)
 
 @dataclass(frozen=True)
 class Variation:
-    """Gravity, and what carries loads, given to programs at run time."""
+    """Gravity, and the bodies that carry payloads, as inputs of programs."""
 
-    tree: CanonicalTree  # the robot under this gravity, with these loads
-    carriers: tuple[str, ...] = ()  # a frame of each body that carries something
+    tree: CanonicalTree  # the robot under this gravity, with these payloads
+    carriers: tuple[str, ...] = ()  # a frame of each body that carries a payload
 
     @functools.cached_property
     def values(self) -> dict[str, Array]:
-        """The inputs that all programs of this variation have in common."""
+        """The values of the inputs that every program of this variation has."""
         moments = [carrier_moments(self.tree, frame) for frame in self.carriers]
         bodies = {f'carrier{k}': np.array(entries) for k, entries in enumerate(moments)}
         return {'gravity': np.array(self.tree.gravity), **bodies}
 
     def applied(self, tree: CanonicalTree, gravity: Scalars, *moments: Scalars) -> CanonicalTree:
-        """Return a tree of the robot with these inputs, all of them scalars."""
+        """Return a tree with this gravity and these moments of the carriers, all scalars."""
         tree = replace(tree, gravity=list(gravity))
         for frame, entries in zip(self.carriers, moments, strict=True):
             tree = with_carrier(tree, frame, entries)
@@ -151,19 +208,19 @@ class Variation:
 
     @property
     def bodies(self) -> list[int]:
-        """The bodies that carry something."""
+        """The bodies that carry payloads."""
         return [self.tree.frame(frame).body for frame in self.carriers]
 
     def key(self) -> str:
-        """Return what programs of this variation have in the cache beside the robot."""
+        """Return the part of the cache key that names the additional inputs."""
         return f'gravity and moments of bodies {self.bodies} as inputs'
 
 
 @dataclass(frozen=True)
 class Programs:
-    """The programs of one robot. Its variations share what has been compiled."""
+    """The programs of one robot; its variations share compiled programs."""
 
-    model: RobotModel  # as it is without a variation
+    model: RobotModel  # without the variation
     constants: CanonicalTree  # of that model
     snap: float
     backend: str
@@ -177,11 +234,11 @@ class Programs:
 
     @functools.cached_property
     def tree(self) -> CanonicalTree:
-        """The robot as it is, with the variation applied."""
+        """The robot with its variation."""
         return self.constants if self.variation is None else self.variation.tree
 
     def varied(self, gravity: Array, link: str = '', load: Array | None = None) -> Programs:
-        """Return programs under another gravity, and with one more load on a link."""
+        """Return the programs under another gravity, and with one more payload on a link."""
         carriers = () if self.variation is None else self.variation.carriers
         tree = replace(self.tree, gravity=tuple(float(x) for x in gravity))
         if load is not None:
@@ -191,13 +248,36 @@ class Programs:
         return replace(self, variation=Variation(tree, carriers))
 
     def without_friction(self) -> Programs:
-        """Return programs of the same robot with ideal bearings."""
+        """Return the programs of the same robot without friction."""
         model = self.model.with_actuation(viscous=0.0, coulomb=0.0)
         return replace(self, model=model, made={})
 
     def without_dry_friction(self) -> Programs:
-        """Return programs of the same robot with viscous friction alone."""
+        """Return the programs of the same robot with viscous friction alone."""
         return replace(self, model=self.model.with_actuation(coulomb=0.0), made={})
+
+    def compile(self, name: str, *options: Any, documentation: str = '') -> CompiledFunction:
+        """Return the program of one of `ALGORITHMS`.
+
+        Args:
+            name: of the algorithm.
+            options: a frame, an integrator, ...: what its function takes after the inputs.
+            documentation: of the callable.
+        """
+        algorithm = ALGORITHMS[name]
+
+        def function(robot: Robot, *vectors: Scalars) -> Any:
+            return algorithm.function(robot, *vectors, *options)
+
+        return self.compiled(
+            ' '.join(map(str, (name, *options))),
+            function,
+            {key: SIZES.get(key, self.model.n) for key in algorithm.inputs},
+            result=algorithm.result,
+            documentation=documentation,
+            loops=algorithm.loops,
+            independent_joints=algorithm.independent_joints,
+        )
 
     def compiled(
         self,
@@ -207,15 +287,19 @@ class Programs:
         *,
         result: type[Any] | None = None,
         documentation: str = '',
+        loops: bool = False,
+        independent_joints: bool = False,
     ) -> CompiledFunction:
-        """Return the program of a function, its gravity and loads given if it has any.
+        """Return the program of a function; a variation's gravity and payloads are bound to it.
 
         Args:
-            key: the program's name, then what else it depends on besides the robot.
+            key: the program's name, then everything else it depends on besides the robot.
             function: takes a `Robot` and one vector of scalars per input.
-            inputs: their names and sizes.
+            inputs: names and sizes.
             result: the named tuple of several results.
-            documentation: of the function.
+            documentation: of the callable.
+            loops: as in `Algorithm`.
+            independent_joints: as in `Algorithm`.
         """
         variation = self.variation
         full_key = key if variation is None else f'{key} {variation.key()}'
@@ -231,6 +315,7 @@ class Programs:
         if full_key not in self.made:
             version = version_of(function.__module__)
             several = {} if result is None else {'outputs': result._fields, 'pack': result._make}
+            as_loops = self._rolled(function, inputs, independent_joints) if loops else None
             self.made[full_key] = compile_program(
                 over_scalars,
                 {**inputs, **{name: len(value) for name, value in values.items()}},
@@ -238,21 +323,20 @@ class Programs:
                 key=f'{self._fingerprint} {self.snap!r} {full_key} {version}',
                 backend=self.backend,
                 documentation=documentation,
-                rolled=self._rolled(key, function, inputs),
+                rolled=as_loops,
                 **several,
             )
         made = self.made[full_key]
         return made.bind(**values) if values else made
 
     def _rolled(
-        self, key: str, function: Callable[..., Any], inputs: Mapping[str, int]
+        self, function: Callable[..., Any], inputs: Mapping[str, int], independent_joints: bool
     ) -> Rolled | None:
-        """Return how a function is recorded as loops over the bodies, if it can be."""
-        name, tree, coordinates = key.split()[0], self.constants, None
-        if name not in SWEEPING:
-            return None
+        """Return how a function is recorded as loops over the bodies, None if it cannot be."""
+        tree, coordinates = self.constants, None
         if not independent(tree):
-            if name in OF_JOINTS or any(tree.reflected_inertia):
+            # Rotors turn with coordinates, and loops have one row per body.
+            if independent_joints or any(tree.reflected_inertia):
                 return None
             coordinates = Coordinates(tree.n, tuple(coordinate_terms(tree)))
         variation, apart = self.variation, set()
@@ -278,31 +362,19 @@ class Programs:
         return self.model.fingerprint()
 
 
-class Programmed:
-    """A robot and what compiles its programs."""
-
-    model: RobotModel
-    programs: Programs
-
-    @property
-    def tree(self) -> CanonicalTree:
-        """The model in the frames and parameters that algorithms work on."""
-        return self.programs.tree
-
-
 def make_all_kernels(made: CompiledFunction) -> None:
-    """Make what a program needs for many samples, and for loops if its results feed it."""
+    """Compile the kernels for batches, and for iteration if outputs are fed back to inputs."""
     fed_back = {name for name, _ in made.signature.outputs}
     if any(name in fed_back for name, _ in made.signature.inputs):
         made.precompile()
     else:
-        # Fewer samples than there are lanes would be taken one by one.
+        # Fewer samples than lanes would run the kernel of single samples.
         made(*(np.zeros((LANES, size)) for _, size in made.signature.inputs))
 
 
 @functools.cache
 def version_of(module: str) -> str:
-    """Return a digest of the code that a module's programs come from: other code, others."""
-    names = algorithms.__name__, CanonicalTree.__module__, spatial.__name__, __name__, module
+    """Return a digest of the source that the programs of a module are generated from."""
+    names = alg.__name__, CanonicalTree.__module__, spatial.__name__, __name__, module
     whole, canonical, *files = (Path(str(sys.modules[name].__file__)) for name in names)
     return fingerprint(whole.parent, canonical.parent, *files)

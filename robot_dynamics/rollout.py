@@ -1,4 +1,4 @@
-"""A compiled simulation step, taken many times: the loop runs inside machine code."""
+"""Simulation by a compiled step that is iterated in machine code, and checks of its arguments."""
 
 from __future__ import annotations
 
@@ -8,14 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics.algorithms.crba import crba
+from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.codegen.calls.arguments import as_vectors
 from robot_dynamics.errors import ShapeError
+from robot_dynamics.model.canonical import CanonicalTree
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 # Steps of one state whose path is kept in memory at a time.
 STRETCH = 1000
+
+# Largest product of the time step and the rate [1/s] at which friction brakes a joint. Beyond it
+# an integrator that evaluates friction at given velocities reverses the joint, farther each time.
+STABLE = {'explicit_euler': 2.0, 'rk4': 2.78}
+POSTURES = 64
+
+# Values of `friction` in forward dynamics and simulation.
+FRICTION = ('none', 'model')
 
 
 def simulate(
@@ -25,11 +37,15 @@ def simulate(
 
     Args:
         step: the program step(q, qd, tau, time_step) -> State.
-        q: (..., n) positions.
-        qd: (..., n) velocities.
-        tau: (..., n) torques.
-        steps: how many, 0 or more.
+        q: (..., n) joint positions, rad or m.
+        qd: (..., n) joint velocities, rad/s or m/s.
+        tau: (..., n) joint torques, N m or N.
+        steps: number of steps, 0 or more.
         time_step: s.
+
+    Raises:
+        ShapeError: an argument does not end in n entries.
+        ValueError: steps or time_step is out of range.
     """
     count, h = checked_count(steps), checked_time_step(time_step)
     names, n = ('q', 'qd', 'tau'), step.signature.inputs[0][1]
@@ -44,7 +60,7 @@ def simulate(
 
 
 def _alone(step: CompiledFunction, steps: int, h: float, q: Array, qd: Array, tau: Array) -> State:
-    """Return the state after some steps from one state: what has least to prepare."""
+    """Return the state after some steps from one state, with the least overhead."""
     for begin in range(0, steps, STRETCH):
         path = step.iterate(min(STRETCH, steps - begin), q=q, qd=qd, tau=tau, time_step=[h])
         q, qd = path.q[-1], path.qd[-1]
@@ -52,7 +68,12 @@ def _alone(step: CompiledFunction, steps: int, h: float, q: Array, qd: Array, ta
 
 
 def rollout(step: CompiledFunction, q: Any, qd: Any, tau: Any, *, time_step: float) -> State:
-    """Return the trajectory (steps + 1, n) from one state, under torques tau (steps, n)."""
+    """Return the trajectory (steps + 1, n) from one state, under torques tau (steps, n).
+
+    Raises:
+        ShapeError: tau is not (steps, n), or q or qd not (n,).
+        ValueError: time_step is not positive and finite.
+    """
     h, n = checked_time_step(time_step), step.signature.inputs[0][1]
     rows = as_vectors('rollout', 'tau', tau, n)
     if rows.ndim != 2:
@@ -77,3 +98,47 @@ def checked_time_step(time_step: float) -> float:
     if not (isinstance(time_step, int | float | np.number) and 0 < time_step < math.inf):
         raise ValueError(f'time_step is {time_step!r} s; it must be positive and finite')
     return float(time_step)
+
+
+def check_friction(friction: str) -> None:
+    """Raise ValueError unless `friction` is one of `FRICTION`."""
+    if friction not in FRICTION:
+        raise ValueError(f'friction is {friction!r}; it must be one of {", ".join(FRICTION)}')
+
+
+def fastest_friction(
+    model: RobotModel, tree: CanonicalTree, viscous: Array, coulomb: Array
+) -> tuple[str, float]:
+    """Return the joint that friction brakes fastest, and the rate [1/s].
+
+    The rate is the largest in random postures.
+
+    Args:
+        model: the robot.
+        tree: the same, with its payloads.
+        viscous: (n,) coefficients, N m s/rad or N s/m.
+        coulomb: (n,) likewise, N m or N.
+    """
+    # S, the slope of friction over velocity, is largest at standstill. The rates are the
+    # eigenvalues of M^-1 S, which are those of S^1/2 M^-1 S^1/2.
+    root = np.sqrt(viscous + coulomb / COULOMB_SPEED)
+    q = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSTURES, model.n))
+    rows = [[np.broadcast_to(x, POSTURES) for x in row] for row in crba(tree, list(q.T))]
+    M = np.moveaxis(np.array(rows, dtype=float), -1, 0)
+    rates, vectors = np.linalg.eigh(root[:, None] * np.linalg.inv(M) * root)
+    k = int(np.argmax(rates[:, -1]))
+    joint = model.joint_names[int(np.argmax(np.abs(vectors[k, :, -1])))]
+    return joint, float(rates[k, -1])
+
+
+def require_resolved(fastest: tuple[str, float], integrator: str, time_step: float) -> None:
+    """Raise ValueError if friction could reverse a joint within a step of an integrator."""
+    joint, rate = fastest
+    h, limit = checked_time_step(time_step), STABLE.get(integrator, np.inf)
+    if h * rate > limit:
+        raise ValueError(
+            f'time_step is {h:g} s, but friction brakes joint {joint!r} at up to {rate:.4g} per '
+            f'second; {integrator} needs a step of at most {limit / rate:.2g} s. '
+            'semi_implicit_euler takes any step, simulation.Simulator takes stiff friction with '
+            'every integrator, and without_friction() leaves it out'
+        )

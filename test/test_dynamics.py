@@ -87,6 +87,31 @@ def test_a_wrong_argument_is_named(arm, method, wrong):
             getattr(arm, method)(*arguments)
 
 
+@pytest.mark.parametrize('method', METHODS)
+def test_methods_have_the_same_signature_on_the_class_and_on_an_arm(arm, method):
+    ours = inspect.signature(getattr(arm, method)).parameters
+    on_class = inspect.signature(getattr(rd.Dynamics, method)).parameters
+    assert [*on_class] == ['self', *ours]
+    assert [(p.kind, p.default) for p in ours.values()] == [
+        (p.kind, p.default) for p in on_class.values()
+    ][1:]
+    text = inspect.getdoc(getattr(rd.Dynamics, method))
+    assert inspect.getdoc(getattr(arm, method)) == text
+    assert all(f'\n    {name}: ' in text for name in ours)
+    assert all(f'\n{section}:' in text for section in ('Args', 'Returns', 'Raises', 'Source'))
+
+
+def test_methods_can_be_called_on_the_class(arm):
+    q = np.ones(N)
+    np.testing.assert_array_equal(rd.Dynamics.mass_matrix(arm, q), arm.mass_matrix(q))
+
+
+def test_reprs_are_short(arm):
+    assert repr(arm) == "<Dynamics of 'random_tree_4': 4 joints, joint1, joint2, joint3, joint4>"
+    many = random_tree(30, np.random.default_rng(0))
+    assert repr(many) == "<RobotModel 'random_tree_30': 30 joints, joint1, joint2, ..., joint30>"
+
+
 def test_terms_agree_with_the_single_functions(arm):
     q, qd = np.random.default_rng(4).normal(size=(2, 5, N))
     terms = arm.terms(q, qd)

@@ -123,10 +123,7 @@ def made(request, monkeypatch, tmp_path):
         if form == 'loops':
             monkeypatch.setattr(recipe, 'LONGEST_UNROLLED', 10)
         arm = Dynamics(model, backend=backend)
-        if method == 'forward_dynamics':
-            compiled = arm.forward_dynamics_program()
-        else:
-            compiled = getattr(Dynamics, method).of(arm)
+        compiled = arm.program(method)
         if backend == 'llvm':
             program = compiled._kernels._recipe.program
             assert form_of(program) == ('vectors' if form == 'limbs' else form)
@@ -306,7 +303,7 @@ def test_steps_of_one_and_of_many(monkeypatch, tmp_path, form):
 def test_the_joints_have_offsets(machine):
     """Which the code for single samples adds to several angles at once."""
     model = FORMS['straight, one result'][0]
-    compiled = Dynamics.inverse_dynamics.of(Dynamics(model))
+    compiled = Dynamics(model).program('inverse_dynamics')
     nodes = compiled._kernels._recipe.program.nodes
     angles = [shifted_input(nodes, of[0]) for op, *of in nodes if op in ('sin', 'cos')]
     assert {place for _, place, _ in angles} == set(range(model.n))

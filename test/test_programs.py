@@ -11,11 +11,10 @@ import types
 import numpy as np
 import pytest
 
-from robot_dynamics import motion_methods, programs
+from robot_dynamics import programs
 from robot_dynamics.codegen.backends import machine_code
 from robot_dynamics.dynamics import PROGRAMS, Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError
-from robot_dynamics.frame_methods import AT_FRAMES
 from robot_dynamics.model.robots import planar_2r, random_inertial, random_tree
 
 N = 4
@@ -40,10 +39,10 @@ def answers(arm, leading=()):
     tip = arm.model.frame_names[-1]
     results = {}
     for name in PROGRAMS:
-        if name in AT_FRAMES:
-            continue
         if name == 'simulate':
             results[name] = arm.simulate(q, qd, x, steps=2)
+            continue
+        if programs.ALGORITHMS[name].at_frame:
             continue
         method = getattr(arm, name)
         parameters = inspect.signature(method).parameters
@@ -269,7 +268,8 @@ def test_after_precompile_nothing_is_compiled(arm, tmp_path, monkeypatch):
 
 
 def test_only_compiled_methods_are_precompiled(arm):
-    assert set(arm.precompilable()) == set(PROGRAMS) - set(AT_FRAMES)
+    at_frames = {name for name, algorithm in programs.ALGORITHMS.items() if algorithm.at_frame}
+    assert set(arm.precompilable()) == set(PROGRAMS) - at_frames
     assert set(arm.precompilable(['link1'])) == set(PROGRAMS)
     with pytest.raises(ValueError, match="'torque' is no compiled method; these are: inverse_dyn"):
         arm.precompile('torque')
@@ -292,7 +292,7 @@ def test_help_tells_what_a_program_does(arm):
 
 def test_programs_of_other_code_have_another_version(tmp_path, monkeypatch):
     """So that no upgrade finds the machine code of what it replaces."""
-    versions = {programs.version_of(motion_methods.__name__)}
+    versions = {programs.version_of(programs.__name__)}
     for name in ('elsewhere', 'upgraded'):
         module, file = types.ModuleType(name), tmp_path / 'module.py'
         file.write_text(f'# {name}')

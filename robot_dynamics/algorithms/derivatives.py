@@ -25,7 +25,7 @@ Sources: Carpentier and Mansard, "Analytical derivatives of rigid body dynamics 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from robot_dynamics.algorithms.base_frame import (
     Axis,
@@ -68,11 +68,11 @@ from robot_dynamics.model.coordinates import body_rates, generalized_matrix
 
 
 class Derivatives(NamedTuple):
-    """Derivatives of tau, each (n, n): row i belongs to tau_i."""
+    """Partial derivatives of tau: lists of scalars, or arrays with leading axes."""
 
-    dtau_dq: list[list[Scalar]]
-    dtau_dqd: list[list[Scalar]]
-    M: list[list[Scalar]]  # dtau/dqdd
+    dtau_dq: Any  # (n, n), row i belongs to tau_i
+    dtau_dqd: Any  # (n, n)
+    M: Any  # (n, n) dtau/dqdd
 
 
 class Column(NamedTuple):

@@ -15,7 +15,7 @@ Automation 3(1), 1987.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from robot_dynamics.algorithms.jacobian import jacobian, jacobian_dot
 from robot_dynamics.algorithms.ltl import factorize, solve
@@ -28,12 +28,15 @@ ALL_DIRECTIONS = (0, 1, 2, 3, 4, 5)
 
 
 class OperationalSpace(NamedTuple):
-    """Dynamics at a frame, in k directions of the six-vector (w, v)."""
+    """Dynamics at a frame, in k directions of the six-vector (w, v).
 
-    Lambda: list[list[Scalar]]  # (k, k) inertia
-    eta: list[Scalar]  # (k) mu + p: at this wrench V does not change
-    mu: list[Scalar]  # (k) Coriolis and centrifugal wrench
-    p: list[Scalar]  # (k) gravity wrench
+    Lists of scalars, or arrays with leading axes.
+    """
+
+    Lambda: Any  # (k, k) inertia
+    eta: Any  # (k) mu + p: the wrench at which V is constant
+    mu: Any  # (k) Coriolis and centrifugal wrench
+    p: Any  # (k) gravity wrench
 
 
 def operational_space(

@@ -6,20 +6,20 @@ the call is compiled.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from robot_dynamics.algorithms.coriolis import mass_and_coriolis_matrix
 from robot_dynamics.algorithms.gravity import gravity_torque
-from robot_dynamics.algorithms.vectors import Scalar, Vector
+from robot_dynamics.algorithms.vectors import Vector
 from robot_dynamics.model.canonical import CanonicalTree
 
 
 class Terms(NamedTuple):
-    """Mass matrix (n, n), Christoffel's Coriolis matrix (n, n) and gravity torque (n)."""
+    """Terms of the equation of motion: lists of scalars, or arrays with leading axes."""
 
-    M: list[list[Scalar]]
-    C: list[list[Scalar]]
-    g: list[Scalar]
+    M: Any  # (n, n) mass matrix
+    C: Any  # (n, n) Coriolis matrix of Christoffel symbols
+    g: Any  # (n) gravity torque
 
 
 def terms(tree: CanonicalTree, q: Vector, qd: Vector) -> Terms:

@@ -13,6 +13,7 @@ parallelograms. Everything that computes takes a RobotModel as its first argumen
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -25,6 +26,15 @@ from robot_dynamics.model.joints import joint_transform
 from robot_dynamics.spatial import Array
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+def shortened(joint_names: Sequence[str]) -> str:
+    """Return the number of joints and their names, at most four of them, for a repr."""
+    names = list(joint_names)
+    count = f'{len(names)} joint{"" if len(names) == 1 else "s"}'
+    if len(names) > 4:
+        names = [*names[:2], '...', names[-1]]
+    return f'{count}, {", ".join(names)}' if names else count
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,6 +79,9 @@ class RobotModel:
     def nb(self) -> int:
         """Number of moving bodies."""
         return len(self.body_names)
+
+    def __repr__(self) -> str:
+        return f'<RobotModel {self.name!r}: {shortened(self.joint_names)}>'
 
     def __post_init__(self) -> None:
         for item in fields(self):

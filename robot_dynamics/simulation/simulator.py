@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.algorithms.integrators import rk4
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
-from robot_dynamics.motion_methods import check_friction
-from robot_dynamics.rollout import checked_time_step
+from robot_dynamics.rollout import check_friction, checked_time_step
 from robot_dynamics.simulation.arguments import finite_vector, finite_wrench, protect
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.joint_models.actuators import Actuators, Drives, DriveState

@@ -22,8 +22,13 @@ from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.codegen.calls.arguments import as_vectors, leading_shape
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
-from robot_dynamics.motion_methods import STABLE, fastest_friction, require_resolved
-from robot_dynamics.rollout import checked_count, checked_time_step
+from robot_dynamics.rollout import (
+    STABLE,
+    checked_count,
+    checked_time_step,
+    fastest_friction,
+    require_resolved,
+)
 from robot_dynamics.simulation.arguments import checked_period
 from robot_dynamics.simulation.ensembles.perturbations import AS_MODELLED, Perturbations, arms
 from robot_dynamics.spatial import Array

@@ -66,11 +66,11 @@ class RigidArm:
 
     def terms(self, q: Array, qd: Array) -> Terms:
         """Return M (n, n), C (n, n) and g (n,)."""
-        return self.arm.terms(q, qd)  # type: ignore[no-any-return]
+        return Terms(*self.arm.terms(q, qd))
 
     def mass_matrix(self, q: Array) -> Array:
         """Return M (n, n)."""
-        return self.arm.mass_matrix(q)  # type: ignore[no-any-return]
+        return self.arm.mass_matrix(q)
 
     def acceleration(self, q: Array, qd: Array, torque: Array) -> Array:
         """Return qdd (n,) without friction."""
