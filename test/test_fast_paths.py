@@ -4,6 +4,7 @@ No part of the robots is harmless: asymmetric links of 0.1 m, negative axes, an 
 joint, and gravity along no axis. Results go to memory filled with NaN.
 """
 
+import inspect
 import platform
 import sys
 
@@ -160,7 +161,7 @@ def only_native(monkeypatch):
         def call(*_, **__):
             pytest.fail('the call fell back to Python')
 
-        call.__name__ = name
+        call.__name__, call.__signature__ = name, inspect.Signature()
         return call
 
     monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'native')
