@@ -7,7 +7,7 @@ import urdf_text
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.kinematics import frame_pose
-from robot_dynamics.urdf import link_frames
+from robot_dynamics.urdf.link_frames import link_frames
 
 MIMIC = '<mimic joint="j1" multiplier="-0.5" offset="0.2"/>'
 
