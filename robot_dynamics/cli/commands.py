@@ -35,7 +35,7 @@ from robot_dynamics.cli.verbs import (
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.simulation import INTEGRATORS
 from robot_dynamics.validation.comparison import TOLERANCE
-from robot_dynamics.validation.engines.available import ENGINES
+from robot_dynamics.validation.engines import ENGINES
 
 WRONG = 2  # exit code for an error, as that of argparse
 

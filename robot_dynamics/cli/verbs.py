@@ -19,10 +19,9 @@ from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
 from robot_dynamics.simulation import run_figure as run_plot
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.loading import load_urdf, urdf_text
-from robot_dynamics.validation.engines.available import ENGINES
-from robot_dynamics.validation.engines.check import validate
-from robot_dynamics.validation.formulations import compare
-from robot_dynamics.validation.formulations_figure import plot
+from robot_dynamics.validation.comparison import validate
+from robot_dynamics.validation.engines import ENGINES
+from robot_dynamics.validation.formulations import compare, plot
 
 
 def check(options: argparse.Namespace) -> int:
@@ -68,8 +67,8 @@ def terms(options: argparse.Namespace) -> int:
 def validate_robot(options: argparse.Namespace) -> int:
     """Compare a robot's dynamics with another engine's; exit code 1 if they differ.
 
-    PyBullet judges; where it is missing, or holds another robot than the URDF says, MuJoCo or
-    Pinocchio do, and the report says so.
+    The reference is PyBullet; where it is missing or changes an inertia of the URDF, MuJoCo or
+    Pinocchio are used, and the report says so.
     """
     with warnings_in_short():
         model = load_urdf(options.robot)
@@ -80,7 +79,7 @@ def validate_robot(options: argparse.Namespace) -> int:
         seed=options.seed,
         tolerance=options.tolerance,
         engines=options.engine or ENGINES,
-        second_judges=options.second or (),
+        additional_engines=options.second or (),
     )
     print(report)
     return report.exit_code

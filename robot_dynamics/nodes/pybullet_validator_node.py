@@ -1,14 +1,15 @@
-"""Our torques before another engine: random states at the start, and what the robot does after.
+"""Lifecycle node that compares published torques with a reference engine.
 
-PyBullet, or MuJoCo or Pinocchio where PyBullet cannot judge, holds the same URDF in a process of
-its own. First come random states within the joint limits; they decide PASS, FAIL, or that nothing
-is comparable, and why. Then, a few times a second, one joint state and what the dynamics node said
-about it are checked in the same way, the sum and each term:
+The reference is PyBullet, or MuJoCo or Pinocchio where PyBullet is missing or changes an inertia
+of the URDF; it runs in a process of its own. Random states within the joint limits are compared
+first and give the verdict: PASS, FAIL, NOT COMPARABLE or NO ENGINE. Then, a few times per second,
+one joint state and the torques that the dynamics node published for it are compared, the sum and
+each term:
 
-    ~/residual    the dynamics node's torque minus the engine's, with the joint state's stamp
-    ~/report      the verdict, the largest differences so far, and what would explain them
+    ~/residual    torque of the dynamics node minus that of the engine, stamped as the joint state
+    ~/report      verdict, largest differences so far, and their likely cause
 
-The service ~/reset (std_srvs/Trigger) discards the verdict and starts the comparison anew.
+The service ~/reset (std_srvs/Trigger) discards the verdict and restarts the comparison.
 
 With `one_shot: true` the process ends after the random states, with exit code 1 for FAIL, else 0.
 """
@@ -16,7 +17,6 @@ With `one_shot: true` the process ends after the random states, with exit code 1
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,12 +46,11 @@ from robot_dynamics.ros.term_input import DynamicsStreams
 from robot_dynamics.ros.varying_robot import VaryingRobotNode
 from robot_dynamics.urdf.loading import urdf_text
 from robot_dynamics.urdf.physics_only import with_payload
-from robot_dynamics.validation.comparison import TOLERANCE, Examiner
-from robot_dynamics.validation.engines.available import ENGINES
+from robot_dynamics.validation.comparison import TOLERANCE, EngineComparison
+from robot_dynamics.validation.engines import ENGINES
 from robot_dynamics.validation.report import Report, Verdict
-from robot_dynamics.validation.several_engines import Jury
 
-WORK = 0.02  # s, between two steps of the examination
+WORK = 0.02  # s, between two steps of the comparison
 LEVEL = {
     Verdict.PASS: diagnostics.OK,
     Verdict.FAIL: diagnostics.ERROR,
@@ -61,7 +60,7 @@ LEVEL = {
 
 
 class ValidationFailed(RobotDynamicsError):  # noqa: N818  (says what happened)
-    """Another engine finds other torques."""
+    """The torques differ from those of a reference engine."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,11 @@ class ValidatorParameters(VaryingRobotParameters):
     """Parameters of the validator node."""
 
     engines: tuple[str, ...] = parameter(
-        list(ENGINES), f'Whom to ask, in this order; of {", ".join(ENGINES)}.'
+        list(ENGINES),
+        f'Candidates for the reference engine, in this order; of {", ".join(ENGINES)}.',
     )
-    second_judges: tuple[str, ...] = parameter(
-        [''], f'Whom to ask besides about the random states; of {", ".join(ENGINES)}.'
+    additional_engines: tuple[str, ...] = parameter(
+        [''], f'Engines to compare with at the random states as well; of {", ".join(ENGINES)}.'
     )
     random_states: int = parameter(
         100, 'How many random states to compare at the start.', low=1, high=100_000
@@ -104,21 +104,21 @@ class ValidatorParameters(VaryingRobotParameters):
         high=LONGEST_TIME,
     )
     one_shot: bool = parameter(
-        False, 'End after the random states, with exit code 1 if an engine disagrees.'
+        False, 'End after the random states, with exit code 1 if an engine differs.'
     )
 
 
 class PyBulletValidatorNode(VaryingRobotNode):
-    """Compares what the dynamics node says with what another engine finds."""
+    """Compares torques of the dynamics node with those of a reference engine."""
 
     table = ValidatorParameters
 
     def __init__(self, **kwargs: Any):
         # A node whose parameters are refused is destroyed half made.
-        self._jury: Jury | None = None
+        self._comparison: EngineComparison | None = None
         self._streams: DynamicsStreams | None = None
         super().__init__('pybullet_validator_node', **kwargs)
-        for name in ('engines', 'second_judges'):
+        for name in ('engines', 'additional_engines'):
             unknown = [e for e in given(getattr(self.parameters, name)) if e not in ENGINES]
             if unknown:
                 raise ParameterError(
@@ -173,7 +173,7 @@ class PyBulletValidatorNode(VaryingRobotNode):
         """Return the level and the sentence for the diagnostics."""
         report = self._report
         if report is None:
-            return diagnostics.OK, 'examining random states'
+            return diagnostics.OK, 'comparing random states'
         if report.verdict is not Verdict.PASS:
             return LEVEL[report.verdict], str(report).splitlines()[0]
         if self.parameters.check_rate > 0 and not self.health.inputs:
@@ -186,19 +186,19 @@ class PyBulletValidatorNode(VaryingRobotNode):
     def figures(self) -> dict[str, str]:
         """Return the verdict and what is behind it."""
         report = self._report
-        if report is None or self._jury is None:
+        if report is None or self._comparison is None:
             return {}
         return {
             'verdict': report.verdict.value,
             'engine': report.engine,
             'random states': str(report.states),
-            'live states': str(self._jury.observed),
-            'engine restarts': str(self._jury.restarts),
+            'live states': str(self._comparison.observed),
+            'engine restarts': str(self._comparison.restarts),
             'tolerance': f'{report.tolerance:g}',
             **({'likely cause': report.cause} if report.cause else {}),
             **{found.quantity: str(found) for found in report.residuals},
             **{f'note {k}': note for k, note in enumerate(report.notes, start=1)},
-            **{f'second opinion {k}': str(r) for k, r in enumerate(report.opinions, start=1)},
+            **{f'additional engine {k}': str(r) for k, r in enumerate(report.additional, start=1)},
         }
 
     def destroy_node(self) -> None:
@@ -208,31 +208,31 @@ class PyBulletValidatorNode(VaryingRobotNode):
             self._streams.close()
         super().destroy_node()
 
-    # -- the examination --------------------------------------------------------------------
+    # -- random states -----------------------------------------------------------------------
 
     @property
     def _report(self) -> Report | None:
-        return None if self._jury is None else self._jury.report
+        return None if self._comparison is None else self._comparison.report
 
     def _dismiss(self) -> None:
-        if self._jury is not None:
-            self._jury.close()
-        self._jury = None
+        if self._comparison is not None:
+            self._comparison.close()
+        self._comparison = None
 
     def _on_work(self) -> None:
-        """Do one step of the examination of random states."""
+        """Do one step of the comparison at random states."""
         if not self.active:
             return
-        if self._jury is None:
-            self._jury = self._new_jury(self.arm)
-        self._jury.work()
+        if self._comparison is None:
+            self._comparison = self._new_comparison(self.arm)
+        self._comparison.work()
         self._notice_restarts()
         if self._report is not None:
             self._work_timer.cancel()
             self._conclude(self._report)
 
-    def _new_jury(self, arm: Dynamics) -> Jury:
-        """Return whom the parameters ask about this robot."""
+    def _new_comparison(self, arm: Dynamics) -> EngineComparison:
+        """Return the comparison of this robot with the engines of the parameters."""
         parameters, urdf = self.parameters, self._urdf()
         states = random_states(
             arm.model, parameters.random_states, np.random.default_rng(parameters.seed)
@@ -242,22 +242,17 @@ class PyBulletValidatorNode(VaryingRobotNode):
             per_joint('locked_positions', parameters.locked_positions, locked) if locked else ()
         )
 
-        def examiner(engines: Sequence[str]) -> Examiner:
-            return Examiner(
-                urdf,
-                arm,
-                states,
-                engines=engines,
-                tolerance=parameters.tolerance,
-                locked_joints=dict(zip(locked, positions, strict=True)),
-                timeout=parameters.engine_timeout,
-                read=lambda text: bare_robot(parameters, text),
-                who=parameters.dynamics_node,
-            )
-
-        return Jury(
-            examiner(parameters.engines),
-            [examiner([name]) for name in given(parameters.second_judges)],
+        return EngineComparison(
+            urdf,
+            arm,
+            states,
+            engines=parameters.engines,
+            additional_engines=given(parameters.additional_engines),
+            tolerance=parameters.tolerance,
+            locked_joints=dict(zip(locked, positions, strict=True)),
+            timeout=parameters.engine_timeout,
+            read=lambda text: bare_robot(parameters, text),
+            source=parameters.dynamics_node,
         )
 
     def _urdf(self) -> str | bytes:
@@ -299,11 +294,11 @@ class PyBulletValidatorNode(VaryingRobotNode):
             self.get_logger().warning(str(report))
 
     def _notice_restarts(self) -> None:
-        assert self._jury is not None
-        if self._jury.restarts != self._restarts:
-            self._restarts = self._jury.restarts
+        assert self._comparison is not None
+        if self._comparison.restarts != self._restarts:
+            self._restarts = self._comparison.restarts
             self.health.counts['engine restarted'] += 1
-            self.get_logger().warning(f'{self._jury.misfortune}; started again')
+            self.get_logger().warning(f'{self._comparison.last_error}; started again')
 
     def _publish_report(self) -> None:
         report = self._report
@@ -324,7 +319,7 @@ class PyBulletValidatorNode(VaryingRobotNode):
 
     def _on_check(self) -> None:
         """Check the newest joint state that the dynamics node has answered."""
-        if self._report is None or self._jury is None or not self.active:
+        if self._report is None or self._comparison is None or not self.active:
             return
         try:
             found = self._streams.newest()
@@ -334,7 +329,7 @@ class PyBulletValidatorNode(VaryingRobotNode):
             return
         stamp, observation = found
         self.hear(stamp)
-        residual = self._jury.observe(observation)
+        residual = self._comparison.observe(observation)
         self._notice_restarts()
         if residual is not None:
             self._residual_out.publish(self._residual.fill(stamp, residual))

@@ -19,7 +19,7 @@ from robot_dynamics.control.joint_state import JointDataError, JointMap, JointSt
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import messages
 from robot_dynamics.spatial import Array
-from robot_dynamics.validation.comparison import Observation
+from robot_dynamics.validation.observation import Observation
 
 TORQUES = ('gravity', 'coriolis', 'inertia', 'inverse_dynamics')
 RECENT = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)

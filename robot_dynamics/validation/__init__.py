@@ -1,17 +1,12 @@
-"""Evidence: the laws of physics, the textbooks' closed forms, and other engines' opinions.
+"""Validation of a robot's dynamics: laws of physics, derivations, and reference engines.
 
-`identities` are laws that hold for every robot, each a function that returns how far it is off;
-`closed_forms` are robots worked out by hand; `cross_check` compares all formulations on a robot,
-`operation_counts` what they cost. `engine_check.validate` compares a robot with
-PyBullet, MuJoCo or Pinocchio, each in a process of its own:
-
-    states            where to compare
-    bare_urdf         the robot without what has no part in its torques
-    *_engine          one engine each; `engines` lists them
-    engine_worker     the process they run in; `engine_process` is its other end
-    judge             an engine's answers in our coordinates
-    examiner          judge after judge, in small steps, and then live observations
-    report            PASS, FAIL, NOT COMPARABLE or NO ENGINE, and why
-
-`recorded` compares a robot with what it has measured itself.
+identities     laws that hold for every robot, each a function that returns its residual
+formulations   all derivations of this package, compared with one another on one robot
+comparison     a robot compared with PyBullet, MuJoCo or Pinocchio
+observation    the torques that a running system publishes, compared in the same way
+diagnosis      the modelling mistake that explains a difference
+mistakes       the mistakes that are tried, and the torques they would produce
+misreadings    those that are made in reading a URDF
+report         verdict, residuals and notes of a comparison
+engines        one adapter per physics engine, each in a process of its own
 """

@@ -1,68 +1,123 @@
-"""An examination of our dynamics by other engines, in small steps that never block for long.
+"""Comparison of our dynamics with a reference engine, at random states and in operation.
 
-    examiner = Examiner(urdf, arm, states)
-    while examiner.report is None:
-        examiner.work()
+    report = validate(urdf_text)
+    print(report)                    # PASS: kuka against PyBullet 3.2.7, 100 states, ...
+    sys.exit(report.exit_code)
 
-First come states of our choice, all of them before the same judge; an engine that is missing, dies
-twice, or holds another robot hands over to the next. After that single observations, whatever a
-running system says about itself, may follow for as long as one likes (`observe`). Where the
-torques differ, the report names what would explain it (`diagnosis`).
+The first of the `engines` that is installed and loads the same robot is the reference: PyBullet,
+and where it is missing or changes an inertia of the URDF, MuJoCo or Pinocchio. Each additional
+engine is compared as well. If torques differ, the report names the mistake that would explain it
+(`diagnosis`).
+
+`EngineComparison` does the same in steps that do not block for long, and then compares single
+observations of a running system (`observation`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.states import States
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.model.states import States, chosen_states
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.loading import parse_urdf
-from robot_dynamics.validation.diagnosis import (
-    ENOUGH,
-    Cause,
-    explains,
-    likely_cause,
-    squared_distances,
-)
-from robot_dynamics.validation.engines.available import ENGINES
-from robot_dynamics.validation.engines.engine import Answers, Judge
+from robot_dynamics.validation.diagnosis import Cause, explains, likely_cause
+from robot_dynamics.validation.engines import ENGINES, title
 from robot_dynamics.validation.engines.process import EngineCrashed, EngineError, EngineMissing
-from robot_dynamics.validation.faults import Reader, faulty_robots
+from robot_dynamics.validation.engines.reference_engine import ReferenceEngine, Results
+from robot_dynamics.validation.misreadings import Reader, misread_robots
+from robot_dynamics.validation.observation import (
+    LiveDiagnosis,
+    Observation,
+    live_residuals,
+    observed_state,
+)
 from robot_dynamics.validation.report import QUANTITIES, Report, Residual, Verdict, residual
 
-TOLERANCE = 1e-6  # of the largest torque; where all is right, 1e-10 is usual
+TOLERANCE = 1e-6  # relative to the largest torque; correct models reach about 1e-10
 BATCH = 5  # states per step of work
-LIVES = 2  # an engine that dies as often over one task is given up
-FIRST_DIAGNOSIS = 3  # differing observations after which their cause is looked for; then at twice
-DIAGNOSIS_INTERVAL = 100  # differing observations between two diagnoses, at most
+CRASH_LIMIT = 2  # crashes of an engine during one task, after which the next engine is used
 
 
-class Observation(NamedTuple):
-    """What a system says about one moment; None for what it leaves out."""
+def validate(
+    urdf: str | bytes,
+    *,
+    model: RobotModel | None = None,
+    states: States | int = 100,
+    seed: int = 0,
+    tolerance: float = TOLERANCE,
+    engines: Sequence[str] = ENGINES,
+    additional_engines: Sequence[str] = (),
+    locked_joints: Mapping[str, float] | None = None,
+    timeout: float = 60.0,
+) -> Report:
+    """Compare our dynamics of a robot with the first available reference engine.
 
-    q: Array  # (n,) rad or m
-    qd: Array | None  # (n,)
-    gravity: Array  # (n,) N m or N, as all torques
-    coriolis: Array | None
-    inertia: Array | None
-    inverse_dynamics: Array | None
-    M: Array | None  # (n, n)
+    Args:
+        urdf: the robot's URDF text.
+        model: the robot as read with options; `parse_urdf(urdf)` if omitted.
+        states: where to compare; an integer is a number of random states within the limits.
+        seed: of the random states.
+        tolerance: largest difference relative to the largest value of the quantity.
+        engines: candidates for the reference, in order of preference; a subset of ENGINES.
+        additional_engines: engines to compare with as well.
+        locked_joints: positions of joints that the model has locked.
+        timeout: s, for each reply of an engine.
+
+    Raises:
+        ModelError: the URDF is rejected.
+        ShapeError: the states are not (k, n) each, or there is none.
+        ValueError: no engine has that name.
+    """
+    if model is None:
+        model = parse_urdf(urdf, locked_joints=locked_joints)
+    comparison = EngineComparison(
+        urdf,
+        Dynamics(model),
+        chosen_states(model, states, np.random.default_rng(seed)),
+        engines=engines,
+        additional_engines=additional_engines,
+        tolerance=tolerance,
+        locked_joints=locked_joints,
+        timeout=timeout,
+    )
+    try:
+        while comparison.report is None:
+            comparison.work()
+        return comparison.report
+    finally:
+        comparison.close()
 
 
-class Examiner:
-    """Our dynamics of one robot before one judge after another.
+@dataclass
+class _Task:
+    """Comparison over all states with the first usable engine of a list."""
+
+    engines: list[str]
+    results: list[Results] = field(default_factory=list)
+    crashes: int = 0
+    notes: list[str] = field(default_factory=list)
+    without_engine: Verdict = Verdict.NO_ENGINE
+
+    def next_engine(self, notes: Sequence[str]) -> None:
+        """Continue with the next engine; the notes say why."""
+        self.engines.pop(0)
+        self.notes += notes
+        self.results, self.crashes = [], 0
+
+
+class EngineComparison:
+    """Comparison of the dynamics of one robot with a reference engine and additional ones.
 
     Attributes:
-        report: None until all states are through.
-        restarts: how often an engine had to be started again.
-        misfortune: why it had to, the last time.
-        observed: number of observations judged.
+        restarts: number of engine restarts.
+        last_error: the error that caused the last restart.
+        observed: number of observations compared.
     """
 
     def __init__(
@@ -72,255 +127,203 @@ class Examiner:
         states: States,
         *,
         engines: Sequence[str] = ENGINES,
+        additional_engines: Sequence[str] = (),
         tolerance: float = TOLERANCE,
         locked_joints: Mapping[str, float] | None = None,
         timeout: float = 60.0,
         read: Reader | None = None,
-        who: str = 'the system',
+        source: str = 'the system',
     ):
-        """Prepare; nothing is started yet.
+        """Prepare the comparison; the first engine starts with the first step of work.
 
         Args:
-            urdf: the text the robot was read from.
-            arm: what this package makes of it.
+            urdf: the text from which the robot was read.
+            arm: its dynamics in this package.
             states: where to compare.
-            engines: whom to ask, in this order; a subset of `engines.ENGINES`.
+            engines: candidates for the reference, in order of preference; a subset of ENGINES.
+            additional_engines: engines to compare with over the same states.
             tolerance: largest difference relative to the largest value of the quantity.
-            locked_joints: where joints stand that the model has locked.
-            timeout: s, for each answer of an engine.
-            read: how the robot was read from the text, to try other texts; `parse_urdf` with the
-                same locked joints if omitted.
-            who: whose words the observations are.
+            locked_joints: positions of joints that the model has locked.
+            timeout: s, for each reply of an engine.
+            read: reads a robot from a text with the options of `arm`, for the diagnosis;
+                `parse_urdf` with the same locked joints if omitted.
+            source: name of the system that is observed, for messages.
+
+        Raises:
+            ValueError: no engine has that name.
         """
+        for name in (*engines, *additional_engines):
+            title(name)
         self.arm = arm
-        self.report: Report | None = None
-        self.restarts, self.misfortune, self.observed = 0, '', 0
-        self._urdf, self._states, self._engines = urdf, states, list(engines)
+        self.restarts, self.last_error, self.observed = 0, '', 0
+        self._urdf, self._states = urdf, states
         self._tolerance, self._locked, self._timeout = tolerance, locked_joints, timeout
-        self._judge: Judge | None = None
-        self._deaths = 0
-        self._answers: list[Answers] = []
-        self._notes: list[str] = []
-        self._without = Verdict.NO_ENGINE  # the verdict if nobody can judge
-        self._scale = 0.0  # largest torque seen, N m or N
         self._read = read or (lambda text: parse_urdf(text, locked_joints=locked_joints))
-        self._who = who
-        self._differing: list[Meaning] = []  # observations, at most ENOUGH
-        self._found: Cause | None = None  # the cause of all of them, if it is certain
-        self._different = 0  # observations of the present mistake so far
-        self._diagnose_at = FIRST_DIAGNOSIS
+        self._source = source
+        self._tasks = [_Task([*engines]), *(_Task([name]) for name in additional_engines)]
+        self._reports: list[Report] = []
+        self._engine: ReferenceEngine | None = None  # of the present task
+        self._reference: ReferenceEngine | None = None  # of the first task, for observations
+        self._reference_name = ''
+        self._largest_torque = 0.0  # of the reference engine, N m or N
+        self._live = LiveDiagnosis(
+            self._cause, lambda cause, *data: explains(cause, arm.model, *data)
+        )
+
+    @property
+    def report(self) -> Report | None:
+        """The report on all engines; None until the last of them is finished."""
+        if self._tasks:
+            return None
+        first, *additional = self._reports
+        return first.with_additional(additional) if additional else first
 
     @property
     def engine_pid(self) -> int | None:
-        """Process id of the engine at work, if there is one."""
-        return None if self._judge is None else self._judge.pid
+        """Process id of the reference engine, or of the engine in use, if one is running."""
+        engine = self._reference or self._engine
+        return None if engine is None else engine.pid
 
     def close(self) -> None:
-        """End the engine's process."""
-        if self._judge is not None:
-            self._judge.close()
-        self._judge = None
+        """End the engines' processes."""
+        self._close_engine()
+        if self._reference is not None:
+            self._reference.close()
+        self._reference = None
 
-    # -- states of our choice ---------------------------------------------------------------
+    def _close_engine(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+        self._engine = None
 
-    def work(self) -> None:
-        """Do the next small part of the examination, until there is a report."""
-        done = BATCH * len(self._answers)
-        try:
-            if not self._engines:
-                self.report = self._report(self._without)
-            elif self._judge is None:
-                self._start()
-            elif done < len(self._states.q):
-                batch = States(*(rows[done : done + BATCH] for rows in self._states))
-                self._answers.append(self._judge.answers(batch))
-            else:
-                self._conclude(self._judge)
-        except EngineError as error:
-            self._recover(error)
-
-    def _start(self) -> None:
-        self._judge = Judge(
-            self._engines[0],
+    def _started(self, name: str) -> ReferenceEngine:
+        return ReferenceEngine(
+            name,
             self._urdf,
             self.arm.model,
             locked_joints=self._locked,
             timeout=self._timeout,
         )
 
-    def _recover(self, error: EngineError) -> None:
-        """Start again after a crash, else go on without this engine."""
-        self.close()
+    # -- random states --------------------------------------------------------------------------
+
+    def work(self) -> None:
+        """Do the next step of the comparison; without effect once there is a report."""
+        if not self._tasks:
+            return
+        task = self._tasks[0]
+        done = BATCH * len(task.results)
+        try:
+            if not task.engines:
+                self._finish(self._new_report(task.without_engine, task))
+            elif self._engine is None:
+                self._engine = self._started(task.engines[0])
+            elif done < len(self._states.q):
+                batch = States(*(rows[done : done + BATCH] for rows in self._states))
+                task.results.append(self._engine.results(batch))
+            else:
+                self._compare(task, self._engine)
+        except EngineError as error:
+            self._recover(task, error)
+
+    def _recover(self, task: _Task, error: EngineError) -> None:
+        """Restart the engine after its first crash, otherwise use the next one."""
+        self._close_engine()
         if isinstance(error, EngineCrashed):
-            self._deaths += 1
-            if self._deaths < LIVES:
-                self.restarts, self.misfortune = self.restarts + 1, str(error)
+            task.crashes += 1
+            if task.crashes < CRASH_LIMIT:
+                self.restarts, self.last_error = self.restarts + 1, str(error)
                 return
         if not isinstance(error, EngineMissing):
-            self._without = Verdict.NOT_COMPARABLE
-        self._next([str(error)])
+            task.without_engine = Verdict.NOT_COMPARABLE
+        task.next_engine([str(error)])
 
-    def _next(self, notes: Sequence[str]) -> None:
-        self.close()
-        self._notes += notes
-        self._answers, self._deaths = [], 0
-        self._engines.pop(0)
-
-    def _conclude(self, judge: Judge) -> None:
-        """Report what the states came to, or hand over to the next engine."""
-        theirs = Answers(*(np.concatenate(rows) for rows in zip(*self._answers, strict=True)))
-        residuals = compared(our_answers(self.arm, self._states), theirs, self._names)
+    def _compare(self, task: _Task, engine: ReferenceEngine) -> None:
+        """Report the comparison, or use the next engine if this one changed the robot."""
+        reference = Results(*(np.concatenate(rows) for rows in zip(*task.results, strict=True)))
+        residuals = compared(our_results(self.arm, self._states), reference, self._joint_names)
         # Written so that NaN fails.
         passed = all(found.relative <= self._tolerance for found in residuals)
-        if not passed and judge.differences:
-            self._next(judge.differences)
-            self._without = Verdict.NOT_COMPARABLE
+        if not passed and engine.differences:
+            self._close_engine()
+            task.next_engine(engine.differences)
+            task.without_engine = Verdict.NOT_COMPARABLE
             return
-        self._deaths, self._scale = 0, float(np.abs(theirs.tau).max())
-        report = self._report(Verdict.PASS if passed else Verdict.FAIL)
-        self.report = replace(
-            report,
-            engine=judge.version,
+        if not self._reports:
+            self._largest_torque = float(np.abs(reference.tau).max())
+            self._reference, self._engine = engine, None
+            self._reference_name = task.engines[0]
+        cause = None if passed else self._cause(self._states, reference.tau)
+        report = replace(
+            self._new_report(Verdict.PASS if passed else Verdict.FAIL, task),
+            engine=engine.version,
             residuals=residuals,
             states=len(self._states.q),
-            cause='' if passed else self._explained(judge.version, self._states, theirs.tau),
+            cause='' if cause is None else cause.sentence(engine.version),
         )
+        self._finish(report)
 
-    def _report(self, verdict: Verdict) -> Report:
+    def _finish(self, report: Report) -> None:
+        self._close_engine()
+        self._reports.append(report)
+        self._tasks.pop(0)
+
+    def _new_report(self, verdict: Verdict, task: _Task) -> Report:
         return Report(
-            verdict, self.arm.model.name, tolerance=self._tolerance, notes=tuple(self._notes)
+            verdict, self.arm.model.name, tolerance=self._tolerance, notes=tuple(task.notes)
         )
-
-    def _explained(self, source: str, states: States, reported: Array) -> str:
-        """Return in a sentence what would explain reported torques, '' if nothing simple does."""
-        cause = self._cause(states, reported)
-        return '' if cause is None else cause.sentence(source)
 
     def _cause(self, states: States, reported: Array) -> Cause | None:
+        """Return the mistake that explains reported torques, None if no single one does."""
         try:
-            faults = faulty_robots(self._urdf, self.arm.model, self._read)
-            return likely_cause(self.arm.model, states, reported, faults)
+            robots = misread_robots(self._urdf, self.arm.model, self._read)
+            return likely_cause(self.arm.model, states, reported, robots)
         except (RobotDynamicsError, np.linalg.LinAlgError):
             return None
 
     @property
-    def _names(self) -> tuple[str, ...]:
+    def _joint_names(self) -> tuple[str, ...]:
         return self.arm.model.joint_names
 
-    # -- what a running system says ---------------------------------------------------------
+    # -- observations of a running system -------------------------------------------------------
 
-    def observe(self, seen: Observation) -> Array | None:
-        """Return a system's torque minus the engine's (n,), and let the report know.
+    def observe(self, observation: Observation) -> Array | None:
+        """Return an observed torque minus that of the engine (n,), and update the report.
 
-        None if nobody judges, or if the engine died over it; the next observation finds another
-        process.
+        None without a reference engine, or if the engine crashed; the next observation starts it
+        again.
         """
-        if self.report is None or not self.report.engine:
+        if self.report is None or not self._reference_name:
             return None
+        state = observed_state(observation)
         try:
-            if self._judge is None:
-                self._start()
-            assert self._judge is not None
-            meant = understood(seen)
-            theirs = self._judge.answers(States(*(row[None] for row in meant[:3])))
+            if self._reference is None:
+                self._reference = self._started(self._reference_name)
+            reference = self._reference.results(States(*(row[None] for row in state[:3])))
         except EngineError as error:
             self.close()
-            self.restarts, self.misfortune = self.restarts + 1, str(error)
+            self.restarts, self.last_error = self.restarts + 1, str(error)
             return None
         self.observed += 1
-        found = self._differences(seen, meant, theirs)
-        self.report = self.report.with_observed(found)
+        self._largest_torque = max(self._largest_torque, float(np.abs(reference.tau).max()))
+        residuals = live_residuals(
+            observation, state, reference, self._joint_names, self._largest_torque
+        )
+        report = self._reports[0].with_observed(residuals)
         # Written so that NaN counts as a difference.
-        if not found[0].relative <= self._tolerance:
-            self._diagnose(meant)
-        return np.asarray(meant.said - theirs.tau[0])
-
-    def _differences(self, seen: Observation, meant: Meaning, theirs: Answers) -> list[Residual]:
-        """Return the sizes of the differences: of the whole torque, and of each term."""
-        self._scale = max(self._scale, float(np.abs(theirs.tau).max()))
-        inertia = (theirs.M @ meant.qdd[:, None])[..., 0]
-        terms = {
-            'live torque': (meant.said, theirs.tau),
-            'live gravity torque': (seen.gravity, theirs.g),
-            'live Coriolis torque': (seen.coriolis, theirs.coriolis),
-            'live inertia torque': (seen.inertia, inertia),
-        }
-        if seen.qd is None:
-            del terms['live Coriolis torque']
-        if seen.M is None or seen.inverse_dynamics is None:
-            # Of which acceleration, nobody said.
-            del terms['live inertia torque']
-        found = [
-            residual(name, ours[None], other, self._names, self._scale)
-            for name, (ours, other) in terms.items()
-            if ours is not None
-        ]
-        if seen.M is not None:
-            found.append(residual('live mass matrix', seen.M[None], theirs.M, self._names))
-        return found
-
-    def _diagnose(self, new: Meaning) -> None:
-        """Look for the cause of differences, and check it against every new one.
-
-        A cause that does not explain a new difference is dropped: the system was started anew
-        with another mistake, say.
-        """
-        assert self.report is not None
-        self._differing = spread([*self._differing, new])
-        self._different += 1
-        *states, reported = (np.array(rows) for rows in zip(*self._differing, strict=True))
-        if self._found is not None:
-            if explains(self._found, self.arm.model, States(*states), reported):
-                return
-        elif self._different < self._diagnose_at:
-            return
-        self._diagnose_at += min(self._diagnose_at, DIAGNOSIS_INTERVAL)
-        cause = self._cause(States(*states), reported)
-        if self._found is not None and not (cause and cause.certain):
-            cause, self._different, self._diagnose_at = None, 1, FIRST_DIAGNOSIS
-        if cause is None:
-            # The observations may be of different mistakes: begin with the newest.
-            self._differing = [new]
-        self._found = cause if cause is not None and cause.certain else None
-        text = '' if cause is None else cause.sentence(self._who)
-        self.report = replace(self.report, cause=text)
+        if not residuals[0].relative <= self._tolerance:
+            self._live.add(state)
+            if self._live.changed:
+                cause = self._live.cause
+                sentence = '' if cause is None else cause.sentence(self._source)
+                report = replace(report, cause=sentence)
+        self._reports[0] = report
+        return np.asarray(state.torque - reference.tau[0])
 
 
-class Meaning(NamedTuple):
-    """An observation as a state, and the torque it says of it."""
-
-    q: Array  # (n,)
-    qd: Array
-    qdd: Array
-    said: Array  # the sum of the terms that were said
-
-
-def understood(seen: Observation) -> Meaning:
-    """Return the state that an observation's torques are of."""
-    rest = np.zeros_like(seen.q)
-    qd = rest if seen.qd is None else seen.qd
-    if seen.M is not None and seen.inertia is not None and seen.inverse_dynamics is not None:
-        # The acceleration the system had in mind: tau_inertia = M qdd.
-        qdd = np.linalg.lstsq(seen.M, seen.inertia, rcond=None)[0]
-        return Meaning(seen.q, qd, qdd, seen.inverse_dynamics)
-    if seen.coriolis is not None:
-        return Meaning(seen.q, qd, rest, seen.gravity + seen.coriolis)
-    return Meaning(seen.q, rest, rest, seen.gravity)
-
-
-def spread(observations: Sequence[Meaning]) -> list[Meaning]:
-    """Return at most ENOUGH observations, without the older of the two that are most alike."""
-    kept = list(observations)
-    if len(kept) > ENOUGH:
-        apart = squared_distances(States(*(np.array([o[k] for o in kept]) for k in range(3))))
-        apart[np.tril_indices(len(kept))] = np.inf
-        del kept[np.argmin(apart) // len(kept)]
-    return kept
-
-
-def our_answers(arm: Dynamics, states: States) -> Answers:
-    """Return what this package finds for k states."""
-    return Answers(
+def our_results(arm: Dynamics, states: States) -> Results:
+    """Return the dynamics of k states as computed by this package."""
+    return Results(
         arm.inverse_dynamics(*states),
         arm.mass_matrix(states.q),
         arm.gravity_torque(states.q),
@@ -328,9 +331,11 @@ def our_answers(arm: Dynamics, states: States) -> Answers:
     )
 
 
-def compared(ours: Answers, theirs: Answers, joint_names: tuple[str, ...]) -> tuple[Residual, ...]:
+def compared(
+    ours: Results, reference: Results, joint_names: tuple[str, ...]
+) -> tuple[Residual, ...]:
     """Return the largest difference of each quantity."""
     return tuple(
         residual(quantity, mine, other, joint_names)
-        for quantity, mine, other in zip(QUANTITIES, ours, theirs, strict=True)
+        for quantity, mine, other in zip(QUANTITIES, ours, reference, strict=True)
     )

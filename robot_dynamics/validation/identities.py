@@ -1,18 +1,21 @@
-"""The laws that every robot's dynamics obey, each as a function that returns how far it is off.
+"""Laws that the dynamics of every robot obey, each a function that returns its residual.
 
-A law needs no reference values and holds for every robot: the inertia matrix is symmetric, gravity
-torque is the slope of the potential energy, power in is energy gained. Each function below checks
-one in one state and returns a residual, the largest violation relative to the size of what it
-compares: about 1e-13 where all is right, about 1 where something is wrong.
+A law needs no reference values: the inertia matrix is symmetric, the gravity torque is the
+gradient of the potential energy, the motors' power is the energy gained per second. Each function
+checks one law in one state. The residual is the largest violation relative to the size of the
+compared values: about 1e-13 for a correct model, about 1 for a wrong one.
 
-`arm` is anything with the verbs of `Dynamics`: a Dynamics, or a formulation held by `Bound`.
+`arm` is anything with the methods of `Dynamics`: a Dynamics, or a formulation held by `Bound`.
 
-Derivatives in time and position are taken by `differences`, which know nothing of the derivation
-under test.
+Derivatives in time and position are central differences of eighth order (`derivative`), which are
+independent of the derivation under test. Poses, inertias and energies are sines and cosines of
+joint angles, for which they are accurate to about 1e-13.
 
-Sources: 000, section 6.5 (skew symmetry, passivity, linearity) and end of chapter 6 (power); 001,
-(9.86)-(9.88), proposition 9.1 and (9.89); 002, (2.14) and the list below it (h_iii = 0); 003, skew
-symmetry. Their symbols are one: 001 Gamma_kij = 000 c_ijk = 003 c_kij = 002 h_kij.
+Sources: Spong, Hutchinson and Vidyasagar, section 6.5 (skew symmetry, passivity, linearity) and
+end of chapter 6 (power); Lynch and Park, draft (9.86)-(9.88), proposition 9.1 and (9.89);
+Milićević, Golubović and Slavković, (2.14) and the list below it (h_iii = 0); lecture notes, skew
+symmetry. Their symbols agree: Gamma_kij of Lynch and Park, c_ijk of Spong, c_kij of the lecture
+notes and h_kij of Milićević are the same numbers.
 """
 
 from __future__ import annotations
@@ -28,17 +31,20 @@ from robot_dynamics import kinematics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, unskew
-from robot_dynamics.validation.differences import derivative, scaled
+
+# f'(0) = sum_k w_k (f(k h) - f(-k h)) / h, with an error of h^8 f^(9) / 630
+DIFFERENCE_WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+STEP = 0.02  # rad: balances that error and rounding for the sine of twice an angle
 
 
 class Bound:
-    """A formulation with its model already given, so that it reads like a `Dynamics`."""
+    """A formulation bound to a model, with the methods of a `Dynamics`."""
 
     def __init__(self, formulation: ModuleType, model: RobotModel):
         self.formulation, self.model = formulation, model
 
-    def __getattr__(self, verb: str) -> Callable[..., Any]:
-        return partial(getattr(self.formulation, verb), self.model)
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        return partial(getattr(self.formulation, method), self.model)
 
 
 # -- the inertia matrix -------------------------------------------------------------------------
@@ -51,7 +57,7 @@ def mass_matrix_symmetry(arm: Any, q: Array) -> float:
 
 
 def positive_definiteness(arm: Any, q: Array) -> float:
-    """x^T M x > 0: 0 where that holds, about 1 or more where M has an eigenvalue that is not > 0.
+    """x^T M x > 0: 0 if M is positive definite, else at least about 1.
 
     An eigenvalue within rounding of 0, relative to the largest, counts as 0: M is singular.
     """
@@ -70,7 +76,7 @@ def mass_matrix_columns(arm: Any, q: Array) -> float:
 
 
 def uncoupled_branches(arm: Any, q: Array) -> float:
-    """m_ij = 0 where no body is carried by both joint i and joint j."""
+    """m_ij = 0 where joints i and j move no common body."""
     M, model = arm.mass_matrix(q), arm.model
     carried = [model.support(b) for b in range(model.nb)]
     # moves[b, j]: coordinate j moves body b
@@ -83,7 +89,7 @@ def uncoupled_branches(arm: Any, q: Array) -> float:
 
 
 def skew_symmetry(arm: Any, q: Array, qd: Array) -> float:
-    """N = dM/dt - 2 C is skew-symmetric; 000, proposition 6.1."""
+    """N = dM/dt - 2 C is skew-symmetric; Spong, Hutchinson and Vidyasagar, proposition 6.1."""
     M, C = arm.mass_matrix(q), arm.coriolis_matrix(q, qd)
     speed = _speed(arm, qd)
     Md = derivative(lambda t: arm.mass_matrix(q + t * qd), speed)
@@ -105,27 +111,29 @@ def coriolis_quadratic(arm: Any, q: Array, qd: Array) -> float:
 
 
 def christoffel_symbols(arm: Any, q: Array) -> Array:
-    """Return Gamma_ijk (n, n, n) as the C of `arm` has them: c_ij = sum_k Gamma_ijk qd_k."""
+    """Return Gamma_ijk (n, n, n) from the C of `arm`: c_ij = sum_k Gamma_ijk qd_k."""
     return np.stack([arm.coriolis_matrix(q, e) for e in np.eye(len(q))], axis=2)
 
 
 def christoffel_symmetry(arm: Any, q: Array) -> float:
-    """Gamma_ijk = Gamma_ikj: only the Christoffel C has it, of the many C with the same C qd."""
+    """Gamma_ijk = Gamma_ikj, a property of the Christoffel C alone among those of equal C qd."""
     Gamma = christoffel_symbols(arm, q)
     return scaled(Gamma - Gamma.swapaxes(1, 2), Gamma, arm.mass_matrix(q))
 
 
 def no_centrifugal_self_torque(arm: Any, q: Array) -> float:
-    """Gamma_iii = 0: no joint feels the centrifugal force of its own motion; 002, h_iii = 0.
+    """Gamma_iii = 0: a joint's own motion exerts no centrifugal torque on it; h_iii = 0.
+
+    Source: Milićević, Golubović and Slavković, list below (2.14).
 
     Raises:
-        ModelError: the robot's coordinates move several joints at once, where this is no law.
+        ModelError: a coordinate of the robot moves several joints, where the law does not hold.
     """
     model = arm.model
     if model.n != model.nb or np.count_nonzero(model.S) != model.n:
         raise ModelError(
             f'robot {model.name!r} moves its {model.nb} joints by {model.n} coupled coordinates; '
-            'h_iii = 0 is a law only where each coordinate is one joint'
+            'h_iii = 0 holds only if each coordinate moves one joint'
         )
     Gamma = christoffel_symbols(arm, q)
     return scaled(np.einsum('iii->i', Gamma), Gamma, arm.mass_matrix(q))
@@ -143,28 +151,28 @@ def equation_of_motion(arm: Any, q: Array, qd: Array, qdd: Array) -> float:
 
 
 def terms_agree(arm: Any, q: Array, qd: Array) -> float:
-    """M, C and g of one pass are those of three."""
+    """M, C and g of one call equal those of three."""
     M, C, g = arm.terms(q, qd)
     residuals = (
         scaled(M - arm.mass_matrix(q), M),
         scaled(C - arm.coriolis_matrix(q, qd), C, M),
         scaled(g - arm.gravity_torque(q), g, M),
     )
-    # Of which NaN is the largest.
+    # NaN counts as the largest.
     return float(np.max(residuals))
 
 
 def forward_inverts_inverse(arm: Any, q: Array, qd: Array, qdd: Array) -> float:
     """FD(q, qd, ID(q, qd, qdd)) = qdd, as accurately as the inversion of M can be."""
     tau, bias = arm.inverse_dynamics(q, qd, qdd), arm.inverse_dynamics(q, qd, np.zeros_like(q))
-    # Rounding of the torques comes back as an acceleration, at most |tau| / smallest eigenvalue.
+    # Rounding of the torques is amplified by M^-1, at most to |tau| / smallest eigenvalue.
     smallest = float(np.linalg.eigvalsh(arm.mass_matrix(q))[0])
     amplified = (np.abs(tau).max() + np.abs(bias).max()) / smallest
     return scaled(arm.forward_dynamics(q, qd, tau) - qdd, qdd, amplified)
 
 
 def parameter_linearity(arm: Any, q: Array, qd: Array, qdd: Array) -> float:
-    """Y(q, qd, qdd) pi = tau, with the rotors' part of tau, which pi does not hold, added."""
+    """Y(q, qd, qdd) pi + (rotor inertia) qdd = tau; pi does not include the rotors."""
     Y, pi = arm.regressor(q, qd, qdd), arm.model.inertial_parameters()
     tau = arm.inverse_dynamics(q, qd, qdd)
     return scaled(Y @ pi + arm.model.reflected_inertia * qdd - tau, tau, np.abs(Y) @ np.abs(pi))
@@ -180,17 +188,18 @@ def kinetic_energy_of_mass_matrix(arm: Any, q: Array, qd: Array) -> float:
 
 
 def gravity_is_a_gradient(arm: Any, q: Array) -> float:
-    """Gravity torque is the slope of the potential energy: g = dU/dq."""
+    """G = dU/dq: the gravity torque is the gradient of the potential energy."""
     g = arm.gravity_torque(q)
 
-    def slope(e: Array) -> Any:
+    def partial_derivative(e: Array) -> Any:
         return derivative(lambda t: arm.potential_energy(q + t * e), _speed(arm, e))
 
-    return scaled(g - np.array([slope(e) for e in np.eye(len(q))]), g, _potential_size(arm, q))
+    gradient = np.array([partial_derivative(e) for e in np.eye(len(q))])
+    return scaled(g - gradient, g, _potential_size(arm, q))
 
 
 def power_balance(arm: Any, q: Array, qd: Array, qdd: Array) -> float:
-    """dE/dt = qd^T tau, without friction: the motors' power is the energy gained."""
+    """dE/dt = qd^T tau, without friction: the motors' power is the rate of energy."""
     tau = arm.inverse_dynamics(q, qd, qdd)
     return scaled(_energy_rate(arm, q, qd, qdd) - qd @ tau, *_power_sizes(arm, q, qd, qdd, tau))
 
@@ -198,10 +207,10 @@ def power_balance(arm: Any, q: Array, qd: Array, qdd: Array) -> float:
 def power_balance_with_losses(
     arm: Any, q: Array, qd: Array, tau: Array, wrench: Array, frame: str
 ) -> float:
-    """dE/dt = qd^T tau - qd^T friction + F^T V: what motors and environment give, less the heat.
+    """dE/dt = qd^T tau - qd^T friction + F^T V: power of motors and environment, less the heat.
 
-    The arm is accelerated by `tau` and by the wrench F of the environment on a frame whose twist V
-    comes from its pose.
+    The arm is accelerated by `tau` and by the wrench F of the environment on a frame, whose twist
+    V is the derivative of its pose.
     """
     friction = arm.friction_torque(qd)
     push = arm.wrench_torque(q, wrench, frame)
@@ -216,7 +225,7 @@ def power_balance_with_losses(
 
 
 def twist(arm: Any, q: Array, qd: Array, frame: str) -> Array:
-    """Return V (6,) of a frame from the change of its pose, angular part first, base axes."""
+    """Return V (6,) of a frame from the derivative of its pose, angular part first, base axes."""
     T = arm.forward_kinematics(q, frame)
     Td = derivative(lambda t: arm.forward_kinematics(q + t * qd, frame), _speed(arm, qd))
     # [w] = dR/dt R^T
@@ -263,10 +272,10 @@ LAWS_OF_MOTION = (
 
 
 def residuals(arm: Any, q: Array, qd: Array, qdd: Array) -> dict[str, float]:
-    """Return the residual of every law above that holds for any robot, by name, in one state.
+    """Return the residuals, in one state and by name, of the laws that hold for any robot.
 
     Args:
-        arm: a Dynamics: all its verbs are used.
+        arm: a Dynamics.
         q: (n,) positions, rad or m.
         qd: (n,) velocities.
         qdd: (n,) accelerations.
@@ -281,7 +290,20 @@ def residuals(arm: Any, q: Array, qd: Array, qdd: Array) -> dict[str, float]:
     }
 
 
-# -- tools --------------------------------------------------------------------------------------
+# -- differences --------------------------------------------------------------------------------
+
+
+def scaled(difference: Any, *sizes: Any) -> float:
+    """Return the largest entry of a difference, relative to the largest of the compared values."""
+    error = float(np.max(np.abs(difference), initial=0.0))
+    size = max(float(np.max(np.abs(x), initial=0.0)) for x in sizes)
+    return error / max(size, float(np.finfo(float).tiny))
+
+
+def derivative(f: Callable[[float], Any], speed: float) -> Any:
+    """Return f'(0), where the joints of f(t) move by `speed` [rad or m] in total per unit of t."""
+    h = STEP / speed if speed > 0 else STEP
+    return sum(w * (f(k * h) - f(-k * h)) / h for k, w in enumerate(DIFFERENCE_WEIGHTS, start=1))
 
 
 def _speed(arm: Any, qd: Array) -> float:
@@ -299,12 +321,12 @@ def _energy_rate(arm: Any, q: Array, qd: Array, qdd: Array) -> float:
 
 def _power_sizes(arm: Any, q: Array, qd: Array, qdd: Array, tau: Array) -> tuple[Any, ...]:
     energies = np.array([arm.kinetic_energy(q, qd), _potential_size(arm, q)])
-    # The rounding of an energy, over the step of the difference, is a power too.
+    # The rounding of an energy, divided by the step of the difference, is a power.
     return np.abs(qd) @ np.abs(tau), energies * (_speed(arm, qd) + _speed(arm, qdd))
 
 
 def _potential_size(arm: Any, q: Array) -> float:
-    """Return the size of what is added up to U = -sum m g^T p, which may cancel to nothing."""
+    """Return the size of the terms of U = -sum m g^T p, which may cancel."""
     model, poses = arm.model, kinematics.body_poses(arm.model, q)
     reach = np.linalg.norm(poses[:, :3, 3], axis=1) + np.linalg.norm(model.com, axis=1)
     return float(model.mass @ reach * np.linalg.norm(model.gravity))

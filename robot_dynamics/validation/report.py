@@ -1,4 +1,4 @@
-"""What a comparison with another engine found: a verdict, its numbers, and the reasons."""
+"""Report of a comparison with a reference engine: verdict, residuals, notes, cause."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ QUANTITIES = ('inverse dynamics', 'mass matrix', 'gravity torque', 'Coriolis tor
 
 
 class Verdict(enum.Enum):
-    """The outcome in a word."""
+    """Outcome of a comparison."""
 
     PASS = 'PASS'
     FAIL = 'FAIL'
-    NOT_COMPARABLE = 'NOT COMPARABLE'  # no engine holds the same robot
-    NO_ENGINE = 'NO ENGINE'  # nothing to compare with is installed
+    NOT_COMPARABLE = 'NOT COMPARABLE'  # no engine loads the same robot
+    NO_ENGINE = 'NO ENGINE'  # none is installed
 
 
 @dataclass(frozen=True)
 class Residual:
-    """The largest difference of one quantity over all states."""
+    """Largest difference of one quantity over all states."""
 
     quantity: str
-    joint: str  # where it is largest
-    error: float  # N m, N, kg m^2 ...: our value minus the engine's, in size
+    joint: str  # of the largest difference
+    error: float  # N m, N, kg m^2 ...: |our value - the engine's|
     relative: float  # to the largest value of the quantity
 
     def __str__(self) -> str:
@@ -37,21 +37,21 @@ class Residual:
 
 @dataclass(frozen=True)
 class Report:
-    """A verdict, and what led to it."""
+    """Verdict of a comparison and the figures behind it."""
 
     verdict: Verdict
     robot: str
-    engine: str = ''  # name and version of the judge, if there was one
+    engine: str = ''  # name and version of the reference engine, if there was one
     residuals: tuple[Residual, ...] = ()
     states: int = 0
     tolerance: float = 0.0
-    notes: tuple[str, ...] = ()  # why other engines could not judge
-    cause: str = ''  # what would explain a difference, if anything simple does
-    opinions: tuple[Report, ...] = ()  # of second judges
+    notes: tuple[str, ...] = ()  # why other engines were not used
+    cause: str = ''  # mistake that explains a difference, if a single one does
+    additional: tuple[Report, ...] = ()  # of additional engines
 
     @property
-    def worst(self) -> Residual | None:
-        """The largest residual relative to its quantity, if anything was compared.
+    def largest(self) -> Residual | None:
+        """The largest relative residual, None if nothing was compared.
 
         NaN counts as larger than all numbers.
         """
@@ -59,13 +59,13 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """1 if an engine disagrees, else 0: a missing judge is no failure of the robot's."""
+        """1 if an engine differs, else 0: a missing engine is not a failure of the robot."""
         return int(self.verdict is Verdict.FAIL)
 
-    def with_observed(self, found: Sequence[Residual]) -> Report:
-        """Return the report with more differences: of each quantity the largest is kept."""
+    def with_observed(self, residuals: Sequence[Residual]) -> Report:
+        """Return the report with more residuals: the largest of each quantity is kept."""
         largest = {kept.quantity: kept for kept in self.residuals}
-        for new in found:
+        for new in residuals:
             kept = largest.get(new.quantity)
             # Written so that NaN counts as larger.
             if kept is None or not new.relative <= kept.relative:
@@ -77,52 +77,54 @@ class Report:
             verdict=Verdict.PASS if passed else Verdict.FAIL,
         )
 
+    def with_additional(self, reports: Sequence[Report]) -> Report:
+        """Return the report with those of additional engines; one that differs makes it a FAIL."""
+        compared = [r for r in (self, *reports) if r.verdict in (Verdict.PASS, Verdict.FAIL)]
+        agree, differ = (
+            ', '.join(r.engine for r in compared if r.verdict is verdict)
+            for verdict in (Verdict.PASS, Verdict.FAIL)
+        )
+        notes = self.notes
+        if agree and differ:
+            notes += (f'engines that agree with this package: {agree}; that differ: {differ}',)
+        verdict = self.verdict
+        if compared:
+            verdict = Verdict.FAIL if differ else Verdict.PASS
+        return replace(self, verdict=verdict, notes=notes, additional=tuple(reports))
+
     def __str__(self) -> str:
         head = f'{self.verdict.value}: {self.robot}'
-        if self.worst is not None:
+        if self.largest is not None:
             head += (
-                f' against {self.engine}, {self.states} states, worst {self.worst}, '
-                f'tolerance {self.tolerance:g}'
+                f' against {self.engine}, {self.states} states, largest difference in '
+                f'{self.largest}, tolerance {self.tolerance:g}'
             )
         cause = [f'likely cause: {self.cause}'] if self.cause else []
-        seconds = [f'second opinion: {opinion}' for opinion in self.opinions]
-        return '\n  '.join([head, *cause, *self.notes, *seconds])
-
-    def with_opinions(self, opinions: Sequence[Report]) -> Report:
-        """Return the report with those of second judges: one that disagrees is enough to fail."""
-        judged = [r for r in (self, *opinions) if r.verdict in (Verdict.PASS, Verdict.FAIL)]
-        failed = [r for r in judged if r.verdict is Verdict.FAIL]
-        notes = self.notes
-        if failed and len(failed) < len(judged):
-            agree = ', '.join(r.engine for r in judged if r.verdict is Verdict.PASS)
-            notes += (f'{agree} and this package agree: {failed[0].engine} stands alone',)
-        verdict = self.verdict
-        if judged:
-            verdict = Verdict.FAIL if failed else Verdict.PASS
-        return replace(self, verdict=verdict, notes=notes, opinions=tuple(opinions))
+        additional = [f'additional engine: {report}' for report in self.additional]
+        return '\n  '.join([head, *cause, *self.notes, *additional])
 
 
 def residual(
     quantity: str,
     ours: Array,
-    theirs: Array,
+    reference: Array,
     joint_names: tuple[str, ...],
     size: float | None = None,
 ) -> Residual:
     """Return the largest difference of two arrays; NaN counts as the largest.
 
     Args:
-        quantity: what they are.
+        quantity: name of the quantity.
         ours: (k, n) or (k, n, n).
-        theirs: the same.
+        reference: of the same shape.
         joint_names: n names.
-        size: what the difference is relative to; the largest value of both if omitted.
+        size: the value to which the difference is relative; the largest of both if omitted.
     """
-    difference = np.abs(ours - theirs)
+    difference = np.abs(ours - reference)
     rows = difference.reshape(len(difference), len(joint_names), -1).max(axis=(0, 2))
     joint = int(np.argmax(rows))  # the first NaN, if there is one
     if size is None:
-        size = max(np.abs(ours).max(), np.abs(theirs).max())
+        size = max(np.abs(ours).max(), np.abs(reference).max())
     # Without gravity both are zero; then so is their difference.
     relative = rows[joint] / size if size != 0 else rows[joint]
     return Residual(quantity, joint_names[joint], float(rows[joint]), float(relative))

@@ -18,7 +18,7 @@ from robot_dynamics import cli
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.validation.engines.available import ENGINES, installed
+from robot_dynamics.validation.engines import ENGINES, installed
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ELBOW, PANDA = (str(share_file(f'urdf/{name}.urdf')) for name in ('planar_2r', 'panda'))

@@ -11,7 +11,7 @@ from robot_dynamics.control.swing import NoMotion, home, swing
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.validation.differences import derivative
+from robot_dynamics.validation.identities import derivative
 
 DURATION = 6.0
 OURS = ('panda', 'planar_2r', 'scara_rrp', 'puma560')

@@ -15,7 +15,7 @@ from robot_dynamics.nodes.markers_node import MarkersNode
 from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros import qos
-from robot_dynamics.validation.engines.available import ENGINES, installed
+from robot_dynamics.validation.engines import ENGINES, installed
 
 Q = [0.3, -0.4]
 

@@ -17,7 +17,7 @@ from benchmarks.shared_memory import remove_shared_memory, shared_memory
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros import messages, qos
-from robot_dynamics.validation.engines.available import ENGINES, installed
+from robot_dynamics.validation.engines import ENGINES, installed
 
 MS = 1_000_000
 Q = np.array([0.3, -0.4])

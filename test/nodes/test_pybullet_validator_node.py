@@ -18,7 +18,7 @@ from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.messages import JointStateWriter, MatrixWriter
 from robot_dynamics.ros.parameters import ParameterError
-from robot_dynamics.validation.engines.available import ENGINES, installed
+from robot_dynamics.validation.engines import ENGINES, installed
 
 MS = 1_000_000
 NAMES = ('shoulder', 'elbow')
@@ -210,10 +210,10 @@ def test_reset_without_a_robot_is_rejected(graph):
     assert answer.message.startswith('nothing to reset: the node is ')
 
 
-def test_second_judges_are_asked_besides(start):
-    _, ears = start(engines=SOME_ENGINE[:1], second_judges=SOME_ENGINE[-1:])
+def test_additional_engines_are_asked_besides(start):
+    _, ears = start(engines=SOME_ENGINE[:1], additional_engines=SOME_ENGINE[-1:])
     values = ears.verdict('PASS')[2]
-    assert values['second opinion 1'].startswith('PASS: elbow against ')
+    assert values['additional engine 1'].startswith('PASS: elbow against ')
 
 
 def test_words_that_make_no_sense_are_refused_and_counted(graph, start, elbow):
@@ -260,7 +260,7 @@ def test_an_engine_that_dies_is_started_again(graph, start):
     ears.verdict('PASS')
     arm = Arm(graph)
     move_until(graph, arm, lambda: ears.residuals, 'a residual')
-    os.kill(node._jury.engine_pid, signal.SIGKILL)
+    os.kill(node._comparison.engine_pid, signal.SIGKILL)
     move_until(graph, arm, lambda: node.health.counts['engine restarted'], 'a restart')
     ears.residuals.clear()
     move_until(graph, arm, lambda: len(ears.residuals) >= 2, 'residuals again')
@@ -295,14 +295,14 @@ def test_parameters_of_the_robot_are_those_of_the_comparison(start):
 def test_an_unknown_engine_is_refused(graph):
     with pytest.raises(ParameterError, match="engines holds 'physx'; known are pybullet"):
         graph.start(PyBulletValidatorNode, engines=['physx'])
-    with pytest.raises(ParameterError, match="second_judges holds 'physx'; known are pybullet"):
-        graph.start(PyBulletValidatorNode, second_judges=['physx'])
+    with pytest.raises(ParameterError, match="additional_engines holds 'physx'"):
+        graph.start(PyBulletValidatorNode, additional_engines=['physx'])
 
 
 def test_the_engine_ends_with_the_node(graph, start):
     node, ears = start()
     ears.verdict('PASS')
-    pid = node._jury.engine_pid
+    pid = node._comparison.engine_pid
     graph.stop(node)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

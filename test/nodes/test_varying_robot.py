@@ -17,7 +17,7 @@ from robot_dynamics.nodes.markers_node import MarkersNode
 from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.urdf.loading import parse_urdf
-from robot_dynamics.validation.engines.available import ENGINES, installed
+from robot_dynamics.validation.engines import ENGINES, installed
 
 NODES = {
     'dynamics_node': DynamicsNode,

@@ -7,7 +7,7 @@ from robot_dynamics.formulations import twist_wrench
 from robot_dynamics.model.robots import random_inertial
 from robot_dynamics.spatial import axis_rotation, lie_bracket, spatial_inertia
 from robot_dynamics.textbook.closed_forms import RigidBody
-from robot_dynamics.validation.differences import derivative
+from robot_dynamics.validation.identities import derivative
 
 ROUNDING = 1e-12
 RNG = np.random.default_rng(6)

@@ -29,7 +29,7 @@ from robot_dynamics.model.robots import geared_link, point_mass_2r, random_inert
 from robot_dynamics.model.screws import exponential, to_screws
 from robot_dynamics.spatial import adjoint, inverse_pose, lie_bracket, skew
 from robot_dynamics.textbook.closed_forms import GearedLink, PointMassArm
-from robot_dynamics.validation.differences import derivative
+from robot_dynamics.validation.identities import derivative
 
 ROUNDING = 1e-12
 WRONG = 1e-4  # a misprint shows in the first digits, not in the last ones

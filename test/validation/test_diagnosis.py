@@ -1,4 +1,4 @@
-"""Explanations of differing torques: each known mistake made on purpose, and found by name."""
+"""Diagnosis of differing torques: each mistake is made on purpose and must be named."""
 
 import subprocess
 import sys
@@ -13,17 +13,12 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.model.states import States, position_range, random_states
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.physics_only import parsed
-from robot_dynamics.validation.diagnosis import (
-    explains,
-    gravity_columns,
-    independent,
-    likely_cause,
-    torques,
-)
-from robot_dynamics.validation.engines.available import installed
-from robot_dynamics.validation.faults import default_inertials, faulty_robots, joint_of
+from robot_dynamics.validation.diagnosis import explains, independent, likely_cause
+from robot_dynamics.validation.engines import installed
+from robot_dynamics.validation.misreadings import default_inertials, joint_of, misread_robots
+from robot_dynamics.validation.mistakes import gravity_columns, torques
 
-# The least part of the single mistakes that is named as certain from spread states.
+# The least share of the single mistakes that is certain from distinct states.
 CERTAIN = {'double_pendulum': 0.8, 'ur5': 0.8, 'talos_left_arm': 0.9, 'arm': 0.5}
 ARM = (Path(__file__).parent / 'arm.urdf').read_text()
 
@@ -42,18 +37,18 @@ def states_of(model, count=12, seed=0):
     return random_states(model, count, np.random.default_rng(seed))
 
 
-def cause(model, said_by, count=12, faults=None):
-    """Return the cause found where the torques are those of another robot."""
+def cause(model, reporting, count=12, misread=None):
+    """Return the cause found if the torques are those of another robot."""
     states = states_of(model, count)
-    return found_in(model, states, torques(said_by, states), faults)
+    return found_in(model, states, torques(reporting, states), misread)
 
 
-def found_in(model, states, reported, faults=None):
-    """Return the cause in words, with 'cannot tell: ' before what is not certain."""
-    found = likely_cause(model, states, reported, faults)
+def found_in(model, states, reported, misread=None):
+    """Return the text of the cause, after 'ambiguous: ' if it is not certain."""
+    found = likely_cause(model, states, reported, misread)
     if found is None:
         return ''
-    return found.what if found.certain else f'cannot tell: {found.what}'
+    return found.text if found.certain else f'ambiguous: {found.text}'
 
 
 def test_no_difference_has_no_cause(panda):
@@ -62,19 +57,19 @@ def test_no_difference_has_no_cause(panda):
 
 def test_noise_has_no_cause(panda):
     states = states_of(panda)
-    said = torques(panda, states) + np.random.default_rng(1).normal(size=states.q.shape)
-    assert found_in(panda, states, said) == ''
+    reported = torques(panda, states) + np.random.default_rng(1).normal(size=states.q.shape)
+    assert found_in(panda, states, reported) == ''
 
 
-def test_one_state_is_no_evidence(panda):
-    # Any torques of a single state are ours times something.
+def test_a_single_state_is_ambiguous(panda):
+    # Any torques of one state are ours times a factor per joint.
     states = states_of(panda, count=1)
-    said = torques(panda, states) + np.random.default_rng(1).normal(size=states.q.shape)
-    assert found_in(panda, states, said).startswith('cannot tell: torques multiplied, or ')
+    reported = torques(panda, states) + np.random.default_rng(1).normal(size=states.q.shape)
+    assert found_in(panda, states, reported).startswith('ambiguous: torques multiplied, or ')
 
 
 @pytest.mark.parametrize('gravity', [(0, 0, 9.81), (0, 0, 0), (0, 0, -9.80665), (3, -4, -8)])
-def test_gravity_is_told(panda, gravity):
+def test_wrong_gravity_is_named(panda, gravity):
     found = cause(panda, panda.with_gravity(gravity), count=3)
     shown = ', '.join(f'{float(f"{g:.4g}"):g}' for g in gravity)
     assert found == f'gravity ({shown}) m/s^2 instead of (0, 0, -9.81)'
@@ -95,13 +90,13 @@ def test_joints_in_another_order(panda):
     names = ', '.join(panda.joint_names[j] for j in order)
     found = likely_cause(panda, states, torques(panda, states)[:, order])
     assert found.certain
-    assert found.what == f'the joints in another order ({names})'
+    assert found.text == f'the joints in another order ({names})'
     others = states_of(panda, 5, seed=3)
     assert np.array_equal(found.torques(others), torques(panda, others)[:, order])
 
 
 @pytest.mark.parametrize(
-    ('change', 'words'),
+    ('change', 'text'),
     [
         (lambda tau, s: -tau, 'torques multiplied by -1'),
         (lambda tau, s: tau / 100, 'torques multiplied by 0.01'),
@@ -113,9 +108,9 @@ def test_joints_in_another_order(panda):
         ),
     ],
 )
-def test_what_joints_do_by_themselves(panda, change, words):
+def test_mistakes_per_joint_are_named(panda, change, text):
     states = states_of(panda)
-    assert found_in(panda, states, change(torques(panda, states), states)) == words
+    assert found_in(panda, states, change(torques(panda, states), states)) == text
 
 
 def test_one_joint_of_the_opposite_sign(panda):
@@ -126,20 +121,20 @@ def test_one_joint_of_the_opposite_sign(panda):
     assert found.startswith('torques multiplied by (1, 1, -1, 1, 1')
 
 
-def test_a_payload_nobody_told_us_of(panda):
+def test_an_unknown_payload_is_named(panda):
     link = panda.body_names[4]
     found = cause(panda, panda.with_payload(link, 1.2, (0.0, 0.1, 0.05)))
     before = panda.mass[4]
     assert found.startswith(
         f'another link {link!r}: {before + 1.2:.6g} kg instead of {before:.6g} kg, centre ('
     )
-    # the payload's and the link's own centre together
+    # centre of mass of payload and link
     centre = (panda.com[4] * before + 1.2 * np.array([0.0, 0.1, 0.05])) / (before + 1.2)
     for value in centre:
         assert f'{float(f"{value:.4g}"):g}' in found
 
 
-def test_a_link_that_lost_its_inertia(panda):
+def test_a_link_without_inertia_is_named(panda):
     mass, com, tensor = panda.mass.copy(), panda.com.copy(), panda.inertia_com.copy()
     mass[4], com[4], tensor[4] = 0.0, 0.0, 0.0
     lost = replace(panda, mass=mass, com=com, inertia_com=tensor)
@@ -149,12 +144,12 @@ def test_a_link_that_lost_its_inertia(panda):
 
 
 def test_a_mass_that_torques_do_not_determine_is_not_given(arm):
-    """Links that turn about a fixed axis: torques determine neither the mass nor which of two."""
+    """About a fixed axis, torques determine neither the mass nor which of two links it is."""
     mass = arm.mass.copy()
     mass[0] *= 1.5
     found = cause(arm, replace(arm, mass=mass))
     assert found.startswith(
-        "cannot tell: another link 'upper': its mass or its centre of mass, or another link 'fore'"
+        "ambiguous: another link 'upper': its mass or its centre of mass, or another link 'fore'"
     )
 
 
@@ -187,7 +182,7 @@ def smooth_states(model, dt, count=12):
 
 
 def single_mistakes(model, rng):
-    """Yield (words of the cause, torques of states) of each mistake, at one body or joint each."""
+    """Yield (text of the cause, torques of states) of each mistake, at one body or joint each."""
 
     def robot(**changed):
         other = replace(model, **changed)
@@ -226,7 +221,7 @@ def single_mistakes(model, rng):
 
 
 def asymmetric(name):
-    """Return a real robot with centres of mass off the axes, so that no two mistakes are one."""
+    """Return a real robot with centres of mass off the axes, so that all mistakes differ."""
     if name == 'arm':
         return parse_urdf(ARM)
     model = robots.load(name)
@@ -234,18 +229,18 @@ def asymmetric(name):
 
 
 @pytest.mark.parametrize('name', ['double_pendulum', 'ur5', 'talos_left_arm', 'arm'])
-def test_spread_states_name_each_single_mistake(name):
+def test_distinct_states_identify_each_single_mistake(name):
     model = asymmetric(name)
     states = states_of(model)
     certain = total = 0
-    for words, reported in single_mistakes(model, np.random.default_rng(5)):
+    for text, reported in single_mistakes(model, np.random.default_rng(5)):
         tau = reported(states)
         if np.abs(tau - torques(model, states)).max() < 1e-9:
-            continue  # without an effect, as the place of what the base carries
+            continue  # without an effect, as the place of a link on the base
         found = likely_cause(model, states, tau)
-        assert found is not None, words
-        # Uncertain where two mistakes have the same torques in all states: both are listed.
-        assert words in found.what or (not found.certain and 'others' in found.what), found
+        assert found is not None, text
+        # Two mistakes with the same torques in all states are ambiguous: both are listed.
+        assert text in found.text or (not found.certain and 'others' in found.text), found
         certain += found.certain
         total += 1
         if found.certain:
@@ -259,29 +254,29 @@ def test_spread_states_name_each_single_mistake(name):
     ('name', 'dt'),
     [('double_pendulum', 0.1), ('ur5', 0.01), ('talos_left_arm', 0.1), ('arm', 0.01)],
 )
-def test_neighbouring_states_never_name_a_wrong_mistake(name, dt):
+def test_neighbouring_states_never_give_a_wrong_certain_cause(name, dt):
     model = asymmetric(name)
     states = smooth_states(model, dt)
     assert independent(states) <= 5
-    for words, reported in single_mistakes(model, np.random.default_rng(5)):
+    for text, reported in single_mistakes(model, np.random.default_rng(5)):
         tau = reported(states)
         if np.abs(tau - torques(model, states)).max() < 1e-9:
             continue
         found = likely_cause(model, states, tau)
-        assert found is not None, words
-        assert words in found.what or not found.certain, (words, found)
+        assert found is not None, text
+        assert text in found.text or not found.certain, (text, found)
 
 
-def test_tensors_of_all_links_fit_neighbouring_states_whatever_the_mistake_is():
-    """The fit that was once called a cause: as many equations as before, and no evidence."""
+def test_a_fit_of_all_tensors_to_neighbouring_states_is_not_certain():
+    """Many unknowns fit the torques of neighbouring states, for any mistake."""
     model = asymmetric('ur5')
     states = smooth_states(model, 0.01)
     other = replace(model, axis=model.axis * [[1], [1], [-1], [1], [1], [1]])
     found = likely_cause(model, states, torques(other, states))
-    assert 'tensors' not in found.what or not found.certain
+    assert 'tensors' not in found.text or not found.certain
 
 
-def test_states_count_by_what_they_tell():
+def test_only_independent_states_count():
     model = robots.load('ur5')
     states = states_of(model)
     assert independent(states) == 12
@@ -290,7 +285,7 @@ def test_states_count_by_what_they_tell():
     assert independent(smooth_states(model, 0.001)) == 2
 
 
-def test_another_mistake_is_not_explained_by_the_cause_found(panda):
+def test_a_cause_does_not_explain_another_mistake(panda):
     states, others = states_of(panda), states_of(panda, 4, seed=8)
     wrong = panda.with_gravity((0, 0, 9.81))
     found = likely_cause(panda, states, torques(wrong, states))
@@ -306,10 +301,10 @@ def test_a_shifted_origin_on_a_branch_is_found(link):
     i = model.body_names.index(link)
     placement[i, :3, 3] += [0.03, -0.02, 0.05]
     found = likely_cause(model, states, torques(replace(model, placement=placement), states))
-    assert f'a shifted origin of {joint_of(model, i)}' in found.what
+    assert f'a shifted origin of {joint_of(model, i)}' in found.text
 
 
-def test_a_component_of_gravity_along_all_axes_is_not_given():
+def test_an_undetermined_component_of_gravity_is_not_given():
     model = robots.load('double_pendulum')
     states = states_of(model)
     found = found_in(model, states, torques(model.with_gravity([1.5, -0.7, -9.6]), states))
@@ -319,11 +314,11 @@ def test_a_component_of_gravity_along_all_axes_is_not_given():
     )
 
 
-# -- known faults ---------------------------------------------------------------------------------
+# -- misreadings ---------------------------------------------------------------------------------
 
 
-def with_faults(urdf, model):
-    return faulty_robots(urdf, model, parse_urdf)
+def misreadings(urdf, model):
+    return misread_robots(urdf, model, parse_urdf)
 
 
 LINK = """<robot name="one"><link name="base"/><link name="bob"><inertial>
@@ -334,20 +329,20 @@ LINK = """<robot name="one"><link name="base"/><link name="bob"><inertial>
 WRITTEN = np.array([[0.5, 0.01, 0.02], [0.01, 0.6, 0.03], [0.02, 0.03, 0.7]])
 
 
-def test_each_fault_is_what_it_says():
+def test_each_misreading_has_the_described_inertia():
     rpy, c = (0.3, -0.2, 0.9), np.array([0.1, -0.2, 0.3])
     text = LINK.format(rpy=' '.join(map(str, rpy)))
-    turned = with_faults(text, parse_urdf(text))
-    (unturned,) = (robot for what, robot in turned.items() if 'without the rpy' in what)
+    turned = misreadings(text, parse_urdf(text))
+    (unturned,) = (robot for mistake, robot in turned.items() if 'without the rpy' in mistake)
     assert np.allclose(unturned.inertia_com[0], WRITTEN, rtol=0, atol=1e-15)
-    # A tensor about the link's origin, read as one about the centre of mass, and the other way.
+    # A tensor about the origin of the link, and one with products of the other sign.
     straight = LINK.replace(' rpy="{rpy}"', '')
-    robots_ = with_faults(straight, parse_urdf(straight))
-    (negated,) = (robot for what, robot in robots_.items() if 'opposite sign' in what)
+    robots_ = misreadings(straight, parse_urdf(straight))
+    (negated,) = (robot for mistake, robot in robots_.items() if 'opposite sign' in mistake)
     signs = 2 * np.eye(3) - 1
     assert np.array_equal(negated.inertia_com[0], signs * WRITTEN)
-    (about_origin,) = (robot for what, robot in robots_.items() if "links' origins" in what)
-    # I_o = I_com + m (c.c 1 - c c^T) is what was written
+    (about_origin,) = (robot for mistake, robot in robots_.items() if "links' origins" in mistake)
+    # I_o = I_com + m (c.c 1 - c c^T) is the tensor of the URDF
     parallel_axes = 2 * (c @ c * np.eye(3) - np.outer(c, c))
     assert np.allclose(about_origin.inertia_com[0] + parallel_axes, WRITTEN, rtol=0, atol=1e-15)
     for robot in (unturned, negated, about_origin):
@@ -355,8 +350,8 @@ def test_each_fault_is_what_it_says():
         assert robot.mass[0] == 2.0
 
 
-def test_a_mimic_that_stands_still_stands_still(arm):
-    still = with_faults(ARM, arm)['joints with <mimic> that stand still']
+def test_a_mimic_joint_at_rest_does_not_move(arm):
+    still = misreadings(ARM, arm)['joints with <mimic> that stand still']
     leader = arm.joint_names.index('grip')
     moved = {'thumb': [0.0], 'finger': [1.0]}
     for link, rate in moved.items():
@@ -364,20 +359,20 @@ def test_a_mimic_that_stands_still_stands_still(arm):
     assert arm.S[arm.body_names.index('thumb'), leader] == -0.5
 
 
-def test_every_fault_of_the_awkward_arm_is_found_by_name(arm):
-    faults = with_faults(ARM, arm)
-    assert len(faults) == 5
-    for what, robot in faults.items():
-        assert cause(arm, robot, faults=faults) == what
+def test_every_misreading_of_the_test_arm_is_identified(arm):
+    misread = misreadings(ARM, arm)
+    assert len(misread) == 5
+    for mistake, robot in misread.items():
+        assert cause(arm, robot, misread=misread) == mistake
 
 
-def test_the_faults_say_what_they_are(arm):
-    words = ' / '.join(with_faults(ARM, arm))
-    assert "PyBullet's default, for links without <inertial> ('bracket')" in words
-    assert 'without the rpy of <inertial>' in words
-    assert 'products of inertia (ixy, ixz, iyz) of the opposite sign' in words
-    assert "about the links' origins" in words
-    assert 'joints with <mimic> that stand still' in words
+def test_misreadings_are_described(arm):
+    text = ' / '.join(misreadings(ARM, arm))
+    assert "PyBullet's default, for links without <inertial> ('bracket')" in text
+    assert 'without the rpy of <inertial>' in text
+    assert 'products of inertia (ixy, ixz, iyz) of the opposite sign' in text
+    assert "about the links' origins" in text
+    assert 'joints with <mimic> that stand still' in text
 
 
 LOADER = """
@@ -391,15 +386,15 @@ print(*pybullet.getDynamicsInfo(body, 0)[0:3:2])
 
 
 def test_default_inertials_are_those_of_pybullet(tmp_path):
-    """One kilogram and the unit tensor: what pybullet makes of a link that has no <inertial>."""
+    """PyBullet gives a link without <inertial> one kilogram and the unit tensor."""
     if not installed('pybullet'):
         pytest.skip('PyBullet is not installed')
     file = tmp_path / 'bare.urdf'
     file.write_text(BARE)
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, '-c', LOADER, str(file)], capture_output=True, text=True, check=True
     )
-    assert said.stdout.splitlines()[-1] == '1.0 (1.0, 1.0, 1.0)'
+    assert output.stdout.splitlines()[-1] == '1.0 (1.0, 1.0, 1.0)'
     changed = parsed(BARE)
     assert default_inertials(changed).endswith("for links without <inertial> ('a', 'b')")
     (tensor,) = changed.findall('link[@name="b"]/inertial/inertia')
@@ -417,17 +412,17 @@ BARE = """<robot name="r"><link name="a"/><link name="b"/>
 <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
 
 
-def test_a_robot_without_awkward_corners_has_no_faults():
+def test_a_simple_robot_has_no_misreadings():
     simple = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="2"/>
     <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
     <joint name="j" type="continuous"><parent link="a"/><child link="b"/>
     <limit effort="1" velocity="1"/></joint></robot>"""
-    # The base's inertia is missing, and has no effect on torques.
-    assert with_faults(simple, parse_urdf(simple)) == {}
+    # The missing inertia of the base has no effect on torques.
+    assert misreadings(simple, parse_urdf(simple)) == {}
 
 
-def test_texts_that_are_refused_are_left_out(arm):
+def test_a_rejected_text_is_omitted(arm):
     def read(text):
         raise ModelError('no')
 
-    assert list(faulty_robots(ARM, arm, read)) == ['joints with <mimic> that stand still']
+    assert list(misread_robots(ARM, arm, read)) == ['joints with <mimic> that stand still']

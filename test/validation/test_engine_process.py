@@ -1,11 +1,11 @@
-"""A worker that is missing, dies, hangs or talks too much is an answer, not an accident."""
+"""Worker processes of engines that are missing, crash, hang, or print to stdout."""
 
 import os
 import signal
 
 import pytest
 
-from robot_dynamics.validation.engines.available import ENGINES, installed, title
+from robot_dynamics.validation.engines import ENGINES, installed, title
 from robot_dynamics.validation.engines.process import (
     EngineCrashed,
     EngineMissing,
@@ -28,7 +28,7 @@ def __getattr__(name):
 
 @pytest.fixture
 def fake_pybullet(tmp_path, monkeypatch):
-    """Write a pybullet.py that runs a statement on import and returns something ever after."""
+    """Write a pybullet.py that runs a statement on import; its functions return `then`."""
 
     def write(first, then='0'):
         (tmp_path / 'pybullet.py').write_text(FAKE.format(first=first, then=then))
@@ -46,16 +46,16 @@ def test_an_engine_that_is_not_installed_is_missing(fake_pybullet):
         worker.request(LOAD)
 
 
-def test_a_crash_is_told_by_its_signal(fake_pybullet):
+def test_a_crash_is_reported_with_its_signal(fake_pybullet):
     fake_pybullet('import os, signal; os.kill(os.getpid(), signal.SIGSEGV)')
     with (
         EngineProcess('pybullet') as worker,
-        pytest.raises(EngineCrashed, match='PyBullet died: signal 11'),
+        pytest.raises(EngineCrashed, match='PyBullet ended: signal 11'),
     ):
         worker.request(LOAD)
 
 
-def test_an_exception_in_the_worker_is_told_by_its_last_line(fake_pybullet):
+def test_an_exception_in_the_worker_is_reported_with_its_last_line(fake_pybullet):
     fake_pybullet('raise KeyError("what it was")')
     with (
         EngineProcess('pybullet') as worker,
@@ -68,27 +68,27 @@ def test_a_worker_that_hangs_is_killed(fake_pybullet):
     fake_pybullet('import time; time.sleep(600)')
     worker = EngineProcess('pybullet', timeout=0.5)
     pid = worker.pid
-    with pytest.raises(EngineCrashed, match=r'no answer within 0\.5 s'):
+    with pytest.raises(EngineCrashed, match=r'did not reply within 0\.5 s'):
         worker.request(LOAD)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
-def test_what_the_engine_prints_does_not_reach_the_answers(fake_pybullet):
+def test_output_of_the_engine_is_kept_out_of_the_replies(fake_pybullet):
     noise = 'print("{}" * 1000); sys.stdout.flush(); import os; os.write(1, b"{}\\n" * 9999)'
     fake_pybullet(noise + '\nraise ImportError("after all that")')
     with EngineProcess('pybullet') as worker, pytest.raises(EngineMissing, match='after all that'):
         worker.request(LOAD)
 
 
-def test_a_worker_killed_between_two_requests_is_noticed():
+def test_a_worker_killed_between_two_requests_is_a_crash():
     with EngineProcess('pybullet') as worker:
         with pytest.raises(EngineRefused, match='no robot is loaded'):
             worker.request(STATES)
         os.kill(worker.pid, signal.SIGKILL)
         with pytest.raises(EngineCrashed, match='signal 9'):
             worker.request(STATES)
-        with pytest.raises(EngineCrashed, match='is gone'):
+        with pytest.raises(EngineCrashed, match='has ended'):
             worker.request(STATES)
 
 
@@ -102,7 +102,7 @@ def test_an_interrupt_from_the_keyboard_is_left_to_the_parent():
 
 
 @pytest.mark.parametrize('name', ENGINES)
-def test_an_engine_refuses_what_is_no_robot_in_words(name):
+def test_a_text_that_is_not_a_urdf_is_rejected_by_name_of_the_engine(name):
     if not installed(name):
         pytest.skip(f'{title(name)} is not installed')
     with EngineProcess(name) as worker, pytest.raises(EngineRefused, match=title(name)):

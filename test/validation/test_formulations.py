@@ -1,4 +1,4 @@
-"""The comparison of all derivations: it agrees where they do, and notices where one does not."""
+"""Comparison of all derivations: agreement, and detection of a wrong one."""
 
 import sys
 from types import ModuleType
@@ -17,9 +17,8 @@ from robot_dynamics.formulations import (
 from robot_dynamics.model.robots import cartesian_arm, five_bar, puma560, random_tree
 from robot_dynamics.model.states import States
 from robot_dynamics.resources import share_file
-from robot_dynamics.validation import formulations as cross_check
-from robot_dynamics.validation.formulations import AGREED, Comparison, compare
-from robot_dynamics.validation.formulations_figure import plot
+from robot_dynamics.validation import formulations as comparison_module
+from robot_dynamics.validation.formulations import TOLERANCE, Comparison, compare, plot
 from robot_dynamics.visualization.figures import MatplotlibMissing
 
 NAMES = [f.__name__.split('.')[-1] for f in FORMULATIONS]
@@ -34,8 +33,8 @@ SAMPLES = {
 
 @pytest.fixture(autouse=True)
 def one_timing_run(monkeypatch):
-    monkeypatch.setattr(cross_check, 'TIMING_RUNS', 1)
-    monkeypatch.setattr(cross_check, 'LEAST_RUN', 0.0)
+    monkeypatch.setattr(comparison_module, 'TIMING_RUNS', 1)
+    monkeypatch.setattr(comparison_module, 'SHORTEST_RUN', 0.0)
 
 
 @pytest.mark.parametrize('name', [*SAMPLES, 'panda', 'ur5'])
@@ -45,7 +44,7 @@ def test_all_agree(name):
     assert comparison.robot == model.name
     assert comparison.names == (*NAMES, 'compiled')
     assert comparison.agrees
-    assert comparison.worst < 1e-12
+    assert comparison.largest < 1e-12
     k = len(comparison.names)
     assert comparison.differences.shape == (k, k)
     assert np.array_equal(comparison.differences, comparison.differences.T)
@@ -72,7 +71,7 @@ def test_a_wrong_torque_stands_out(monkeypatch, error):
         return tau + error * np.abs(tau).max() * np.eye(model.n)[0]
 
     wrong = disguised(inverse_dynamics=slightly_off)
-    monkeypatch.setattr(cross_check, 'FORMULATIONS', (*FORMULATIONS, wrong))
+    monkeypatch.setattr(comparison_module, 'FORMULATIONS', (*FORMULATIONS, wrong))
     comparison = compare(puma560(), states=3)
     k = comparison.names.index('disguised')
     others = np.arange(len(comparison.names)) != k
@@ -87,7 +86,7 @@ def test_a_wrong_matrix_stands_out_where_others_have_one(monkeypatch):
     """A C with the right C qd is not the Christoffel matrix: only those that give C differ."""
 
     lopsided = disguised(coriolis_matrix=closed_form_matrix.coriolis_matrix_of_recursion)
-    monkeypatch.setattr(cross_check, 'FORMULATIONS', (*FORMULATIONS, lopsided))
+    monkeypatch.setattr(comparison_module, 'FORMULATIONS', (*FORMULATIONS, lopsided))
     comparison = compare(puma560(), states=3)
     row = comparison.differences[comparison.names.index('disguised')]
     giving = ['euler_lagrange', 'lagrange_euler_4x4', 'closed_form_matrix', 'compiled']
@@ -114,15 +113,15 @@ COMPARISON = Comparison(
 
 def test_table():
     assert COMPARISON.table() == (
-        'arm: worst relative difference in 10 states, all agree\n'
+        'arm: maximum relative difference in 10 states, all within tolerance\n'
         '                    [1]      [2]     time/call\n'
         ' [1] one              ·  2.5e-16          3 ms\n'
         ' [2] other_one  2.5e-16        ·        0.4 µs'
     )
-    assert COMPARISON.worst == 2.5e-16
+    assert COMPARISON.largest == 2.5e-16
     apart = COMPARISON._replace(differences=COMPARISON.differences * 1e8)
     assert not apart.agrees
-    assert f'NOT ALL AGREE to {AGREED:g}' in apart.table()
+    assert f'NOT ALL AGREE to {TOLERANCE:g}' in apart.table()
 
 
 def test_plot(tmp_path):
@@ -156,14 +155,14 @@ def test_verb_prints_the_table_and_draws_it(capsys, tmp_path):
     picture = tmp_path / 'comparison.png'
     assert cli.main(['compare', ELBOW, '--states', '3', '--picture', str(picture)]) == 0
     title, _, *lines = capsys.readouterr().out.splitlines()
-    assert title == 'planar_2r: worst relative difference in 3 states, all agree'
+    assert title == 'planar_2r: maximum relative difference in 3 states, all within tolerance'
     assert [line.split()[1] for line in lines] == [*NAMES, 'compiled']
     assert picture.read_bytes().startswith(b'\x89PNG')
 
 
 def test_verb_fails_where_formulations_differ(capsys, monkeypatch):
     wrong = disguised(gravity_torque=lambda model, q: np.ones(model.n))
-    monkeypatch.setattr(cross_check, 'FORMULATIONS', (*FORMULATIONS, wrong))
+    monkeypatch.setattr(comparison_module, 'FORMULATIONS', (*FORMULATIONS, wrong))
     assert cli.main(['compare', ELBOW]) == 1
     assert 'NOT ALL AGREE' in capsys.readouterr().out
 

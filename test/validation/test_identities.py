@@ -1,4 +1,4 @@
-"""Every law holds for every robot, and notices when it is broken."""
+"""Identities of the equation of motion, on many robots and with faults of one percent."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ from robot_dynamics.model.coordinates import with_coordinates
 from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.validation import identities as laws
 
-SMALL = 5e-12  # what the difference formula and rounding leave
+SMALL = 5e-12  # error of the difference formula and rounding
 
 
 @st.composite
@@ -73,7 +73,7 @@ def test_power_balance_with_rotors_friction_and_contact(model, seed):
 @settings(max_examples=20, deadline=None)
 @given(model=trees(), seed=seeds)
 def test_laws_under_a_coordinate_map(model, seed):
-    """All but h_iii = 0 survive q_body = S q + s0, with fewer coordinates than joints."""
+    """All but h_iii = 0 hold with q_body = S q + s0, with fewer coordinates than joints."""
     rng = np.random.default_rng(seed)
     n = rng.integers(1, model.n + 1)
     # Each coordinate has a joint of its own, so that M stays regular, and a share of the others.
@@ -101,11 +101,11 @@ LAWS = {
 
 
 @pytest.mark.parametrize('formulation', FORMULATIONS, ids=lambda f: f.__name__.split('.')[-1])
-def test_formulations_obey_them_too(formulation):
+def test_the_laws_hold_for_every_formulation(formulation):
     model = random_tree(4, np.random.default_rng(5))
     arm, state = laws.Bound(formulation, model), motion(model, 0)
-    for verb, (those, arguments) in LAWS.items():
-        if hasattr(formulation, verb):
+    for method, (those, arguments) in LAWS.items():
+        if hasattr(formulation, method):
             for law in those:
                 assert law(arm, *state[:arguments]) < SMALL
     if hasattr(formulation, 'gravity_torque') and hasattr(formulation, 'coriolis_matrix'):
@@ -116,16 +116,16 @@ def test_formulations_obey_them_too(formulation):
 
 
 class Altered:
-    """A robot with one verb that answers wrongly."""
+    """A robot with one method that returns a wrong result."""
 
-    def __init__(self, arm, verb, change):
-        self._arm, self._verb, self._change = arm, verb, change
+    def __init__(self, arm, method, change):
+        self._arm, self._method, self._change = arm, method, change
 
     def __getattr__(self, name):
-        verb = getattr(self._arm, name)
-        if name != self._verb:
-            return verb
-        return lambda *arguments: self._change(verb(*arguments))
+        method = getattr(self._arm, name)
+        if name != self._method:
+            return method
+        return lambda *arguments: self._change(method(*arguments))
 
 
 def bump(value):
@@ -151,7 +151,7 @@ def one_term(terms):
 
 
 @pytest.mark.parametrize(
-    ('law', 'verb', 'change'),
+    ('law', 'method', 'change'),
     [
         ('mass_matrix_symmetry', 'mass_matrix', corner),
         ('positive_definiteness', 'mass_matrix', negative),
@@ -178,9 +178,9 @@ def one_term(terms):
         ('jacobian_dot_is_a_derivative', 'jacobian_dot', bump),
     ],
 )
-def test_each_law_notices_a_fault_of_one_percent(law, verb, change):
+def test_each_law_detects_an_error_of_one_percent(law, method, change):
     model = random_tree(4, np.random.default_rng(6), branching=0.0, prismatic=0.25)
-    arm = Altered(Dynamics(model, backend='python'), verb, change)
+    arm = Altered(Dynamics(model, backend='python'), method, change)
     found = laws.residuals(arm, *motion(model, 1))
     assert found[law] > 1e-6
 
@@ -203,28 +203,28 @@ def test_a_singular_matrix_is_not_positive_definite(M, definite):
     assert (found == 0.0) if definite else (found > 0.99)
 
 
-@pytest.mark.parametrize('verb', ['mass_matrix', 'coriolis_matrix', 'gravity_torque'])
-def test_nan_is_no_agreement(verb):
+@pytest.mark.parametrize('method', ['mass_matrix', 'coriolis_matrix', 'gravity_torque'])
+def test_nan_is_not_agreement(method):
     class Broken:
-        """An arm that does not know one of its terms."""
+        """An arm with a term of NaN."""
 
         def __init__(self, arm):
             self._arm = arm
 
         def __getattr__(self, name):
             found = getattr(self._arm, name)
-            return (lambda *state: np.nan * found(*state)) if name == verb else found
+            return (lambda *state: np.nan * found(*state)) if name == method else found
 
     assert np.isnan(laws.terms_agree(Broken(Dynamics(planar_2r())), np.ones(2), np.ones(2)))
 
 
-def test_only_the_christoffel_matrix_passes_as_such():
+def test_only_the_christoffel_matrix_has_its_symmetry():
     model, chosen = random_tree(4, np.random.default_rng(0), branching=0.0, prismatic=0.0), {}
     q, qd, _ = motion(model, 0)
-    for verb in ('coriolis_matrix', 'coriolis_matrix_skew', 'coriolis_matrix_of_recursion'):
+    for method in ('coriolis_matrix', 'coriolis_matrix_skew', 'coriolis_matrix_of_recursion'):
         arm = laws.Bound(closed_form_matrix, model)
-        arm.coriolis_matrix = getattr(arm, verb)
-        chosen[verb] = (
+        arm.coriolis_matrix = getattr(arm, method)
+        chosen[method] = (
             laws.coriolis_torque(arm, q, qd) < SMALL,
             laws.skew_symmetry(arm, q, qd) < SMALL,
             laws.christoffel_symmetry(arm, q) < SMALL,
@@ -236,32 +236,62 @@ def test_only_the_christoffel_matrix_passes_as_such():
     }
 
 
-def test_power_balance_with_losses_notices_missing_friction():
+def test_power_balance_with_losses_detects_wrong_torques():
     model = planar_2r().with_actuation(viscous=1.0, coulomb=0.5)
     arm, (q, qd, tau) = Dynamics(model, backend='python'), motion(model, 0)
     arguments = (q, qd, tau, np.ones(6), 'link2')
     assert laws.power_balance_with_losses(arm, *arguments) < SMALL
-    for verb in ('friction_torque', 'forward_dynamics', 'wrench_torque'):
-        altered = Altered(arm, verb, lambda x: 1.01 * x)
+    for method in ('friction_torque', 'forward_dynamics', 'wrench_torque'):
+        altered = Altered(arm, method, lambda x: 1.01 * x)
         altered_by = laws.power_balance_with_losses(altered, *arguments)
-        # Friction is asked twice and changes both sides alike.
-        assert (altered_by < SMALL) == (verb == 'friction_torque')
+        # Friction is on both sides of the balance.
+        assert (altered_by < SMALL) == (method == 'friction_torque')
 
 
-def test_self_torque_is_no_law_of_mapped_coordinates():
+def test_self_torque_of_mapped_coordinates_is_rejected():
     model = planar_2r()
     geared = replace(model, S=np.array([[1.0, 0.0], [-0.5, 1.0]]))
     with pytest.raises(ModelError, match=r"'planar_2r' moves its 2 joints by 2 coupled"):
         laws.no_centrifugal_self_torque(laws.Bound(euler_lagrange, geared), np.ones(2))
-    # And indeed it does not hold there.
+    # The law does not hold there.
     Gamma = laws.christoffel_symbols(laws.Bound(lagrange_euler_4x4, geared), np.ones(2))
     assert np.abs(np.einsum('iii->i', Gamma)).max() > 1e-3
     turned = replace(model, S=np.diag([2.0, -3.0]))
     assert laws.no_centrifugal_self_torque(laws.Bound(euler_lagrange, turned), np.ones(2)) < SMALL
 
 
-def test_branches_are_uncoupled_and_chains_are_not():
+def test_branches_are_uncoupled():
     star = random_tree(5, np.random.default_rng(2), branching=1.0)
     arm, q = laws.Bound(euler_lagrange, star), np.ones(5)
     assert laws.uncoupled_branches(arm, q) == 0.0
     assert laws.uncoupled_branches(Altered(arm, 'mass_matrix', lambda M: M + 0.1), q) > 1e-3
+
+
+# -- differences ----------------------------------------------------------------------------------
+
+
+def test_derivative_of_joint_motion_is_accurate_to_rounding():
+    # The fastest motion: the sine of twice an angle that moves at the given speed.
+    for speed in (0.1, 1.0, 30.0):
+        slope = laws.derivative(lambda t, w=speed: np.sin(2 * w * t + 0.3), speed)
+        assert slope == pytest.approx(2 * speed * np.cos(0.3), rel=1e-13)
+
+
+def test_derivative_is_of_eighth_order():
+    # Exact for powers up to 8; at the ninth the error is h^8 9! / 630, with its sign.
+    for power in range(9):
+        slope = laws.derivative(lambda t, p=power: (1 + t) ** p, 1.0)
+        assert slope == pytest.approx(power, rel=1e-12)
+    error = laws.derivative(lambda t: (t / laws.STEP) ** 9, 1.0)
+    assert error == pytest.approx(-576 / laws.STEP, rel=1e-12)
+
+
+def test_the_derivative_at_rest_is_zero():
+    assert laws.derivative(lambda t: np.ones(3), 0.0) == pytest.approx(np.zeros(3))
+
+
+def test_scaled():
+    assert laws.scaled(np.array([1.0, -2.0]), np.array([4.0]), 1.0) == 0.5
+    assert laws.scaled(np.zeros(2), np.zeros(2)) == 0.0
+    assert laws.scaled(np.zeros(0), np.ones(1)) == 0.0
+    assert not laws.scaled(np.array([np.nan]), 1.0) < 1.0

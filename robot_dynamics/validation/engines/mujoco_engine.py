@@ -1,4 +1,4 @@
-"""MuJoCo as a judge. It refuses inertias that no body can have, instead of changing them.
+"""Adapter to MuJoCo, which rejects physically inconsistent inertias.
 
 Source: MuJoCo documentation, "Modeling: URDF extensions", and the API reference of mj_rne,
 mj_mulM.
@@ -19,10 +19,10 @@ COMPILER = {'fusestatic': 'false', 'discardvisual': 'true', 'balanceinertia': 'f
 
 
 class MuJoCoEngine:
-    """One robot, held by MuJoCo."""
+    """One robot, loaded into MuJoCo."""
 
     def __init__(self, urdf: str, gravity: list[float]):
-        """Load a bare URDF; raises RuntimeError if MuJoCo refuses it."""
+        """Load a bare URDF; raise RuntimeError if MuJoCo rejects it."""
         self.version = f'MuJoCo {mujoco.__version__}'
         robot = ElementTree.fromstring(urdf)
         extension = ElementTree.SubElement(robot, 'mujoco')
@@ -37,25 +37,25 @@ class MuJoCoEngine:
         self._data = mujoco.MjData(self._model)
 
     def joints(self) -> list[tuple[str, str]]:
-        """Return (joint, the link it moves) of each coordinate, in MuJoCo's order."""
+        """Return (joint, link it moves) of each coordinate, in MuJoCo's order."""
         return [
             (self._model.joint(j).name, self._model.body(self._model.jnt_bodyid[j]).name)
             for j in range(self._model.njnt)
         ]
 
     def inertials(self) -> dict[str, Inertial]:
-        """Return what MuJoCo holds of each link but the base, in the links' frames."""
-        held = {}
+        """Return the inertia that MuJoCo uses for each link but the base, in the link's frame."""
+        inertials = {}
         for i in range(1, self._model.nbody):
             entries = np.zeros(9)
             mujoco.mju_quat2Mat(entries, self._model.body_iquat[i])
             R = entries.reshape(3, 3)
-            held[self._model.body(i).name] = Inertial(
+            inertials[self._model.body(i).name] = Inertial(
                 float(self._model.body_mass[i]),
                 self._model.body_ipos[i].copy(),
                 R @ np.diag(self._model.body_inertia[i]) @ R.T,
             )
-        return held
+        return inertials
 
     def inverse_dynamics(self, q: Array, qd: Array, qdd: Array) -> Any:
         """Return the torques of one state."""

@@ -1,6 +1,6 @@
-"""Pinocchio as a judge. It takes every inertia as it is written.
+"""Adapter to Pinocchio, which uses every inertia unchanged.
 
-Continuous joints, two entries (cos, sin) of its q, are put back to one angle.
+Its configuration has two entries (cos, sin) per continuous joint; ours has the angle.
 
 Source: Pinocchio documentation, buildModelFromXML, rnea, crba.
 """
@@ -17,10 +17,10 @@ from robot_dynamics.spatial import Array
 
 
 class PinocchioEngine:
-    """One robot, held by Pinocchio."""
+    """One robot, loaded into Pinocchio."""
 
     def __init__(self, urdf: str, gravity: list[float]):
-        """Load a bare URDF; raises RuntimeError if Pinocchio refuses it."""
+        """Load a bare URDF; raise RuntimeError if Pinocchio rejects it."""
         self.version = f'Pinocchio {pinocchio.__version__}'
         try:
             self._model = pinocchio.buildModelFromXML(urdf)
@@ -30,8 +30,8 @@ class PinocchioEngine:
         self._data = self._model.createData()
 
     def joints(self) -> list[tuple[str, str]]:
-        """Return (joint, the link it moves) of each coordinate, in Pinocchio's order."""
-        # The first body frame of a joint is the link right behind it.
+        """Return (joint, link it moves) of each coordinate, in Pinocchio's order."""
+        # The first body frame of a joint is the link that the joint moves.
         link = {
             int(frame.parentJoint): frame.name
             for frame in reversed(list(self._model.frames))
@@ -40,7 +40,7 @@ class PinocchioEngine:
         return [(self._model.names[j], link[j]) for j in range(1, self._model.njoints)]
 
     def inertials(self) -> dict[str, Inertial]:
-        """Return nothing: Pinocchio adds up what is fixed together, and changes none of it."""
+        """Return none: Pinocchio merges links fixed together, without changing inertias."""
         return {}
 
     def inverse_dynamics(self, q: Array, qd: Array, qdd: Array) -> Any:

@@ -1,10 +1,10 @@
-"""PyBullet as a judge. Imported in a worker process only: it prints, and it can crash.
+"""Adapter to PyBullet; imported in worker processes only, since it prints and can crash.
 
-What it needs to be a fair one: inertias from the file instead of from collision shapes, a fixed
-base at the origin, no damping, and no change of anything after the first inverse dynamics, which
-caches the model. Fixed joints have no coordinate. Tensors that no body can have it replaces by
-zero, which is why `inertials` reads back what it holds. Beyond 128 moving joints its inverse
-dynamics returns numbers that are wrong, and says nothing.
+Set for a fair comparison: inertias from the file instead of from collision shapes, a fixed base at
+the origin, no damping. Nothing may change after the first inverse dynamics, which caches the
+model. Fixed joints have no coordinate. PyBullet replaces physically inconsistent tensors by zero,
+so `inertials` reads its values back. Beyond 128 moving joints its inverse dynamics returns wrong
+numbers without an error.
 
 Source: PyBullet Quickstart Guide, loadURDF, calculateInverseDynamics, calculateMassMatrix,
 getDynamicsInfo.
@@ -23,17 +23,17 @@ import pybullet
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.spatial import Array
 
-MOST_JOINTS = 128  # of one robot: MAX_DEGREE_OF_FREEDOM in its SharedMemoryPublic.h
+MAX_JOINTS = 128  # of one robot: MAX_DEGREE_OF_FREEDOM in its SharedMemoryPublic.h
 
 MASS, DIAGONAL, POSITION, ORIENTATION = 0, 2, 3, 4  # of getDynamicsInfo
 JOINT_NAME, JOINT_TYPE, LINK_NAME = 1, 2, 12  # of getJointInfo
 
 
 class PyBulletEngine:
-    """One robot, held by PyBullet."""
+    """One robot, loaded into PyBullet."""
 
     def __init__(self, urdf: str, gravity: list[float]):
-        """Load a bare URDF; raises RuntimeError if PyBullet refuses it."""
+        """Load a bare URDF; raise RuntimeError if PyBullet rejects it."""
         self.version = f'PyBullet {version("pybullet")}'
         self._client = pybullet.connect(pybullet.DIRECT)
         pybullet.setGravity(*gravity, physicsClientId=self._client)
@@ -55,12 +55,12 @@ class PyBulletEngine:
         self._moving = [
             j for j, joint in enumerate(self._joints) if joint[JOINT_TYPE] != pybullet.JOINT_FIXED
         ]
-        if len(self._moving) > MOST_JOINTS:
+        if len(self._moving) > MAX_JOINTS:
             raise RuntimeError(
-                f'it computes with at most {MOST_JOINTS} moving joints; this robot has '
-                f'{len(self._moving)}, and its torques would be wrong without a word'
+                f'{len(self._moving)} moving joints; PyBullet computes correct torques for at '
+                f'most {MAX_JOINTS}'
             )
-        # The default motors hold every joint still.
+        # The default velocity motors hold every joint at rest.
         for j in self._moving:
             pybullet.setJointMotorControl2(
                 self._body, j, pybullet.VELOCITY_CONTROL, force=0.0, physicsClientId=self._client
@@ -83,22 +83,22 @@ class PyBulletEngine:
                 raise RuntimeError(f'loadURDF: {error}') from None
 
     def joints(self) -> list[tuple[str, str]]:
-        """Return (joint, the link it moves) of each coordinate, in PyBullet's order."""
+        """Return (joint, link it moves) of each coordinate, in PyBullet's order."""
         return [
             (self._joints[j][JOINT_NAME].decode(), self._joints[j][LINK_NAME].decode())
             for j in self._moving
         ]
 
     def inertials(self) -> dict[str, Inertial]:
-        """Return what PyBullet holds of each link but the base, in the links' frames."""
-        held = {}
+        """Return the inertia that PyBullet uses for each link but the base, in its frame."""
+        inertials = {}
         for j, joint in enumerate(self._joints):
             info = pybullet.getDynamicsInfo(self._body, j, physicsClientId=self._client)
             R = np.reshape(pybullet.getMatrixFromQuaternion(info[ORIENTATION]), (3, 3))
-            held[joint[LINK_NAME].decode()] = Inertial(
+            inertials[joint[LINK_NAME].decode()] = Inertial(
                 info[MASS], np.array(info[POSITION]), R @ np.diag(info[DIAGONAL]) @ R.T
             )
-        return held
+        return inertials
 
     def inverse_dynamics(self, q: Array, qd: Array, qdd: Array) -> Any:
         """Return the torques of one state."""

@@ -1,8 +1,7 @@
-"""Mistakes that are often made with a URDF, each made on purpose: the robots that come of them.
+"""Robots that result from common mistakes in reading a URDF, for comparison of their torques.
 
-A disagreement whose torques are those of one of these robots is explained. Each function changes
-the elements of a URDF to what a careless reader makes of them, and says what was done; '' means
-that it has nothing to do there.
+Each function changes the elements of a URDF as a wrong reader would interpret them, and returns a
+description of the mistake, '' if it has no effect.
 """
 
 from __future__ import annotations
@@ -20,22 +19,23 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import skew
 from robot_dynamics.urdf.physics_only import TENSOR, parsed
 
-# the URDF's text to the robot, with whatever options the true one was read
+# from the text of a URDF to the robot, with the options of the correct one
 Reader = Callable[[str], RobotModel]
 
 
-def faulty_robots(urdf: str | bytes, model: RobotModel, read: Reader) -> dict[str, RobotModel]:
-    """Return robots that differ from a model in their inertias, by what was done to them."""
+def misread_robots(urdf: str | bytes, model: RobotModel, read: Reader) -> dict[str, RobotModel]:
+    """Return robots that differ from a model by a mistake of reading, by its description."""
     found = {}
     for make in (default_inertials, unturned_inertials, negated_products, tensors_about_frames):
         robot = parsed(urdf)
-        what = make(robot)
-        other = _read(read, ElementTree.tostring(robot, encoding='unicode')) if what else None
+        mistake = make(robot)
+        text = ElementTree.tostring(robot, encoding='unicode')
+        other = _read(read, text) if mistake else None
         if other is not None and other.body_names == model.body_names:
-            faulty = replace(model, mass=other.mass, com=other.com, inertia_com=other.inertia_com)
-            # What is wrong with the base, or with what moves along no joint, changes nothing.
-            if not np.array_equal(faulty.inertial_parameters(), model.inertial_parameters()):
-                found[what] = faulty
+            misread = replace(model, mass=other.mass, com=other.com, inertia_com=other.inertia_com)
+            # Inertias of the base and of links fixed to it have no effect.
+            if not np.array_equal(misread.inertial_parameters(), model.inertial_parameters()):
+                found[mistake] = misread
     still = still_mimics(urdf, model)
     if still is not None:
         found['joints with <mimic> that stand still'] = still
@@ -43,7 +43,7 @@ def faulty_robots(urdf: str | bytes, model: RobotModel, read: Reader) -> dict[st
 
 
 def default_inertials(robot: ElementTree.Element) -> str:
-    """Give links without an <inertial> what PyBullet gives them."""
+    """Give links without an <inertial> the default inertia of PyBullet."""
     links = [link for link in robot.findall('link') if link.find('inertial') is None]
     for link in links:
         inertial = ElementTree.SubElement(link, 'inertial')
@@ -52,12 +52,12 @@ def default_inertials(robot: ElementTree.Element) -> str:
             inertial, 'inertia', {key: str(float(key[1] == key[2])) for key in TENSOR}
         )
     names = ', '.join(repr(link.get('name')) for link in links)
-    what = f"1 kg and 1 kg m^2, PyBullet's default, for links without <inertial> ({names})"
-    return what if links else ''
+    mistake = f"1 kg and 1 kg m^2, PyBullet's default, for links without <inertial> ({names})"
+    return mistake if links else ''
 
 
 def unturned_inertials(robot: ElementTree.Element) -> str:
-    """Leave out the rotation between the axes of links and those of their inertia tensors."""
+    """Omit the rotation between the axes of links and those of their inertia tensors."""
     turned = [
         origin
         for origin in robot.iterfind('link/inertial/origin')
@@ -69,7 +69,7 @@ def unturned_inertials(robot: ElementTree.Element) -> str:
 
 
 def negated_products(robot: ElementTree.Element) -> str:
-    """Take products of inertia with the other sign, as some CAD programs define them."""
+    """Reverse the sign of products of inertia, as some CAD programs define them."""
     changed = False
     for tensor in robot.iterfind('link/inertial/inertia'):
         for key in ('ixy', 'ixz', 'iyz'):
@@ -80,7 +80,7 @@ def negated_products(robot: ElementTree.Element) -> str:
 
 
 def tensors_about_frames(robot: ElementTree.Element) -> str:
-    """Take tensors as being about the links' origins instead of their centres of mass."""
+    """Interpret tensors about the links' origins instead of their centres of mass."""
     changed = False
     for inertial in robot.iterfind('link/inertial'):
         origin, tensor = inertial.find('origin'), inertial.find('inertia')
@@ -93,12 +93,12 @@ def tensors_about_frames(robot: ElementTree.Element) -> str:
         for key, (i, j) in zip(TENSOR, zip(*np.triu_indices(3), strict=True), strict=True):
             changed = changed or bool(shift[i, j] != 0)
             tensor.set(key, repr(float(tensor.get(key, 0)) + float(shift[i, j])))
-    what = "inertia tensors about the links' origins instead of their centres of mass"
-    return what if changed else ''
+    mistake = "inertia tensors about the links' origins instead of their centres of mass"
+    return mistake if changed else ''
 
 
 def still_mimics(urdf: str | bytes, model: RobotModel) -> RobotModel | None:
-    """Return the robot whose mimicking joints do not follow, None if it has none."""
+    """Return the robot with mimic joints at rest, None if it has none."""
     children = {
         child.get('link')
         for joint in parsed(urdf).findall('joint')
@@ -111,7 +111,7 @@ def still_mimics(urdf: str | bytes, model: RobotModel) -> RobotModel | None:
 
 
 def reversed_axes(model: RobotModel) -> Iterator[tuple[str, RobotModel]]:
-    """Yield the robots of which one joint's axis points the other way, by what was done."""
+    """Yield robots with the axis of one joint reversed, with a description."""
     for i in range(model.nb):
         axis = model.axis.copy()
         axis[i] = -axis[i]
@@ -119,7 +119,7 @@ def reversed_axes(model: RobotModel) -> Iterator[tuple[str, RobotModel]]:
 
 
 def joint_of(model: RobotModel, i: int) -> str:
-    """Return the name of the joint that moves body i; of its link where joints move together."""
+    """Return the name of the joint that moves body i, of the link if joints are coupled."""
     (moved_by,) = np.nonzero(model.S[i])
     if len(moved_by) == 1 and np.count_nonzero(model.S[:, moved_by[0]]) == 1:
         return f'joint {model.joint_names[moved_by[0]]!r}'
@@ -127,9 +127,9 @@ def joint_of(model: RobotModel, i: int) -> str:
 
 
 def _read(read: Reader, text: str) -> RobotModel | None:
-    """Return the robot of a text that may be none."""
+    """Return the robot of a text, None if the text is rejected."""
     with warnings.catch_warnings():
-        # The true robot has had its warnings.
+        # The warnings of the description were issued for the correct robot.
         warnings.simplefilter('ignore')
         try:
             return read(text)

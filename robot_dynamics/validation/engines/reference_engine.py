@@ -1,7 +1,7 @@
-"""Another engine with the same robot: its torques in our coordinates, and whether it is the same.
+"""Adapter from an external physics engine to our joint coordinates.
 
-An engine orders joints its own way, gives mimicking joints coordinates of their own, and knows
-nothing of locked ones. All of that is one linear map from our coordinates to its own,
+Engines have their own joint order, separate coordinates for mimic joints, and coordinates for
+joints that the model has locked. One linear map converts our coordinates to the engine's,
 
     q_e = A q + b,      tau = A^T tau_e,      M = A^T M_e A.
 """
@@ -18,16 +18,16 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import States
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.physics_only import bare_urdf, inertials, still_positions
-from robot_dynamics.validation.engines.available import title
+from robot_dynamics.validation.engines import title
 from robot_dynamics.validation.engines.process import EngineProcess, EngineRefused
 
-# Relative differences of inertias above this may excuse another torque. PyBullet diagonalizes
+# Relative difference of inertias above which a robot counts as changed. PyBullet diagonalizes
 # tensors, and stops when they are diagonal to about 1e-6.
 SAME = 1e-6
 
 
-class Answers(NamedTuple):
-    """What an engine, or we, find for k states."""
+class Results(NamedTuple):
+    """Dynamics of k states."""
 
     tau: Array  # (k, n) inverse dynamics
     M: Array  # (k, n, n)
@@ -35,12 +35,12 @@ class Answers(NamedTuple):
     coriolis: Array  # (k, n) C qd
 
 
-class Judge:
-    """An engine in its own process, holding the robot of a URDF; a context manager.
+class ReferenceEngine:
+    """An engine in its own process with the robot of a URDF loaded; a context manager.
 
     Attributes:
-        version: the engine's name and version.
-        differences: links of which the engine holds other inertias than the URDF says, and how.
+        version: name and version of the engine.
+        differences: one sentence per link whose inertia in the engine differs from the URDF.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Judge:
 
         Args:
             engine: one of `engines.ENGINES`.
-            urdf: the text that `model` was made from.
-            model: the robot as this package sees it; its gravity and coordinates are used.
-            locked_joints: positions of joints that are none of its coordinates, 0 if omitted.
-            timeout: s, for each answer of the engine.
+            urdf: the text from which `model` was made.
+            model: the robot in this package; its gravity and coordinates are used.
+            locked_joints: positions of joints that are not among its coordinates, 0 if omitted.
+            timeout: s, for each reply of the engine.
 
         Raises:
-            EngineError: the engine is missing, refuses the robot, or crashes.
+            EngineError: the engine is missing, rejects the robot, or crashes.
         """
         self.model = model
         self._title = title(engine)
@@ -78,15 +78,15 @@ class Judge:
         except BaseException:
             self.close()
             raise
-        held = {
+        loaded = {
             link: Inertial(mass, np.array(com), np.array(tensor))
             for link, (mass, com, tensor) in reply['inertials'].items()
             if self._moves(link)
         }
-        self.differences = _differences(self._title, inertials(bare), held)
+        self.differences = _differences(self._title, inertials(bare), loaded)
 
     def _moves(self, link: str) -> bool:
-        """Say whether a link can matter: what is fixed to the base has no effect on torques."""
+        """Return whether a link can move: one that is fixed to the base has no effect."""
         if link not in self.model.frame_names:
             return True
         return bool(self.model.frame_body[self.model.frame_index(link)] >= 0)
@@ -96,12 +96,12 @@ class Judge:
         """Process id of the engine's worker."""
         return self._process.pid
 
-    def answers(self, states: States) -> Answers:
-        """Return the engine's torques, mass matrices and gravity torques in our coordinates.
+    def results(self, states: States) -> Results:
+        """Return torques, mass matrices and gravity torques in our coordinates.
 
         Raises:
-            EngineCrashed: the engine died over it; start another judge.
-            EngineRefused: it found no finite numbers.
+            EngineCrashed: the engine ended; start another one.
+            EngineRefused: a result is not finite.
         """
         A, rotors = self._A, self.model.reflected_inertia
         reply = self._process.request(
@@ -113,9 +113,9 @@ class Judge:
         )
         tau, M, g, h = (np.array(reply[key]) for key in ('tau', 'M', 'g', 'h'))
         if not all(np.isfinite(array).all() for array in (tau, M, g, h)):
-            raise EngineRefused(f'{self._title} gave numbers that are not finite')
-        # A URDF knows no rotors: theirs is r^2 B_m on the diagonal.
-        return Answers(
+            raise EngineRefused(f'{self._title} returned numbers that are not finite')
+        # A URDF has no rotors; their inertia r^2 B_m is added on the diagonal.
+        return Results(
             tau @ A + rotors * states.qdd, A.T @ M @ A + np.diag(rotors), g @ A, (h - g) @ A
         )
 
@@ -123,7 +123,7 @@ class Judge:
         """End the engine's process."""
         self._process.close()
 
-    def __enter__(self) -> Judge:
+    def __enter__(self) -> ReferenceEngine:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -144,32 +144,32 @@ def _coordinates(
             b[k] = still[joint]
     missing = [link for link in model.body_names if link not in links]
     if missing:
-        raise EngineRefused(f'it has no joint that moves {", ".join(missing)}')
+        raise EngineRefused(f'the engine has no joint that moves {", ".join(missing)}')
     return A, b
 
 
 def _differences(
-    who: str, written: Mapping[str, Inertial], held: Mapping[str, Inertial]
+    engine: str, urdf: Mapping[str, Inertial], loaded: Mapping[str, Inertial]
 ) -> tuple[str, ...]:
-    """Return a sentence for each link of which an engine holds what is not written."""
-    largest = max((body.mass for body in written.values()), default=0.0)
+    """Return a sentence for each link whose inertia in the engine differs from the URDF."""
+    largest = max((body.mass for body in urdf.values()), default=0.0)
     sentences = []
-    for link, body in held.items():
-        true = written.get(link, Inertial())
+    for link, body in loaded.items():
+        true = urdf.get(link, Inertial())
         size = np.abs(true.inertia_com).max()
         if abs(body.mass - true.mass) > SAME * largest:
-            what = f'mass {body.mass:g} kg, written {true.mass:g} kg'
+            change = f'mass {body.mass:g} kg, in the URDF {true.mass:g} kg'
         elif true.mass > 0 and np.abs(body.com - true.com).max() > SAME:
-            what = f'centre of mass {body.com.tolist()}, written {true.com.tolist()}'
+            change = f'centre of mass {body.com.tolist()}, in the URDF {true.com.tolist()}'
         elif np.abs(body.inertia_com - true.inertia_com).max() > SAME * size:
-            diagonal, meant = (_shown(np.diag(x.inertia_com)) for x in (body, true))
-            what = f'inertia with the diagonal ({diagonal}), written ({meant}) kg m^2'
+            diagonal, written = (_shown(np.diag(x.inertia_com)) for x in (body, true))
+            change = f'inertia with the diagonal ({diagonal}), in the URDF ({written}) kg m^2'
             impossible = inconsistency(true)
             if impossible is not None:
-                what += f', which no body can have: {impossible}'
+                change += f', which is physically inconsistent: {impossible}'
         else:
             continue
-        sentences.append(f'{who} holds another link {link!r}: {what}')
+        sentences.append(f'{engine} changes link {link!r}: {change}')
     return tuple(sentences)
 
 
