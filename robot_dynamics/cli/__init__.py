@@ -1,15 +1,15 @@
 """The command line: `robot-dynamics VERB ROBOT`.
 
-    check       joints, limits and masses of the description, and what is wrong with it
+    check       joints, limits and masses of a robot description, and its faults
     terms       mass matrix, Coriolis matrix and gravity torque of a state
     gains       PD gains for a control rate, as parameters of feedforward_node
-    validate    compare with another engine's torques
-    compare     compare all derivations in this package, and what each costs
+    validate    compare with the torques of a reference engine
+    compare     agreement and cost of all derivations in this package
     simulate    free motion from a state, and the drift of its energy
-    evaluate    how much of a robot's recorded efforts the model explains
-    monte-carlo arms with random payloads follow a trajectory
-    precompile  compile the programs in advance, so that no first call waits
-    demo        four ROS 2 nodes: a simulated arm follows a trajectory
+    evaluate    compare recorded efforts with the model
+    monte-carlo tracking errors of arms with random payloads
+    precompile  compile the programs in advance, so that first calls are fast
+    demo        a simulated arm follows a trajectory, with four ROS 2 nodes
     replay      replay a recorded simulation and verify it bit for bit
 
 Only `demo` and `replay` need ROS 2. An error is one line, with exit code 2; Ctrl-C ends with 130.
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         import signal
 
-        # An exception that is raised inside an import may come out of it as another one.
+        # An exception raised inside an import may be replaced by another one.
         _on_interrupt(_exit)
         try:
             from robot_dynamics.cli.commands import run
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         print('robot-dynamics: interrupted', file=sys.stderr)
         code = INTERRUPTED
     if arguments is None:
-        # Only the interpreter has work left: an exception in it would print a traceback.
+        # Only the shutdown of the interpreter is left, where an exception prints a traceback.
         _on_interrupt(_exit)
     return code
 

@@ -17,7 +17,7 @@ from robot_dynamics.cli.options import (
     nonzero,
     positive,
 )
-from robot_dynamics.cli.output import warnings_in_short
+from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.identification import (
@@ -96,7 +96,7 @@ def evaluate_recording(options: argparse.Namespace) -> int:
     checkout pip install '.[bags]'.
     """
     bag = read_bag(options.bag, options.topic, description=options.robot is None)
-    with warnings_in_short():
+    with concise_warnings():
         arm = Dynamics(_robot(options, bag))
     names = arm.model.joint_names
     allowed = None if options.max_rms is None else _per_joint(names, 'max-rms', options.max_rms)

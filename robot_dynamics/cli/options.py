@@ -1,4 +1,4 @@
-"""Options that several verbs have, and the checks of their values."""
+"""Options common to several verbs, and checks of option values."""
 
 from __future__ import annotations
 
@@ -14,22 +14,26 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization.figures import picture_formats
 
-LARGEST = 1e12  # of a number: squares stay finite, and angles within 2^40 rad
-MOST = 1_000_000  # states or samples
+MAX_NUMBER = 1e12  # keeps squares finite and angles within 2^40 rad
+MAX_COUNT = 1_000_000  # of states or samples
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
-    """Add the robot."""
+    """Add the argument `robot`."""
     parser.add_argument(
         'robot', type=Path, help='path of a .urdf or .xacro file, or a bundled robot: panda'
     )
 
 
 def add_state(parser: argparse.ArgumentParser) -> None:
-    """Add a state."""
-    for name, what in (('q', 'positions, rad or m'), ('qd', 'velocities')):
+    """Add the options `--q` and `--qd` of a state."""
+    for name, quantity in (('q', 'positions, rad or m'), ('qd', 'velocities')):
         parser.add_argument(
-            f'--{name}', type=finite, nargs='+', metavar='X', help=f'{what}, one per joint (zeros)'
+            f'--{name}',
+            type=finite,
+            nargs='+',
+            metavar='X',
+            help=f'{quantity}, one per joint (zeros)',
         )
 
 
@@ -37,7 +41,7 @@ def add_state(parser: argparse.ArgumentParser) -> None:
 
 
 def number(
-    low: float = -LARGEST, high: float = LARGEST, *, above: float | None = None
+    low: float = -MAX_NUMBER, high: float = MAX_NUMBER, *, above: float | None = None
 ) -> Callable[[str], float]:
     """Return a reader of numbers in [low, high], or in (above, high]."""
 
@@ -45,7 +49,7 @@ def number(
         try:
             value = float(text)
         except ValueError:
-            value = math.nan  # which is in no range
+            value = math.nan  # outside any range
         if not (low <= value <= high and (above is None or value > above)):
             raise argparse.ArgumentTypeError(f'is {text}; expected a number {expected}')
         return value
@@ -70,7 +74,7 @@ def nonzero(text: str) -> float:
     return value
 
 
-def count(high: int = MOST) -> Callable[[str], int]:
+def count(high: int = MAX_COUNT) -> Callable[[str], int]:
     """Return a reader of integers from 1 to `high`."""
     return _integer(1, high)
 
@@ -97,7 +101,7 @@ seed = _integer(0, 2**64 - 1)
 
 
 def new_file(text: str) -> Path:
-    """Return the path of a file to write; reject one that cannot be written before the work."""
+    """Return the path of a file to write. Rejected before the computation if not writable."""
     file = Path(text)
     if not file.parent.is_dir() or file.is_dir():
         raise argparse.ArgumentTypeError(f'{text} cannot be written: no such folder')

@@ -1,4 +1,4 @@
-"""How the verbs say what they have to say."""
+"""Robots, warnings and tables of the verbs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.urdf.loading import load_urdf
+
+
+def compiled_robot(path: Path) -> Dynamics:
+    """Return the dynamics of a robot description; its warnings are printed."""
+    with concise_warnings():
+        model = load_urdf(path)
+    return Dynamics(model)
 
 
 @contextmanager
-def warnings_in_short() -> Iterator[None]:
-    """Print warnings in a line each, on the standard error."""
+def concise_warnings() -> Iterator[None]:
+    """Print each warning in one line on the standard error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')
         yield
@@ -19,7 +30,7 @@ def warnings_in_short() -> Iterator[None]:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns of the width of what is in them, after an empty line."""
+    """Print an empty line and a table with aligned columns."""
     lines = [head, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     print()

@@ -139,7 +139,7 @@ def test_agreement_tables():
     assert titles == ['puma560', 'panda', 'random_tree_12']
     for table in tables:
         lines = table.splitlines()
-        assert 'all agree' in lines[0]
+        assert 'all within tolerance' in lines[0]
         assert [line.split()[1] for line in lines[2:]] == [*map(name, FORMULATIONS), 'compiled']
         values = [float(x) for x in re.findall(r'\d\.\de-\d+', table)]
         # 9 ways, each against 8 others; test_cross_check.py holds them to this.

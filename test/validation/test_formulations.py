@@ -25,7 +25,7 @@ NAMES = [f.__name__.split('.')[-1] for f in FORMULATIONS]
 SAMPLES = {
     'puma560': puma560,
     'random_tree_12': lambda: random_tree(12, np.random.default_rng(112)),
-    # torques that vanish: nothing to be relative to
+    # torques that vanish
     'decoupled_five_bar': lambda: five_bar(com=(0.5, 0.25, 0.5, 0.25)),
     'cartesian_arm': cartesian_arm,
 }
@@ -49,7 +49,7 @@ def test_all_agree(name):
     assert comparison.differences.shape == (k, k)
     assert np.array_equal(comparison.differences, comparison.differences.T)
     assert np.all(np.diag(comparison.differences) == 0)
-    # Two derivations do not round alike in all states; equal ones would be the same code.
+    # Independent derivations round differently in some state.
     if name == 'random_tree_12':
         assert np.all(comparison.differences[~np.eye(k, dtype=bool)] > 0)
     assert comparison.seconds.shape == (k,)
@@ -76,25 +76,25 @@ def test_a_wrong_torque_stands_out(monkeypatch, error):
     k = comparison.names.index('disguised')
     others = np.arange(len(comparison.names)) != k
     assert not comparison.agrees
-    # Its whole row shows the error, and nothing else does.
+    # Its row shows the error, and no other entry does.
     assert comparison.differences[k, others] == pytest.approx(error, rel=1e-3)
     assert comparison.differences[others][:, others].max() < 1e-12
-    assert 'NOT ALL AGREE' in comparison.table()
+    assert 'NOT ALL WITHIN' in comparison.table()
 
 
-def test_a_wrong_matrix_stands_out_where_others_have_one(monkeypatch):
-    """A C with the right C qd is not the Christoffel matrix: only those that give C differ."""
+def test_a_wrong_matrix_differs_from_those_that_exist(monkeypatch):
+    """A C with the right C qd that is not the Christoffel matrix differs from those that are."""
 
-    lopsided = disguised(coriolis_matrix=closed_form_matrix.coriolis_matrix_of_recursion)
-    monkeypatch.setattr(comparison_module, 'FORMULATIONS', (*FORMULATIONS, lopsided))
+    other = disguised(coriolis_matrix=closed_form_matrix.coriolis_matrix_of_recursion)
+    monkeypatch.setattr(comparison_module, 'FORMULATIONS', (*FORMULATIONS, other))
     comparison = compare(puma560(), states=3)
     row = comparison.differences[comparison.names.index('disguised')]
-    giving = ['euler_lagrange', 'lagrange_euler_4x4', 'closed_form_matrix', 'compiled']
+    with_C = ['euler_lagrange', 'lagrange_euler_4x4', 'closed_form_matrix', 'compiled']
     for name, value in zip(comparison.names, row, strict=True):
-        assert (value > 1e-3) == (name in giving)
+        assert (value > 1e-3) == (name in with_C)
 
 
-def test_states_are_the_same_each_time_and_may_be_given():
+def test_states_are_reproducible_and_can_be_given():
     model = puma560()
     first, second = (compare(model, states=2) for _ in range(2))
     assert np.array_equal(first.differences, second.differences)
@@ -119,9 +119,9 @@ def test_table():
         ' [2] other_one  2.5e-16        ·        0.4 µs'
     )
     assert COMPARISON.largest == 2.5e-16
-    apart = COMPARISON._replace(differences=COMPARISON.differences * 1e8)
-    assert not apart.agrees
-    assert f'NOT ALL AGREE to {TOLERANCE:g}' in apart.table()
+    different = COMPARISON._replace(differences=COMPARISON.differences * 1e8)
+    assert not different.agrees
+    assert f'NOT ALL WITHIN {TOLERANCE:g}' in different.table()
 
 
 def test_plot(tmp_path):
@@ -137,7 +137,7 @@ def test_plot(tmp_path):
     assert plot(COMPARISON).axes  # without a file
 
 
-def test_comparing_needs_no_matplotlib(monkeypatch):
+def test_comparison_works_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, 'matplotlib', None)
     monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
     with pytest.raises(MatplotlibMissing, match='pip install matplotlib'):
@@ -164,10 +164,10 @@ def test_verb_fails_where_formulations_differ(capsys, monkeypatch):
     wrong = disguised(gravity_torque=lambda model, q: np.ones(model.n))
     monkeypatch.setattr(comparison_module, 'FORMULATIONS', (*FORMULATIONS, wrong))
     assert cli.main(['compare', ELBOW]) == 1
-    assert 'NOT ALL AGREE' in capsys.readouterr().out
+    assert 'NOT ALL WITHIN' in capsys.readouterr().out
 
 
-def test_verb_says_in_a_line_what_cannot_be_done(capsys):
+def test_verb_rejects_zero_states_in_one_line(capsys):
     assert cli.main(['compare', ELBOW, '--states', '0']) == 2
     assert capsys.readouterr().err == (
         'robot-dynamics: states is 0; at least one is needed to compare in\n'

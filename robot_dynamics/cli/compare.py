@@ -1,0 +1,28 @@
+"""The verb `compare`: agreement and cost of all formulations."""
+
+from __future__ import annotations
+
+import argparse
+
+from robot_dynamics.cli.options import add_robot, count, new_picture
+from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.validation.formulations import compare, plot
+
+
+def add_compare_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `compare`."""
+    add_robot(parser)
+    parser.add_argument('--states', type=count(), default=10, help='number of random states (10)')
+    parser.add_argument('--picture', type=new_picture, help='figure file; needs matplotlib')
+
+
+def compare_robot(options: argparse.Namespace) -> int:
+    """Compute a robot's dynamics by every formulation; exit code 1 if two of them differ."""
+    with concise_warnings():
+        model = load_urdf(options.robot)
+    comparison = compare(model, states=options.states)
+    print(comparison.table())
+    if options.picture is not None:
+        plot(comparison, options.picture)
+    return 0 if comparison.agrees else 1

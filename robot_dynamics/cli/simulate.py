@@ -1,0 +1,85 @@
+"""The verb `simulate`: free motion, and the energy drift of an integrator."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from pathlib import Path
+
+import numpy as np
+
+from robot_dynamics.cli.options import (
+    MAX_COUNT,
+    add_robot,
+    add_state,
+    new_file,
+    new_picture,
+    positive,
+    state,
+)
+from robot_dynamics.cli.output import compiled_robot
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
+from robot_dynamics.simulation import run_figure as run_plot
+from robot_dynamics.spatial import Array
+
+
+def add_simulate_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `simulate`."""
+    add_robot(parser)
+    add_state(parser)
+    add = parser.add_argument
+    add('--duration', type=positive, default=2.0, help='s (2)')
+    add('--time-step', type=positive, default=1e-3, help='s (0.001)')
+    add('--integrator', choices=sorted(INTEGRATORS), default='rk4', help='(rk4)')
+    add('--csv', type=new_file, help='file for time, positions and velocities')
+    add('--picture', type=new_picture, help='figure file; needs matplotlib')
+
+
+def simulate_robot(options: argparse.Namespace) -> int:
+    """Simulate free motion from a state without torque, and print the drift of its energy.
+
+    Friction is omitted, so that only the integrator changes the energy.
+    """
+    steps = options.duration / options.time_step
+    if not 0.5 < steps <= MAX_COUNT:  # rounded, at least one
+        raise ModelError(
+            f'--duration {options.duration:g} in steps of --time-step {options.time_step:g} is '
+            f'{steps:.3g} steps; expected 1 to {MAX_COUNT}'
+        )
+    arm = compiled_robot(options.robot).without_friction()
+    q, qd = state(arm.model, options)
+    simulator = Simulator(
+        arm,
+        q=q,
+        qd=qd,
+        time_step=options.time_step,
+        integrator=INTEGRATORS[options.integrator],
+    )
+    no_torque = np.zeros(arm.model.n)
+    began = time.perf_counter()
+    run = simulate(simulator, lambda *_: no_torque, options.duration)
+    elapsed = time.perf_counter() - began
+    kinetic = arm.kinetic_energy(run.q, run.qd)
+    energy = kinetic + arm.potential_energy(run.q)
+    print(
+        f'{arm.model.name}: {run.t[-1]:g} s in steps of {options.time_step:g} s with '
+        f'{options.integrator}, {run.t[-1] / elapsed:.1f} x real time\n'
+        f'largest kinetic energy {kinetic.max():.6g} J, energy drift '
+        f'{np.abs(energy - energy[0]).max():.3g} J'
+    )
+    if options.csv is not None:
+        _write_csv(options.csv, arm.model, run.t, run.q, run.qd)
+    if options.picture is not None:
+        run_plot.plot(run, arm.model, options.picture)
+    return 0
+
+
+def _write_csv(file: Path, model: RobotModel, t: Array, q: Array, qd: Array) -> None:
+    with file.open('w', newline='') as stream:
+        writer = csv.writer(stream)
+        names = model.joint_names
+        writer.writerow(['t', *names, *(f'{name} velocity' for name in names)])
+        writer.writerows(np.column_stack([t, q, qd]).tolist())

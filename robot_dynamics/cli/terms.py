@@ -1,0 +1,34 @@
+"""The verb `terms`: terms of the equation of motion in one state."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+
+from robot_dynamics.cli.options import add_robot, add_state, state
+from robot_dynamics.cli.output import compiled_robot
+
+
+def add_terms_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `terms`."""
+    add_robot(parser)
+    add_state(parser)
+
+
+def terms(options: argparse.Namespace) -> int:
+    """Print the mass matrix, Coriolis matrix and gravity torque of a state."""
+    arm = compiled_robot(options.robot)
+    q, qd = state(arm.model, options)
+    M, C, g = arm.terms(q, qd)
+    with np.printoptions(precision=6, suppress=True, linewidth=160, threshold=sys.maxsize):
+        for name, value in (
+            ('joints', ', '.join(arm.model.joint_names)),
+            ('mass matrix M', M),
+            ('Coriolis matrix C', C),
+            ('Coriolis torque C qd', C @ qd),
+            ('gravity torque g', g),
+        ):
+            print(f'{name}\n{value}\n')
+    return 0

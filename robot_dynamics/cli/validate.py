@@ -1,0 +1,58 @@
+"""The verb `validate`: comparison with a reference engine."""
+
+from __future__ import annotations
+
+import argparse
+
+from robot_dynamics.cli.options import add_robot, count, number, seed
+from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.urdf.loading import load_urdf, urdf_text
+from robot_dynamics.validation.comparison import TOLERANCE, validate
+from robot_dynamics.validation.engines import ENGINES
+
+
+def add_validate_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `validate`."""
+    add_robot(parser)
+    add = parser.add_argument
+    add('--states', type=count(), default=100, help='number of random states (100)')
+    add('--seed', type=seed, default=0, help='of the random states (0)')
+    add(
+        '--tolerance',
+        type=number(above=0.0, high=1.0),
+        default=TOLERANCE,
+        help='largest relative difference that passes (1e-6)',
+    )
+    add(
+        '--engine',
+        choices=ENGINES,
+        action='append',
+        help='candidate for the reference engine; may be repeated',
+    )
+    add(
+        '--second',
+        choices=ENGINES,
+        action='append',
+        help='additional engine to compare with; may be repeated',
+    )
+
+
+def validate_robot(options: argparse.Namespace) -> int:
+    """Compare a robot's dynamics with a reference engine; exit code 1 if they differ.
+
+    The reference is PyBullet; where it is missing or changes an inertia of the URDF, MuJoCo or
+    Pinocchio are used, and the report says so.
+    """
+    with concise_warnings():
+        model = load_urdf(options.robot)
+    report = validate(
+        urdf_text(options.robot),
+        model=model,
+        states=options.states,
+        seed=options.seed,
+        tolerance=options.tolerance,
+        engines=options.engine or ENGINES,
+        additional_engines=options.second or (),
+    )
+    print(report)
+    return report.exit_code
