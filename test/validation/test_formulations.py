@@ -168,7 +168,8 @@ def test_verb_fails_where_formulations_differ(capsys, monkeypatch):
 
 
 def test_verb_rejects_zero_states_in_one_line(capsys):
-    assert cli.main(['compare', ELBOW, '--states', '0']) == 2
-    assert capsys.readouterr().err == (
-        'robot-dynamics: states is 0; at least one is needed to compare in\n'
-    )
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(['compare', ELBOW, '--states', '0'])
+    assert exit_.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert 'argument --states: is 0; expected an integer from 1 to 1000000' in line
