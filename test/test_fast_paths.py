@@ -5,16 +5,13 @@ joint, and gravity along no axis. Results go to memory filled with NaN.
 """
 
 import inspect
-import platform
-import sys
 
 import numpy as np
 import pytest
 from compiling import *  # noqa: F403  (fixtures)
 
 from robot_dynamics import Dynamics
-from robot_dynamics.codegen.backends import interpreter, machine_code, object_file
-from robot_dynamics.codegen.backends import llvm_straight_line as llvm_source
+from robot_dynamics.codegen.backends import interpreter, machine_code
 from robot_dynamics.codegen.backends.llvm_arithmetic import shifted_input
 from robot_dynamics.codegen.calls import function, kernels, recipe, threads
 from robot_dynamics.codegen.calls import native_wrapper as native_entry
@@ -221,43 +218,20 @@ def test_batches_in_parts_for_threads(made, monkeypatch, form, largest):
 
 
 @pytest.mark.usefixtures('machine')
-@pytest.mark.parametrize('form', ['straight', 'vectors of columns', 'limbs'])
-def test_results_past_the_caches(made, monkeypatch, form):
-    monkeypatch.setattr(llvm_source, 'LARGE', 0)
-    model, method, compiled = made(form)
-    source = llvm_source.module_source(
-        [llvm_source.batch_kernel(compiled._kernels._recipe.program, machine_code.lanes())]
-    )
-    assert '!nontemporal' in source
-    check(model, method, compiled, 29)
-
-
-@pytest.mark.usefixtures('machine')
 @pytest.mark.parametrize('form', FORMS)
 def test_without_optimisation(made, monkeypatch, form):
     monkeypatch.setattr(machine_code, 'MANY_INSTRUCTIONS', 0)
     levels, target = [], machine_code._target_machine
-    monkeypatch.setattr(
-        machine_code, '_target_machine', lambda level: levels.append(level) or target(level)
-    )
+
+    def recorded(*level):
+        levels.extend(level)
+        return target(*level)
+
+    monkeypatch.setattr(machine_code, '_target_machine', recorded)
     model, method, compiled = made(form)
     check(model, method, compiled, None)
     check(model, method, compiled, 19)
     assert set(levels) == {0}
-
-
-@pytest.mark.usefixtures('machine')
-@pytest.mark.parametrize('form', ['straight', 'limbs', 'loops'])
-@pytest.mark.parametrize('image', [True, False])
-def test_both_loaders(made, monkeypatch, form, image):
-    if image and (sys.platform, platform.machine()) != ('linux', 'x86_64'):
-        pytest.skip('LLVM loads code here')
-    if not image:
-        monkeypatch.setattr(object_file, 'load', lambda code: None)
-    model, method, compiled = made(form)
-    assert (compiled._kernels.code._image is not None) == image
-    check(model, method, compiled, None)
-    check(model, method, compiled, 19)
 
 
 @pytest.mark.parametrize('form', FORMS)

@@ -6,7 +6,6 @@ import itertools
 import numpy as np
 import pytest
 
-from robot_dynamics.codegen.backends import llvm_straight_line as llvm_source
 from robot_dynamics.codegen.backends.llvm_straight_line import (
     batch_kernel,
     elementary_groups,
@@ -65,10 +64,8 @@ def test_every_width_compiles(lanes, pendulum):
 
 @pytest.mark.usefixtures('machine')
 @pytest.mark.parametrize('lanes', [2, 4, 8])
-@pytest.mark.parametrize('large', [0, 1 << 40])
-def test_rows_of_any_number_begin_anywhere(lanes, large, monkeypatch):
-    """Past the caches or not, memory around the rows stays as it is."""
-    monkeypatch.setattr(llvm_source, 'LARGE', large)
+def test_rows_of_any_number_begin_anywhere(lanes):
+    """Memory around the rows stays as it is."""
     sizes, guard = (1, 3, 19), 8
     program = trace(
         lambda x: tuple([x[i % 2] * (i + 1.5) for i in range(size)] for size in sizes),
@@ -92,31 +89,6 @@ def test_rows_of_any_number_begin_anywhere(lanes, large, monkeypatch):
             array[shift + begin * size : shift + end * size] = np.ravel(rows)
         for array, wanted in zip(given, expected, strict=True):
             np.testing.assert_array_equal(array, wanted)
-
-
-@pytest.mark.usefixtures('machine')
-@pytest.mark.parametrize('results', [99, 2 * llvm_source.MOST_WAITING])
-def test_a_large_batch_has_the_bits_of_small_ones(results):
-    compiled = compile_program(
-        lambda x: ([x[0].sin() + i for i in range(results)], [-x[1], -x[1] * x[0]]),
-        {'x': 2},
-        backend='llvm',
-    )
-    rows = llvm_source.LARGE // (8 * results) + 13
-    x = np.random.default_rng(0).normal(size=(rows, 2))
-    large = compiled(x)
-    assert sum(result.nbytes for result in large) > llvm_source.LARGE
-    small = [compiled(some) for some in np.array_split(x, 7)]
-    for result, *parts in zip(large, *small, strict=True):
-        np.testing.assert_array_equal(result, np.concatenate(parts))
-
-
-@pytest.mark.parametrize('results', [1, llvm_source.MOST_WAITING + 1])
-def test_results_go_past_the_caches_unless_those_of_a_sample_are_many(results):
-    program = trace(lambda x: [x[0] * i for i in range(results)], {'x': 1})
-    streamed = 'nontemporal' in module_source([batch_kernel(program, 8)])
-    assert streamed == (results <= llvm_source.MOST_WAITING)
-    assert 'nontemporal' not in module_source([sample_kernel(program)])
 
 
 @pytest.mark.usefixtures('machine')

@@ -142,7 +142,10 @@ class Arithmetic:
         """Write elementary functions of several arguments in the lanes of vectors."""
         self.evaluate(needed(self.nodes, [self.nodes[i][1] for i in group]))
         for functions, write in ELEMENTARY.items():
-            arguments = sorted({self.nodes[i][1] for i in group if self.nodes[i][0] in functions})
+            arguments = sorted(
+                {self.nodes[i][1] for i in group if self.nodes[i][0] in functions},
+                key=lambda i: (shifted_input(self.nodes, i) or ('', i))[:2],
+            )
             if len(arguments) < 2:
                 continue
             for begin in range(0, len(arguments), WIDEST):

@@ -173,12 +173,6 @@ class Writer:
         self.intrinsics.add('declare void @llvm.prefetch.p0(ptr, i32, i32, i32)')
         self.do(f'call void @llvm.prefetch.p0(ptr {pointer}, i32 1, i32 3, i32 1)')
 
-    def stream(self, value: str, pointer: str) -> None:
-        """Write the doubles past the caches, to an address that is a multiple of their size."""
-        self.intrinsics.add('!0 = !{i32 1}')
-        aligned = f'align {8 * self.lanes}'
-        self.do(f'store {self.type} {value}, ptr {pointer}, {aligned}, !nontemporal !0')
-
     def load_where(self, condition: str, pointer: str) -> str:
         """Return the doubles at an address for whose lanes the condition holds, else 0."""
         name, mask = f'@llvm.masked.load.v{self.lanes}f64.p0', self.vector('i1')

@@ -1,8 +1,7 @@
 """LLVM's language to machine code for this processor, and that to addresses of functions.
 
-llvmlite, which carries LLVM, is optional: `why_not()` says what is missing. Machine code is a
-plain object file, so that it can be kept on disk; to load one takes no compiling, and mostly not
-even LLVM.
+llvmlite, which contains LLVM, is optional: `why_not()` returns what is missing. Machine code is a
+plain object file, so that it can be cached on disk and loaded again without compiling.
 """
 
 import functools
@@ -10,12 +9,9 @@ import os
 import platform
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from robot_dynamics.codegen.backends import cache, object_file
 
 OLDEST_LLVMLITE = (0, 45)  # the first whose LLVM knows `splat`
 
@@ -25,9 +21,6 @@ WIDE_REGISTERS = '+avx512f,'
 # Beyond this many instructions compile without optimisation, five to ten times faster, for code
 # half as fast.
 MANY_INSTRUCTIONS = 12_000
-
-# What Linux says of the processor: its family, model and features.
-PROCESSOR = Path('/sys/devices/system/cpu/modalias')
 
 # LLVM keeps what it parses in one place for all threads. A fork waits for the thread that
 # compiles: no thread of the child would release the lock, nor complete what LLVM has begun.
@@ -79,22 +72,19 @@ def _target_machine(optimisation: int = 2) -> Any:
 
 @functools.cache
 def processor() -> str:
-    """Return what machine code depends on: LLVM, and the processor's name and features."""
+    """Return what machine code depends on: LLVM's version, and the processor and its features."""
     import llvmlite
 
-    # Processes of other sorts, 32 bits or emulated, may run on the same processor.
-    version = f'llvmlite {llvmlite.__version__}, {platform.machine()}, {sys.maxsize:x}'
-
-    def told() -> tuple[str, bytes]:
-        name, features = _llvm().get_host_cpu_name(), _llvm().get_host_cpu_features().flatten()
-        return f'{version}, {_llvm().get_process_triple()}, {name}, {features}', b''
-
-    # LLVM's answer is kept under what Linux says: it takes less time to ask.
-    try:
-        text: str = cache.kept(f'{version}\n{PROCESSOR.read_text()}', told)[0]
-    except OSError:
-        text = told()[0]
-    return text
+    # 32-bit and emulated processes may run on the same processor.
+    parts = (
+        f'llvmlite {llvmlite.__version__}',
+        platform.machine(),
+        f'{sys.maxsize:x}',
+        _llvm().get_process_triple(),
+        _llvm().get_host_cpu_name(),
+        _llvm().get_host_cpu_features().flatten(),
+    )
+    return ', '.join(parts)
 
 
 def lanes() -> int:
@@ -113,26 +103,21 @@ def compile_module(source: str) -> bytes:
 
 
 class LoadedCode:
-    """Machine code in executable memory; it goes when this object goes."""
+    """Machine code in executable memory, which is released with this object."""
 
     def __init__(self, code: bytes) -> None:
-        self._image = object_file.load(code)
-        if self._image:
-            return
         llvm = _llvm()
         with ONE_AT_A_TIME:
-            # An empty module whose compilation is answered with the code at hand. The engine owns
-            # its target machine.
+            # LLVM compiles an empty module and is given the code at hand as the result. The
+            # engine owns its target machine.
             engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), _target_machine())
             engine.set_object_cache(getbuffer_func=lambda _: code)
             engine.finalize_object()
-        # In an array the garbage collector does not see it: in what it deletes, an engine would
-        # close itself before another object's last word, which may be a call.
+        # An array hides the engine from the garbage collector, which would otherwise close it
+        # before the finalizers of other objects, which may still call the code.
         self._engine = np.array(engine, dtype=object)
 
     def address(self, function: str) -> int:
         """Return the address of a function."""
-        if self._image:
-            return self._image.functions[function]
         address: int = self._engine.item().get_function_address(function)
         return address

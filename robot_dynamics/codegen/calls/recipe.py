@@ -90,16 +90,24 @@ class Recipe:
         return trace_rolled(rolled, self.inputs, name=self.name, outputs=self.outputs)
 
     def _straight(self, limit: int | None) -> Program:
-        program = trace(
+        program = self._traced(limit, self.vectors)
+        # Vectors pay where results are matrices: their columns stay in the lanes. Where results
+        # are vectors, lanes are taken out one by one, and packing loses what it gained.
+        packed = any(node[0] == 'abreast' for node in program.nodes)
+        if packed and not any(len(shape) == 2 for _, shape in program.signature.outputs):
+            program = self._traced(limit, vectors=False)
+        check_size(program)
+        return program
+
+    def _traced(self, limit: int | None, vectors: bool) -> Program:
+        return trace(
             self.function,
             self.inputs,
             name=self.name,
             outputs=self.outputs,
-            vectors=self.vectors,
+            vectors=vectors,
             limit=limit,
         )
-        check_size(program)
-        return program
 
     @functools.cached_property
     def identity(self) -> str:

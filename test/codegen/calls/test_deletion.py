@@ -11,12 +11,10 @@ RUBBISH = '2'
 
 CIRCLES_COME_AND_GO = """
 import gc
-import sys
 
 import numpy as np
 
 from robot_dynamics.codegen.calls import compile_program
-from robot_dynamics.codegen.backends import object_file
 
 
 class Circle:
@@ -36,8 +34,6 @@ class WithLastWord(Circle):
         said.extend(call(a) for call in self.calls)
 
 
-if sys.argv[1] == 'engine':
-    object_file.load = lambda code: None
 a, said = np.array([0.5, -2.0]), []
 for kind in [WithLastWord, Circle] * 10:
     assert all(np.array_equal(call(a), 3.0 * a) for call in kind().calls)
@@ -48,8 +44,7 @@ assert all(np.array_equal(result, 3.0 * a) for result in said)
 
 
 @pytest.mark.usefixtures('entry', 'machine')
-@pytest.mark.parametrize('loader', ['image', 'engine'])
-def test_the_garbage_collector_takes_functions_in_any_order(loader):
+def test_the_garbage_collector_takes_functions_in_any_order():
     environment = {
         **os.environ,
         'PYTHONPATH': os.pathsep.join(sys.path),
@@ -57,6 +52,6 @@ def test_the_garbage_collector_takes_functions_in_any_order(loader):
         'MALLOC_PERTURB_': RUBBISH,
         'PYTHONFAULTHANDLER': '1',
     }
-    command = [sys.executable, '-c', CIRCLES_COME_AND_GO, loader]
+    command = [sys.executable, '-c', CIRCLES_COME_AND_GO]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-3000:]
