@@ -112,14 +112,14 @@ class JointStateReader:
         self._map = JointMap(joint_names)
         self.adjust(input_timeout, velocities)
         self._restarted = False
-        self.forget()
+        self.reset()
 
     def adjust(self, input_timeout: float, velocities: VelocityFilter | None) -> None:
         """Go on with other settings."""
         self._timeout = round(input_timeout * 1e9)
         self._velocities = velocities
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Drop what was heard."""
         n = len(self._map.joint_names)
         self._last = -1
@@ -154,7 +154,7 @@ class JointStateReader:
             return None  # a gripper's, or another robot's
         rows = self._checked(message, places, joints)
         if stamp < self._last and stamp < max(self._heard[joint] for joint in joints):
-            self.forget()
+            self.reset()
             self._restarted = True
         self._last = max(stamp, self._last)
         if len(joints) == len(self._heard):  # the whole robot, in the model's order
@@ -203,3 +203,28 @@ class JointStateReader:
 def _if_given(values: list[float]) -> Array | None:
     # joint_state_broadcaster writes NaN where the hardware has no such interface.
     return np.array(values) if all(map(math.isfinite, values)) else None
+
+
+class StampRateLimit:
+    """Limits how often joint states are answered, by their stamps."""
+
+    def __init__(self, rate: float, repeat: bool = False):
+        """Begin.
+
+        Args:
+            rate: answers per second of the stamps' time; 0: no limit.
+            repeat: whether a stamp that is the same as the last one is answered again.
+        """
+        self._period = 1e9 / rate if rate > 0 else 0.0
+        self._repeat = repeat
+        self._last: int | None = None
+
+    def is_due(self, stamp: int) -> bool:
+        """Return whether a state with this stamp [ns] is answered, and count it as answered then.
+
+        Stamps that go back (a reset, a bag played again) begin anew.
+        """
+        if self._last is not None and 0 <= stamp - self._last < self._period:
+            return self._repeat and stamp == self._last
+        self._last = stamp
+        return True

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from visualization_msgs.msg import MarkerArray
 
-from robot_dynamics.control.joint_state import JointReading, JointStateReader
-from robot_dynamics.control.rate_limiting import Thinning
+from robot_dynamics.control.joint_state import JointReading, JointStateReader, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.kinematics import body_poses
@@ -30,7 +29,7 @@ from robot_dynamics.model.inertia import inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import executable as _main
 from robot_dynamics.ros import messages, qos
-from robot_dynamics.ros.joint_state_bytes import HeardJointState
+from robot_dynamics.ros.joint_state_bytes import JointStateValues
 from robot_dynamics.ros.live_parameters import VaryingRobotParameters
 from robot_dynamics.ros.marker_messages import Shape, marker_array, removal
 from robot_dynamics.ros.parameters import HIGHEST_RATE, LONGEST_TIME, LOWEST_RATE, parameter
@@ -153,7 +152,7 @@ class MarkersNode(VaryingRobotNode):
         super().use(arm)
         parameters = self.parameters
         self._reader = JointStateReader(arm.model.joint_names, parameters.input_timeout)
-        self._thinned = Thinning(parameters.publish_rate)
+        self._thinned = StampRateLimit(parameters.publish_rate)
         self._frame_id = parameters.frame_prefix + arm.model.link_names[0]
         self._remove()
 
@@ -170,7 +169,7 @@ class MarkersNode(VaryingRobotNode):
         """Return the level and the sentence for what is wrong at present, None if nothing is."""
         return self.input_condition(self._reader)
 
-    def _on_state(self, state: HeardJointState) -> None:
+    def _on_state(self, state: JointStateValues) -> None:
         try:
             reading = self._reader.read(state, state.stamp)
         except RobotDynamicsError as error:

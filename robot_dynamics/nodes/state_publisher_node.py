@@ -22,13 +22,12 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Transform, TransformStamped, Vector3
 from std_msgs.msg import String
 
-from robot_dynamics.control.joint_state import JointDataError
-from robot_dynamics.control.rate_limiting import Thinning
+from robot_dynamics.control.joint_state import JointDataError, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import diagnostics, messages, qos
 from robot_dynamics.ros import executable as _main
-from robot_dynamics.ros.joint_state_bytes import HeardJointState
+from robot_dynamics.ros.joint_state_bytes import JointStateValues
 from robot_dynamics.ros.marker_messages import quaternion_message
 from robot_dynamics.ros.parameters import (
     HIGHEST_RATE,
@@ -90,7 +89,7 @@ class StatePublisherNode(RobotNode):
         self._links = link_frames(text, dict(zip(joints, values, strict=True)) if joints else {})
         self._text = text
         rate = parameters.publish_frequency
-        self._thinned = {joint: Thinning(rate) for joint in self._links.coordinates}
+        self._thinned = {joint: StampRateLimit(rate) for joint in self._links.coordinates}
         self._silent = set(self._links.coordinates)
         if self.active:
             self.start()
@@ -112,7 +111,7 @@ class StatePublisherNode(RobotNode):
             return diagnostics.WARN, f'never heard of {", ".join(sorted(self._silent))}'
         return None
 
-    def _on_state(self, state: HeardJointState) -> None:
+    def _on_state(self, state: JointStateValues) -> None:
         try:
             positions = positions_of(state, self._thinned)
         except JointDataError as error:

@@ -15,10 +15,11 @@ from rclpy.clock import Clock, ClockType
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.ros.diagnostics import Health
-from robot_dynamics.ros.lifecycle import ManagedNode
+from robot_dynamics.ros.description_source import DescriptionSource
+from robot_dynamics.ros.health import Health
+from robot_dynamics.ros.managed_node import ManagedNode
 from robot_dynamics.ros.preparation import Preparation, ReadyRobot, ready_robot
-from robot_dynamics.ros.robot_source import DescriptionSource, robot_from
+from robot_dynamics.ros.robot_source import robot_from
 
 PATIENCE = 10.0  # s; who asks to configure may not wait longer for the description
 
@@ -147,8 +148,10 @@ class DescribedNode(ManagedNode):
             try:
                 self._take_robot(ready())
             except RobotDynamicsError as error:
-                self.health.counts['robot_description refused'] += 1
-                self.get_logger().error(f'robot_description refused, the last one stays: {error}')
+                self.health.counts['robot_description rejected'] += 1
+                self.get_logger().error(
+                    f'robot_description rejected, the last one is kept: {error}'
+                )
         newest = self._source.text_for(self.parameters)
         if self.arm is not None and newest not in (text, self._source.text):
             self._prepare_newest()

@@ -1,18 +1,21 @@
-"""What a node says about itself once a second on /diagnostics.
+"""Status of a node on /diagnostics.
 
-`Health` counts and times while the node works; `diagnostic` turns it into a message. An OK node
-says how often it hears its input, how old the input is and how long its answers take; a WARN says
-what it had to refuse since the last report. The conventions are those of diagnostic_updater: a
-status is named `/namespace/node: task`, its hardware is the robot, and STALE has not begun.
+The conventions are those of diagnostic_updater: a status is named `/namespace/node: task`, its
+hardware is the robot, and STALE means not started yet. An OK node reports the rate and age of its
+input and its latency; a WARN names the messages rejected since the last report.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections.abc import Callable
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from robot_dynamics.ros import qos
+from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.messages import SECOND
 
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK,
@@ -20,64 +23,99 @@ OK, WARN, ERROR, STALE = (
     DiagnosticStatus.ERROR,
     DiagnosticStatus.STALE,
 )
-WINDOW = 1_000  # latencies remembered: a second at 1 kHz
-PERCENTILES = (50, 99, 100)
+TASK = 'health'  # of the status on /diagnostics
+Status = tuple[bytes, str]  # level and message
 
 
-class Health:
-    """Counts, input rate and latencies since start, and since the last report."""
+class Diagnostics:
+    """Publishes the status of a node once per `diagnostics_period`.
 
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.latencies: deque[float] = deque(maxlen=WINDOW)  # s
-        self.input_age: float | None = None  # s, when heard, of the last one looked at
-        self.inputs = 0  # since the last report
-        self._heard: float | None = None  # s
-        self._reported = Counter[str]()
-        self._since: float | None = None
+    Parts, and the node itself, may have `status() -> Status | None`, which returns a fault, and
+    `figures() -> dict[str, str]`. Of several faults the first of the highest level is published. A
+    new ERROR is logged; so is a new WARN, unless there is no input at all.
+    """
 
-    def heard(self, age: float | None = None) -> None:
-        """Count an input message; `age` is its age when it was heard, s, if somebody looked."""
-        self.inputs += 1
-        if age is not None:
-            self.input_age = age
-        self._heard = time.monotonic()
-
-    def news(self) -> Counter[str]:
-        """Return what was counted since the last report."""
-        return self.counts - self._reported
-
-    def report(self, now: float) -> dict[str, str]:
-        """Return the figures as text, and begin the next period.
+    def __init__(self, node: RobotNode, condition: Callable[[], Status] = lambda: (OK, 'running')):
+        """Create the publisher.
 
         Args:
-            now: s, as time.monotonic().
+            node: whose status is published.
+            condition: returns the status of a configured, active node without a fault.
         """
-        figures = {name: str(count) for name, count in sorted(self.counts.items())}
-        if self._since is not None and now > self._since:
-            figures['input rate [Hz]'] = f'{self.inputs / (now - self._since):.1f}'
-        if self.input_age is not None:
-            figures['input age [ms]'] = f'{1e3 * self.input_age:.3f}'
-        if self._heard is not None:
-            figures['last input [s ago]'] = f'{max(0.0, now - self._heard):.3f}'
-        if self.latencies:
-            for percent, value in zip(PERCENTILES, self.latency_percentiles(), strict=True):
-                figures[f'latency p{percent} [us]'] = f'{1e6 * value:.0f}'
-        self.inputs, self._since, self._reported = 0, now, self.counts.copy()
-        return figures
+        self._node, self._condition = node, condition
+        self._fault: Status | None = None  # at the last report
+        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', qos.STREAM_OUT)
+        self._timer = node.create_steady_timer(node.parameters.diagnostics_period, self._report)
 
-    def latency_percentiles(self) -> tuple[float, ...]:
-        """Return the median, 99th percentile and maximum [s] of the last answers."""
-        # Quicker than NumPy, while a joint state may be waiting.
-        ordered = sorted(self.latencies)
-        last = len(ordered) - 1
-        return tuple(ordered[round(last * percent / 100)] for percent in PERCENTILES)
+    def adopt(self, changes: set[str]) -> None:
+        """Follow a change of the period."""
+        if 'diagnostics_period' in changes:
+            self._timer.timer_period_ns = round(self._node.parameters.diagnostics_period * SECOND)
+            self._timer.reset()
+
+    def fault(self) -> Status | None:
+        """Return the worst fault of the parts; None without one."""
+        faults = [status for status in self._node.call('status') if status is not None]
+        return max(faults, key=lambda status: status[0]) if faults else None
+
+    def _status(self) -> Status:
+        """Return the status of the node in its lifecycle state."""
+        node = self._node
+        if node.active:
+            return self._logged(self.fault()) or self._without_fault()
+        if node.waiting:
+            return STALE, f'waiting for {node.waiting}'
+        if node.configure_error is not None:
+            return ERROR, f'not configured: {node.configure_error}'
+        return OK, node.state
+
+    def _without_fault(self) -> Status:
+        level, message = self._condition()
+        news = self._node.health.news()
+        if level == OK and news:
+            return WARN, ', '.join(f'{name}: {count}' for name, count in sorted(news.items()))
+        return level, message
+
+    def _logged(self, fault: Status | None) -> Status | None:
+        if fault is not None and fault != self._fault:
+            level, message = fault
+            if level == ERROR:
+                self._node.get_logger().error(message)
+            elif self._node.health.inputs:
+                self._node.get_logger().warning(message)
+        self._fault = fault
+        return fault
+
+    def _duplicates(self) -> str:
+        """Return a sentence if other nodes have this node's full name, else ''."""
+        node = self._node
+        name = node.get_name(), node.get_namespace()
+        count = node.get_node_names_and_namespaces().count(name)
+        if count < 2:
+            return ''
+        return f'{count} nodes are named {node.get_fully_qualified_name()}; stop all but one'
+
+    def _report(self) -> None:
+        node = self._node
+        level, message = self._status()
+        duplicates = self._duplicates()
+        if duplicates:
+            level, message = max(level, WARN), f'{message}; {duplicates}'
+        robot, figures = '', {'lifecycle': node.state}
+        if node.base is not None:
+            robot = node.base.model.name
+            for of_part in node.call('figures'):
+                figures |= of_part
+        figures |= node.health.report(time.monotonic())
+        name = f'{node.get_fully_qualified_name()}: {TASK}'
+        stamp = node.get_clock().now().to_msg()
+        self._publisher.publish(diagnostic(stamp, name, robot, level, message, figures))
 
 
 def diagnostic(
     stamp: Any, name: str, robot: str, level: bytes, message: str, figures: dict[str, str]
 ) -> DiagnosticArray:
-    """Return the message for /diagnostics; `robot` is the hardware it speaks of."""
+    """Return the message for /diagnostics; `robot` is the hardware it is about."""
     status = DiagnosticStatus(
         level=level,
         name=name,

@@ -24,8 +24,8 @@ STAMP, LENGTH = struct.Struct('<iI'), struct.Struct('<I')
 NAMES = BEGIN + STAMP.size  # from here: the frame, the number of names, the names
 
 
-class HeardJointState(NamedTuple):
-    """What a JointState says; the fields are named as there."""
+class JointStateValues(NamedTuple):
+    """The fields of a JointState, named as there."""
 
     stamp: int  # ns
     name: list[str]
@@ -41,7 +41,7 @@ class JointStateDecoder:
         self._names: list[str] = []
         self._head = b''  # the bytes from NAMES to the first length of numbers
 
-    def __call__(self, data: bytes) -> HeardJointState:
+    def __call__(self, data: bytes) -> JointStateValues:
         """Return what a serialized JointState says; JointDataError if it is none."""
         if not data.startswith(LITTLE_ENDIAN):
             return _by_ros(data)
@@ -57,7 +57,7 @@ class JointStateDecoder:
         except (struct.error, UnicodeDecodeError) as error:
             raise JointDataError(f'{len(data)} bytes that are no JointState: {error}') from None
         self._names, self._head = names, head
-        return HeardJointState(stamp, names, position, velocity, effort)
+        return JointStateValues(stamp, names, position, velocity, effort)
 
 
 def _stamp(data: bytes) -> int:
@@ -99,10 +99,10 @@ def _aligned(place: int, size: int) -> int:
     return place + (BEGIN - place) % size
 
 
-def _by_ros(data: bytes) -> HeardJointState:
+def _by_ros(data: bytes) -> JointStateValues:
     try:
         message = decode(data, JointState)
     except MalformedMessage as error:
         raise JointDataError(str(error)) from None
     numbers = (tuple(values) for values in (message.position, message.velocity, message.effort))
-    return HeardJointState(nanoseconds(message.header.stamp), list(message.name), *numbers)
+    return JointStateValues(nanoseconds(message.header.stamp), list(message.name), *numbers)

@@ -1,109 +1,224 @@
-"""A node with a lifecycle: configured, activated, deactivated and cleaned up, by others or itself.
+"""Base of the nodes: lifecycle transitions, parameters, and the parts that a node owns.
 
     unconfigured --configure--> inactive --activate--> active
          ^-------cleanup---------'  ^-----deactivate-----'
 
-A node of this package fills in four methods and the transitions follow: `configure` (a
-RobotDynamicsError refuses, and the node stays unconfigured), `start`, `stop` and `forget`. What
-rclpy leaves open is closed here: a callback that raises is logged before the node goes to error
-processing, and a transition that is impossible in the present state is answered with a refusal
-instead of ending the process.
+Beyond rclpy: a callback that raises is logged before the node goes to error processing, a
+transition that is impossible in the present state is answered with `success: false` instead of
+ending the process, and a message that cannot be decoded is dropped and counted.
 """
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
+from rclpy.clock import Clock, ClockType
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.ros import messages
+from robot_dynamics.ros.health import Health
+from robot_dynamics.ros.parameter_declaration import declare
+from robot_dynamics.ros.parameters import ParameterError, RobotParameters, changed, specs
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+WARNING_PERIOD = 5.0  # s, between two warnings of one kind
+ANOTHER_CLOCK = 1e6  # s; stamps further off than this are those of a simulation, or of no clock
+P = TypeVar('P')
 
 
-class ManagedNode(LifecycleNode):
-    """Base of a node that is configured and activated before it works.
+class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
+    """Base of the nodes: lifecycle transitions, a parameter table, and a list of parts.
+
+    A part is an object that does one thing for a node. The node calls the methods of these names
+    on each part that has them, in the order in which the parts were added, and last on itself:
+
+        configure()               get ready; a RobotDynamicsError fails the transition
+        activate()                begin, with nothing left over from the last time
+        deactivate()              stop, and leave the machine safe
+        cleanup()                 drop the results of configure()
+        accept(parameters)        reject a change of parameters by a RobotDynamicsError
+        adopt(changes)            go on with changed parameters; `changes` are their names
+        check(parameters, arm)    reject parameters that do not fit a robot, by the same error
+        prepare(arm)              compile; maybe in another thread, so it changes nothing
+        use(arm)                  go on with this robot: another one, or the first
+        status(), figures()       see `Diagnostics`
+
+    Messages that arrive while the node is not `active` are to be ignored.
 
     Attributes:
-        active: whether it may work at present.
+        table: the dataclass of its parameters.
+        parameters: their present values.
+        active: whether it is in the lifecycle state active.
+        base: the robot of the description, a Dynamics; None while unconfigured.
+        arm: that robot with its present payload, and under the present gravity.
+        health: counts and latencies.
         failure: set if the process has to end with exit code 1, and why.
-        refusal: why the last `configure` was refused; None after one that was not.
+        configure_error: why the last `configure` failed; None if it succeeded.
+        waiting: the topic that the node waits for before it configures itself, or ''.
     """
 
+    table: ClassVar[type] = RobotParameters
+
     def __init__(self, name: str, **kwargs: Any):
-        """Begin unconfigured; the keywords are those of rclpy's LifecycleNode."""
+        """Declare the parameters; the keywords are those of rclpy's LifecycleNode.
+
+        Raises:
+            RobotDynamicsError: the value of a parameter is rejected.
+        """
         super().__init__(name, **kwargs)
         self.active = False
+        self.base: Any = None
+        self.arm: Any = None
+        self.health = Health()
         self.failure: RobotDynamicsError | None = None
-        self.refusal: RobotDynamicsError | None = None
-        # The `stop` of the executable, for what takes its time: see `_main`.
+        self.configure_error: RobotDynamicsError | None = None
+        self.waiting = ''
+        # Set by the executable: whether the process is about to end.
         self.is_ending: Callable[[], bool] = lambda: False
+        self._parts: list[Any] = [self]
+        self._warned: dict[str, float] = {}  # s, time of the last warning of each kind
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._change_state = self._service_change_state.callback  # rclpy's own
         self._service_change_state.callback = self._on_change_state
+        self.parameters: Any = declare(self, self.table, self._accept, self._adopt)
 
-    # -- for the nodes to say ---------------------------------------------------------------
+    # -- parts ------------------------------------------------------------------------------
 
-    def configure(self) -> None:
-        """Get ready; a RobotDynamicsError refuses, and says why."""
+    def add(self, part: P) -> P:
+        """Add a part and return it."""
+        self._parts.insert(-1, part)
+        return part
 
-    def start(self) -> None:
-        """Begin to work, with nothing left over from the last time."""
+    def call(self, method: str, *args: Any) -> list[Any]:
+        """Call a method of the parts that have it; return its results."""
+        return [getattr(part, method)(*args) for part in self._parts if hasattr(part, method)]
 
-    def stop(self) -> None:
-        """Say the last word, and leave the machine safe: nothing is sent after it."""
-
-    def forget(self) -> None:
-        """Drop what `configure` made."""
-
-    # -- by itself --------------------------------------------------------------------------
+    # -- for parts and nodes ----------------------------------------------------------------
 
     @property
     def state(self) -> str:
         """The lifecycle state: unconfigured, inactive, active or finalized."""
-        return self._state_machine.current_state[1]
+        return str(self._state_machine.current_state[1])
+
+    def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Any:
+        """Return a timer [s] that neither simulated time nor a jump of the clock can stop."""
+        return self.create_timer(period, callback, clock=self._steady)
+
+    def create_subscription(
+        self,
+        msg_type: type,
+        topic: str,
+        callback: Callable[[Any], None],
+        *args: Any,
+        raw: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Subscribe as rclpy does, but drop and count messages that cannot be decoded.
+
+        rclpy decodes in the executor, where an error would end the process; here messages are
+        taken as bytes and decoded before the callback. rclpy's own subscriptions, as that to
+        /clock, are made by this method as well.
+        """
+
+        def on_bytes(data: bytes) -> None:
+            try:
+                message = messages.decode(data, msg_type)
+            except messages.MalformedMessage as error:
+                return self.reject(f'message on {topic}', error)
+            callback(message)
+
+        taken = callback if raw else on_bytes
+        return super().create_subscription(msg_type, topic, taken, *args, raw=True, **kwargs)
+
+    def reject(self, what: str, reason: Any) -> None:
+        """Count a rejected message; log the reason, at most every 5 s for each kind."""
+        self.health.counts[f'{what} rejected'] += 1
+        now = time.monotonic()
+        if now - self._warned.get(what, -WARNING_PERIOD) >= WARNING_PERIOD:
+            self._warned[what] = now
+            self.get_logger().warning(f'{what} rejected: {reason}')
+
+    def count_input(self, stamp: int) -> None:
+        """Count an input message with this stamp, ns."""
+        if self.health.inputs:
+            return self.health.received()
+        # Measured once per report: reading the clock is slow.
+        age = (self.get_clock().now().nanoseconds - stamp) / messages.SECOND
+        self.health.received(age if abs(age) < ANOTHER_CLOCK else None)
+
+    def own_frame(self, frame_id: str) -> str:
+        """Return the link or frame of a frame_id, which may begin with `frame_prefix`."""
+        return frame_id.removeprefix(str(self.parameters.frame_prefix))
+
+    # -- start and end ----------------------------------------------------------------------
 
     def fail(self, error: RobotDynamicsError) -> None:
         """End the process: the node cannot do its work."""
         self.failure = error
 
     def configure_and_activate(self) -> None:
-        """Do what a lifecycle manager would do.
+        """Configure and activate, as a lifecycle manager would.
 
         Raises:
             RobotDynamicsError: why the node cannot be configured or activated.
         """
         if self.trigger_configure() != SUCCESS:
-            raise self.refusal or RobotDynamicsError('could not be configured: see the log')
+            raise self.configure_error or RobotDynamicsError(
+                'could not be configured: see the log'
+            )
         if self.trigger_activate() != SUCCESS:
-            raise RobotDynamicsError('could not be activated: see the log')
+            raise RobotDynamicsError('not activated: see the log')
 
     def end(self) -> None:
         """Stop working before the process ends."""
         if self.active:
             self.trigger_shutdown()
 
+    # -- parameters -------------------------------------------------------------------------
+
+    def _accept(self, parameters: Any) -> None:
+        """Raise a RobotDynamicsError if a change of parameters is rejected."""
+        if self.arm is not None:
+            for name in changed(self.parameters, parameters):
+                if specs(self.table)[name].description_of_robot:
+                    raise ParameterError(
+                        f'{name} may change only while the node is unconfigured; it is '
+                        f'{self.state}'
+                    )
+        self.call('accept', parameters)
+        if self.arm is not None:
+            self.call('check', parameters, self.arm)
+
+    def _adopt(self, parameters: Any) -> None:
+        changes = changed(self.parameters, parameters)
+        self.parameters = parameters
+        self.call('adopt', changes)
+
     # -- transitions ------------------------------------------------------------------------
 
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
-        """Configure; FAILURE if the node refuses."""
+        """Configure the parts; FAILURE if one of them raises a RobotDynamicsError."""
         try:
-            self.configure()
+            self.call('configure')
         except RobotDynamicsError as error:
-            self.refusal = error
+            self.configure_error = error
+            self.base = self.arm = None
             return FAILURE
         except Exception:
             self._log_exception('configure')
             raise
-        self.refusal = None
+        self.configure_error = None
         return super().on_configure(state)
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
         """Begin to work."""
         result = super().on_activate(state)
-        self._do('activate', self.start)
+        self._do('activate', 'activate')
         self.active = result == SUCCESS
         return result
 
@@ -113,36 +228,36 @@ class ManagedNode(LifecycleNode):
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
-        """Return to where the node was before `configure`."""
-        self._do('cleanup', self.forget)
+        """Return to the state before `configure`."""
+        self._do('cleanup', 'cleanup')
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: Any) -> TransitionCallbackReturn:
         """Stop working for good."""
         self._halt('shutdown')
-        self._do('shutdown', self.forget)
+        self._do('shutdown', 'cleanup')
         return super().on_shutdown(state)
 
     def on_error(self, state: Any) -> TransitionCallbackReturn:
         """Return to unconfigured after a transition that raised."""
         self._halt('error processing')
-        self._do('error processing', self.forget)
+        self._do('error processing', 'cleanup')
         return super().on_error(state)
 
     def _halt(self, transition: str) -> None:
         if self.active:
             self.active = False
-            self._do(transition, self.stop)
+            self._do(transition, 'deactivate')
 
-    def _do(self, transition: str, action: Callable[[], None]) -> None:
+    def _do(self, transition: str, method: str) -> None:
         try:
-            action()
+            self.call(method)
         except Exception:
             self._log_exception(transition)
             raise
 
     def _log_exception(self, transition: str) -> None:
-        # rclpy turns the exception into error processing, and would keep it to itself.
+        # rclpy turns the exception into error processing without logging it.
         self.get_logger().error(f'{transition} failed: {traceback.format_exc()}')
 
     def _on_change_state(self, request: Any, response: Any) -> Any:
@@ -154,8 +269,8 @@ class ManagedNode(LifecycleNode):
         what = request.transition.label or f'transition {request.transition.id}'
         if response.success:
             self.get_logger().info(f'{before} -> {self.state}')
-        elif self.refusal is not None and before == 'unconfigured':
-            self.get_logger().error(f'not configured: {self.refusal}')
+        elif self.configure_error is not None and before == 'unconfigured':
+            self.get_logger().error(f'not configured: {self.configure_error}')
         else:
-            self.get_logger().error(f'{what} refused: the node is {self.state}')
+            self.get_logger().error(f'{what} rejected: the node is {self.state}')
         return response

@@ -12,7 +12,7 @@ from typing import Any
 from robot_dynamics.control.joint_state import JointReading, JointStateReader
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.ros.joint_state_bytes import HeardJointState
+from robot_dynamics.ros.joint_state_bytes import JointStateValues
 from robot_dynamics.ros.live_parameters import (
     LiveRobotParameters,
     payload_link,
@@ -55,13 +55,13 @@ class LiveRobotNode(VaryingRobotNode):
 
     def start(self) -> None:
         """Begin with nothing heard."""
-        self.reader.forget()
+        self.reader.reset()
 
     def trouble(self) -> tuple[bytes, str] | None:
         """Return the level and the sentence for what is wrong at present, None if nothing is."""
         return self.input_condition(self.reader)
 
-    def _on_state(self, state: HeardJointState) -> None:
+    def _on_state(self, state: JointStateValues) -> None:
         began = time.perf_counter()
         try:
             reading = self.reader.read(state, state.stamp)

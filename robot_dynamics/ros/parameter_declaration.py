@@ -19,19 +19,20 @@ from robot_dynamics.ros.parameters import Spec, snapshot, specs, values
 LARGEST_INTEGER = 2**63 - 1
 
 
-def declare(node: Any, table: type, accept: Callable[[Any], None]) -> Any:
+def declare(
+    node: Any, table: type, accept: Callable[[Any], None], adopt: Callable[[Any], None]
+) -> Any:
     """Declare a table's parameters on a node and return their values.
-
-    Changes at run time go to `node.adopt` once they are accepted.
 
     Args:
         node: the rclpy node.
         table: a dataclass of parameters.
-        accept: called with the candidate values before a change is made; a RobotDynamicsError it
-            raises refuses the change, and is the reason given.
+        accept: called with the candidate values before a change at run time; a
+            RobotDynamicsError that it raises rejects the change and is the reason returned.
+        adopt: called with the new values after a change that was accepted.
 
     Raises:
-        ParameterError: a value given at start is refused.
+        ParameterError: a value given at start is rejected.
     """
     known = specs(table)
     started_with = {
@@ -44,22 +45,22 @@ def declare(node: Any, table: type, accept: Callable[[Any], None]) -> Any:
         return snapshot(table, {**values(node.parameters), **changes})
 
     def after_set(parameters: Any) -> None:
-        node.adopt(changed(parameters))
+        adopt(changed(parameters))
 
-    # Before Iron there is no callback after the change: then what is accepted is adopted at once.
-    told_after = hasattr(node, 'add_post_set_parameters_callback')
+    # Before Iron there is no callback after the change: then accepted values are adopted at once.
+    has_post_callback = hasattr(node, 'add_post_set_parameters_callback')
 
     def on_set(parameters: Any) -> SetParametersResult:
         try:
             accept(changed(parameters))
         except RobotDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
-        if not told_after:
+        if not has_post_callback:
             after_set(parameters)
         return SetParametersResult(successful=True)
 
     node.add_on_set_parameters_callback(on_set)
-    if told_after:
+    if has_post_callback:
         node.add_post_set_parameters_callback(after_set)
     return snapshot(table, started_with)
 

@@ -25,6 +25,7 @@ LOWEST_RATE = 1e-3  # Hz, other than 0
 FURTHEST = 1000.0  # rad or m
 LARGEST_EFFORT = 1e9  # N m or N, also per second
 LARGEST_GAIN = 1e9  # N m/rad, N/m, N m s/rad or N s/m
+LONGEST_DIFFERENCE = 0.5  # s between two samples that still give a derivative
 
 
 class ParameterError(RobotDynamicsError, ValueError):
@@ -274,4 +275,41 @@ class RobotParameters:
     )
     diagnostics_period: float = parameter(
         1.0, 'Time between two messages on /diagnostics, s.', low=0.1, high=60.0, live=True
+    )
+
+
+@dataclass(frozen=True)
+class VaryingRobotParameters(RobotParameters):
+    """What a node needs to know its robot, with gravity and the load free to change."""
+
+    gravity: tuple[float, ...] = live(RobotParameters, 'gravity')
+    base_orientation: tuple[float, ...] = live(RobotParameters, 'base_orientation')
+    payload_link: str = live(RobotParameters, 'payload_link')
+    payload_mass: float = live(RobotParameters, 'payload_mass')
+    payload_com: tuple[float, ...] = live(RobotParameters, 'payload_com')
+    payload_inertia: tuple[float, ...] = live(RobotParameters, 'payload_inertia')
+
+
+@dataclass(frozen=True)
+class LiveRobotParameters(VaryingRobotParameters):
+    """The same of a node that answers joint states, with friction free to change as well."""
+
+    friction_viscous: tuple[float, ...] = live(RobotParameters, 'friction_viscous')
+    friction_coulomb: tuple[float, ...] = live(RobotParameters, 'friction_coulomb')
+    input_timeout: float = parameter(
+        0.1,
+        'How long the last value of a joint not heard again is held, s.',
+        low=0.0,
+        high=LONGEST_TIME,
+        live=True,
+    )
+    missing_velocity: str = parameter(
+        'gravity',
+        'What to do where joint states have no velocity: gravity (only what needs none is '
+        'answered), differentiate (positions, low-pass filtered).',
+        choices=('gravity', 'differentiate'),
+        live=True,
+    )
+    velocity_cutoff: float = parameter(
+        50.0, 'Cut-off frequency of that low-pass, Hz.', low=0.1, high=1000.0, live=True
     )

@@ -20,7 +20,7 @@ from robot_dynamics.ros import diagnostics, messages, qos
 from robot_dynamics.ros.described_node import DescribedNode
 from robot_dynamics.ros.diagnostics import diagnostic
 from robot_dynamics.ros.duplicate_names import Namesakes
-from robot_dynamics.ros.joint_state_bytes import HeardJointState, JointStateDecoder
+from robot_dynamics.ros.joint_state_bytes import JointStateDecoder, JointStateValues
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.parameter_declaration import declare
 from robot_dynamics.ros.parameters import ParameterError, RobotParameters, changed, specs
@@ -49,7 +49,7 @@ class RobotNode(DescribedNode):
         self._trouble: tuple[bytes, str] | None = None  # at the last diagnostics
         self._warned: dict[str, float] = {}  # s, when a kind of message was last warned about
         self._namesakes = Namesakes(self)
-        self.parameters = declare(self, self.table, self.accept)
+        self.parameters = declare(self, self.table, self.accept, lambda new: self.adopt(new))
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', qos.STREAM_OUT)
         self._report_timer = self.create_steady_timer(
             self.parameters.diagnostics_period, self._on_diagnostics
@@ -123,7 +123,7 @@ class RobotNode(DescribedNode):
         taken = callback if raw else on_bytes
         return super().create_subscription(msg_type, topic, taken, *args, raw=True, **kwargs)
 
-    def listen_to_joint_states(self, heard: Callable[[HeardJointState], None]) -> None:
+    def listen_to_joint_states(self, heard: Callable[[JointStateValues], None]) -> None:
         """Call `heard` with every joint state while the node is active.
 
         Both kinds of publisher are heard, or whatever `qos_overrides` asks for.
@@ -153,10 +153,10 @@ class RobotNode(DescribedNode):
         """Count an input message with this stamp, ns."""
         self._unstamped = self._unstamped + 1 if stamp == 0 else 0
         if self.health.inputs:
-            return self.health.heard()
+            return self.health.received()
         # Once in every report: the clock is slow to read.
         age = (self.get_clock().now().nanoseconds - stamp) / SECOND
-        self.health.heard(age if abs(age) < ANOTHER_CLOCK else None)
+        self.health.received(age if abs(age) < ANOTHER_CLOCK else None)
 
     def input_condition(self, reader: JointStateReader) -> tuple[bytes, str] | None:
         """Return what is wrong with the joint states, or None."""
@@ -171,11 +171,11 @@ class RobotNode(DescribedNode):
 
     def refuse(self, what: str, reason: Any) -> None:
         """Count a refused message and say why, at most every few seconds for each kind."""
-        self.health.counts[f'{what} refused'] += 1
+        self.health.counts[f'{what} rejected'] += 1
         now = time.monotonic()
         if now - self._warned.get(what, -WARNING_PERIOD) >= WARNING_PERIOD:
             self._warned[what] = now
-            self.get_logger().warning(f'{what} refused: {reason}')
+            self.get_logger().warning(f'{what} rejected: {reason}')
 
     def publishers_of(self, topic: str) -> list[str]:
         """Return the full name of the node behind each publisher of a topic."""
@@ -197,8 +197,8 @@ class RobotNode(DescribedNode):
             return self._notice(self.trouble()) or self.condition()
         if self._starts_itself:
             return diagnostics.STALE, 'waiting for robot_description'
-        if self.refusal is not None:
-            return diagnostics.ERROR, f'not configured: {self.refusal}'
+        if self.configure_error is not None:
+            return diagnostics.ERROR, f'not configured: {self.configure_error}'
         return diagnostics.OK, self.state
 
     def _on_diagnostics(self) -> None:

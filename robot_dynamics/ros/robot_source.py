@@ -1,24 +1,38 @@
-"""The node's robot: from a parameter, a file, or the latched topic `robot_description`."""
+"""The robot of a node: from a parameter, a file, or the latched topic `robot_description`.
+
+`RobotSource` reads it when the node is configured. A description that arrives later is parsed and
+compiled in a background thread, which takes up to a second for an arm and seconds for hundreds of
+joints; the node goes on with its present robot until then, and keeps it if the new one is
+rejected. Python runs one thread at a time and switches every 5 ms, and a node yields with every
+message that it publishes; so the interval is shortened while both threads run.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
+import warnings
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 from std_msgs.msg import String
 
 from robot_dynamics.control import Friction
+from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import RobotParameters, given, joint_order, per_joint
 from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
-LOOK = 0.01  # s, between two looks into the queue
+POLL = 0.01  # s, between two polls of the queue, or of the background thread
+LONGEST_WAIT = 10.0  # s; a `configure` request waits no longer for the description
+SWITCH_INTERVAL = 1e-4  # s, of Python's threads while another robot is compiled
 
 
 class DescriptionTimeout(RobotDynamicsError, TimeoutError):  # noqa: N818  (as TimeoutError)
@@ -36,14 +50,14 @@ def robot_from(parameters: RobotParameters, text: str = '') -> RobotModel:
 
 
 def bare_robot(parameters: RobotParameters, text: str = '') -> RobotModel:
-    """Return the robot as its URDF has it, under the gravity of the parameters.
+    """Return the robot of the URDF, without payload, under the gravity of the parameters.
 
     Args:
         parameters: of any node.
         text: the URDF; if empty, the file is read if the parameters name one.
 
     Raises:
-        RobotDynamicsError: the description or a parameter is refused, and why.
+        RobotDynamicsError: the description or a parameter is rejected, and why.
     """
     options = {
         'gravity': gravity_in_base(parameters),
@@ -77,25 +91,25 @@ def _with_payload(model: RobotModel, parameters: RobotParameters) -> RobotModel:
 
 
 def payload(parameters: RobotParameters) -> Inertial:
-    """Return what the robot carries, in the frame of the link that carries it.
+    """Return the payload, in the frame of the link that carries it.
 
     Raises:
-        ModelError: no link carries it, or no body has such an inertia.
+        ModelError: there is a mass and no link, or the inertia is physically inconsistent.
     """
     if parameters.payload_mass > 0 and not parameters.payload_link:
-        raise ModelError('payload.mass is given; payload.link must say what carries it')
+        raise ModelError('payload.mass is given; payload.link must name the link that carries it')
     ixx, ixy, ixz, iyy, iyz, izz = parameters.payload_inertia
     tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
     load = Inertial(parameters.payload_mass, np.array(parameters.payload_com), tensor)
     # The tensor of a point mass is zero.
     reason = inconsistency(load) if tensor.any() else None
     if reason:
-        raise ModelError(f'the payload is no body: {reason}')
+        raise ModelError(f'the payload is physically inconsistent: {reason}')
     return load
 
 
 def friction_of(parameters: RobotParameters, model: RobotModel) -> Friction:
-    """Return the friction of the parameters, where they give none that of the model.
+    """Return the friction of the parameters; that of the model where they are negative.
 
     Raises:
         ParameterError: neither one value nor one for each joint.
@@ -110,25 +124,230 @@ def friction_of(parameters: RobotParameters, model: RobotModel) -> Friction:
     )
 
 
-class DescriptionSource:
-    """The URDF as it is given now: by a parameter, a file, else the newest message on the topic.
+def payload_link(parameters: RobotParameters, model: RobotModel) -> str:
+    """Return the link of the payload: `payload.link`, `tip_link`, or the last link that moves."""
+    return (
+        parameters.payload_link
+        or parameters.tip_link
+        or next(
+            link
+            for link in reversed(model.link_names)
+            if model.frame_body[model.frame_index(link)] >= 0
+        )
+    )
+
+
+def with_gravity_and_payload(base: Dynamics, parameters: RobotParameters) -> Dynamics:
+    """Return a robot under the gravity and with the payload of the parameters.
+
+    Nothing is compiled if the programs are there: gravity and payload are inputs of theirs.
+
+    Args:
+        base: the robot without payload.
+        parameters: of a node.
+
+    Raises:
+        RobotDynamicsError: a parameter does not fit this robot.
+    """
+    load, gravity = payload(parameters), gravity_in_base(parameters)
+    if (gravity != base.model.gravity).any():
+        base = base.with_gravity(gravity)
+    return base.with_payload(
+        payload_link(parameters, base.model), load.mass, load.com, load.inertia_com
+    )
+
+
+class ReadyRobot(NamedTuple):
+    """A robot whose programs are compiled."""
+
+    text: str  # the URDF; empty if it came from a file
+    parameters: Any
+    base: Dynamics  # as described
+    arm: Dynamics  # with the gravity and payload of the parameters
+    warnings: list[str]  # about the description
+
+
+class RobotSource:
+    """Part of a node: reads its robot, and replaces it when the description changes.
 
     Attributes:
-        text: the URDF that the node took its robot from; empty if that was a file.
+        text: the URDF of the present robot; empty if it was read from a file.
     """
 
-    def __init__(self, node: Any, heard: Callable[[], None]):
-        """Begin to listen.
+    def __init__(
+        self,
+        node: RobotNode,
+        read: Callable[[Any, str], RobotModel] = robot_from,
+        vary: Callable[[Dynamics, Any], Dynamics] = lambda base, parameters: base,
+    ):
+        """Subscribe to robot_description.
 
         Args:
-            node: whose parameters, namespace and log.
-            heard: called when a text arrives that is not that of the present robot.
+            node: with RobotParameters.
+            read: returns the model for parameters and a URDF text, as `robot_from`.
+            vary: returns the robot with the parameters that may change while the node is active.
         """
-        self._node, self._heard = node, heard
-        self.text = self._newest = ''
+        self._node, self._read, self._vary = node, read, vary
+        self.text = self._newest = self._preparing = self._fingerprint = ''
+        self._deadline: Any = None  # timer, for the description
+        self._thread = ThreadPoolExecutor(max_workers=1)  # started with the first task
+        self._task: Future[ReadyRobot] | None = None
+        self._replaced: Dynamics | None = None  # the robot that the task is to replace
+        self._poll_timer = node.create_steady_timer(POLL, self._poll)
+        self._poll_timer.cancel()
         self._subscription = node.create_subscription(
             String, 'robot_description', self._on_description, qos.LATCHED
         )
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether another robot is being compiled."""
+        return self._task is not None
+
+    def newest_text(self) -> str:
+        """Return the newest URDF text; empty if the parameters name a file."""
+        parameters = self._node.parameters
+        return str(parameters.robot_description) if self._is_given else self._newest
+
+    # -- start ------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Start the node if `autostart`: now, or when the description arrives.
+
+        The last call in a node's constructor.
+
+        Raises:
+            RobotDynamicsError: the description is available and rejected.
+        """
+        node = self._node
+        if not node.parameters.autostart:
+            return node.get_logger().info('unconfigured: waiting for a lifecycle manager')
+        if self._is_available:
+            return node.configure_and_activate()
+        node.waiting = 'robot_description'
+        timeout = node.parameters.description_timeout
+        if timeout:
+            self._deadline = node.create_steady_timer(timeout, self._on_deadline)
+        node.get_logger().info(f'waiting for {self._subscription.topic_name}')
+
+    def _stop_waiting(self) -> None:
+        self._node.waiting = ''
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _on_deadline(self) -> None:
+        if self._node.waiting:
+            self._node.fail(self._missing(self._node.parameters.description_timeout))
+        self._stop_waiting()
+
+    def adopt(self, changes: set[str]) -> None:
+        """Start the node if a changed parameter gives the description it waits for."""
+        if self._node.waiting and self._is_available:
+            self._start()
+
+    def _start(self) -> None:
+        self._stop_waiting()
+        try:
+            self._node.configure_and_activate()
+        except RobotDynamicsError as error:
+            self._node.fail(error)
+
+    # -- the first robot --------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Read the robot, waiting for the topic if no parameter gives it.
+
+        Raises:
+            RobotDynamicsError: there is no description in time, or it is rejected.
+        """
+        timeout = self._node.parameters.description_timeout
+        self._wait(min(timeout, LONGEST_WAIT) if timeout else LONGEST_WAIT)
+        self._take(self._ready_robot(self._node.parameters, self.newest_text()))
+        self._stop_waiting()
+
+    def cleanup(self) -> None:
+        """Drop the robot."""
+        self._node.base = self._node.arm = None
+
+    def _ready_robot(self, parameters: Any, text: str) -> ReadyRobot:
+        """Return the robot of a URDF, compiled; change nothing of the node."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter('always')
+            model = self._read(parameters, text)
+        base = Dynamics(model)
+        arm = self._vary(base, parameters)
+        self._node.call('prepare', arm)
+        return ReadyRobot(text, parameters, base, arm, [str(w.message) for w in caught])
+
+    def _take(self, ready: ReadyRobot) -> None:
+        """Use a robot from now on. Raises RobotDynamicsError if a part rejects it."""
+        node = self._node
+        for warning in ready.warnings:
+            node.get_logger().warning(warning)
+        base, arm = ready.base, ready.arm
+        if ready.parameters is not node.parameters:  # they changed meanwhile
+            arm = self._vary(base, node.parameters)
+        node.call('check', node.parameters, arm)
+        self.text = ready.text
+        node.call('use', arm)
+        node.base, node.arm = base, arm
+        model = base.model
+        self._fingerprint = model.fingerprint()[:12]
+        node.get_logger().info(
+            f'robot {model.name!r}, joints {", ".join(model.joint_names)}, '
+            f'model {self._fingerprint}'
+        )
+
+    def figures(self) -> dict[str, str]:
+        """Return the identity of the model, for the diagnostics."""
+        return {'model': self._fingerprint}
+
+    # -- another robot ----------------------------------------------------------------------
+
+    def _on_description(self, message: Any) -> None:
+        is_known = message.data in (self.text, self._newest)
+        self._newest = message.data
+        if is_known or self._is_given:
+            return
+        if self._node.waiting:
+            self._start()
+        elif self._node.arm is not None and self._task is None:
+            self._prepare_newest()
+
+    def _prepare_newest(self) -> None:
+        self._preparing, self._replaced = self.newest_text(), self._node.base
+        self._task = self._thread.submit(
+            self._in_background, self._node.parameters, self._preparing
+        )
+        self._poll_timer.reset()
+
+    def _in_background(self, parameters: Any, text: str) -> ReadyRobot:
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        try:
+            return self._ready_robot(parameters, text)
+        finally:
+            sys.setswitchinterval(interval)
+
+    def _poll(self) -> None:
+        """Take the robot that was compiled, or keep the present one."""
+        if self._task is None or not self._task.done():
+            return
+        task, self._task = self._task, None
+        self._poll_timer.cancel()
+        node = self._node
+        if node.base is self._replaced:  # else the node was cleaned up meanwhile
+            try:
+                self._take(task.result())
+            except RobotDynamicsError as error:
+                node.health.counts['robot_description rejected'] += 1
+                node.get_logger().error(
+                    f'robot_description rejected, the last one is kept: {error}'
+                )
+        if node.arm is not None and self.newest_text() not in (self._preparing, self.text):
+            self._prepare_newest()
+
+    # -- the topic --------------------------------------------------------------------------
 
     @property
     def _is_given(self) -> bool:
@@ -136,62 +355,39 @@ class DescriptionSource:
         return bool(parameters.robot_description or parameters.robot_description_file)
 
     @property
-    def is_there(self) -> bool:
-        """Whether there is something to read."""
+    def _is_available(self) -> bool:
         return self._is_given or bool(self._newest)
 
-    @property
-    def topic(self) -> str:
-        """The topic that is listened to, in full."""
-        return self._subscription.topic_name
+    def _wait(self, longest: float) -> None:
+        """Wait for the topic, at most `longest` [s], within a callback.
 
-    def text_for(self, parameters: RobotParameters) -> str:
-        """Return the URDF to read now; empty if that is the file."""
-        if parameters.robot_description or parameters.robot_description_file:
-            return parameters.robot_description
-        return self._newest
-
-    def wait(self, patience: float) -> None:
-        """Wait for the topic, in the middle of a callback.
-
-        The executor is waiting too, so that the message has to be taken from the queue by hand.
-
-        Raises:
-            DescriptionTimeout: nothing came within `patience` seconds.
+        The executor waits as well, so the message is taken from the queue here.
         """
-        end = time.monotonic() + patience
-        while not self.is_there:
-            taken = self._take()
-            if taken is not None:
-                self._newest = taken.data
+        end = time.monotonic() + longest
+        while not self._is_available:
+            text = self._take_message()
+            if text:
+                self._newest = text
             elif time.monotonic() >= end or self._node.is_ending():
-                raise self.missing(patience)
+                raise self._missing(longest)
             else:
-                time.sleep(LOOK)
+                time.sleep(POLL)
 
-    def missing(self, waited: float) -> DescriptionTimeout:
-        """Return the error that says where nothing was heard."""
+    def _missing(self, waited: float) -> DescriptionTimeout:
         return DescriptionTimeout(
-            f'no robot_description on {self.topic} (namespace {self._node.get_namespace()}) '
-            f'within {waited:g} s: start robot_state_publisher there, or set the parameter '
-            'robot_description or robot_description_file'
+            f'no robot_description on {self._subscription.topic_name} (namespace '
+            f'{self._node.get_namespace()}) within {waited:g} s: start robot_state_publisher '
+            'there, or set the parameter robot_description or robot_description_file'
         )
 
-    def _take(self) -> Any:
+    def _take_message(self) -> str:
         queue = self._subscription.handle
         with queue:
             taken = queue.take_message(self._subscription.msg_type, self._subscription.raw)
         if taken is None:
-            return None
+            return ''
         try:
-            return messages.decode(taken[0], String)
+            return str(messages.decode(taken[0], String).data)
         except messages.MalformedMessage as error:
-            return self._node.refuse('robot_description', error)
-
-    def _on_description(self, message: Any) -> None:
-        if message.data in (self.text, self._newest):
-            self._newest = message.data
-            return
-        self._newest = message.data
-        if not self._is_given:
-            self._heard()
+            self._node.reject('robot_description', error)
+            return ''

@@ -96,7 +96,7 @@ class SimulatorInputs:
         self._take(tau, None)
 
     def _take(self, tau: Any, stamp: int | None) -> None:
-        self._node.health.heard()
+        self._node.health.received()
         self._command(Command(tau, stamp, self._node.clock()))
 
     def _on_wrench(self, message: WrenchStamped) -> None:

@@ -48,7 +48,7 @@ class VaryingRobotNode(RobotNode):
         """Offer the topics of the load; keywords and errors are those of RobotNode."""
         super().__init__(name, **kwargs)
         self._candidate: tuple[Any, Dynamics] | None = None  # accepted, and not yet adopted
-        self._told: InertiaStamped | None = None  # by others, before there was a robot
+        self.pending: InertiaStamped | None = None  # by others, before there was a robot
         self._payload_out = self.create_publisher(InertiaStamped, '~/payload', qos.LATCHED)
         self.create_subscription(
             InertiaStamped, '~/set_payload', self._on_set_payload, qos.COMMANDS_IN
@@ -59,6 +59,11 @@ class VaryingRobotNode(RobotNode):
     def follows(self) -> str:
         """The topic that says what all nodes of the robot carry."""
         return 'payload'
+
+    @property
+    def payload(self) -> Any:
+        """Itself, until this node is converted."""
+        return self
 
     def varied(self) -> None:
         """Work with what `arm` is now: another gravity, or another load."""
@@ -71,8 +76,8 @@ class VaryingRobotNode(RobotNode):
     def configure(self) -> None:
         """Take the robot of the description, and the load that others have told."""
         super().configure()
-        if self._told is not None:
-            told, self._told = self._told, None
+        if self.pending is not None:
+            told, self.pending = self.pending, None
             self._on_payload(told)
 
     def model_of(self, parameters: RobotParameters, text: str) -> RobotModel:
@@ -129,7 +134,7 @@ class VaryingRobotNode(RobotNode):
     def _on_payload(self, message: InertiaStamped) -> None:
         """Carry what another node carries, or what all are told to."""
         if self.base is None:
-            self._told = message
+            self.pending = message
         elif self._load(message) != self._load(self._carries):
             self._on_set_payload(message)
 

@@ -168,7 +168,7 @@ class ReaderMachine(RuleBasedStateMachine):
     @rule()
     def forget(self):
         self.told, self.newest = {}, -1
-        self.reader.forget()
+        self.reader.reset()
 
     @invariant()
     def it_names_what_is_missing(self):

@@ -1,15 +1,15 @@
-from robot_dynamics.control.rate_limiting import Thinning
+from robot_dynamics.control.joint_state import StampRateLimit
 
 MS = 1_000_000
 
 
 def test_it_is_due_once_a_period_of_the_stamps():
-    thinning = Thinning(250.0)
+    thinning = StampRateLimit(250.0)
     assert [k for k in range(10) if thinning.is_due(k * MS)] == [0, 4, 8]
 
 
 def test_time_that_runs_back_begins_anew():
-    thinning = Thinning(10.0)
+    thinning = StampRateLimit(10.0)
     assert thinning.is_due(500 * MS)
     assert not thinning.is_due(599 * MS)
     assert thinning.is_due(20 * MS)
@@ -18,5 +18,5 @@ def test_time_that_runs_back_begins_anew():
 
 
 def test_a_rate_of_zero_is_no_limit():
-    thinning = Thinning(0.0)
+    thinning = StampRateLimit(0.0)
     assert all(thinning.is_due(7) for _ in range(3))

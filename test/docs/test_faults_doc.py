@@ -82,7 +82,7 @@ def test_what_is_logged_is_what_the_sources_say(row):
             continue
         for part in phrase.split('…'):
             # What is refused is one text in the sources, and that it is another.
-            assert part.strip().removesuffix(' refused:') in said(), phrase
+            assert part.strip().removesuffix(' rejected:') in said(), phrase
 
 
 def test_every_node_is_killed():

@@ -109,7 +109,7 @@ def test_several_changes_are_made_together_or_not_at_all(graph):
 def test_what_belongs_to_the_description_may_change_while_unconfigured(graph, elbow_urdf):
     node = graph.start(DynamicsNode, autostart=False, description='<robot name="bad"/>')
     node.trigger_configure()
-    assert "robot 'bad' has no link" in str(node.refusal)
+    assert "robot 'bad' has no link" in str(node.configure_error)
     for name, value in (('robot_description', elbow_urdf), ('locked_joints', ['elbow'])):
         assert set_one(node, name, value).successful
     node.trigger_configure()

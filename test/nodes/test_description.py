@@ -63,7 +63,7 @@ def test_locked_joints(elbow_urdf):
 @pytest.mark.parametrize(
     ('values', 'error', 'why'),
     [
-        ({'payload__mass': 1.0}, ModelError, 'payload.link must say'),
+        ({'payload__mass': 1.0}, ModelError, 'payload.link must name'),
         ({'payload__link': 'hand', 'payload__mass': 1.0}, FrameNotFound, 'forearm'),
         ({'locked_joints': ['hip']}, ModelError, 'hip'),
         ({'tip_link': 'hand'}, ModelError, 'hand'),
@@ -124,7 +124,7 @@ def test_the_same_description_again_changes_nothing(graph, elbow_urdf):
         publisher.publish(String(data=text))
         graph.drain(0.1)
     assert node.arm is first
-    assert node.health.counts['robot_description refused'] == 1
+    assert node.health.counts['robot_description rejected'] == 1
 
 
 def test_a_parameter_is_preferred_to_the_topic(graph, elbow_urdf):

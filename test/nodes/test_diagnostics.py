@@ -9,23 +9,24 @@ from feedforward_view import MS, Q, Robot
 from std_msgs.msg import String
 
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
-from robot_dynamics.ros import diagnostics, qos
-from robot_dynamics.ros.diagnostics import Health, diagnostic
+from robot_dynamics.ros import diagnostics, health, qos
+from robot_dynamics.ros.diagnostics import diagnostic
+from robot_dynamics.ros.health import Health
 
 
 def test_health_reports_rates_ages_latencies_and_counts(monkeypatch):
     now = 100.0
-    monkeypatch.setattr(diagnostics.time, 'monotonic', lambda: now)
-    health = Health()
-    assert health.report(now) == {}
+    monkeypatch.setattr(health.time, 'monotonic', lambda: now)
+    counted = Health()
+    assert counted.report(now) == {}
     for k in range(50):
-        health.heard(age=1e-3 * k)
-    health.latencies.extend(np.linspace(1e-4, 2e-4, 101))
-    health.counts['joint state refused'] += 3
-    assert health.news() == {'joint state refused': 3}
-    figures = health.report(now + 0.5)
+        counted.received(age=1e-3 * k)
+    counted.latencies.extend(np.linspace(1e-4, 2e-4, 101))
+    counted.counts['joint state rejected'] += 3
+    assert counted.news() == {'joint state rejected': 3}
+    figures = counted.report(now + 0.5)
     assert figures == {
-        'joint state refused': '3',
+        'joint state rejected': '3',
         'input rate [Hz]': '100.0',
         'input age [ms]': '49.000',
         'last input [s ago]': '0.500',
@@ -33,8 +34,8 @@ def test_health_reports_rates_ages_latencies_and_counts(monkeypatch):
         'latency p99 [us]': '199',
         'latency p100 [us]': '200',
     }
-    assert not health.news()
-    assert health.report(now + 1.5)['input rate [Hz]'] == '0.0'
+    assert not counted.news()
+    assert counted.report(now + 1.5)['input rate [Hz]'] == '0.0'
 
 
 def test_a_status_is_what_aggregators_expect():

@@ -119,10 +119,10 @@ def test_accelerations_from_a_reference(graph, start, elbow):
     )
     message.header.stamp = messages.time_message(1000 * MS)
     references.publish(message)
-    graph.until(lambda: node.health.counts['reference refused'] == 1, 'the refusal')
+    graph.until(lambda: node.health.counts['reference rejected'] == 1, 'the refusal')
     message.points[0].accelerations = [2.0, 1.0]
     references.publish(message)
-    graph.until(lambda: node._reference is not None, 'the reference')
+    graph.until(lambda: node.reference is not None, 'the reference')
     q, qd = np.array([0.1, 0.2]), np.array([0.3, 0.4])
     for stamp in (1050 * MS, 1101 * MS):
         states.publish(joint_state(stamp, q, qd))
@@ -149,7 +149,7 @@ def test_an_external_wrench_in_the_links_own_axes(graph, start, elbow):
     # 10 N along the forearm's z axis, at the elbow: no lever at the elbow, 0.5 m at the shoulder.
     message.wrench.force = Vector3(z=10.0)
     wrenches.publish(message)
-    graph.until(lambda: node._wrench is not None, 'the wrench')
+    graph.until(lambda: node.wrench.newest is not None, 'the wrench')
     q, still = np.array([0.3, 0.0]), np.zeros(2)
     tau = elbow.gravity_torque(q) - [-5.0, 0.0]
     for stamp in (11 * MS, 12 * MS, 111 * MS):
@@ -161,7 +161,7 @@ def test_an_external_wrench_in_the_links_own_axes(graph, start, elbow):
     for frame, force in (('hand', 1.0), ('forearm', float('nan'))):
         message.header.frame_id, message.wrench.force.z = frame, force
         wrenches.publish(message)
-    graph.until(lambda: node.health.counts['external wrench refused'] == 2, 'two refusals')
+    graph.until(lambda: node.health.counts['external wrench rejected'] == 2, 'two refusals')
 
 
 def test_without_velocity_gravity_and_mass_matrix_are_still_right(graph, start, elbow):
@@ -192,7 +192,7 @@ def test_broken_input_is_counted_and_gives_no_output(graph, start, bad):
     node, ears, states = start()
     bad.header.stamp = messages.time_message(5 * MS)
     states.publish(bad)
-    graph.until(lambda: node.health.counts['joint state refused'] == 1, 'the refusal')
+    graph.until(lambda: node.health.counts['joint state rejected'] == 1, 'the refusal')
     states.publish(joint_state(6 * MS, [0.0, 0.0], [0.0, 0.0]))
     graph.until(lambda: ears.torque('gravity_torque', 6 * MS) is not None, 'the next state')
     assert ears.heard(5 * MS) == set()
@@ -230,15 +230,15 @@ def test_one_kind_of_refusal_does_not_silence_another(graph, start, capfd):
     wrenches = graph.publisher(WrenchStamped, 'external_wrench')
     for _ in range(2):
         states.publish(JointState(name=['elbow', 'shoulder'], position=[0.0, float('nan')]))
-    graph.until(lambda: node.health.counts['joint state refused'] == 2, 'two refusals')
+    graph.until(lambda: node.health.counts['joint state rejected'] == 2, 'two refusals')
     wrench = WrenchStamped()
     wrench.header.frame_id = 'hand'
     wrenches.publish(wrench)
-    graph.until(lambda: node.health.counts['external wrench refused'], 'the refusal')
+    graph.until(lambda: node.health.counts['external wrench rejected'], 'the refusal')
     log = capfd.readouterr().err
-    assert log.count('joint state refused') == 1
+    assert log.count('joint state rejected') == 1
     assert 'shoulder = nan' in log
-    assert "external wrench refused: no frame 'hand'" in log
+    assert "external wrench rejected: no frame 'hand'" in log
 
 
 @pytest.mark.filterwarnings('ignore:overflow')
@@ -313,7 +313,7 @@ def test_diagnostics(graph, elbow):
     assert float(node_says['last input [s ago]']) < 5
     assert node_says['lifecycle'] == 'active'
     states.publish(JointState(name=['elbow'], position=[float('nan')]))
-    graph.until(lambda: says(DiagnosticStatus.WARN, 'joint state refused: 1'), 'a warning')
+    graph.until(lambda: says(DiagnosticStatus.WARN, 'joint state rejected: 1'), 'a warning')
     assert reports[-1].status[0].name == '/dynamics_node: health'
     assert reports[-1].status[0].hardware_id == 'elbow'
 

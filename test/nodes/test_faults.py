@@ -89,10 +89,10 @@ def test_a_hostile_description_does_not_reach_a_running_node(graph, gravity, cap
     node, description, ask = gravity
     before = ask()
     description.publish(String(data=text))
-    graph.until(lambda: node.health.counts['robot_description refused'], 'the refusal')
+    graph.until(lambda: node.health.counts['robot_description rejected'], 'the refusal')
     assert ask() == before
     log = capfd.readouterr().err
-    assert 'robot_description refused, the last one stays' in log
+    assert 'robot_description rejected, the last one is kept' in log
     assert why in log
 
 
@@ -102,7 +102,7 @@ def test_huge_numbers_in_a_description_give_no_torque_that_is_not_finite(
     node, description, ask = gravity
     before = ask()
     description.publish(String(data=elbow_urdf.replace('value="0.7"', 'value="1e400"')))
-    graph.until(lambda: node.health.counts['robot_description refused'], 'the refusal')
+    graph.until(lambda: node.health.counts['robot_description rejected'], 'the refusal')
     assert ask() == before
 
 
@@ -120,7 +120,7 @@ def test_after_a_refused_description_a_good_one_is_taken(graph, gravity, elbow_u
     node, description, ask = gravity
     before, first = ask(), node.arm
     description.publish(String(data='<robot'))
-    graph.until(lambda: node.health.counts['robot_description refused'], 'the refusal')
+    graph.until(lambda: node.health.counts['robot_description rejected'], 'the refusal')
     description.publish(String(data=scaled(elbow_urdf, 2)))
     graph.until(lambda: node.arm is not first, 'the new robot')
     # The elbow carries the forearm only: twice the mass, twice the torque.
@@ -195,13 +195,13 @@ def test_every_node_keeps_its_robot_when_a_worse_one_is_sent(graph, elbow_urdf, 
     for count, bad in enumerate(('<robot', LAUGHS, elbow_urdf + '<', renamed), start=1):
         descriptions.publish(String(data=bad))
         graph.until(
-            lambda n=count: node.health.counts['robot_description refused'] == n, 'the refusal'
+            lambda n=count: node.health.counts['robot_description rejected'] == n, 'the refusal'
         )
         assert node.arm is before
         assert node.active
         assert node.failure is None
     log = capfd.readouterr().err
-    assert log.count('robot_description refused, the last one stays') == 4
+    assert log.count('robot_description rejected, the last one is kept') == 4
     assert "'shoulder'" in log
     descriptions.publish(String(data=scaled(elbow_urdf, 2)))
     graph.until(lambda: node.arm is not before, 'the heavier robot')
@@ -234,7 +234,7 @@ def test_a_singular_robot_does_not_replace_the_one_that_is_simulated(graph, elbo
     node = graph.start(SimulatorNode, description='')
     graph.until(lambda: node.active, 'the robot')
     descriptions.publish(String(data=without_forearm(elbow_urdf)))
-    graph.until(lambda: node.health.counts['robot_description refused'], 'the refusal')
+    graph.until(lambda: node.health.counts['robot_description rejected'], 'the refusal')
     steps = node._loop.steps
     graph.until(lambda: node._loop.steps > steps + 20, 'time to go on')
     assert node.arm.model.mass[1] == 0.7

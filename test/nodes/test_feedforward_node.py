@@ -110,7 +110,7 @@ def test_a_refused_trajectory_says_why_and_the_arm_goes_on(graph, elbow, bad, wh
     wanted = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
     robot.trajectories.publish(bad)
     robot.says(why)
-    assert robot.status[-1].data.startswith('trajectory refused: ')
+    assert robot.status[-1].data.startswith('trajectory rejected: ')
     assert robot.status[-1].data.endswith('following a trajectory of 2 s')
     reference = wanted.sample(0.01)
     expected = elbow.inverse_dynamics(reference.q, reference.qd, reference.qdd)
@@ -118,7 +118,7 @@ def test_a_refused_trajectory_says_why_and_the_arm_goes_on(graph, elbow, bad, wh
         robot.torque(11 * MS, reference.q, reference.qd),
         expected + elbow.friction_torque(reference.qd),
     )
-    assert robot.node.health.counts['trajectory refused'] == 1
+    assert robot.node.health.counts['trajectory rejected'] == 1
     assert len(robot.filled) == 1
 
 
@@ -188,10 +188,10 @@ def test_a_stream_of_references(graph, elbow):
     robot.says('holding')
     for bad in (trajectory(wanted, wanted), trajectory(point(0.0, (1.0, 0.1)))):
         references.publish(bad)
-    graph.until(lambda: robot.node.health.counts['reference refused'] == 2, 'two refusals')
+    graph.until(lambda: robot.node.health.counts['reference rejected'] == 2, 'two refusals')
     robot.says('reference rejected: a reference has 2 points')
     references.publish(trajectory(point(0.0, (0.2, 0.1), (0.0, 1e3))))
-    graph.until(lambda: robot.node.health.counts['reference refused'] == 3, 'the refusal')
+    graph.until(lambda: robot.node.health.counts['reference rejected'] == 3, 'the refusal')
     assert not robot.node._follower.moving
     references.publish(trajectory(point(0.0, (q_d[1], q_d[0]))))
     graph.until(lambda: robot.node._follower.moving, 'the stream')
@@ -205,14 +205,14 @@ def test_two_nodes_that_stream_references_are_both_refused(graph):
     robot = Robot(graph)
     robot.torque(0)
     references = graph.publisher(JointTrajectory, 'reference')
-    rival = rclpy.create_node('rival', context=graph.context)
-    rival.create_publisher(JointTrajectory, 'reference', 10)
-    graph.until(lambda: '/rival' in robot.node._guard.conflict, 'the conflict')
+    other = rclpy.create_node('other', context=graph.context)
+    other.create_publisher(JointTrajectory, 'reference', 10)
+    graph.until(lambda: '/other' in robot.node.reference_guard.conflict, 'the conflict')
     references.publish(trajectory(point(0.0, (0.2, 0.1))))
-    graph.until(lambda: robot.node.health.counts['reference refused'], 'the refusal')
+    graph.until(lambda: robot.node.health.counts['reference rejected'], 'the refusal')
     assert not robot.node._follower.moving
-    rival.destroy_node()
-    graph.until(lambda: not robot.node._guard.conflict, 'its end')
+    other.destroy_node()
+    graph.until(lambda: not robot.node.reference_guard.conflict, 'its end')
     references.publish(trajectory(point(0.0, (0.2, 0.1))))
     graph.until(lambda: robot.node._follower.moving, 'the stream')
 
@@ -277,7 +277,7 @@ def test_a_bad_state_gives_no_torque(graph, position, velocity):
     robot = Robot(graph)
     bad = JointState(name=['elbow', 'shoulder'], position=position, velocity=velocity)
     robot.states.publish(bad)
-    graph.until(lambda: robot.node.health.counts['joint state refused'] == 1, 'the refusal')
+    graph.until(lambda: robot.node.health.counts['joint state rejected'] == 1, 'the refusal')
     robot.torque(1 * MS)
     assert len(robot.torques) == 1
     assert np.isfinite(robot.torques[0].effort).all()

@@ -19,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dynamics.control import LAWS, Gains, computed_torque, pd_plus
 from robot_dynamics.control.transitions import SHORTEST_STOP
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
-from robot_dynamics.ros import messages, publisher_guard, qos
+from robot_dynamics.ros import command_guard, messages, qos
 
 STILL = np.zeros(2)
 NAN = float('nan')
@@ -107,7 +107,7 @@ def test_when_joint_states_stop(graph, elbow, choice):
         close(np.array(robot.torques[-1].effort), expected)
     robot.torque(2 * MS, q)
     robot.says('joint states are back')
-    assert robot.node.health.counts['joint states fell silent'] == 1
+    assert robot.node.health.counts['joint states stopped'] == 1
 
 
 def test_half_an_arm_is_no_joint_state(graph):
@@ -121,7 +121,7 @@ def test_half_an_arm_is_no_joint_state(graph):
         message = JointState(name=['elbow'], position=[0.2], velocity=[0.0])
         message.header.stamp = messages.time_message(stamp)
         robot.states.publish(message)
-        return robot.node.health.counts['joint states fell silent']
+        return robot.node.health.counts['joint states stopped']
 
     graph.until(silent, 'the silence of the shoulder')
 
@@ -133,7 +133,7 @@ def test_a_torque_that_is_not_finite_is_not_sent_and_leaves_nothing_behind(graph
     first = robot.torque(1 * MS)
     robot.send(1 * MS, Q, (1e200, 1e200))
     graph.until(lambda: robot.node.health.counts['not finite, not published'], 'the overflow')
-    robot.says('no joint states, hold')
+    robot.says(', hold')
     graph.until(lambda: len(robot.torques) > 2, 'the last torque')
     for message in robot.torques[1:]:
         close(np.array(message.effort), first)
@@ -179,7 +179,7 @@ def test_whatever_joint_states_say_torques_are_finite_and_within_their_limits(
     taus = np.array([tau for _, tau in sent])
     assert np.isfinite(taus).all()
     assert (np.abs(taus) <= elbow.model.effort_limit).all()
-    assert node.health.counts['joint state refused'] > 100
+    assert node.health.counts['joint state rejected'] > 100
 
 
 @pytest.mark.parametrize('choice', ['stop', 'hold', 'gravity'])
@@ -195,11 +195,11 @@ def test_stamps_that_stand_still_are_a_silence(graph, elbow, choice):
     def silent():
         robot.send(1011 * MS, q)
         graph.drain(0.01)
-        return robot.node.trouble()
+        return robot.node.diagnostics.fault()
 
     graph.until(silent, 'the standstill being noticed')
     sentence = 'the stamps of joint_states stand still at 1.011 s'
-    assert robot.node.trouble() == (DiagnosticStatus.WARN, f'{sentence}: {choice}')
+    assert robot.node.diagnostics.fault() == (DiagnosticStatus.WARN, f'{sentence}: {choice}')
     robot.says(f'{sentence}, {choice}; following')
     before = len(robot.torques)
     for _ in range(10):
@@ -215,7 +215,7 @@ def test_stamps_that_stand_still_are_a_silence(graph, elbow, choice):
     tau = elbow.inverse_dynamics(q, STILL, qdd_d) + elbow.friction_torque(qd_d)
     close(robot.torque(1012 * MS, q), tau + 100 * (q_d - q))
     robot.says('joint states are back; following a trajectory of 2 s')
-    assert robot.node.trouble() is None
+    assert robot.node.diagnostics.fault() is None
 
 
 def test_a_state_that_was_not_answered_is_answered_however_long_it_is_repeated(
@@ -223,12 +223,13 @@ def test_a_state_that_was_not_answered_is_answered_however_long_it_is_repeated(
 ):
     """As in lock step, where time waits for the answer."""
     robot = Robot(graph, silence_timeout=0.05)
-    monkeypatch.setattr(robot.node._rivals, 'asked', lambda now: False)
+    robot.node.guard.blocked = True
+    monkeypatch.setattr(robot.node.guard, 'poll', lambda: None)
     for _ in range(20):
         robot.send(1000 * MS)
         graph.drain(0.01)
     assert not robot.torques
-    monkeypatch.undo()
+    robot.node.guard.blocked = False
     close(robot.torque(1000 * MS), elbow.gravity_torque(Q))
 
 
@@ -303,68 +304,57 @@ def test_torques_rise_smoothly_after_switching_on(graph, elbow):
         graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
 
 
-def test_who_commands_the_same_motors_first_is_left_alone(graph, elbow):
-    rival = rclpy.create_node('rival', context=graph.context)
-    rival.create_publisher(Float64MultiArray, 'effort_controller/commands', 10)
+def test_a_node_that_commands_the_same_motors_first_blocks_until_it_is_gone(graph, elbow):
+    other = rclpy.create_node('other', context=graph.context)
+    other.create_publisher(Float64MultiArray, 'effort_controller/commands', 10)
     robot = Robot(graph, publish_commands=True, diagnostics_period=0.1)
     reports = graph.listen(DiagnosticArray, '/diagnostics')
-    graph.until(lambda: robot.node._rivals.waits, 'the rival being discovered')
+    graph.until(lambda: robot.node.guard.blocked, 'the other publisher being discovered')
     before = len(robot.torques)
     robot.send(1000 * MS)
     graph.drain(0.1)
     assert len(robot.torques) == before
     answer = graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
-    assert answer.message.startswith('enabled, but /rival commands the same motors')
-    graph.until(lambda: '/rival commands' in reports[-1].status[0].message, 'the diagnostics')
+    assert answer.message.startswith('enabled, but /other commands the same motors')
+    graph.until(lambda: '/other commands' in reports[-1].status[0].message, 'the diagnostics')
     assert reports[-1].status[0].level == DiagnosticStatus.ERROR
-    rival.destroy_node()
-    graph.until(lambda: not robot.node._rivals.waits, 'its end')
+    other.destroy_node()
+    graph.until(lambda: not robot.node.guard.blocked, 'its end')
     close(robot.torque(1001 * MS), elbow.gravity_torque(Q))
 
 
-def test_of_two_nodes_of_one_name_the_second_keeps_silent_until_the_first_is_gone(
+def test_a_node_that_commands_later_is_reported_and_blocks_the_next_enabling(
     graph, elbow, monkeypatch
 ):
-    monkeypatch.setattr(publisher_guard, 'SETTLING', 0.5)
-    first = Robot(graph)
-    close(first.torque(1000 * MS), elbow.gravity_torque(Q))
-    graph.drain(0.5)
-    second = graph.start(FeedforwardNode, ramp_time=0.0, max_torque_rate=[0.0])
-    graph.until(lambda: second._rivals.waits, 'the first being discovered')
-    for k in range(1001, 1100):
-        close(first.torque(k * MS), elbow.gravity_torque(Q))
-        graph.drain(0.005)
-    assert not second._gate.is_open
-    assert len(first.torques) == 100  # one answer to each
-    level, sentence = second.trouble()
-    assert level == DiagnosticStatus.ERROR
-    assert sentence.startswith('another /feedforward_node commands the same motors')
-    assert first.node.trouble()[0] == DiagnosticStatus.ERROR
-    graph.stop(first.node)
-    graph.until(lambda: not second._rivals.waits, 'its end')
-    close(first.torque(1100 * MS), elbow.gravity_torque(Q))
-    assert second._gate.is_open
-    assert second.trouble() is None
+    monkeypatch.setattr(command_guard, 'DISCOVERY', 0.0)
+    robot = Robot(graph)
+    close(robot.torque(1000 * MS), elbow.gravity_torque(Q))
+    other = rclpy.create_node('other', context=graph.context)
+    other.create_publisher(JointState, 'feedforward_node/feedforward_torque', qos.STREAM_OUT)
+    graph.until(lambda: robot.node.guard.conflict, 'the other publisher being discovered')
+    level, message = robot.node.diagnostics.fault()
+    assert (level, message) == (DiagnosticStatus.ERROR, '/other commands the same motors')
+    close(robot.torque(1001 * MS), elbow.gravity_torque(Q))
+    for on in (False, True):
+        graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=on))
+        if not on:
+            robot.torque(1002 * MS)
+    assert robot.node.guard.blocked
+    other.destroy_node()
+    graph.until(lambda: not robot.node.guard.blocked, 'its end')
 
 
-def test_a_namesake_that_says_nothing_is_not_waited_for(graph, elbow, monkeypatch):
-    """As the ghost of a node that was killed: there is a publisher, and nobody answers."""
-    monkeypatch.setattr(publisher_guard, 'SETTLING', 0.5)
+def test_a_publisher_of_the_same_full_name_never_blocks(graph, elbow):
+    """As a killed node, which stays in the graph for a while."""
     twin = rclpy.create_node('feedforward_node', context=graph.context)
     twin.create_publisher(JointState, 'feedforward_node/feedforward_torque', qos.STREAM_OUT)
     robot = Robot(graph)
-    graph.until(lambda: robot.node._rivals.waits, 'the ghost being discovered')
-    stamps = iter(range(1, 10_000))
-
-    def answered():
-        robot.send(next(stamps) * MS)
-        graph.drain(0.005)
-        return robot.torques
-
-    graph.until(answered, 'a torque')
-    close(robot.torque(10_000 * MS), elbow.gravity_torque(Q))
-    graph.until(lambda: not robot.node._rivals._ears, 'the end of listening')
-    assert not robot.node._rivals.conflict
+    node = robot.node
+    graph.until(lambda: node.count_publishers(node._output.publishers[0].topic_name) > 1, 'twin')
+    node.guard.poll()
+    assert not node.guard.blocked
+    assert not node.guard.conflict
+    close(robot.torque(1000 * MS), elbow.gravity_torque(Q))
     twin.destroy_node()
 
 
@@ -438,7 +428,7 @@ def test_tolerances_and_timeouts_change_while_running(graph):
     robot.torque(0)
     far = trajectory(point(0.0, (0.5, 0.1)), point(1.0, (0.2, 0.1)))
     robot.trajectories.publish(far)
-    robot.says('refused')
+    robot.says('rejected')
     assert set_parameter(robot, start_tolerance=[0.5])
     robot.follow(far)
 
@@ -465,10 +455,10 @@ def test_a_bad_description_leaves_the_torques_as_they_are(graph, elbow, elbow_ur
     graph.until(lambda: robot.node.active, 'the robot')
     close(robot.torque(0), elbow.gravity_torque(Q))
     for bad in ('<robot name="bad"/>', 'hello', elbow_urdf.replace('0.7', 'nan')):
-        refused = robot.node.health.counts['robot_description refused']
+        refused = robot.node.health.counts['robot_description rejected']
         descriptions.publish(String(data=bad))
         graph.until(
-            lambda n=refused: robot.node.health.counts['robot_description refused'] > n,
+            lambda n=refused: robot.node.health.counts['robot_description rejected'] > n,
             'the refusal',
         )
         close(robot.torque((refused + 1) * MS), elbow.gravity_torque(Q))
@@ -538,4 +528,4 @@ def test_a_reference_is_refused_while_the_arm_is_led(graph):
     references = graph.publisher(JointTrajectory, 'reference')
     robot.torque(0)
     references.publish(trajectory(point(0.0, (0.2, 0.1))))
-    graph.until(lambda: robot.node.health.counts['reference refused'] == 1, 'the refusal')
+    graph.until(lambda: robot.node.health.counts['reference rejected'] == 1, 'the refusal')

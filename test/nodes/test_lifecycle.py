@@ -124,7 +124,7 @@ def test_an_impossible_transition_is_refused_and_the_node_lives_on(managed, capf
     _, manager = managed('dynamics_node')
     assert not manager.activate()
     assert not manager.ask(99)
-    assert 'refused: the node is unconfigured' in capfd.readouterr().err
+    assert 'rejected: the node is unconfigured' in capfd.readouterr().err
     assert manager.configure()
     assert not manager.configure()
     assert manager.state == 'inactive'
@@ -157,7 +157,7 @@ def test_configure_waits_for_the_description_no_longer_than_told(graph, managed,
     node, manager = managed('dynamics_node', description=None, description_timeout=0.1)
     assert not manager.configure()
     assert manager.state == 'unconfigured'
-    assert 'within 0.1 s' in str(node.refusal)
+    assert 'within 0.1 s' in str(node.configure_error)
     description = graph.publisher(String, 'robot_description', qos.LATCHED)
     description.publish(String(data=elbow_urdf))
     assert manager.configure()
@@ -225,7 +225,7 @@ def test_a_node_that_waits_starts_when_a_parameter_says_which_robot_it_is(graph,
 def test_an_exception_is_logged_and_leads_back_to_unconfigured(managed, monkeypatch, capfd):
     node, manager = managed('dynamics_node')
     assert manager.configure()
-    monkeypatch.setattr(node, 'start', lambda: 1 / 0)
+    monkeypatch.setattr(node, 'activate', lambda: 1 / 0)
     assert not manager.activate()
     assert manager.state == 'unconfigured'
     assert node.arm is None

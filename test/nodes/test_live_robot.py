@@ -119,7 +119,7 @@ NAN = float('nan')
     [
         ({'gravity': [0.0, NAN, 0.0]}, 'gravity is nan'),
         ({'gravity': [0.0, 0.0]}, 'gravity has 2 values'),
-        ({'payload__mass': 1.0}, 'payload.link must say'),
+        ({'payload__mass': 1.0}, 'payload.link must name'),
         ({'payload__mass': -1.0}, 'payload.mass'),
         ({'payload__mass': NAN}, 'payload.mass'),
         ({'payload__link': 'hand', 'payload__mass': 1.0}, "payload.link is 'hand'"),
@@ -215,7 +215,7 @@ def test_a_bad_message_is_refused_with_the_reason(graph, elbow, bad, why, capfd)
     robot = Robot(graph, 'feedforward_node')
     commands = graph.publisher(InertiaStamped, 'feedforward_node/set_payload')
     commands.publish(bad)
-    graph.until(lambda: robot.node.health.counts['payload refused'] == 1, 'the refusal')
+    graph.until(lambda: robot.node.health.counts['payload rejected'] == 1, 'the refusal')
     assert why in capfd.readouterr().err
     np.testing.assert_allclose(robot.torque(), elbow.gravity_torque(Q), rtol=1e-12)
 

@@ -101,8 +101,8 @@ def test_an_exception_in_a_callback_ends_a_controller_after_its_last_torque(
     torques = []
 
     class Faulty(FeedforwardNode):
-        def answer(self, arm, state):
-            super().answer(arm, state)
+        def on_joint_state(self, state):
+            super().on_joint_state(state)
             raise ZeroDivisionError
 
         def __init__(self):
@@ -190,7 +190,7 @@ def test_a_flood_leaves_no_long_queue_behind(monkeypatch):
     from rclpy.executors import SingleThreadedExecutor
 
     from robot_dynamics.ros import executable as _main
-    from robot_dynamics.ros.diagnostics import Health
+    from robot_dynamics.ros.health import Health
 
     monkeypatch.setattr(_main, 'LONGEST_DELAY', 0.0)
     monkeypatch.setattr(_main, '_POLL', 0.001)

@@ -97,7 +97,7 @@ def subscriptions(graph, name):
 
 
 def refused(node):
-    return sum(n for what, n in node.health.counts.items() if what.endswith('refused'))
+    return sum(n for what, n in node.health.counts.items() if what.endswith('rejected'))
 
 
 @pytest.mark.parametrize('name', NODES)
@@ -138,7 +138,7 @@ def test_no_bytes_on_any_topic_end_a_node(graph, name, monkeypatch):
         states.publish(joint_state(next(stamps)))
         mine = [r.status[0] for r in reports if r.status[0].name == f'/{name}: health']
         counts = {v.key: v.value for v in mine[-1].values} if mine else {}
-        return published and any(key.endswith('refused') for key in counts)
+        return published and any(key.endswith('rejected') for key in counts)
 
     graph.until(works, f'{output} and the diagnostics')
 
@@ -148,8 +148,8 @@ def test_a_malformed_description_is_dropped_while_it_is_waited_for(graph, elbow_
     out = graph.publisher(String, 'robot_description', LATCHED)
     out.publish(b'\0')
     node.trigger_configure()
-    assert isinstance(node.refusal, DescriptionTimeout)
-    assert node.health.counts['robot_description refused'] == 1
+    assert isinstance(node.configure_error, DescriptionTimeout)
+    assert node.health.counts['robot_description rejected'] == 1
     out.publish(String(data=elbow_urdf))
     node.trigger_configure()
-    assert node.refusal is None
+    assert node.configure_error is None

@@ -81,8 +81,8 @@ def test_what_comes_meanwhile_is_made_ready_next(robot):
     robot.describe(2)
     robot.graph.until(robot.began.is_set, 'the preparation')
     robot.describe(3)
-    newest = robot.node._source
-    robot.graph.until(lambda: 'value="3"' in newest.text_for(robot.node.parameters), 'the third')
+    newest = robot.node.robot
+    robot.graph.until(lambda: 'value="3"' in newest.newest_text(), 'the third')
     robot.allowed.set()
     robot.graph.until(lambda: robot.mass() == pytest.approx(3), 'the third robot')
     assert len(robot.threads) == 2
@@ -107,7 +107,7 @@ def test_a_node_that_was_cleaned_up_meanwhile_takes_what_it_is_configured_with(r
     robot.node.trigger_cleanup()
     assert robot.node.arm is None
     robot.allowed.set()
-    robot.graph.until(lambda: not robot.node._preparation.is_busy, 'its end')
+    robot.graph.until(lambda: not robot.node.robot.is_busy, 'its end')
     assert robot.node.arm is None
     request = ChangeState.Request()
     for transition in (1, 3):  # configure, activate

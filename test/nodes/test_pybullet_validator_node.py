@@ -225,16 +225,16 @@ def test_words_that_make_no_sense_are_refused_and_counted(graph, start, elbow):
         q, qd = arm.move()
         impostor.say(arm.stamp, q, qd)
         graph.drain(0.01)
-        return node.health.counts['live state refused']
+        return node.health.counts['live state rejected']
 
     graph.until(refused, 'a refusal')
     matrix = graph.publisher(Float64MultiArray, 'dynamics_node/mass_matrix')
-    before = node.health.counts['live state refused']
+    before = node.health.counts['live state rejected']
 
     def refused_too():
         matrix.publish(Float64MultiArray(data=[1.0, 2.0]))
         graph.drain(0.01)
-        return node.health.counts['live state refused'] > before
+        return node.health.counts['live state rejected'] > before
 
     graph.until(refused_too, 'another')
     assert not ears.residuals

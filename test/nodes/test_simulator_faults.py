@@ -91,7 +91,7 @@ def test_a_flood_of_commands_neither_stops_nor_deafens_it(graph, commander):
     graph.until(lambda: view.node._loop.steps > steps + 100, 'time to go on')
     np.testing.assert_array_equal(view.node._loop.plant.effort, [1.0, 0.5])
     assert not view.node._inputs.conflict
-    assert view.node.health.counts['command refused'] == 0
+    assert view.node.health.counts['command rejected'] == 0
 
 
 def test_a_commander_that_is_killed_and_comes_again(graph, commander):
@@ -108,7 +108,7 @@ def test_a_commander_that_is_killed_and_comes_again(graph, commander):
     commander('controller', 200)
     graph.until(lambda: not view.node._loop.plant.braked, 'the second')
     assert view.node._loop.missed == missed
-    assert view.node.health.counts['command refused'] == 0
+    assert view.node.health.counts['command rejected'] == 0
 
 
 # -- clocks ---------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def test_stamps_never_run_backwards_but_by_a_reset(graph):
 def test_a_bad_wrench_is_refused_and_counted(graph, bad, why, capfd):
     view = SimulatorView(graph)
     graph.publisher(WrenchStamped, 'external_wrench').publish(bad)
-    graph.until(lambda: view.node.health.counts['external wrench refused'], 'the refusal')
+    graph.until(lambda: view.node.health.counts['external wrench rejected'], 'the refusal')
     assert not view.node._loop.plant.pushes
     assert why in capfd.readouterr().err
 
@@ -240,7 +240,7 @@ def test_a_payload_comes_and_goes_while_the_arm_moves(graph, elbow):
 
 def test_a_payload_that_nobody_carries_is_refused(graph):
     view = SimulatorView(graph)
-    assert 'payload.link must say what carries it' in view.set(payload__mass=1.0)
+    assert 'payload.link must name the link that carries it' in view.set(payload__mass=1.0)
     assert not view.node._loop.plant.simulator.payloads
 
 
@@ -329,7 +329,7 @@ def test_another_robot_begins_at_its_start_and_ends_the_recording(graph, tmp_pat
     (file,) = tmp_path.iterdir()
     assert replay_file(file) == 0
     description.publish(String(data='<robot'))
-    graph.until(lambda: node.health.counts['robot_description refused'], 'the refusal')
+    graph.until(lambda: node.health.counts['robot_description rejected'], 'the refusal')
     second, steps = node._loop, node._loop.steps
     graph.until(lambda: second.steps > steps + 20, 'the good one to go on')
 

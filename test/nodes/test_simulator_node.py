@@ -88,7 +88,7 @@ NAN = float('nan')
 def test_a_bad_command_by_name_is_refused_and_counted(graph, bad):
     view = SimulatorView(graph)
     view.commands.publish(bad)
-    graph.until(lambda: view.node.health.counts['command refused'] == 1, 'the refusal')
+    graph.until(lambda: view.node.health.counts['command rejected'] == 1, 'the refusal')
     assert not view.node._loop.commanded
 
 
@@ -96,7 +96,7 @@ def test_a_bad_command_by_name_is_refused_and_counted(graph, bad):
 def test_a_bad_command_by_order_is_refused_and_counted(graph, data):
     view = SimulatorView(graph, 'effort_controller/commands')
     view.commands.publish(Float64MultiArray(data=data))
-    graph.until(lambda: view.node.health.counts['command refused'] == 1, 'the refusal')
+    graph.until(lambda: view.node.health.counts['command rejected'] == 1, 'the refusal')
     assert not view.node._loop.commanded
 
 
@@ -238,7 +238,7 @@ def test_two_commanders_are_refused_until_one_is_gone(graph):
     rival.create_publisher(JointState, 'joint_effort', 10)
     graph.until(lambda: '/rival' in view.node._inputs.conflict, 'the conflict')
     view.command([1.0, 1.0])
-    graph.until(lambda: view.node.health.counts['command refused'], 'the refusal')
+    graph.until(lambda: view.node.health.counts['command rejected'], 'the refusal')
     assert view.node.trouble()[0] == DiagnosticStatus.ERROR
     rival.destroy_node()
     graph.until(lambda: not view.node._inputs.conflict, 'its end')

@@ -66,7 +66,7 @@ def test_what_all_are_told_each_of_them_carries_and_says(graph, elbow_urdf, name
 def test_what_was_said_before_there_was_a_robot_is_remembered(graph, elbow_urdf, name):
     latched(graph, ALL.get(name, 'payload'), load(2.0))
     node = graph.start(NODES[name], description='')
-    graph.until(lambda: node._told is not None, 'the load')
+    graph.until(lambda: node.payload.pending is not None, 'the load')
     descriptions = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
     descriptions.publish(String(data=elbow_urdf))
     graph.until(lambda: node.active, 'the robot')
@@ -80,7 +80,9 @@ def test_a_load_that_cannot_be_is_refused(graph, elbow, name):
     told = graph.publisher(InertiaStamped, f'{name}/set_payload')
     for count, wrong in enumerate((load(-1.0), load(np.nan), load(1.0, link='hand')), start=1):
         told.publish(wrong)
-        graph.until(lambda n=count: node.health.counts['payload refused'] == n, f'refusal {count}')
+        graph.until(
+            lambda n=count: node.health.counts['payload rejected'] == n, f'refusal {count}'
+        )
     assert node.parameters.payload_mass == 0.0
     np.testing.assert_allclose(node.arm.gravity_torque(Q), elbow.gravity_torque(Q), rtol=1e-12)
 

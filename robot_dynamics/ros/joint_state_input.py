@@ -1,0 +1,138 @@
+"""Joint states received by a node: decoded, checked, and complete for its robot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from copy import copy
+
+from sensor_msgs.msg import JointState
+
+from robot_dynamics.control import VelocityFilter
+from robot_dynamics.control.joint_state import JointDataError, JointReading, JointStateReader
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.ros import diagnostics, qos
+from robot_dynamics.ros.diagnostics import Status
+from robot_dynamics.ros.joint_state_bytes import JointStateDecoder, JointStateValues
+from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.parameters import LONGEST_DIFFERENCE, LiveRobotParameters
+
+UNSTAMPED = 100  # messages in a row with stamp 0: more than a start needs
+
+
+class JointStateTopic:
+    """Part of a node: subscribes to joint_states while the node is active.
+
+    Best effort, which matches reliable and best-effort publishers; `qos_overrides` may change it.
+    """
+
+    def __init__(self, node: RobotNode, callback: Callable[[JointStateValues], None]):
+        """Subscribe."""
+        self._node, self._callback = node, callback
+        self._decode = JointStateDecoder()
+        self._zeros = 0  # stamps of 0 in a row
+        node.create_subscription(
+            JointState,
+            'joint_states',
+            self._on_bytes,
+            copy(qos.JOINT_STATES_IN),  # rclpy writes the overrides into it
+            raw=True,
+            qos_overriding_options=qos.overridable(),
+        )
+
+    @property
+    def unstamped(self) -> bool:
+        """Whether the stamps of the messages stay at 0."""
+        return self._zeros > UNSTAMPED
+
+    def status(self) -> Status | None:
+        """Return a fault of the input, or None."""
+        if self.unstamped:
+            return diagnostics.WARN, 'the stamps of joint_states stay at 0: no motion can be timed'
+        if not self._node.health.inputs:
+            return diagnostics.WARN, 'no joint_states'
+        return None
+
+    def _on_bytes(self, data: bytes) -> None:
+        if not self._node.active:
+            return
+        try:
+            state = self._decode(data)
+        except JointDataError as error:
+            return self._node.reject('joint state', error)
+        self._zeros = self._zeros + 1 if state.stamp == 0 else 0
+        self._node.count_input(state.stamp)
+        self._callback(state)
+
+
+class JointStateInput:
+    """Part of a node: calls back with every state of the whole robot, in the model's order."""
+
+    def __init__(
+        self,
+        node: RobotNode,
+        callback: Callable[[JointReading], None],
+        needs_velocity: bool = True,
+    ):
+        """Subscribe.
+
+        Args:
+            node: with the parameter input_timeout, and LiveRobotParameters if `needs_velocity`.
+            callback: called with each complete state while the node is active.
+            needs_velocity: estimate velocities that are missing, if the parameters say so, and
+                count states without.
+        """
+        self._node, self._callback, self._needs_velocity = node, callback, needs_velocity
+        self._topic = node.add(JointStateTopic(node, self._on_state))
+        self._reader = JointStateReader((), 0.0)
+
+    @property
+    def unstamped(self) -> bool:
+        """Whether the stamps of the messages stay at 0."""
+        return self._topic.unstamped
+
+    def use(self, arm: Dynamics) -> None:
+        """Read the joints of this robot."""
+        timeout = self._node.parameters.input_timeout
+        self._reader = JointStateReader(arm.model.joint_names, timeout, self._filter())
+
+    def activate(self) -> None:
+        """Drop all states received before."""
+        self._reader.reset()
+
+    def adopt(self, changes: set[str]) -> None:
+        """Go on with another timeout or velocity filter."""
+        if changes & {'input_timeout', 'missing_velocity', 'velocity_cutoff'}:
+            self._reader.adjust(self._node.parameters.input_timeout, self._filter())
+
+    def status(self) -> Status | None:
+        """Return the joints that are missing, or None."""
+        missing = self._reader.missing()
+        if missing and self._node.health.inputs:
+            return diagnostics.WARN, f'joint_states without {", ".join(missing)}'
+        return None
+
+    def _filter(self) -> VelocityFilter | None:
+        return velocity_filter(self._node.parameters) if self._needs_velocity else None
+
+    def _on_state(self, state: JointStateValues) -> None:
+        began = time.perf_counter()
+        node = self._node
+        try:
+            reading = self._reader.read(state, state.stamp)
+        except RobotDynamicsError as error:
+            return node.reject('joint state', error)
+        if reading is None:
+            return
+        if reading.qd is None and self._needs_velocity:
+            node.health.counts['joint state without velocity'] += 1
+        self._callback(reading)
+        node.health.latencies.append(time.perf_counter() - began)
+
+
+def velocity_filter(parameters: LiveRobotParameters) -> VelocityFilter | None:
+    """Return the filter that estimates missing velocities; None if they stay unknown."""
+    if parameters.missing_velocity == 'gravity':
+        return None
+    return VelocityFilter(cutoff=parameters.velocity_cutoff, max_gap=LONGEST_DIFFERENCE)
