@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +31,15 @@ def friction_torque(
         coulomb: (n) N m or N.
         qd: (n) joint velocities.
     """
+    return [joint_friction(b, c, v) for b, c, v in zip(viscous, coulomb, qd, strict=True)]
+
+
+def joint_friction(viscous: Any, coulomb: Any, qd: Any) -> Any:
+    """Return the friction of one joint; of many, elementwise, if the arguments are arrays."""
     # friction = F_v qd + F_s tanh(qd / v_0)
-    return [
-        b * v if is_zero(c) else b * v + c * _tanh(v * (1 / COULOMB_SPEED))
-        for b, c, v in zip(viscous, coulomb, qd, strict=True)
-    ]
+    if is_zero(coulomb):
+        return viscous * qd
+    return viscous * qd + coulomb * _tanh(qd * (1 / COULOMB_SPEED))
 
 
 def _tanh(x: Scalar) -> Scalar:

@@ -43,7 +43,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _kinds(model: RobotModel) -> list[str]:
     """Return the joint type of each coordinate, as in a URDF."""
-    rotates = (model.S[model.revolute] != 0).any(axis=0)
+    rotates = model.angular
     limited = np.isfinite(model.lower) | np.isfinite(model.upper)
     return [
         'prismatic' if not rotation else 'revolute' if limit else 'continuous'

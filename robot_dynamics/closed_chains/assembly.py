@@ -1,10 +1,10 @@
-"""What fits the closures: postures, velocities and accelerations near given ones.
+"""Postures, velocities and accelerations that satisfy the closures, nearest to given ones.
 
-Each is reached by the smallest change of the joints that may move, measured by the mass matrix.
-For velocities and accelerations that is one step; for postures, Newton's method on phi(q) = 0
-takes several, each of which closes the loops to first order:
+Each is the smallest change of the movable joints in the metric of the mass matrix. Velocities and
+accelerations take one step; postures take Newton's method on phi(q) = 0, each step of which closes
+the loops to first order:
 
-    J dq = -phi,        dq^T M dq as small as possible.
+    J dq = -phi,        dq^T M dq minimal.
 
 Source: Hairer and Wanner, Solving Ordinary Differential Equations II (1996), section VII.2.
 """
@@ -22,16 +22,16 @@ from robot_dynamics.spatial import Array
 
 CLOSED = 1e-12  # largest phi of a closed posture, m, or rad between directions
 MAX_ITERATIONS = 100
-LARGEST_STEP = 0.5  # rad or m: farther away, the Jacobian says little
+LARGEST_STEP = 0.5  # rad or m: range of validity of the linearization
 
-# A motion fits if what it violates the closures by is no more than this part of its size.
-FITS = 1e-6
+# Largest violation of the closures by a consistent motion, relative to its size.
+CONSISTENT = 1e-6
 
-# Postures in which the independent equations are counted, beside the first, and how far away.
+# Number and distance of further postures in which the independent equations are counted.
 NEIGHBOURS = 4
 NEAR = 0.02  # rad or m
 
-# What is known of a posture (n,).
+# Terms of a posture (n,).
 Terms = Callable[[Array], LoopTerms]
 
 
@@ -39,12 +39,12 @@ def closed_posture(terms: Terms, q: Array, movable: Array) -> Array:
     """Return a posture (n,) near q in which the loops are closed.
 
     Args:
-        terms: of a posture.
-        q: (n,) where to start from.
+        terms: terms as a function of the posture.
+        q: (n,) initial posture.
         movable: (n,) True for the joints that may change.
 
     Raises:
-        LoopNotClosed: none is found; the message says how far apart the frames stay.
+        LoopNotClosed: no such posture is found; the message gives the remaining distance.
     """
     q = q.copy()
     for _ in range(MAX_ITERATIONS):
@@ -55,7 +55,7 @@ def closed_posture(terms: Terms, q: Array, movable: Array) -> Array:
         change = least_change(hold, -here.phi)
         q[movable] += change * min(1.0, LARGEST_STEP / max(np.abs(change).max(), CLOSED))
     raise LoopNotClosed(
-        "no posture is found in which the loops close: Newton's method is left with frames "
+        "no posture is found in which the loops close: Newton's method ends with frames "
         f'{np.abs(here.phi).max():.3g} m or rad apart at q = {q}; start nearer to a closed '
         'posture, or hold fewer joints'
     )
@@ -65,14 +65,14 @@ def fitting(name: str, value: Array, here: LoopTerms, movable: Array, r: int | N
     """Return the velocities or accelerations (n,) nearest to `value` with J x + c = 0.
 
     Args:
-        name: what they are.
-        value: (n,) where to start from.
+        name: of the quantity, for messages.
+        value: (n,) initial values.
         here: terms of the state; c = 0 for velocities.
         movable: (n,) True for the joints whose entries may change.
         r: number of independent equations; counted among the movable joints if None.
 
     Raises:
-        LoopNotClosed: there are none.
+        LoopNotClosed: no such values exist.
     """
     hold = grip(here.M[np.ix_(movable, movable)], here.J[:, movable], r)
     result = value.copy()
@@ -85,20 +85,20 @@ def require_fit(name: str, value: Array, here: LoopTerms) -> None:
     """Raise LoopNotClosed unless J x + c = 0 for velocities or accelerations x (..., n)."""
     gap = np.abs((here.J @ value[..., None])[..., 0] + here.c)
     size = (np.abs(here.J) @ np.abs(value)[..., None])[..., 0]
-    # Written so that NaN does not fit.
-    if not np.all(gap <= FITS * (1 + size + np.abs(here.c))):
+    # The comparison is false for NaN.
+    if not np.all(gap <= CONSISTENT * (1 + size + np.abs(here.c))):
         raise LoopNotClosed(
-            f'{name} = {value} does not fit the closures: it would part them with '
-            f'{gap.max():.3g} m or rad, per second once or twice; see `velocity` and '
-            '`acceleration`, and hold no more joints than the mechanism has mobility'
+            f'{name} = {value} violates the closures by {gap.max():.3g} (m or rad, per s or '
+            's^2); expected a motion from `velocity` or `acceleration`, with at most as many '
+            'joints held as the mechanism has mobility'
         )
 
 
 def independent_equations(terms: Terms, q: Array) -> list[int]:
-    """Return the rows of a mechanism's equations that say what all of them say.
+    """Return the rows of a maximal independent subset of the closure equations.
 
-    They are chosen in the closed posture q, or, where q is singular, in one near it; never away
-    from closed postures, where equations differ that say the same in all closed ones.
+    They are chosen in the closed posture q, or, if q is singular, in a closed posture near it:
+    equations that are dependent in all closed postures may be independent in open ones.
     """
     rng = np.random.default_rng(0)
     best = _independent_rows(terms(q))
@@ -116,11 +116,11 @@ def independent_equations(terms: Terms, q: Array) -> list[int]:
 
 
 def _independent_rows(here: LoopTerms) -> list[int]:
-    """Return rows of A = J L^-T, each the one that adds most to those before it."""
+    """Return independent rows of A = J L^-T, by Gram-Schmidt with pivoting."""
     hold = grip(here.M, here.J)
     A = (hold.U * hold.s) @ hold.V.T
     length = np.linalg.norm(A, axis=1, keepdims=True)
-    # Of unit length, whatever their units, where they say anything.
+    # Unit length removes the units; rows that vanish stay zero.
     rest = A / np.where(length > INDEPENDENT * hold.s.max(initial=0.0), length, np.inf)
     rows = []
     for _ in hold.s:

@@ -1,9 +1,9 @@
-"""The front door of mechanisms with loops.
+"""Dynamics of mechanisms with kinematic loops.
 
     chain = ClosedChain(Dynamics(tree), [LoopClosure('end3', 'end4')], near=[0.3, 1.8, 0.0, 0.0])
     qdd, multipliers = chain.forward_dynamics(q, qd, tau)
 
-A linkage can be assembled in several ways, so a chain starts from a posture: `near` says which.
+A linkage may have several assemblies; `near` selects one.
 """
 
 from __future__ import annotations
@@ -14,15 +14,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms import closed_chain_step as loop_motion
-from robot_dynamics.algorithms import closed_chain_terms as loop_terms
+from robot_dynamics.algorithms import closed_chain_step, closed_chain_terms
 from robot_dynamics.algorithms.closed_chain_step import LoopStep
 from robot_dynamics.algorithms.closed_chain_terms import LoopTerms
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import Friction
-from robot_dynamics.closed_chains import assembly, driving
-from robot_dynamics.closed_chains.driving import DrivenTerms, DrivingEffort
-from robot_dynamics.closed_chains.least_constraint import Grip, grip, least_change, multipliers
+from robot_dynamics.closed_chains import assembly, least_constraint
+from robot_dynamics.closed_chains.least_constraint import (
+    DrivenTerms,
+    DrivingEffort,
+    Grip,
+    grip,
+    least_change,
+    multipliers,
+)
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import LoopNotClosed, ModelError, ShapeError
 from robot_dynamics.model.closures import LoopClosure, check_closures
@@ -32,24 +37,24 @@ from robot_dynamics.spatial import Array
 
 
 class ConstrainedMotion(NamedTuple):
-    """What torques do to a mechanism with loops."""
+    """Motion of a mechanism with loops under given torques."""
 
     qdd: Array  # (..., n)
-    multipliers: Array  # (..., m) of the closures' equations; `wrenches` says what they mean
+    multipliers: Array  # (..., m) of the closure equations; see `wrenches`
 
 
 class ClosedChain:
-    """The dynamics of a tree whose loops are held together by closures.
+    """Dynamics of a tree with loop closures.
 
-    Arguments are array-like in the n coordinates of the tree; where `(..., n)` is said, leading
-    axes broadcast. Friction is left out, as in `Dynamics`. Postures are taken as closed, and
-    velocities as fitting: `posture` and `velocity` make them so.
+    Arguments are array-like in the n coordinates of the tree; leading axes of `(..., n)`
+    broadcast. Friction is not included, as in `Dynamics`. Postures must be closed and velocities
+    consistent with the closures: `posture` and `velocity` provide them.
 
     Attributes:
         arm: dynamics of the tree.
-        closures: what holds it together.
-        q0: (n,) the closed posture it was assembled in, read-only.
-        rows: r equations, of the m that the closures have, which say what all of them say.
+        closures: the loop closures.
+        q0: (n,) closed posture of the assembly, read-only.
+        rows: indices of r independent equations among the m closure equations.
     """
 
     def __init__(
@@ -58,24 +63,24 @@ class ClosedChain:
         """Assemble the mechanism near a posture (n,), zero if omitted.
 
         Raises:
-            FrameNotFound: the robot has no frame of a closure's name.
-            ModelError: the closures do not make sense, or a joint of the tree moves no inertia.
-            LoopNotClosed: no posture is found in which the loops close.
+            FrameNotFound: a frame of a closure is unknown.
+            ModelError: a closure is invalid, or a joint of the tree moves no inertia.
+            LoopNotClosed: no closed posture is found.
             ShapeError: `near` does not have n entries.
         """
         check_closures(arm.model, closures)
         if arm.joint_without_inertia is not None:
             raise ModelError(
                 f'joint {arm.joint_without_inertia!r} of {arm.model.name!r} moves no inertia '
-                'while the loops are open: give the links beyond it a mass, or cut elsewhere'
+                'in the open tree; expected a mass beyond it: add one, or cut elsewhere'
             )
         self.arm = arm
         self.closures = tuple(closures)
         n, m = arm.model.n, sum(closure.equations for closure in closures)
-        self._terms = self._compiled(loop_terms.loop_terms, {'q': n, 'qd': n}, LoopTerms)
-        self._wrenches = self._compiled(loop_terms.wrenches, {'q': n, 'multipliers': m})
+        self._terms = self._compiled(closed_chain_terms.loop_terms, {'q': n, 'qd': n}, LoopTerms)
+        self._wrenches = self._compiled(closed_chain_terms.wrenches, {'q': n, 'multipliers': m})
         self._facing = (
-            self._compiled(loop_terms.facing, {'q': n})
+            self._compiled(closed_chain_terms.facing, {'q': n})
             if any(closure.facing for closure in closures)
             else lambda q: np.ones(1)
         )
@@ -94,23 +99,23 @@ class ClosedChain:
 
     @property
     def mobility(self) -> int:
-        """Number of motions that the closures leave, n - r."""
+        """Number of degrees of freedom, n - r."""
         return self.arm.model.n - self.independent
 
-    # -- what fits the closures -----------------------------------------------------------------
+    # -- motions that satisfy the closures ------------------------------------------------------
 
     def posture(self, q: ArrayLike, *, hold: Sequence[str] = ()) -> Array:
         """Return the closed posture (n,) that Newton's method finds from q.
 
         Args:
-            q: (n,) where to start.
-            hold: names of joints that must not move.
+            q: (n,) initial posture.
+            hold: names of joints that keep their position.
 
         Raises:
-            LoopNotClosed: there is none near q, or one with a closure turned over; or q is not
+            LoopNotClosed: none is found near q, or an axis points the wrong way; or q is not
                 finite.
             ShapeError: q does not have n entries.
-            ModelError: no joint of a name, or one that is named twice.
+            ModelError: a joint name is unknown or repeated.
         """
         start = self._vector('q', q)
         closed = assembly.closed_posture(self._at_rest, start, self._movable(hold))
@@ -118,9 +123,10 @@ class ClosedChain:
         return closed
 
     def velocity(self, q: ArrayLike, qd: ArrayLike, *, hold: Sequence[str] = ()) -> Array:
-        """Return the velocities (n,) nearest to qd that fit the closures, J qd = 0.
+        """Return the velocities (n,) nearest to qd that satisfy the closures, J qd = 0.
 
-        Nearest in kinetic energy: they are what is left after the closures snap shut.
+        The distance is the kinetic energy of the difference: the result is the velocity after an
+        inelastic impact that imposes the closures.
 
         Args:
             q: (n,) closed posture.
@@ -128,10 +134,10 @@ class ClosedChain:
             hold: names of joints that keep their velocity.
 
         Raises:
-            LoopNotClosed: the joints held cannot have these velocities at a time; or an argument
-                is not finite.
+            LoopNotClosed: the velocities of the held joints are inconsistent, or an argument is
+                not finite.
             ShapeError: an argument does not have n entries.
-            ModelError: no joint of a name, or one that is named twice.
+            ModelError: a joint name is unknown or repeated.
         """
         here = self._at_rest(self._vector('q', q))
         return self._fitting('qd', self._vector('qd', qd), here._replace(c=0 * here.c), hold)
@@ -139,9 +145,9 @@ class ClosedChain:
     def acceleration(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, hold: Sequence[str] = ()
     ) -> Array:
-        """Return the accelerations (n,) nearest to qdd that fit the closures, J qdd + c = 0.
+        """Return the accelerations (n,) nearest to qdd that satisfy J qdd + c = 0.
 
-        As `velocity`; q and qd (n,) must fit already. Raises likewise.
+        As `velocity`; q and qd (n,) must satisfy the closures. Raises likewise.
         """
         here = self.terms(self._vector('q', q), self._vector('qd', qd))
         return self._fitting('qdd', self._vector('qdd', qdd), here, hold)
@@ -149,7 +155,7 @@ class ClosedChain:
     # -- the equation of motion -----------------------------------------------------------------
 
     def terms(self, q: ArrayLike, qd: ArrayLike) -> LoopTerms:
-        """Return LoopTerms(M, b, phi, J, c) of a state (..., n): see `algorithms.loop_terms`."""
+        """Return LoopTerms(M, b, phi, J, c) of a state (..., n), as in `closed_chain_terms`."""
         terms: LoopTerms = self._terms(q, qd)
         return terms
 
@@ -158,20 +164,20 @@ class ClosedChain:
         return np.asarray(self.terms(q, np.zeros(self.arm.model.n)).phi)
 
     def grip(self, here: LoopTerms) -> Grip:
-        """Return how the closures hold the joints. Raises SingularityError where they slip."""
+        """Return the factored constraints. Raises SingularityError in singular postures."""
         return grip(here.M, here.J, self.independent)
 
     def conditioning(self, q: ArrayLike) -> Array:
-        """Return s_r / s_1 (...): how far from a singular posture, 0, the mechanism is.
+        """Return s_r / s_1 (...), which is 0 in singular postures.
 
-        s are the singular values of the closures' Jacobian, weighted by the mass matrix.
+        s are the singular values of the closure Jacobian, weighted by the mass matrix.
         """
         here = self.terms(q, np.zeros(self.arm.model.n))
         s = grip(here.M, here.J, self.independent, least=0.0).s
         return np.asarray(s[..., -1] / s[..., 0])
 
     def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> ConstrainedMotion:
-        """Return ConstrainedMotion(qdd, multipliers) of joints under torques, all (..., n).
+        """Return ConstrainedMotion(qdd, multipliers) under joint torques, all (..., n).
 
             M qdd + b = tau + J^T lambda,    J qdd + c = 0
 
@@ -196,56 +202,58 @@ class ClosedChain:
         *,
         driven: Sequence[str] | None = None,
     ) -> DrivingEffort:
-        """Return DrivingEffort(tau, multipliers) of a motion that fits the closures, all (..., n).
+        """Return DrivingEffort(tau, multipliers) of a motion consistent with the closures.
 
         Args:
             q: (..., n) closed posture.
             qd: (..., n) velocities.
             qdd: (..., n) accelerations.
-            driven: names of the joints with motors; all of them if omitted. With more motors than
-                the mechanism has mobility, the smallest torques are returned.
+            driven: names of the actuated joints; all if omitted. With more of them than degrees
+                of freedom, the smallest torques are returned.
 
         Raises:
-            LoopNotClosed: the accelerations do not fit.
-            SingularityError: the posture is singular, or the motors do not determine the motion.
+            LoopNotClosed: the accelerations violate the closures.
+            SingularityError: the posture is singular, or the actuated joints do not determine the
+                motion.
             ShapeError: an argument does not have n entries.
-            ModelError: no joint of a name, or one that is named twice.
+            ModelError: a joint name is unknown or repeated.
         """
         qdd = self._rows('qdd', qdd)
         here = self.terms(q, qd)
         assembly.require_fit('qdd', qdd, here)
         hold = self.grip(here)
         force = (here.M @ qdd[..., None])[..., 0] + here.b
-        return driving.driving_effort(hold, force, self._indices(driven))
+        return least_constraint.driving_effort(hold, force, self._indices(driven))
 
     def driven_terms(self, q: ArrayLike, qd: ArrayLike, driven: Sequence[str]) -> DrivenTerms:
-        """Return DrivenTerms(M, b), the equation of motion in as many joints as have mobility.
+        """Return DrivenTerms(M, b), the equation of motion in the driven joints alone.
 
         Args:
             q: (..., n) closed posture.
-            qd: (..., n) velocities that fit.
-            driven: names of the joints.
+            qd: (..., n) velocities consistent with the closures.
+            driven: names of the driven joints, as many as degrees of freedom.
 
         Raises:
-            ModelError: not as many joints as the mechanism has mobility, no joint of a name, or
-                one that is named twice.
+            ModelError: the number of joints is not the mobility, or a name is unknown or
+                repeated.
             ShapeError: an argument does not have n entries.
             SingularityError: they do not determine the motion of the others, or the posture is
                 singular.
         """
         if len(driven) != self.mobility:
             raise ModelError(
-                f'{len(driven)} driven joints, {list(driven)}: the mobility is {self.mobility}'
+                f'driven names {len(driven)} joints, {list(driven)}; expected the mobility, '
+                f'{self.mobility}'
             )
         here = self.terms(q, qd)
-        return driving.driven_terms(here, self.grip(here), self._indices(driven))
+        return least_constraint.driven_terms(here, self.grip(here), self._indices(driven))
 
     def wrenches(self, q: ArrayLike, multipliers: ArrayLike) -> Array:
-        """Return the wrench (..., k, 6) by which frame a holds frame b of each of k closures.
+        """Return the wrench (..., k, 6) of frame a on frame b of each of k closures.
 
-        World-aligned at frame b's origin, moment first [N m, N]; frame b pulls at frame a with the
-        opposite. Where equations are redundant the linkage may be locked up in itself with forces
-        that no motion shows; these are the smallest possible.
+        World-aligned at the origin of frame b, moment first [N m, N]; the reaction on frame a is
+        its opposite. Internal forces that redundant equations leave undetermined are the smallest
+        possible.
         """
         wrenches: Array = self._wrenches(q, multipliers)
         return wrenches
@@ -253,20 +261,19 @@ class ClosedChain:
     def simulation_step(self, integrator: str) -> Callable[..., LoopStep]:
         """Return one step in machine code: step(q, qd, tau, time_step) -> LoopStep.
 
-        As `Dynamics.simulation_step`, with friction; right as long as the equations `rows` are
-        independent, which its result tells: see `algorithms.loop_motion`. `integrator` is a name
-        of `INTEGRATORS`. Raises ValueError.
+        As `Dynamics.simulation_step`, with friction; valid while the equations `rows` are
+        independent, which LoopStep reports: see `algorithms.closed_chain_step`. `integrator` is a
+        name of `INTEGRATORS`. Raises ValueError.
         """
         if integrator not in INTEGRATORS:
             raise ValueError(
-                f'integrator is {integrator!r}; for loops it must be one of '
-                f'{", ".join(INTEGRATORS)}'
+                f'integrator is {integrator!r}; expected one of {", ".join(INTEGRATORS)}'
             )
 
         def loop_step(robot: Robot, q: Any, qd: Any, tau: Any, h: Any) -> LoopStep:
-            loops = loop_motion.Loops(robot.tree, self.closures, self.rows)
+            loops = closed_chain_step.Loops(robot.tree, self.closures, self.rows)
             friction = Friction(robot.model.viscous.tolist(), robot.model.coulomb.tolist())
-            return loop_motion.loop_step(loops, friction, integrator, q, qd, tau, h[0])
+            return closed_chain_step.loop_step(loops, friction, integrator, q, qd, tau, h[0])
 
         inputs = {**dict.fromkeys(('q', 'qd', 'tau'), self.arm.model.n), 'time_step': 1}
         key = f'loop_step {integrator} {self.closures!r} {self.rows}'
@@ -280,7 +287,7 @@ class ClosedChain:
         inputs: Mapping[str, int],
         result: type[Any] | None = None,
     ) -> Callable[..., Any]:
-        """Return what computes a function of `algorithms.loop_terms` for these closures."""
+        """Return a compiled function of `algorithms.closed_chain_terms` for these closures."""
 
         def of_robot(robot: Robot, q: Any, *others: Any) -> Any:
             return algorithm(robot.tree, self.closures, q, *others)
@@ -292,7 +299,7 @@ class ClosedChain:
         return self.terms(q, np.zeros(len(q)))
 
     def _vector(self, name: str, value: ArrayLike) -> Array:
-        """Return a float copy of an argument, once it is (n,) and finite."""
+        """Return a float copy of an argument, checked to be (n,) and finite."""
         array = np.array(value, dtype=float)
         check_vector(self.arm.model, **{name: array})
         if not np.isfinite(array).all():
@@ -313,7 +320,7 @@ class ClosedChain:
             return list(range(len(names)))
         for k, name in enumerate(joints):
             if name not in names:
-                raise ModelError(f'no joint {name!r}; the tree has {", ".join(names)}')
+                raise ModelError(f'no joint {name!r}; expected one of {", ".join(names)}')
             if name in joints[:k]:
                 raise ModelError(f'joint {name!r} is named twice in {list(joints)}')
         return [names.index(name) for name in joints]
@@ -332,5 +339,5 @@ class ClosedChain:
             turned = ', '.join(map(str, self.closures))
             raise LoopNotClosed(
                 f'the loops close at q = {q} with the axes of a closure pointing in opposite '
-                f'directions ({turned}): start nearer to the posture meant, or turn a frame'
+                f'directions ({turned}); start nearer to the intended posture, or rotate a frame'
             )

@@ -1,27 +1,33 @@
-"""Gauss's principle of least constraint, for equations of which some may say the same.
+"""Gauss's principle of least constraint with redundant equations, and torques of driven joints.
 
-Of all accelerations that a mechanism's closures allow, J qdd = e, nature takes the one nearest to
-the free acceleration a_0 = M^-1 (tau - C qd - g), measured by the mass matrix:
+Among all accelerations that the closures allow, J qdd = e, the actual one is nearest to the free
+acceleration a_0 = M^-1 (tau - C qd - g) in the metric of the mass matrix:
 
     qdd = arg min (qdd - a_0)^T M (qdd - a_0),        M (qdd - a_0) = J^T lambda.
 
-With M = L L^T and A = J L^-T this is an ordinary least-squares problem, and the singular values of
-A tell which equations are independent:
+With M = L L^T and A = J L^-T this is a least-squares problem, and the singular values of A show
+which equations are independent:
 
     A = U diag(s) V^T,    qdd = a_0 + L^-T V s^-1 U^T (e - J a_0),    lambda = U s^-2 U^T (...).
 
-A planar loop has 2 independent equations of the 5 of a pin: the others hold by themselves. Only
-the r largest singular values are used. Of the many lambda that give the same motion this is the
-smallest; the forces which the linkage could lock up in itself are taken as zero.
+Of the 5 equations of a pin, 2 are independent in a planar loop; the others are redundant. Only the
+r largest singular values are used. Among the lambda with the same motion this is the smallest:
+undetermined internal forces are taken as zero. The number r is a property of the mechanism. A
+posture in which the r-th singular value vanishes is singular: the links are aligned, and the
+motion is not determined.
 
-The number r belongs to the mechanism, not to the posture. Where the r-th singular value vanishes
-the posture is singular: the links line up, the closures lose their grip in one direction, and the
-motion is no longer determined.
+Driven joints: let the columns of T (n, d) span the motions that the closures allow, J T = 0. The
+closures do no work along them, so with the columns B of the unit matrix for the driven joints
+
+    T^T (M qdd + b) = T^T B tau_d.
+
+With as many drives as degrees of freedom d, tau_d is unique; with more, the smallest is taken. The
+closures carry the rest: M qdd + b - B tau_d = J^T lambda.
 
 All functions take leading axes, `(..., n)`.
 
 Source: Udwadia and Kalaba, Analytical Dynamics (1996), chapter 3; Featherstone, Rigid Body
-Dynamics Algorithms (2008), section 8.5.
+Dynamics Algorithms (2008), sections 8.5, 8.6 and 8.12.
 """
 
 from __future__ import annotations
@@ -30,34 +36,35 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.algorithms.closed_chain_terms import LoopTerms
 from robot_dynamics.errors import SingularityError
 from robot_dynamics.spatial import Array
 
-# Equations count as independent if their singular value is at least this part of the largest.
+# Smallest singular value of independent equations, relative to the largest.
 INDEPENDENT = 1e-8
 
 
 class Grip(NamedTuple):
-    """How r independent equations hold n joints: factors of A = J L^-T."""
+    """r independent constraints on n joints: factors of A = J L^-T."""
 
     L_inv: Array  # (..., n, n) of M = L L^T
     U: Array  # (..., m, r)
-    s: Array  # (..., r), falling
+    s: Array  # (..., r), descending
     V: Array  # (..., n, r)
-    free: Array  # (..., n, n - r) columns perpendicular to V: the motions left, in L^-T units
+    free: Array  # (..., n, n - r) orthogonal complement of V: free motions, in L^-T units
 
 
 def grip(M: Array, J: Array, r: int | None = None, *, least: float = INDEPENDENT) -> Grip:
-    """Return how equations J (..., m, n) hold joints of the mass matrix M (..., n, n).
+    """Return the factors of constraints J (..., m, n) for the mass matrix M (..., n, n).
 
     Args:
         M: the mass matrix, positive definite.
-        J: the equations' Jacobian.
-        r: how many of them are independent; counted in this one posture if omitted.
-        least: smallest singular value, as part of the largest, that still holds a direction.
+        J: Jacobian of the equations.
+        r: number of independent equations; counted in this posture if omitted.
+        least: smallest singular value of an independent equation, relative to the largest.
 
     Raises:
-        SingularityError: in this posture fewer than r hold.
+        SingularityError: fewer than r equations are independent in this posture.
     """
     L_inv = np.linalg.inv(np.linalg.cholesky(M))
     # A = J L^-T
@@ -66,8 +73,8 @@ def grip(M: Array, J: Array, r: int | None = None, *, least: float = INDEPENDENT
         r = int(np.sum((s > least * s[0]) & (s > 0)))
     elif r > 0 and np.any(s[..., r - 1] < least * s[..., 0]):
         raise SingularityError(
-            f'the closures hold fewer than {r} directions in this posture, whose singular values '
-            f'are {s[..., :r]}: links have lined up, and the motion is not determined'
+            f'fewer than {r} closure equations are independent in this posture, with singular '
+            f'values {s[..., :r]}: links are aligned, and the motion is not determined'
         )
     V = np.swapaxes(Vt, -1, -2)
     return Grip(L_inv, U[..., :r], s[..., :r], V[..., :r], V[..., r:])
@@ -81,13 +88,13 @@ def least_change(hold: Grip, e: Array) -> Array:
 
 
 def multipliers(hold: Grip, e: Array) -> Array:
-    """Return lambda (..., m), smallest, with J^T lambda = M x, x being the `least_change`."""
+    """Return the smallest lambda (..., m) with J^T lambda = M x, x from `least_change`."""
     # lambda = U s^-2 U^T e
     return _times(hold.U, _times_transposed(hold.U, e) / hold.s**2)
 
 
 def balancing(hold: Grip, force: Array) -> Array:
-    """Return lambda (..., m), smallest, with J^T lambda nearest to joint torques (..., n)."""
+    """Return the smallest lambda (..., m) with J^T lambda nearest to torques (..., n)."""
     # A^T lambda = L^-1 force
     return _times(hold.U, _times_transposed(hold.V, _times(hold.L_inv, force)) / hold.s)
 
@@ -98,13 +105,79 @@ def free_motions(hold: Grip) -> Array:
 
 
 def crossing(before: Grip, after: Grip) -> float:
-    """Return 1, or -1 if a singular posture lies between two near ones.
+    """Return 1, or -1 if a singular posture lies between two neighbouring ones.
 
-    Where the linkage moves on through a singular posture, one singular value passes through zero
-    and its direction comes out reversed; the determinant below then changes sign.
+    Across a singular posture one singular value passes through zero and its direction is
+    reversed; the determinant below then changes sign.
     """
     A = (after.U * after.s) @ after.V.T
     return float(np.linalg.slogdet(before.U.T @ A @ before.V)[0])
+
+
+# -- torques of the driven joints ----------------------------------------------------------
+
+
+class DrivingEffort(NamedTuple):
+    """Torques and multipliers of a motion."""
+
+    tau: Array  # (..., n), zero in joints that are not driven
+    multipliers: Array  # (..., m)
+
+
+class DrivenTerms(NamedTuple):
+    """The equation of motion in the d driven joints alone: M qdd_d + b = tau_d."""
+
+    M: Array  # (..., d, d)
+    b: Array  # (..., d) Coriolis, centrifugal and gravity torque
+
+
+def driving_effort(hold: Grip, force: Array, driven: list[int]) -> DrivingEffort:
+    """Return the shares of the driven joints and of the closures in M qdd + b (..., n).
+
+    Raises:
+        SingularityError: the driven joints do not determine the motion.
+    """
+    T = free_motions(hold)
+    require_control(T, driven)
+    work = np.swapaxes(T, -1, -2) @ force[..., None]
+    tau = np.zeros(force.shape)
+    # T^T B tau_d = T^T force
+    tau[..., driven] = (np.linalg.pinv(np.swapaxes(T[..., driven, :], -1, -2)) @ work)[..., 0]
+    return DrivingEffort(tau, balancing(hold, force - tau))
+
+
+def driven_terms(here: LoopTerms, hold: Grip, driven: list[int]) -> DrivenTerms:
+    """Return the equation of motion in d driven joints.
+
+    Raises:
+        SingularityError: the driven joints do not determine the motion of the others.
+    """
+    T = free_motions(hold)
+    require_control(T, driven)
+    # qd = R qd_d,   R = T (B^T T)^-1
+    R = T @ np.linalg.inv(T[..., driven, :])
+    R_t = np.swapaxes(R, -1, -2)
+    # qdd = R qdd_d + rest, where rest satisfies the closures with qdd_d = 0
+    rest = least_change(hold, -here.c)
+    rest = rest - (R @ rest[..., driven, None])[..., 0]
+    b = here.b + (here.M @ rest[..., None])[..., 0]
+    return DrivenTerms(R_t @ here.M @ R, (R_t @ b[..., None])[..., 0])
+
+
+def require_control(T: Array, driven: list[int]) -> None:
+    """Raise SingularityError unless the driven rows of T (..., n, d) have rank d."""
+    d = T.shape[-1]
+    # Rows of T have the units of their joints; the norm of all rows is the scale.
+    s = np.linalg.svd(T[..., driven, :], compute_uv=False)
+    size = np.linalg.norm(T, axis=(-2, -1))
+    if len(driven) < d or (d > 0 and np.any(s[..., d - 1] <= INDEPENDENT * size)):
+        raise SingularityError(
+            f'{len(driven)} driven joints do not determine the motion of a mechanism of mobility '
+            f'{d} in this posture; expected other driven joints, or more'
+        )
+
+
+# -- helpers -------------------------------------------------------------------------------
 
 
 def _times(matrix: Array, vector: Array) -> Array:

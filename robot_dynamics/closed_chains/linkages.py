@@ -1,12 +1,12 @@
-"""Linkages to start from: textbook mechanisms with a loop, as a tree and what closes it.
+"""Textbook mechanisms with a kinematic loop, each as a tree and its closure.
 
-    five_bar_linkage     000, section 6.4.4, here with its loop cut open at one joint
+    five_bar_linkage     Spong, Hutchinson and Vidyasagar, section 6.4.4, cut at one joint
     four_bar             crank, coupler and rocker in a vertical plane
     slider_crank         crank, rod and a piston on a line
-    spatial_four_bar     crank and rocker about crossed axes, a coupler with spherical ends
-    bennett              four hinges in space that turn although they should not
+    spatial_four_bar     crank and rocker about crossed axes, coupler with spherical ends
+    bennett              four skew hinges, movable although overconstrained
 
-Links of planar ones are slender rods along x; the plane is x-y, with gravity along -y.
+Links of planar mechanisms are slender rods along x; the plane is x-y, with gravity along -y.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Y = np.array([0.0, 1.0, 0.0])
 
 
 class Linkage(NamedTuple):
-    """A mechanism with a loop."""
+    """A mechanism with a kinematic loop."""
 
     tree: RobotModel
     closures: tuple[LoopClosure, ...]
-    near: np.ndarray  # (n,) a posture not far from a closed one
+    near: np.ndarray  # (n,) a posture near a closed one
 
 
 def five_bar_linkage(
@@ -41,10 +41,10 @@ def five_bar_linkage(
     masses: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0),
     inertias: tuple[float, float, float, float] = (1 / 12, 1 / 48, 1 / 12, 1 / 12),
 ) -> Linkage:
-    """Return the linkage of `samples.five_bar` with a joint per link and a pin at the cut.
+    """Return the linkage of `model.robots.five_bar` with a joint per link and a pin at the cut.
 
-    The joints are 'joint1' to 'joint4', of which the first two have the motors. See
-    `samples.five_bar` for the arguments.
+    The joints are 'joint1' to 'joint4'; the first two are actuated. The arguments are those of
+    `model.robots.five_bar`.
     """
     mapped = five_bar(lengths, com, masses, inertias)
     none, unlimited = np.zeros(4), np.full(4, np.inf)
@@ -73,12 +73,12 @@ def four_bar(
     ground: float = 0.9,
     density: float = 2.0,
 ) -> Linkage:
-    """Return a four-bar linkage, cut open where coupler and rocker meet.
+    """Return a four-bar linkage, cut between coupler and rocker.
 
     Args:
-        crank: length of the link that turns about the origin, m.
-        coupler: length of the link on its end, m.
-        rocker: length of the link that turns about (ground, 0), m.
+        crank: length of the link that rotates about the origin, m.
+        coupler: length of the link at its end, m.
+        rocker: length of the link that rotates about (ground, 0), m.
         ground: distance between the two fixed axes, m.
         density: of the rods, kg/m.
     """
@@ -103,7 +103,7 @@ def slider_crank(
 ) -> Linkage:
     """Return a crank about the origin, a rod, and a piston [kg] that slides along x.
 
-    Cut open where the rod holds the piston; piston and rod meet at x = q of joint 'slide'.
+    Cut between rod and piston, which meet at x = q of joint 'slide'.
     """
     tree = build_tree(
         'slider_crank',
@@ -126,16 +126,16 @@ def slider_crank(
 def spatial_four_bar(
     crank: float = 0.25, coupler: float = 0.9, rocker: float = 0.6, mass: float = 1.2
 ) -> Linkage:
-    """Return a crank about z and a rocker about x whose ends a coupler keeps at a distance.
+    """Return a crank about z and a rocker about x, connected by a coupler.
 
-    The coupler hangs on the crank by a universal joint, two hinges that cross, and holds the
-    rocker by a ball joint: mobility 1.
+    A universal joint, two crossed hinges, connects the coupler to the crank, a ball joint connects
+    it to the rocker: mobility 1.
 
     Args:
         crank: length of the link along x from the origin, m.
-        coupler: length of the link along x on its end, m.
+        coupler: length of the link along x at its end, m.
         rocker: length of the link along y from (0.8, 0.3, -0.2) m, about x.
-        mass: of each link but the cross of the universal joint, kg.
+        mass: of each link except the cross of the universal joint, kg.
     """
     body = Inertial(mass, 0.4 * X, np.diag([0.01, 0.05, 0.06]))
     swing = Inertial(mass, 0.3 * Y, np.diag([0.04, 0.01, 0.05]))
@@ -163,9 +163,9 @@ def spatial_four_bar(
 
 
 def bennett(a: float = 0.4, alpha: float = 0.6, b: float = 0.6) -> Linkage:
-    """Return Bennett's linkage: four links with crossed axes, sin(alpha) / a = sin(beta) / b.
+    """Return Bennett's linkage: four links with skew axes, sin(alpha) / a = sin(beta) / b.
 
-    By count of equations it could not move; only these lengths and twists let it.
+    The number of equations suggests mobility 0; these lengths and twists give mobility 1.
 
     Args:
         a: length of the first and the third link, m.
@@ -173,10 +173,12 @@ def bennett(a: float = 0.4, alpha: float = 0.6, b: float = 0.6) -> Linkage:
         b: length of the second link and of the base, m.
 
     Raises:
-        ModelError: no twist of the others belongs to these numbers.
+        ModelError: no twist beta satisfies the condition.
     """
     if not 0 < abs(b / a * np.sin(alpha)) < 1:
-        raise ModelError(f'b sin(alpha) / a is {b / a * np.sin(alpha)}; it must be below 1')
+        raise ModelError(
+            f'b sin(alpha) / a is {b / a * np.sin(alpha)}; expected a magnitude between 0 and 1'
+        )
     beta = float(np.arcsin(b / a * np.sin(alpha)))
     even, odd = pose(rotation_x(alpha), a * X), pose(rotation_x(beta), b * X)
     # theta1 + theta3 = theta2 + theta4 = 2 pi,
@@ -201,7 +203,7 @@ def bennett(a: float = 0.4, alpha: float = 0.6, b: float = 0.6) -> Linkage:
 
 
 def rod(length: float, density: float) -> Inertial:
-    """Return a slender rod [kg/m] from the origin along x."""
+    """Return a slender rod [density in kg/m] from the origin along x."""
     mass = density * length
     # I = m l^2 / 12
     return Inertial(mass, length / 2 * X, np.diag([0.0, 1.0, 1.0]) * mass * length**2 / 12)

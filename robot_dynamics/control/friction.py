@@ -1,11 +1,11 @@
-"""Viscous and dry friction of the joints, as a compensation knows them.
+"""Viscous and dry friction as data, for a compensation that is tuned at run time.
 
     friction(qd) = F_v qd + F_s tanh(qd / v_0)
 
-`Dynamics.friction_torque` is the same law with the numbers of the URDF compiled in; here they are
-data, for a compensation that is tuned while the robot runs.
+`Dynamics.friction_torque` is the same law with the parameters of the model compiled in.
 
-Source: 003, generalized forces (viscous F_v qd and Coulomb F_s sgn(qd), rounded at zero speed).
+Source: lecture notes, Lagrangian formulation, generalized forces (viscous F_v qd and Coulomb
+F_s sgn(qd), smoothed at zero velocity).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
+from robot_dynamics.algorithms.friction import joint_friction
 from robot_dynamics.spatial import Array
 
 
@@ -48,5 +48,5 @@ class Friction:
             object.__setattr__(self, name, coefficients(name, getattr(self, name)))
 
     def torque(self, qd: Array) -> Array:
-        """Return what the motors must supply (..., n) at the velocities qd (..., n)."""
-        return np.asarray(self.viscous * qd + self.coulomb * np.tanh(qd / COULOMB_SPEED))
+        """Return the torque (..., n) that overcomes friction at the velocities qd (..., n)."""
+        return np.asarray(joint_friction(self.viscous, self.coulomb, qd))

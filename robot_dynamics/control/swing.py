@@ -20,7 +20,6 @@ import numpy as np
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import position_range
 from robot_dynamics.spatial import Array
 
@@ -86,7 +85,7 @@ def swing(arm: Dynamics, duration: float) -> Swing:
     lower, upper = position_range(model)
     cycles = np.resize(CYCLES, model.n)
     direction = np.resize(np.repeat((1, -1), len(CYCLES)), model.n)
-    room = np.minimum(OF_RANGE * (upper - lower), np.where(_turns(model), SWING, SLIDE))
+    room = np.minimum(OF_RANGE * (upper - lower), np.where(model.angular, SWING, SLIDE))
     # The speed of a swing is at most a (k + 1/2) w.
     fastest = OF_SPEED * model.velocity_limit * duration / (2 * np.pi * (cycles + 0.5))
     result = Swing(home(arm), direction * np.minimum(room, fastest), cycles, duration)
@@ -141,8 +140,3 @@ def peak_load(arm: Dynamics, reference: Reference) -> Array:
 
 def _load(arm: Dynamics, tau: Array) -> Array:
     return np.asarray(np.abs(tau) / arm.model.effort_limit)
-
-
-def _turns(model: RobotModel) -> Array:
-    """Say which coordinates (n,) are angles."""
-    return np.asarray((model.S[model.revolute] != 0).any(axis=0))

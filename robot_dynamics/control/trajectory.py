@@ -7,7 +7,7 @@
 It behaves as ROS 2's joint_trajectory_controller does: each segment is linear, cubic or quintic by
 what its two points carry, and a trajectory whose first point lies in the future starts from the
 present state. Where that controller would carry on with the velocity of the last point, or fill
-gaps with zeros, this one stops or refuses.
+gaps with zeros, this one stops or rejects.
 """
 
 from __future__ import annotations

@@ -217,9 +217,7 @@ def rms(x: Array) -> Array:
 
 def units(arm: Dynamics) -> tuple[str, ...]:
     """Return the unit of each coordinate's effort."""
-    model = arm.model
-    turns = (model.S[model.revolute] != 0).any(axis=0)
-    return tuple('N m' if turn else 'N' for turn in turns)
+    return tuple('N m' if angular else 'N' for angular in arm.model.angular)
 
 
 def last_link(arm: Dynamics) -> str:

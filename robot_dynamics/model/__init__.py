@@ -1,1 +1,1 @@
-"""What the robot is: data only, it never sees a joint position."""
+"""Robot models: immutable data, independent of joint positions."""

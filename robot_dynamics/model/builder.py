@@ -1,4 +1,4 @@
-"""Build a RobotModel from the few things that differ between robots; the rest has defaults."""
+"""Builder of a RobotModel, with defaults for every optional field."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def build_tree(
         revolute: (nb) True for revolute joints, False for prismatic ones.
         axis: (nb) unit vectors (3,), in the joint frames.
         placement: (nb) poses (4, 4) of the joint frames in their parents' frames.
-        inertials: (nb) the bodies' inertias, in their own frames.
-        **others: any other field of RobotModel. Unless given, joints are called joint1 ..., bodies
-            link1 ..., each body has a frame of its name, and there are no limits and no friction.
+        inertials: (nb) inertias of the bodies, in their own frames.
+        **others: any other field of RobotModel. Defaults: joints joint1 ..., bodies link1 ...,
+            one frame per body with its name, no limits, no friction.
 
     Raises:
-        ModelError: the parts do not fit together.
+        ModelError: the shapes are inconsistent, or a value is not physical.
     """
     nb = len(parent)
     joint_names = others.pop('joint_names', tuple(f'joint{i + 1}' for i in range(nb)))

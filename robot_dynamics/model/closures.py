@@ -1,20 +1,20 @@
-"""Loop closures: two frames of a robot's tree held together by a hinge, a ball joint or a weld.
+"""Loop closures: two frames of a tree connected by a pin, a ball joint or a rigid weld.
 
-A mechanism with loops is a tree, cut open once per loop, and one closure per cut. A URDF can only
-describe the tree; closures are given beside it:
+A mechanism with kinematic loops is a tree, cut once per loop, with one closure per cut. A URDF
+describes only the tree; the closures are given in addition:
 
     LoopClosure('coupler_end', 'rocker_end', 'pin')
 
-| kind  | equations | what remains free between the frames     |
+| kind  | equations | relative motion that remains free        |
 |-------|-----------|------------------------------------------|
-| rigid | 6         | nothing                                  |
-| pin   | 5         | turning about one axis: a hinge          |
-| ball  | 3         | turning about any axis                   |
+| rigid | 6         | none                                     |
+| pin   | 5         | rotation about one axis: a hinge         |
+| ball  | 3         | rotation about any axis                  |
 
-Directions are held by scalar products: a direction x of frame a and a direction y of frame b stay
-perpendicular. For a pin, two directions across its axis stay perpendicular to the axis of the
-other frame; three such pairs leave no freedom to turn. Scalar products do not tell a direction
-from its opposite, so `facing` lists what must also point the same way.
+Orientation is constrained by scalar products: a direction x of frame a and a direction y of frame
+b stay perpendicular. For a pin, two directions across its axis stay perpendicular to the axis of
+the other frame; three such pairs fix the orientation. Scalar products do not distinguish a
+direction from its opposite, so `facing` lists directions that must also point the same way.
 
 Source: Haug, Computer Aided Kinematics and Dynamics of Mechanical Systems (1989), section 9.4:
 the dot-1 and spherical constraints.
@@ -39,19 +39,19 @@ EQUATIONS = {'rigid': 6, 'pin': 5, 'ball': 3}
 
 @dataclass(frozen=True)
 class LoopClosure:
-    """Two frames held together at their origins.
+    """Two frames whose origins coincide.
 
-    To close a loop at a point that has no frame, give the URDF a massless link there, on a fixed
-    joint.
+    To close a loop at a point without a frame, add a massless link there, on a fixed joint, to the
+    URDF.
 
     Attributes:
         frame_a: name of a frame of the robot.
         frame_b: name of another, on another body.
         kind: 'rigid', 'pin' or 'ball'.
-        axis: of a pin; the same three numbers in the axes of both frames, of any length.
+        axis: of a pin, any length; the same three numbers hold in both frames.
 
     Raises:
-        ModelError: an unknown kind, one frame twice, or an axis that is not three finite numbers.
+        ModelError: an unknown kind, equal frames, or an axis that is not three finite numbers.
     """
 
     frame_a: str
@@ -62,15 +62,15 @@ class LoopClosure:
     def __post_init__(self) -> None:
         if self.kind not in EQUATIONS:
             raise ModelError(
-                f'{self} is of no known kind; there are {", ".join(map(repr, EQUATIONS))}'
+                f'{self} has an unknown kind; expected one of {", ".join(map(repr, EQUATIONS))}'
             )
         if self.frame_a == self.frame_b:
-            raise ModelError(f'{self} holds a frame to itself; name two frames')
+            raise ModelError(f'{self} connects a frame to itself; expected two different frames')
         axis = np.asarray(self.axis, dtype=float)
         length = np.linalg.norm(axis)
         if axis.shape != (3,) or not np.isfinite(length) or length == 0:
             raise ModelError(f'axis of {self} must be three finite numbers, not all zero')
-        # Dividing by exactly 1 would change nothing, and the default is to stay exact.
+        # A unit axis stays exact: division by 1.0 changes nothing.
         object.__setattr__(self, 'axis', tuple((axis / length).tolist()))
 
     def __str__(self) -> str:
@@ -93,21 +93,23 @@ class LoopClosure:
 
     @property
     def facing(self) -> Pairs:
-        """Pairs (x, y) of directions which point the same way where the loop is closed."""
+        """Pairs (x, y) of directions that point the same way in a closed posture."""
         return {'rigid': ((X, X), (Y, Y), (Z, Z)), 'pin': ((self.axis, self.axis),)}.get(
             self.kind, ()
         )
 
 
 def check_closures(model: RobotModel, closures: Sequence[LoopClosure]) -> None:
-    """Raise unless every closure joins two bodies of the robot that can move apart.
+    """Raise unless every closure connects two different bodies of the robot.
 
     Raises:
-        ModelError: no closure at all, the same one twice, or both frames on one body.
-        FrameNotFound: the robot has no frame of a name.
+        ModelError: no closure, a repeated closure, or both frames on one body.
+        FrameNotFound: a frame is unknown.
     """
     if not closures:
-        raise ModelError('no closure is given: a robot without loops is a Dynamics by itself')
+        raise ModelError(
+            'no closure is given; expected at least one, a tree alone needs only Dynamics'
+        )
     for k, closure in enumerate(closures):
         body_a, body_b = (
             model.frame_body[model.frame_index(frame)]
@@ -115,7 +117,9 @@ def check_closures(model: RobotModel, closures: Sequence[LoopClosure]) -> None:
         )
         if body_a == body_b:
             body = model.body_names[body_a] if body_a >= 0 else 'the base'
-            raise ModelError(f'{closure}: both frames are fixed to {body!r} and can never part')
+            raise ModelError(
+                f'{closure}: both frames are fixed to {body!r}; expected frames on two bodies'
+            )
         if closure in closures[:k]:
             raise ModelError(f'{closure} is given twice')
 
@@ -123,7 +127,7 @@ def check_closures(model: RobotModel, closures: Sequence[LoopClosure]) -> None:
 def _across(axis: Direction) -> tuple[Direction, Direction]:
     """Return two unit vectors perpendicular to a unit vector and to each other."""
     a = np.array(axis)
-    # The coordinate axis that is least along it; exact where it is a coordinate axis itself.
+    # The coordinate axis least aligned with it; exact if the axis is a coordinate axis.
     first = np.cross(np.eye(3)[int(np.argmin(np.abs(a)))], a)
     first = first / np.linalg.norm(first)
     second = np.cross(a, first)

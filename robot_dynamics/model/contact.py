@@ -1,7 +1,7 @@
-"""Where the environment touches the robot: a wrench, and the body that feels it.
+"""External wrench on the robot, at a named frame.
 
-One sign and one place for every formulation: the wrench is what the environment exerts on the
-robot, angular part first, in axes parallel to the base's, about the origin of a named frame.
+One sign convention for every formulation: the wrench is exerted by the environment on the robot,
+moment first, in base axes, about the origin of a named frame.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from robot_dynamics.spatial import Array
 
 
 class Contact(NamedTuple):
-    """A wrench from outside on one body."""
+    """An external wrench on one body."""
 
-    body: int  # index of the body that feels it, -1 where no torque does
-    p: Array  # (3,) the point it refers to, in the body's frame, m
+    body: int  # index of the body it acts on, -1 for none or the base
+    p: Array  # (3,) its reference point, in the body's frame, m
     moment: Array  # (3,) about that point, base axes, N m
     force: Array  # (3,) base axes, N
 
@@ -29,13 +29,13 @@ def contact(model: RobotModel, wrench: Any, frame: str | None = None) -> Contact
 
     Args:
         model: the robot.
-        wrench: (6,) moment [N m] and force [N] of the environment on the robot, in axes parallel
-            to the base's, about the frame's origin. None where nothing touches the robot.
+        wrench: (6,) moment [N m] and force [N] of the environment on the robot, in base
+            axes, about the frame's origin; None for no contact.
         frame: name of the frame; the model's last one if omitted.
 
     Raises:
         ShapeError: the wrench does not have 6 entries.
-        FrameNotFound: no such frame.
+        FrameNotFound: the frame is unknown.
     """
     k = model.frame_index(model.frame_names[-1] if frame is None else frame)
     if wrench is None:

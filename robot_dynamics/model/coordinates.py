@@ -1,15 +1,16 @@
 """Linear coordinate maps: q_body = S q + s0.
 
-Mimic joints, motors that drive a joint from afar, parallelograms and gear trains are one thing:
-the joint positions of the bodies are a linear function of fewer, or other, coordinates. Virtual
-work then gives the equations in the new coordinates p, where q = S p + s0:
+Mimic joints, remote drives, parallelograms and gear trains have one description: the joint
+positions of the bodies are a linear function of other, usually fewer, coordinates. The principle
+of virtual work gives the equations in the new coordinates p, where q = S p + s0:
 
     qd = S pd,    tau_p = S^T tau,    M_p = S^T M S,    C_p = S^T C S,    g_p = S^T g.
 
-`with_coordinates` describes a robot in new coordinates; the other functions carry single
-quantities over. They take S as rows of numbers and any scalars, and skip the zeros of S.
+`with_coordinates` describes a robot in new coordinates; the other functions transform single
+quantities. They take S as rows of numbers and any scalars, and skip the zeros of S.
 
-Source: 000, section 6.4, the planar elbow with remotely driven link, up to (6.99).
+Source: Spong, Hutchinson and Vidyasagar, section 6.4, the planar elbow with remotely driven link,
+up to (6.99).
 """
 
 from __future__ import annotations
@@ -45,19 +46,19 @@ def with_coordinates(
         s0: (n,) its offsets, rad or m; zero if omitted.
         joint_names: (k) names of the new coordinates; p1 ... pk if omitted.
         **settings: (k,) values in the new coordinates of `lower`, `upper`, `velocity_limit`,
-            `effort_limit`, `viscous`, `coulomb` or `reflected_inertia`. Those omitted are carried
-            over, which S allows where every q follows from a single p.
+            `effort_limit`, `viscous`, `coulomb` or `reflected_inertia`. Omitted ones are
+            transformed, which requires that every q depends on a single p.
 
     Raises:
         ModelError: a wrong shape, dependent columns, or a limit or friction of the model that has
-            no equivalent per coordinate p and is not given in `settings`.
+            no equivalent per coordinate p and is missing from `settings`.
     """
     S_qp = np.asarray(S, dtype=float)
     if S_qp.ndim != 2 or S_qp.shape[0] != model.n or S_qp.shape[1] < 1:
         raise ModelError(f'S has shape {S_qp.shape}; {model.n} joints need ({model.n}, k)')
     k = S_qp.shape[1]
     if np.linalg.matrix_rank(S_qp) < k:
-        raise ModelError(f'S = {S_qp.tolist()} has dependent columns: p would not be determined')
+        raise ModelError(f'S = {S_qp.tolist()} has linearly dependent columns; expected rank {k}')
     offset = np.zeros(model.n) if s0 is None else np.asarray(s0, dtype=float)
     if offset.shape != (model.n,):
         raise ModelError(f's0 has shape {offset.shape}; {model.n} joints need ({model.n},)')
@@ -90,7 +91,7 @@ def _carried_over(
     }
     unknown = set(given) - set(absent)
     if unknown:
-        raise ModelError(f'no setting {sorted(unknown)}; there are {", ".join(absent)}')
+        raise ModelError(f'unknown settings {sorted(unknown)}; expected {", ".join(absent)}')
     single = (S != 0).sum(axis=1) <= 1
     for name, value in absent.items():
         lost = (getattr(model, name) != value) & ~single
@@ -107,7 +108,7 @@ def _carried_over(
 
 
 def _per_coordinate(model: RobotModel, S: Array, s0: Array) -> dict[str, Array]:
-    """Return what each new coordinate inherits from the joints that it alone moves."""
+    """Return limits and friction of each new coordinate, from the joints it moves."""
     k = S.shape[1]
     lower, upper = np.full(k, -np.inf), np.full(k, np.inf)
     velocity, effort = np.full(k, np.inf), np.full(k, np.inf)
@@ -137,7 +138,7 @@ def _per_coordinate(model: RobotModel, S: Array, s0: Array) -> dict[str, Array]:
     }
 
 
-# -- carrying quantities over ---------------------------------------------------------------
+# -- transforming quantities ----------------------------------------------------------------
 
 
 def body_positions(S: Matrix, s0: Vector, q: Vector) -> list[Any]:

@@ -1,17 +1,17 @@
-"""A robot from its Denavit–Hartenberg table, in either of the two conventions.
+"""Serial arms from Denavit–Hartenberg tables, in either of the two conventions.
 
-Both describe a link by four numbers, and the same letters mean different things:
+Both describe a link by four numbers, with different meanings of the same letters:
 
     standard   T_{i-1,i} = Rz(theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i)
     modified   T_{i-1,i} = Rx(alpha_{i-1}) Tx(a_{i-1}) Rz(theta_i) Tz(d_i)
 
 Joint i moves along z_{i-1} in the standard convention, along z_i in the modified one.
 
-A modified table's row i holds a_{i-1} and alpha_{i-1}, as it is printed. A revolute joint adds
-q_i to theta_i, a prismatic one to d_i; the table's own theta_i and d_i are then the offsets.
+Row i of a modified table holds a_{i-1} and alpha_{i-1}, as printed. A revolute joint adds q_i to
+theta_i, a prismatic one adds q_i to d_i; theta_i and d_i of the table are then the offsets.
 
-Source: 002, (2.1), for the standard form; Craig, Introduction to Robotics, 3rd ed. (2005), (3.6),
-for the modified one.
+Source: Milićević, Golubović and Slavković, (2.1), for the standard form; Craig, Introduction to
+Robotics, 3rd ed. (2005), (3.6), for the modified form.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def from_dh(
             'prismatic'.
         convention: 'standard' or 'modified'.
         inertias: n inertias, each in its row's link frame {i}.
-        gravity: (3,) m/s^2 in frame {0}, as things fall.
+        gravity: (3,) gravity vector in frame {0}, m/s^2.
         name: the robot's name.
 
     Returns:
@@ -68,23 +68,23 @@ def from_dh(
         ModelError: a row or an inertia is wrong; the message names the row and the value.
 
     Warns:
-        InertialWarning: an inertia is one that no body can have. Published tables have such.
+        InertialWarning: an inertia is physically inconsistent, as in some published tables.
     """
     if convention not in CONVENTIONS:
         raise ModelError(f'convention is {convention!r}; it must be one of {CONVENTIONS}')
     rows = [_row(i, row) for i, row in enumerate(table)]
     if not rows:
-        raise ModelError('the table has no rows; give one per joint')
+        raise ModelError('the table has no rows; expected one per joint')
     if len(inertias) != len(rows):
-        raise ModelError(f'{len(inertias)} inertias for {len(rows)} rows; give one per row')
+        raise ModelError(f'{len(inertias)} inertias for {len(rows)} rows; expected one per row')
     for i, body in enumerate(inertias):
         _check_inertial(i, body)
         if reason := inconsistency(body):
-            message = f'robot {name!r}, row {i}: no body has this inertia: {reason}'
+            message = f'robot {name!r}, row {i}: physically inconsistent inertia: {reason}'
             warnings.warn(message, InertialWarning, stacklevel=2)
 
-    # Every row is: constant motion, joint along z, constant motion. The joint's frame carries our
-    # body; what follows the joint places the table's frame {i} in that body.
+    # A row is a constant pose, the joint along z, and a constant pose. Our body frame is the joint
+    # frame; the second pose is that of the table's frame {i} in it.
     before, after = zip(*(_around_joint(row, convention) for row in rows), strict=True)
     n = len(rows)
     placement = [before[0], *(after[i - 1] @ before[i] for i in range(1, n))]
@@ -101,8 +101,8 @@ def from_dh(
 
 
 def _around_joint(row: Row, convention: str) -> tuple[Array, Array]:
-    """Return the constant poses (4, 4) before and after the motion along z that the joint adds."""
-    # Rz(theta) Tz(d): turning and sliding along one axis commute with the joint's own motion.
+    """Return the constant poses (4, 4) before and after the joint motion along z."""
+    # Rz(theta) Tz(d): rotation and translation along z commute with the joint motion.
     along_z = pose(rotation_z(row.theta), np.array([0.0, 0.0, row.d]))
     # Tx(a) Rx(alpha) = Rx(alpha) Tx(a)
     along_x = pose(rotation_x(row.alpha), np.array([row.a, 0.0, 0.0]))

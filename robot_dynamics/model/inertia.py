@@ -1,13 +1,14 @@
-"""The inertia of one rigid body: mass, centre of mass and tensor, and the laws they obey.
+"""Inertia of one rigid body: mass, centre of mass, tensor, and physical consistency.
 
-A body is held as (m, c, I_com), its tensor about the centre of mass. Two other forms appear in
-the literature and here: ten parameters about the body frame, in which every torque is linear,
+A body is stored as (m, c, I_com), with the tensor about the centre of mass. Two other forms are in
+use: ten parameters about the body frame, in which every torque is linear,
 (m, m c_x, m c_y, m c_z, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz), and the pseudo-inertia, the 4x4
-matrix of second mass moments, whose positive semidefiniteness says exactly which tensors a body
-can have.
+matrix of second mass moments, which is positive semidefinite exactly for the physically
+consistent inertias.
 
-Sources: 000, section 6.2.3; 002, (2.11); Wensing, Kim and Slotine, "Linear matrix inequalities for
-physically consistent inertial parameter identification", RA-L 3(1), 2018.
+Sources: Spong, Hutchinson and Vidyasagar, section 6.2.3; Milićević, Golubović and Slavković,
+(2.11); Wensing, Kim and Slotine, "Linear matrix inequalities for physically consistent inertial
+parameter identification", RA-L 3(1), 2018.
 """
 
 from __future__ import annotations
@@ -31,21 +32,24 @@ class Inertial:
 
 
 def parallel_axis(mass: float, offset: Array) -> Array:
-    """Return the (3, 3) tensor of a point mass at `offset` (3,), Steiner's term. 000, 6.2.3."""
+    """Return the (3, 3) tensor of a point mass at `offset` (3,): the term of Steiner's theorem.
+
+    Spong, Hutchinson and Vidyasagar, section 6.2.3.
+    """
     # I = m (c.c 1 - c c^T)
     return np.asarray(mass * (offset @ offset * np.eye(3) - np.outer(offset, offset)))
 
 
 def transformed(body: Inertial, T: Array) -> Inertial:
-    """Return the same body seen from the frame in which its own frame has the pose T (4, 4)."""
+    """Return the same body, expressed in the frame in which its frame has the pose T (4, 4)."""
     R, p = T[:3, :3], T[:3, 3]
     return Inertial(body.mass, R @ body.com + p, R @ body.inertia_com @ R.T)
 
 
 def combined(bodies: Iterable[Inertial]) -> Inertial:
-    """Return the one body made of several that are rigidly joined, all given in the same frame.
+    """Return the inertia of several rigidly connected bodies, all in the same frame.
 
-    A sum of massless bodies keeps its tensors, about the frame's origin.
+    Tensors of massless bodies are added about the frame's origin.
     """
     parts = list(bodies)
     mass = sum(body.mass for body in parts)
@@ -77,7 +81,9 @@ def from_parameters(parameters: Array) -> Inertial:
     I_o = I_o + np.triu(I_o, 1).T
     if mass == 0:
         if np.any(first_moment):
-            raise ModelError(f'mass 0 with first moment {first_moment}: it would have to be zero')
+            raise ModelError(
+                f'mass is 0 with first moment {first_moment} kg m; expected a first moment of zero'
+            )
         return Inertial(0.0, np.zeros(3), I_o)
     com = first_moment / mass
     return Inertial(float(mass), com, I_o - parallel_axis(mass, com))
@@ -90,7 +96,10 @@ def second_moment(inertia: Array) -> Array:
 
 
 def pseudo_inertia(body: Inertial) -> Array:
-    """Return the (4, 4) matrix J = sum m (r, 1)(r, 1)^T about the frame. 002, below (2.15)."""
+    """Return J = sum m (r, 1)(r, 1)^T (4, 4) about the frame.
+
+    Milićević, Golubović and Slavković, below (2.15).
+    """
     # J = [[Sigma, m c], [m c^T, m]]
     J = np.empty((4, 4))
     J[:3, :3] = second_moment(body.inertia_com) + body.mass * np.outer(body.com, body.com)
@@ -100,23 +109,23 @@ def pseudo_inertia(body: Inertial) -> Array:
 
 
 def inconsistency(body: Inertial, relative_tolerance: float = 1e-6) -> str | None:
-    """Return why no rigid body can have this inertia, or None if one can.
+    """Return why this inertia is physically inconsistent, or None if it is consistent.
 
-    A tensor is possible exactly when its second moment Sigma is positive semidefinite, that is,
-    when its principal moments are positive and none exceeds the sum of the other two. Point masses
-    and rods, on the edge, are accepted; so are violations of rounding size, since published
-    tensors carry few digits.
+    A tensor is consistent exactly if its second moment Sigma is positive semidefinite, that is,
+    if its principal moments are positive and none exceeds the sum of the other two. Point masses
+    and rods are accepted as limits, and so are violations of rounding size: published tensors
+    have few digits.
     """
     moments = np.linalg.eigvalsh(body.inertia_com)
-    # A body of 1 um: what is smaller stands for zero.
+    # The moment of a body of 1 um in size: a smaller moment counts as zero.
     slack = relative_tolerance * np.abs(moments).max() + 1e-12 * body.mass
     shown = ', '.join(f'{value:.4g}' for value in moments)
     if moments[0] < -slack:
         return f'principal moments ({shown}) kg m^2 are not all positive'
     if moments[2] > moments[0] + moments[1] + slack:
         return (
-            f'principal moments ({shown}) kg m^2 break the triangle inequality: the largest '
-            'may not exceed the sum of the others'
+            f'principal moments ({shown}) kg m^2 violate the triangle inequality: the largest '
+            'must not exceed the sum of the others'
         )
     if body.mass == 0 and np.any(np.abs(body.inertia_com) > 0):
         return f'it has no mass, but principal moments ({shown}) kg m^2'
@@ -126,8 +135,8 @@ def inconsistency(body: Inertial, relative_tolerance: float = 1e-6) -> str | Non
 def degeneracy(body: Inertial, relative_tolerance: float = 1e-12) -> str | None:
     """Return why the pseudo-inertia is not positive definite, or None if it is.
 
-    Stricter than `inconsistency`: a point mass, a rod and a flat plate are possible bodies, but
-    limits of real ones; identification, which takes the logarithm of J, refuses them.
+    Stricter than `inconsistency`: a point mass, a rod and a flat plate are consistent limits of
+    real bodies, but identification takes the logarithm of J and rejects them.
     """
     if reason := inconsistency(body, relative_tolerance):
         return reason

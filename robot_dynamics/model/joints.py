@@ -1,6 +1,6 @@
-"""The only file that knows how a joint moves: revolute turns about its axis, prismatic slides.
+"""Joint kinematics: revolute joints rotate about their axis, prismatic joints slide along it.
 
-A continuous joint is a revolute one without limits, and always one coordinate.
+This is the only definition of joint motion. A continuous joint is a revolute joint without limits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def joint_transform(
         placement: (4, 4) pose of the joint frame in the parent body's frame at position 0.
         axis: (3,) unit vector of the joint, in the joint frame.
         revolute: True for a revolute joint, False for a prismatic one.
-        position: rad or m; complex passes through.
+        position: rad or m, real or complex.
     """
     R, p = placement[:3, :3], placement[:3, 3]
     if revolute:

@@ -1,13 +1,13 @@
-"""The robot as data: a frozen value that never sees a joint position.
+"""Immutable robot model, independent of joint positions.
 
-The robot is a tree of `nb` rigid bodies, each attached to its parent (or to the base) by one
-moving joint; fixed joints are merged away and the frames of their links kept by name. The bodies'
-joint positions follow from the `n` independent coordinates q by the linear map
+The robot is a tree of `nb` rigid bodies, each connected to its parent (or to the base) by one
+moving joint; links connected by fixed joints are merged and their frames kept by name. The joint
+positions of the bodies follow from the `n` independent coordinates q by the linear map
 
     q_body = S q + s0,    qd_body = S qd,    tau = S^T tau_body,
 
-the identity for most robots, and the one mechanism behind mimic joints, remote drives and
-parallelograms. Everything that computes takes a RobotModel as its first argument.
+which is the identity for most robots and describes mimic joints, remote drives and parallelograms.
+Every algorithm takes a RobotModel as its first argument.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def shortened(joint_names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RobotModel:
-    """A tree of rigid bodies. All arrays are read-only float64.
+    """A tree of rigid bodies. All arrays are read-only; numbers are float64.
 
-    Body i moves in its parent's frame p by its joint; body frames sit at the joints.
+    Body i moves relative to its parent p by its joint; body frames are at the joints.
     """
 
     name: str
     joint_names: tuple[str, ...]  # n independent coordinates
-    body_names: tuple[str, ...]  # nb links that carry the bodies' frames
+    body_names: tuple[str, ...]  # nb links whose frames are the body frames
     parent: Array  # (nb,) index of the parent body, -1 for the base
     revolute: Array  # (nb,) bool: revolute, else prismatic
     axis: Array  # (nb, 3) unit joint axes, body frame
@@ -62,13 +62,13 @@ class RobotModel:
     effort_limit: Array  # (n,) N m or N, inf where unspecified
     viscous: Array  # (n,) N m s/rad or N s/m
     coulomb: Array  # (n,) N m or N
-    reflected_inertia: Array  # (n,) kg m^2 or kg of the rotors, seen at the joints
-    gravity: Array = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
+    reflected_inertia: Array  # (n,) rotor inertia at the joints, kg m^2 or kg
+    gravity: Array = field(default_factory=lambda: np.array(STANDARD_GRAVITY))  # m/s^2, base
     link_names: tuple[str, ...] = ()  # all links of the description, tree order
     frame_names: tuple[str, ...] = ()
     frame_body: Array = field(default_factory=lambda: np.zeros(0, dtype=int))  # -1 for the base
     frame_placement: Array = field(default_factory=lambda: np.zeros((0, 4, 4)))  # in that body
-    base: Inertial = field(default_factory=Inertial)  # carried by the base: no effect on torques
+    base: Inertial = field(default_factory=Inertial)  # of the base: no effect on torques
 
     @property
     def n(self) -> int:
@@ -79,6 +79,11 @@ class RobotModel:
     def nb(self) -> int:
         """Number of moving bodies."""
         return len(self.body_names)
+
+    @property
+    def angular(self) -> Array:
+        """(n,) bool: the coordinate is an angle, in rad; else a length, in m."""
+        return np.asarray((self.S[self.revolute] != 0).any(axis=0))
 
     def __repr__(self) -> str:
         return f'<RobotModel {self.name!r}: {shortened(self.joint_names)}>'
@@ -93,14 +98,14 @@ class RobotModel:
                 object.__setattr__(self, item.name, array)
         _check(self)
 
-    # -- reading ----------------------------------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------
 
     def joint_transform(self, i: int, position: Any) -> tuple[Array, Array]:
         """Return (R_pi, p_pi) of body i at its joint position [rad or m]."""
         return joint_transform(self.placement[i], self.axis[i], bool(self.revolute[i]), position)
 
     def support(self, i: int) -> list[int]:
-        """Return the bodies that carry body i, from the base outwards, i last; [] for -1."""
+        """Return the bodies from the base to body i, i last; [] for -1."""
         chain = []
         while i >= 0:
             chain.append(i)
@@ -108,7 +113,7 @@ class RobotModel:
         return chain[::-1]
 
     def frame_index(self, frame: str) -> int:
-        """Return the index of a frame by name. Raises FrameNotFound, which lists the known."""
+        """Return the index of a frame. Raises FrameNotFound, which lists the known frames."""
         try:
             return self.frame_names.index(frame)
         except ValueError:
@@ -123,7 +128,7 @@ class RobotModel:
         return np.concatenate([to_parameters(self.inertial(i)) for i in range(self.nb)])
 
     def massless_joints(self) -> list[str]:
-        """Return the coordinates that move no inertia at all, whatever the posture."""
+        """Return the coordinates that move no inertia in any posture."""
         carries = (self.mass > 0) | self.inertia_com.any(axis=(1, 2))
         for i in reversed(range(self.nb)):
             if self.parent[i] >= 0:
@@ -138,7 +143,7 @@ class RobotModel:
         ]
 
     def fingerprint(self) -> str:
-        """Return a hash of everything that dynamics depends on: the key of compiled programs."""
+        """Return a hash of all data that the dynamics depend on: the key of compiled programs."""
         digest = hashlib.sha256()
         for item in fields(self):
             if item.type == 'Array':
@@ -148,10 +153,10 @@ class RobotModel:
         digest.update(repr((self.joint_names, self.frame_names)).encode())
         return digest.hexdigest()
 
-    # -- deriving another model -------------------------------------------------------------
+    # -- modified copies --------------------------------------------------------------------
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
-        """Return the same robot under another gravity (3,) [m/s^2], base frame, as things fall."""
+        """Return the same robot with another gravity vector (3,) [m/s^2], base frame."""
         return replace(self, gravity=np.asarray(gravity, dtype=float))
 
     def with_payload(
@@ -164,14 +169,14 @@ class RobotModel:
         """Return the same robot with a body rigidly attached to a link.
 
         Args:
-            link: name of a link (or any frame) that moves.
+            link: name of a moving link or frame.
             mass: kg, not negative.
             com: (3,) centre of mass in the link's frame, m.
             inertia: (3, 3) tensor about that centre, link axes, kg m^2; a point mass if omitted.
 
         Raises:
-            FrameNotFound: no such link.
-            ModelError: a negative or non-finite value, or a link that is fixed to the base.
+            FrameNotFound: the link is unknown.
+            ModelError: a negative or non-finite value, or a link fixed to the base.
         """
         k = self.frame_index(link)
         i = int(self.frame_body[k])
@@ -193,7 +198,7 @@ class RobotModel:
         if i < 0:
             raise ModelError(
                 f'payload on {link!r}: the link is fixed to the base, where no '
-                'torque feels it; name a link that moves'
+                'it has no effect; expected a link that moves'
             )
         body = combined([self.inertial(i), transformed(payload, self.frame_placement[k])])
         mass_, com_, tensor_ = self.mass.copy(), self.com.copy(), self.inertia_com.copy()
@@ -208,7 +213,9 @@ class RobotModel:
         viscous: ArrayLike | None = None,
         coulomb: ArrayLike | None = None,
     ) -> RobotModel:
-        """Return the same robot with other drives; what is omitted stays. 000, example 6.1.
+        """Return the same robot with other drives; omitted values are unchanged.
+
+        Spong, Hutchinson and Vidyasagar, example 6.1.
 
         Args:
             gear_ratio: motor turns per joint turn, 1 if omitted.
@@ -224,7 +231,9 @@ class RobotModel:
             # B = r^2 B_m, seen at the joint
             reflected = r**2 * self._per_joint('rotor_inertia', rotor_inertia)
         elif gear_ratio is not None:
-            raise ModelError('gear_ratio was given without rotor_inertia: it would do nothing')
+            raise ModelError(
+                'gear_ratio is given without rotor_inertia; expected both, or neither'
+            )
         return replace(
             self,
             reflected_inertia=reflected,
@@ -255,10 +264,10 @@ def check_vector(model: RobotModel, **vectors: Any) -> None:
 
 
 def _check(model: RobotModel) -> None:
-    """Raise ModelError unless the arrays fit together and are physical as far as form goes."""
+    """Raise ModelError unless shapes are consistent and values finite and physical."""
     n, nb, nf = model.n, model.nb, len(model.frame_names)
     if nb == 0:
-        raise ModelError(f'robot {model.name!r} has no moving joint: there is nothing to compute')
+        raise ModelError(f'robot {model.name!r} has no moving joint; expected at least one')
     shapes: dict[str, tuple[int, ...]] = {
         'gravity': (3,),
         'S': (nb, n),
@@ -286,8 +295,8 @@ def _check(model: RobotModel) -> None:
     for i, body in enumerate(model.body_names):
         if not -1 <= model.parent[i] < i:
             raise ModelError(
-                f'parent of body {body!r} is {model.parent[i]}; parents come first, '
-                f'so it must lie in -1 ... {i - 1}'
+                f'parent of body {body!r} is {model.parent[i]}; expected an earlier body, '
+                f'-1 ... {i - 1}'
             )
         if model.mass[i] < 0:
             raise ModelError(f'mass of {body!r} is {model.mass[i]} kg; it must not be negative')
@@ -295,4 +304,4 @@ def _check(model: RobotModel) -> None:
             raise ModelError(f'axis of {body!r} is {model.axis[i]}; it must be a unit vector')
         R = model.placement[i, :3, :3]
         if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0:
-            raise ModelError(f'placement of {body!r} does not hold a rotation: {R.tolist()}')
+            raise ModelError(f'placement of {body!r} has R = {R.tolist()}; expected a rotation')

@@ -1,17 +1,17 @@
-"""A robot from its joint screws: the product of exponentials, and the way back.
+"""Conversion between robot models and joint screws (product of exponentials).
 
 In the home position, q = 0, every link i has a frame {i} with pose M_0i in the base, and every
 joint a screw S_i = (w, v) in base coordinates, angular part first. Then
 
     T_0i = exp([S_1] q_1) ... exp([S_i] q_i) M_0i.
 
-A joint that turns about the unit vector a through the point p has S = (a, -a x p), one that slides
-along a has S = (0, a). q_i multiplies S_i as given: a screw k times as long makes a joint k times
-as fast, which the model holds in its coordinate map. A screw with pitch, which turns and slides at
-once, has no joint here.
+The screw of a revolute joint about the unit vector a through the point p is S = (a, -a x p), that
+of a prismatic joint along a is S = (0, a). q_i multiplies S_i as given: a screw of length k gives
+a joint k times as fast, which the model holds in its coordinate map. Screws with pitch, which
+rotate and translate at once, are not supported.
 
-Source: 001, (9.35)-(9.40), (9.49)-(9.52), with A_i = Ad(M_0i^-1) S_i in (9.51) (misprint) and in
-frame {i}; Lynch and Park, Modern Robotics (2017), sections 3.3 and 4.1.
+Source: Lynch and Park, draft, (9.35)-(9.40), (9.49)-(9.52), with A_i = Ad(M_0i^-1) S_i in (9.51)
+(misprint) and in frame {i}; Lynch and Park, Modern Robotics (2017), sections 3.3 and 4.1.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ from robot_dynamics.model.inertia import Inertial, inconsistency, transformed
 from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
 from robot_dynamics.spatial import Array, inverse_pose, pose, skew, spatial_inertia, unskew
 
-ROUNDING = 1e-9  # relative: what published decimals and products of rotations leave behind
+ROUNDING = 1e-9  # relative, of published decimals and products of rotations
 
 
 class Screws(NamedTuple):
-    """A tree as 001 describes it, with every link frame {i} at the link's centre of mass."""
+    """Screws of a tree, with every link frame {i} at the centre of mass.
+
+    Notation of Lynch and Park, draft, section 9.3.
+    """
 
     A: Array  # (nb, 6) unit joint screws in frame {i}, angular part first
     M: Array  # (nb, 4, 4) pose of frame {i} in its parent's frame {p} at joint position 0
@@ -41,9 +44,9 @@ class Screws(NamedTuple):
 
 
 def exponential(S: Array, theta: Any) -> Array:
-    """Return exp([S] theta) (4, 4) of a unit screw: |w| = 1, or w = 0 for pure sliding.
+    """Return exp([S] theta) (4, 4) of a unit screw: |w| = 1, or w = 0 for pure translation.
 
-    Lynch and Park, (3.88).
+    Lynch and Park, Modern Robotics (2017), (3.88).
     """
     w, v = skew(S[:3]), S[3:]
     # R = 1 + sin(t) [w] + (1 - cos(t)) [w]^2,   p = (t + (1 - cos(t)) [w] + (t - sin(t)) [w]^2) v
@@ -56,17 +59,17 @@ def exponential(S: Array, theta: Any) -> Array:
 def to_screws(model: RobotModel) -> Screws:
     """Return the joint screws, home placements and inertias of a model, in frames at the com.
 
-    The frames of our bodies sit at the joints; those of 001 at the centres of mass, here with the
-    same orientation.
+    Body frames of the model are at the joints; these frames are at the centres of mass and have
+    the same orientation.
     """
     # T_jc: from the joint's frame to the frame at the centre of mass
     T_jc = [pose(np.eye(3), c) for c in model.com]
     A, M, G = [], [], []
     for i in range(model.nb):
         a, c, p = model.axis[i], model.com[i], model.parent[i]
-        # The joint carries the centre of mass along at a x c, or along its axis.
+        # Velocity of the centre of mass at unit joint speed: a x c, or a.
         A.append(np.concatenate([a, np.cross(a, c)] if model.revolute[i] else [np.zeros(3), a]))
-        # M_pi: out of the parent's frame, over the joint, to the centre of mass
+        # M_pi: from the parent's centre of mass, via the joint, to the centre of mass
         T_cp = inverse_pose(T_jc[p]) if p >= 0 else np.eye(4)
         M.append(T_cp @ model.placement[i] @ T_jc[i])
         G.append(spatial_inertia(model.mass[i], np.zeros(3), model.inertia_com[i]))
@@ -84,20 +87,20 @@ def from_screws(
     """Return the serial arm of n joint screws.
 
     Args:
-        S: (6, n) screws in base coordinates at q = 0, angular part first, in any length.
-        M: (n + 1, 4, 4) placements M_{i-1,i} of the link frames, from {0} to {n} and on to the
-            end-effector frame {n + 1}, which the model has as its frame 'tool'.
+        S: (6, n) screws in base coordinates at q = 0, angular part first, of any length.
+        M: (n + 1, 4, 4) placements M_{i-1,i} of the link frames, from {0} to {n} and to the
+            end-effector frame {n + 1}, the frame 'tool' of the model.
         G: (n, 6, 6) spatial inertias in the link frames, angular part first: block-diagonal
-            where the frame sits at the centre of mass.
-        gravity: (3,) m/s^2 in the base frame, as things fall.
+            if the frame is at the centre of mass.
+        gravity: (3,) gravity vector in the base frame, m/s^2.
         name: the robot's name.
 
     Raises:
-        ModelError: a shape does not fit, a screw is zero or has pitch, a placement is no pose, or
-            an inertia has not the form of a rigid body's. The message names it and its value.
+        ModelError: a wrong shape, a screw that is zero or has pitch, a placement that is no pose,
+            or a G that is not the spatial inertia of a rigid body. The message names the value.
 
     Warns:
-        InertialWarning: an inertia has that form, but values that no body can have.
+        InertialWarning: an inertia is physically inconsistent.
     """
     screws, placements, spatial_inertias = _checked_shapes(S, M, G)
     n = screws.shape[1]
@@ -141,31 +144,31 @@ def _joint(i: int, screw: Array) -> _Joint:
     w, v = screw[:3], screw[3:]
     turning, sliding = float(np.linalg.norm(w)), float(np.linalg.norm(v))
     if turning == 0 and sliding == 0:
-        raise ModelError(f'screw {i} is zero: it must turn (w, -w x p) or slide (0, v)')
+        raise ModelError(f'screw {i} is zero; expected (w, -w x p) or (0, v)')
     if turning == 0:
         return _Joint(False, v / sliding, np.zeros(3), _length(sliding))
-    # The pitch is what is left of v along w.
+    # The pitch is the component of v along w.
     pitch = float(w @ v) / turning**2
     if abs(w @ v) > ROUNDING * turning * max(sliding, turning):
         raise ModelError(
-            f'screw {i} is {screw.tolist()}, with a pitch of {pitch:.6g} m/rad; only pure turning '
-            '(w . v = 0) and pure sliding (w = 0) are joints here'
+            f'screw {i} is {screw.tolist()}, with a pitch of {pitch:.6g} m/rad; expected pure '
+            'rotation (w . v = 0) or pure translation (w = 0)'
         )
     # The point of the axis nearest to the base's origin: p = w x v / w.w
     return _Joint(True, w / turning, np.cross(w, v) / turning**2, _length(turning))
 
 
 def _joint_frame(joint: _Joint, T_0i: Array) -> Array:
-    """Return the pose of a body's frame at home: axes of the link's, origin on the joint axis."""
+    """Return the home pose of a body frame: axes of the link frame, origin on the joint axis."""
     o = T_0i[:3, 3]
     if joint.revolute:
-        # Where the axis passes closest to the link's origin.
+        # The point of the axis nearest to the link's origin.
         o = joint.point + joint.axis * (joint.axis @ (o - joint.point))
     return pose(T_0i[:3, :3], o)
 
 
 def _length(value: float) -> float:
-    """Return the length of a screw, exactly 1 where only rounding tells it from 1."""
+    """Return the length of a screw, exactly 1 if it is 1 to rounding."""
     return 1.0 if abs(value - 1) < 8 * np.finfo(float).eps else value
 
 
@@ -178,12 +181,14 @@ def _inertial(i: int, G: Array) -> Inertial:
     error = np.abs(spatial_inertia(m, c, (I_com + I_com.T) / 2) - G).max()
     if error > ROUNDING * size:
         raise ModelError(
-            f'inertia {i} is {G.tolist()}, which no rigid body has: expected a symmetric '
-            '[[I, 0], [0, m 1]] about the centre of mass, or the same seen from a shifted frame'
+            f'inertia {i} is {G.tolist()}; expected a rigid-body inertia, symmetric '
+            '[[I, 0], [0, m 1]] about the centre of mass, or the same in a shifted frame'
         )
     body = Inertial(m, c, (I_com + I_com.T) / 2)
     if reason := inconsistency(body):
-        warnings.warn(f'inertia {i}: no body has it: {reason}', InertialWarning, stacklevel=3)
+        warnings.warn(
+            f'inertia {i} is physically inconsistent: {reason}', InertialWarning, stacklevel=3
+        )
     return body
 
 
@@ -217,5 +222,5 @@ def _check_pose(i: int, T: Array) -> None:
     rigid = np.abs(R @ R.T - np.eye(3)).max() <= ROUNDING and np.linalg.det(R) > 0
     if not rigid or np.any(T[3] != [0, 0, 0, 1]):
         raise ModelError(
-            f'placement M[{i}] is {T.tolist()}; it must be a pose [[R, p], [0, 1]], R a rotation'
+            f'placement M[{i}] is {T.tolist()}; expected a pose [[R, p], [0, 1]], R a rotation'
         )

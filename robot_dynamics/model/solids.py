@@ -1,17 +1,18 @@
-"""The inertia of uniform solids: box, cylinder, sphere, ellipsoid, cone, shells, and any mesh.
+"""Inertia of uniform solids: box, cylinder, sphere, ellipsoid, cone, shells and closed meshes.
 
-Each function returns an `Inertial` in a frame at the named place, its axes along the solid's. The
+Each function returns an `Inertial` in a frame at the named point, with axes along the solid's. The
 tensor of a body of density rho is the volume integral
 
-    I = integral over the body of rho (r.r 1 - r r^T) dV,
+    I = integral over the body of rho (r.r 1 - r r^T) dV.
 
-which falls into three numbers for a body with three planes of symmetry, Sigma = integral of
-rho r r^T dV = diag(sx, sy, sz) and I = tr(Sigma) 1 - Sigma. `transformed` of `model.inertia` moves
-and turns the result, `combined` joins several.
+For a body with three planes of symmetry it reduces to three numbers, Sigma = integral of
+rho r r^T dV = diag(sx, sy, sz) and I = tr(Sigma) 1 - Sigma. `transformed` of `model.inertia`
+changes the frame of the result, `combined` adds several.
 
-Source: 000, section 6.2.1 and example 6.3; 001, section 9.2.1 (volume integrals). For the mesh,
-Tonon, "Explicit exact formulas for the 3-D tetrahedron inertia tensor in terms of its vertex
-coordinates", J. Mathematics and Statistics 1(1), 2005.
+Source: Spong, Hutchinson and Vidyasagar, section 6.2.1 and example 6.3; Lynch and Park, draft,
+section 9.2.1 (volume integrals). For the mesh, Tonon, "Explicit exact formulas for the 3-D
+tetrahedron inertia tensor in terms of its vertex coordinates", J. Mathematics and Statistics 1(1),
+2005.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from robot_dynamics.spatial import Array
 def box(mass: float, a: float, b: float, c: float) -> Inertial:
     """Return a rectangular solid of lengths a, b, c [m] along x, y, z, about its centre.
 
-    000, example 6.3: I_xx = m/12 (b^2 + c^2), and so on.
+    I_xx = m/12 (b^2 + c^2), and so on. Spong, Hutchinson and Vidyasagar, example 6.3.
 
     Raises:
-        ModelError: a length or the mass [kg] is negative or not finite; so for all solids.
+        ModelError: a length or the mass [kg] is negative or not finite, as for all solids.
     """
     _check(mass=mass, a=a, b=b, c=c)
     # integral of x^2 from -a/2 to a/2 = a^3/12, so sx = m a^2 / 12
@@ -43,17 +44,17 @@ def box(mass: float, a: float, b: float, c: float) -> Inertial:
 def box_of_density(
     density: Callable[[Array], ArrayLike], a: float, b: float, c: float, *, nodes: int = 8
 ) -> Inertial:
-    """Return a rectangular solid whose density depends on the place, in axes at its middle.
+    """Return a rectangular solid of variable density, about axes through its centre.
 
     The volume integrals of Spong, Hutchinson and Vidyasagar, section 6.2.1, over the solid of
     example 6.3 with rho(x, y, z) instead of a constant, by Gauss quadrature.
 
     Args:
-        density: rho(r), points (k, 3) [m] to densities (k,) [kg/m^3].
+        density: rho(r), from points (k, 3) [m] to densities (k,) [kg/m^3].
         a: length along x, m.
         b: length along y, m.
         c: length along z, m.
-        nodes: per axis; exact for a rho that is a polynomial of degree up to 2 nodes - 3 in each.
+        nodes: number per axis; exact for polynomials rho of degree up to 2 nodes - 3 in each.
 
     Raises:
         ModelError: a length is negative or not finite, or a density negative or not finite.
@@ -67,9 +68,7 @@ def box_of_density(
     ]
     rho = np.broadcast_to(np.asarray(density(r), dtype=float), len(r))
     if not np.all(np.isfinite(rho) & (rho >= 0)):
-        raise ModelError(
-            f'density is {rho.min()} kg/m^3 at a point; it must be finite and not negative'
-        )
+        raise ModelError(f'density is {rho.min()} kg/m^3 at a point; expected finite numbers >= 0')
     dm = rho * np.einsum('i,j,k->ijk', w, w, w).ravel() * (a * b * c / 8)
     mass = float(dm.sum())
     com = dm @ r / mass if mass > 0 else np.zeros(3)
@@ -117,7 +116,7 @@ def spherical_shell(mass: float, radius: float, inner_radius: float) -> Inertial
     _check(mass=mass, radius=radius, inner_radius=inner_radius)
     _check_inside(inner_radius, radius)
     R, r = radius, inner_radius
-    # sx = m/5 (R^5 - r^5) / (R^3 - r^3), both divided by R - r so that thin shells have no 0/0
+    # sx = m/5 (R^5 - r^5) / (R^3 - r^3), both divided by R - r to avoid 0/0 for thin shells
     thickness = R**2 + R * r + r**2
     ratio = (R**4 + R**3 * r + R**2 * r**2 + R * r**3 + r**4) / thickness if R > 0 else 0.0
     return _symmetric(mass, np.full(3, mass / 5 * ratio))
@@ -132,11 +131,11 @@ def cone(mass: float, radius: float, height: float) -> Inertial:
     return Inertial(body.mass, np.array([0.0, 0.0, height / 4]), body.inertia_com)
 
 
-# -- bodies given by their surface --------------------------------------------------------------
+# -- meshes ------------------------------------------------------------------------------------
 
 
 def mesh(mass: float, vertices: ArrayLike, triangles: ArrayLike) -> Inertial:
-    """Return the uniform body inside a closed surface of triangles, in the vertices' frame.
+    """Return the uniform body inside a closed triangle mesh, in the frame of the vertices.
 
     Args:
         mass: kg.
@@ -144,12 +143,12 @@ def mesh(mass: float, vertices: ArrayLike, triangles: ArrayLike) -> Inertial:
         triangles: (t, 3) indices of vertices, counter-clockwise as seen from outside.
 
     Raises:
-        ModelError: a wrong shape or index, a surface with a hole or with triangles that face both
-            ways (the message names an edge), or one turned inside out.
+        ModelError: a wrong shape or index, an open or inconsistently oriented surface (the message
+            names an edge), or one oriented inwards.
     """
     _check(mass=mass)
     corners = _corners(vertices, triangles)
-    # A point amid the body keeps the numbers small.
+    # Coordinates relative to the centre keep rounding errors small.
     middle = corners.mean(axis=(0, 1))
     corners = corners - middle
     volumes = _signed_volumes(corners)
@@ -166,7 +165,7 @@ def mesh(mass: float, vertices: ArrayLike, triangles: ArrayLike) -> Inertial:
 
 
 def mesh_volume(vertices: ArrayLike, triangles: ArrayLike) -> float:
-    """Return the volume [m^3] inside a surface; times the density it is the mass of `mesh`.
+    """Return the volume [m^3] inside a closed triangle mesh.
 
     Raises:
         ModelError: as for `mesh`.
@@ -176,7 +175,7 @@ def mesh_volume(vertices: ArrayLike, triangles: ArrayLike) -> float:
 
 def _signed_volumes(corners: Array) -> Array:
     """Return the volumes (t,) of the tetrahedra from the origin to each triangle."""
-    # V = v1 . (v2 x v3) / 6, negative where the origin sees the triangle from outside
+    # V = v1 . (v2 x v3) / 6, negative if the origin is on the outer side of the triangle
     return np.asarray(np.linalg.det(corners) / 6)
 
 
@@ -184,7 +183,7 @@ def _checked_volume(volumes: Array) -> float:
     volume = float(volumes.sum())
     if volume <= 0:
         raise ModelError(
-            f'the mesh has volume {volume:.6g} m^3; it must be positive, with triangles '
+            f'the mesh has volume {volume:.6g} m^3; expected a positive volume, with triangles '
             'counter-clockwise as seen from outside'
         )
     return volume
@@ -200,13 +199,13 @@ def _corners(vertices: ArrayLike, triangles: ArrayLike) -> Array:
         raise ModelError('vertices contains a value that is not finite')
     if faces.dtype.kind not in 'iu' or faces.min() < 0 or faces.max() >= len(points):
         raise ModelError(f'triangles must be integers in 0 ... {len(points) - 1}')
-    # A closed surface passes each edge once each way.
+    # A closed surface contains each edge once in each direction.
     edges = Counter((int(f[k]), int(f[(k + 1) % 3])) for f in faces for k in range(3))
     for (i, j), times in edges.items():
         if times != 1 or edges[j, i] != 1:
             raise ModelError(
-                f'the mesh is not closed: it runs {times} times along the edge {i}-{j} and '
-                f'{edges[j, i]} times back; each must be once'
+                f'the mesh is not closed: it contains the edge {i}-{j} {times} times and '
+                f'the edge {j}-{i} {edges[j, i]} times; expected each once'
             )
     return np.asarray(points[faces])
 

@@ -1,7 +1,7 @@
-"""Joint states to compare at: random ones that respect the robot's limits, or any that are given.
+"""Joint ranges and random joint states within the limits of a robot.
 
-Limits are often left blank (lower == upper == 0) or absent; then a quarter turn either way, or
-half a metre, shows everything there is to see.
+A missing position limit, or a blank one (lower == upper == 0), is replaced by a quarter turn or
+half a metre in either direction.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from robot_dynamics.spatial import Array
 
 UNLIMITED_TURN = np.pi / 2  # rad
 UNLIMITED_SLIDE = 0.5  # m
-WIDEST = 2 * np.pi  # rad or m; ranges beyond it are blank ones in disguise
+WIDEST = 2 * np.pi  # rad or m; a wider range counts as missing
 FASTEST = 3.0  # rad/s or m/s; PyBullet clamps joints at 100
 ACCELERATION = 5.0  # rad/s^2 or m/s^2
-POSTURES = 64  # the extremes of an arm's mass matrix within a few percent
+POSTURES = 64  # cover the extremes of an arm's mass matrix to a few percent
 
 
 class States(NamedTuple):
@@ -31,14 +31,14 @@ class States(NamedTuple):
 
 
 def chosen_states(model: RobotModel, states: States | int, rng: np.random.Generator) -> States:
-    """Return the states that are given, or as many random ones as asked for.
+    """Return the given states, or that number of random ones.
 
     Raises:
-        ShapeError: they are not (k, n) each, or there is none.
+        ShapeError: the states are not (k, n) each, or there are none.
     """
     if isinstance(states, int):
         if states < 1:
-            raise ShapeError(f'states is {states}; at least one is needed to compare in')
+            raise ShapeError(f'states is {states}; expected at least 1')
         return random_states(model, states, rng)
     rows = np.shape(states.q)[:1]
     for name, array in zip(states._fields, states, strict=True):
@@ -63,15 +63,14 @@ def random_states(model: RobotModel, count: int, rng: np.random.Generator) -> St
 
 
 def random_postures(model: RobotModel, count: int = POSTURES, seed: int = 0) -> Array:
-    """Return random positions (count, n) within the position limits, the same for each seed."""
+    """Return random positions (count, n) within the position limits, determined by the seed."""
     lower, upper = position_range(model)
     return np.random.default_rng(seed).uniform(lower, upper, (count, model.n))
 
 
 def position_range(model: RobotModel) -> tuple[Array, Array]:
-    """Return lower and upper bounds (n,) to draw positions from, always finite."""
-    turns = (model.S[model.revolute] != 0).any(axis=0)
-    reach = np.where(turns, UNLIMITED_TURN, UNLIMITED_SLIDE)
+    """Return lower and upper bounds (n,) of positions, always finite."""
+    reach = np.where(model.angular, UNLIMITED_TURN, UNLIMITED_SLIDE)
     width = model.upper - model.lower
     blank = ~np.isfinite(width) | (width <= 0) | (width > WIDEST)
     return np.where(blank, -reach, model.lower), np.where(blank, reach, model.upper)

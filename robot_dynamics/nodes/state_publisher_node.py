@@ -39,9 +39,8 @@ from robot_dynamics.ros.parameters import (
 )
 from robot_dynamics.ros.robot_node import RobotNode
 from robot_dynamics.spatial import Array
-from robot_dynamics.urdf.link_frames import link_frames
+from robot_dynamics.urdf.link_frames import LinkFrame, link_frames
 from robot_dynamics.urdf.loading import urdf_text
-from robot_dynamics.visualization import LinkFrame
 
 
 class TfMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what is missing)

@@ -1,1 +1,1 @@
-"""Robot descriptions: URDF and xacro files are read, checked and turned into a RobotModel."""
+"""Conversion of robot descriptions, URDF or xacro, to a RobotModel."""

@@ -1,6 +1,6 @@
-"""What the elements of a URDF mean: poses, axes, inertias, friction and limits as numbers.
+"""Numerical values of URDF elements: poses, axes, inertias, friction and limits.
 
-Each function takes one `urdf_parser_py` object out of a robot that `read_urdf` has checked.
+Each function takes a `urdf_parser_py` object of a robot that `read_urdf` has checked.
 
 Source: the URDF XML specification, wiki.ros.org/urdf/XML, pages "link" and "joint".
 """
@@ -30,7 +30,7 @@ def origin_pose(element: Any) -> Array:
 
 
 def is_revolute(joint: Any) -> bool:
-    """Return whether a moving joint turns; else it slides."""
+    """Return whether a moving joint is revolute; else it is prismatic."""
     return bool(joint.type != 'prismatic')
 
 
@@ -41,7 +41,7 @@ def unit_axis(joint: Any) -> Array:
 
 
 def link_inertial(link: Any) -> Inertial:
-    """Return a link's inertia in its own frame; without <inertial> it has none."""
+    """Return the inertia of a link in its own frame, zero without <inertial>."""
     given = link.inertial
     if given is None:
         return Inertial()
@@ -58,8 +58,8 @@ def joint_friction(joint: Any) -> tuple[float, float]:
 def joint_limits(joint: Any) -> Limits:
     """Return the limits of a moving joint.
 
-    An effort or velocity of 0 means unspecified, as do a lower and upper limit that are both 0:
-    real descriptions write so for joints that do move.
+    An effort or velocity of 0 means unspecified, and so do lower and upper limits that are both 0:
+    real descriptions contain them for joints that move.
     """
     given = joint.limit
     if given is None:

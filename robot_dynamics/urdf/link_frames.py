@@ -1,8 +1,8 @@
-"""The frame of every link of a URDF, in the frame of its parent link.
+"""Frames of all links of a URDF, each in the frame of its parent link.
 
-This is what tf is made of: one transform per joint. Those of fixed (and locked) joints never
-change; the others follow one coordinate each, their own or, for a mimic joint, its leader's. Not
-as in a RobotModel, which merges what moves together, nothing is left out here.
+These are the transforms that tf publishes, one per joint. Transforms of fixed and locked joints
+are constant; each of the others depends on one coordinate, that of the joint itself or, for a
+mimic joint, that of its leader. A RobotModel merges links that move together; here none is merged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from robot_dynamics.urdf.tree import Motion, joint_motions, link_tree
 
 @dataclass(frozen=True, eq=False)
 class LinkFrame:
-    """How a link sits in its parent link."""
+    """Frame of a link in its parent link."""
 
     link: str
     parent: str
@@ -33,11 +33,11 @@ class LinkFrame:
 
     @property
     def coordinate(self) -> str | None:
-        """The joint whose position it follows, None if it stands still."""
+        """Joint whose position determines it, None if it is constant."""
         return self.motion.coordinate
 
     def pose(self, position: float = 0.0) -> Array:
-        """Return the link's pose (4, 4) in its parent at a position of its coordinate."""
+        """Return the pose (4, 4) of the link in its parent at a position of its coordinate."""
         # position of the joint = multiplier * position of the coordinate + offset
         own = self.motion.multiplier * position + self.motion.offset
         return pose(*joint_transform(self.placement, self.axis, self.revolute, own))
@@ -45,7 +45,7 @@ class LinkFrame:
 
 @dataclass(frozen=True, eq=False)
 class LinkFrames:
-    """All links of a robot, as frames."""
+    """Frames of all links of a robot."""
 
     robot: str
     root: str
@@ -53,7 +53,7 @@ class LinkFrames:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """The joints whose positions must be known."""
+        """Joints whose positions determine all frames."""
         return tuple(dict.fromkeys(f.coordinate for f in self.frames if f.coordinate is not None))
 
 
@@ -62,10 +62,10 @@ def link_frames(xml_text: str | bytes, locked: Mapping[str, float] | None = None
 
     Args:
         xml_text: the URDF.
-        locked: joints that stand still at a value, rad or m.
+        locked: positions of locked joints, rad or m.
 
     Raises:
-        ModelError: the description is wrong, and where.
+        ModelError: the description is wrong; the message names the element.
     """
     robot = read_urdf(xml_text)
     tree = link_tree(robot)

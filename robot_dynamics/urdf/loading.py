@@ -1,11 +1,12 @@
-"""From a URDF to a RobotModel: the way most robots come in.
+"""Conversion of a URDF to a RobotModel.
 
-The tree of links becomes a tree of moving bodies. Links joined by fixed joints move as one body,
-so their inertias are added up and their frames kept by name; a body's own frame is the link frame
-of the moving joint that carries it. What real descriptions get wrong without being useless is
-warned about, once per kind and with names; what has no meaning is refused with a ModelError.
+The tree of links becomes a tree of moving bodies. Links connected by fixed joints move as one
+body: their inertias are added and their frames kept by name. The frame of a body is the link frame
+of its moving joint. Imperfections of usable descriptions are warned about, once per kind and by
+name; descriptions without meaning are rejected with a ModelError.
 
-Sources: the URDF XML specification, wiki.ros.org/urdf/XML; 000, section 6.2.3, for the tensors.
+Sources: the URDF XML specification, wiki.ros.org/urdf/XML; Spong, Hutchinson and Vidyasagar,
+section 6.2.3, for the tensors.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from robot_dynamics.urdf.elements import (
 from robot_dynamics.urdf.reader import MAX_BYTES, read_urdf
 from robot_dynamics.urdf.tree import LinkTree, Motion, joint_motions, link_tree
 
+ROUNDING = 1e-9  # of limits in rad or m
+
 
 def load_urdf(
     path: str | os.PathLike[str],
@@ -48,24 +51,24 @@ def load_urdf(
     tip_link: str | None = None,
     strict_inertials: bool = False,
 ) -> RobotModel:
-    """Return the robot of a URDF file; a path that ends in .xacro is expanded first.
+    """Return the robot of a URDF file or, with the suffix .xacro, of a xacro file.
 
     Args:
-        path: the file, or the name of a robot that comes with the package, as 'panda'.
-        gravity: (3,) acceleration of things that fall, base frame, m/s^2.
-        locked_joints: joints that stand still at a value [rad or m]; their links keep their mass.
-        tip_link: keep only the coordinates that move this link, lock all others at 0.
-        strict_inertials: refuse inertias that no body can have, instead of warning.
+        path: the file, or the name of a bundled robot, such as 'panda'.
+        gravity: (3,) gravity vector, base frame, m/s^2.
+        locked_joints: positions of locked joints [rad or m]; their links keep their mass.
+        tip_link: keep only the coordinates that move this link, and lock the others at 0.
+        strict_inertials: reject physically inconsistent inertias instead of warning.
 
     Raises:
         ModelError: the file cannot be read, or the description is wrong; the message names the
-            element, its value and what would be right.
+            element, its value and the expected one.
 
     Warns:
-        InertialWarning: an inertia is physically inconsistent, or a link moves without mass or
-            without <inertial>.
-        UserWarning: the limits of a mimic joint narrow those of the joint that it follows.
-        UserWarning: a joint has no position, velocity or effort limit, so none is applied.
+        InertialWarning: an inertia is physically inconsistent, or a moving link has no mass or no
+            <inertial>.
+        UserWarning: the limits of a mimic joint narrow those of its leader.
+        UserWarning: a joint has no position, velocity or effort limit; none is applied.
     """
     try:
         return _robot(urdf_text(path), gravity, locked_joints, tip_link, strict_inertials)
@@ -81,7 +84,7 @@ def parse_urdf(
     tip_link: str | None = None,
     strict_inertials: bool = False,
 ) -> RobotModel:
-    """Return the robot of a URDF text, which need not be trusted and is never run as xacro.
+    """Return the robot of a URDF text. The text may be untrusted; xacro is never evaluated.
 
     Arguments, errors and warnings are those of `load_urdf`.
     """
@@ -92,10 +95,10 @@ def parse_urdf(
 
 
 def robot_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a robot: the one given, or the bundled file of that name, as 'panda'.
+    """Return the given path, or that of the bundled robot of this name, such as 'panda'.
 
     Raises:
-        ModelError: it is neither; the message lists the bundled robots.
+        ModelError: there is no such file or robot; the message lists the bundled robots.
     """
     file = Path(os.fsdecode(path))
     is_name = len(file.parts) == 1 and not file.suffix
@@ -111,7 +114,7 @@ def robot_file(path: str | os.PathLike[str]) -> Path:
 
 
 def urdf_text(path: str | os.PathLike[str]) -> bytes | str:
-    """Return the contents of a URDF file, or what a .xacro file expands to.
+    """Return the contents of a URDF file, or the expansion of a .xacro file.
 
     Raises:
         ModelError: the file cannot be read or expanded.
@@ -127,7 +130,7 @@ def urdf_text(path: str | os.PathLike[str]) -> bytes | str:
 
 
 def _expanded(file: Path) -> str:
-    """Return the URDF text of a xacro file, a program that is trusted like any other on disk."""
+    """Return the URDF text of a xacro file, which is a trusted program."""
     try:
         import xacro
     except ImportError as error:
@@ -138,14 +141,11 @@ def _expanded(file: Path) -> str:
         raise ModelError(f'xacro failed: {error or type(error).__name__}') from error
 
 
-ROUNDING = 1e-9  # of limits in rad or m
-
-
 # -- assembly -------------------------------------------------------------------------------
 
 
 class _Body(NamedTuple):
-    """A moving body: the joint that carries it, its parent body and the joint's pose there."""
+    """A moving body: its joint, its parent body, and the pose of the joint in that body."""
 
     joint: Any
     parent: int
@@ -169,7 +169,7 @@ def _robot(
     )
     model, narrowed = _within_mimic_limits(model, bodies)
     problems = [
-        *_impossible_inertials(inertials),
+        *_inconsistent_inertials(inertials),
         *_massless_bodies(model),
         *_missing_inertials(model, tree),
     ]
@@ -212,7 +212,7 @@ def _model(
 ) -> RobotModel:
     leaders, S, s0 = _coordinates(motions, bodies)
     limits = [joint_limits(joint) for joint in leaders]
-    # Damping b and friction c of the bodies' joints, seen at the coordinates: b S^2 and c |S|
+    # Damping b and friction c of the joints of the bodies, in the coordinates: b S^2 and c |S|
     damping, friction = np.array([joint_friction(b.joint) for b in bodies]).reshape(-1, 2).T
     carried = defaultdict(list)
     for link, (body, T) in frames.items():
@@ -260,10 +260,10 @@ def _coordinates(
 
 
 def _within_mimic_limits(model: RobotModel, bodies: list[_Body]) -> tuple[RobotModel, list[str]]:
-    """Return the robot whose mimic joints keep their own limits, and which of them bind.
+    """Return the robot with the limits of mimic joints applied, and a warning per binding limit.
 
     q_body = k q + o within [a, b] is q between (a - o) / k and (b - o) / k. Effort limits of mimic
-    joints are not used: the motor is that of the joint they follow.
+    joints are not used: the leader has the motor.
     """
     lower, upper = model.lower.copy(), model.upper.copy()
     velocity = model.velocity_limit.copy()
@@ -276,14 +276,14 @@ def _within_mimic_limits(model: RobotModel, bodies: list[_Body]) -> tuple[RobotM
         low, high = sorted((end - float(model.s0[i])) / k + 0.0 for end in (own.lower, own.upper))
         speed = own.velocity / abs(k)
         name = model.joint_names[j]
-        # What differs by rounding does not bind.
+        # A difference of rounding size does not bind.
         slack = ROUNDING * max(1.0, abs(float(model.s0[i])) / abs(k))
         closer = low > lower[j] + slack or high < upper[j] - slack
         if closer and max(low, lower[j]) >= min(high, upper[j]):
             sentences.append(
                 f'the limits of mimic joint {joint.name!r}, {own.lower:g} to {own.upper:g}, leave '
-                f'joint {name!r} no range and are not applied: they need [{low:g}, {high:g}] of '
-                f'it, its own are [{lower[j]:g}, {upper[j]:g}]'
+                f'joint {name!r} no range and are not applied: they require [{low:g}, {high:g}], '
+                f'its own limits are [{lower[j]:g}, {upper[j]:g}]'
             )
         elif closer or speed < velocity[j] * (1 - ROUNDING):
             lower[j], upper[j] = max(low, lower[j]), min(high, upper[j])
@@ -304,24 +304,24 @@ def _checked(gravity: ArrayLike) -> Array:
         vector = np.array(np.nan)
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise ModelError(
-            f'gravity is {gravity!r}; it must be three finite numbers, such as (0, 0, -9.81) m/s^2'
+            f'gravity is {gravity!r}; expected three finite numbers, such as (0, 0, -9.81) m/s^2'
         )
     return vector
 
 
-# -- what is imperfect ----------------------------------------------------------------------
+# -- warnings -------------------------------------------------------------------------------
 
 
-def _impossible_inertials(inertials: Mapping[str, Inertial]) -> Iterable[str]:
-    """Yield one sentence that names the links whose inertias no rigid body can have."""
+def _inconsistent_inertials(inertials: Mapping[str, Inertial]) -> Iterable[str]:
+    """Yield one sentence that names the links with physically inconsistent inertias."""
     reasons = {link: inconsistency(body) for link, body in inertials.items()}
     named = [f'link {link!r}: {reason}' for link, reason in reasons.items() if reason]
     if named:
-        yield f'inertias that no rigid body can have: {"; ".join(named)}'
+        yield f'physically inconsistent inertias: {"; ".join(named)}'
 
 
 def _massless_bodies(model: RobotModel) -> Iterable[str]:
-    """Yield one sentence that names the joints which move no mass, and their links."""
+    """Yield one sentence that names the joints that move no mass, and their links."""
     idle = set(model.massless_joints())
     columns = [k for k, name in enumerate(model.joint_names) if name in idle]
     links = [
@@ -337,8 +337,8 @@ def _massless_bodies(model: RobotModel) -> Iterable[str]:
 def _missing_inertials(model: RobotModel, tree: LinkTree) -> Iterable[str]:
     """Yield one sentence that names the moving links without an <inertial> that carry no mass.
 
-    Links that are fixed to them count as theirs. Those of joints that move no mass at all are
-    named by `_massless_bodies`.
+    Links fixed to them are included in their mass. `_massless_bodies` names the links of joints
+    that move no mass at all.
     """
     idle = np.isin(model.joint_names, model.massless_joints())
     empty = (
@@ -352,12 +352,12 @@ def _missing_inertials(model: RobotModel, tree: LinkTree) -> Iterable[str]:
     if links:
         yield (
             f'links {", ".join(map(repr, links))} move but have no <inertial>, so they count as '
-            'massless; give them one, of zeros if they are'
+            'massless; add one, of zeros if they are'
         )
 
 
 def _unlimited(model: RobotModel, joints: Mapping[str, Any]) -> Iterable[str]:
-    """Yield one sentence that names the limits which the coordinates lack."""
+    """Yield one sentence that names the missing limits of the coordinates."""
     continuous = [joints[name].type == 'continuous' for name in model.joint_names]
     free = np.isinf(model.lower) & np.isinf(model.upper) & ~np.array(continuous)
     kinds = {

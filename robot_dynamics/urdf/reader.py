@@ -1,11 +1,10 @@
-"""Reading untrusted URDF text: from bytes to urdf_parser_py objects that are complete and clean.
+"""Safe reading of untrusted URDF text into checked urdf_parser_py objects.
 
-A robot description may come from a file, a network topic or a stranger. Before anything else
-looks at it, the text is bounded in size and depth, document types are refused (and with them
-every entity that could expand or be fetched), and only what matters to dynamics is kept: links
-with their inertials, joints with their parent, child, origin, axis, limit, dynamics and mimic.
-What is kept is checked against the tables of `urdf_rules.py`, and each default of the URDF
-specification is written out, so that the parser finds a description without surprises.
+A robot description may come from a file, a topic or an unknown source. Its size and depth are
+bounded, and document types are rejected, and with them entities that could expand or be fetched.
+Only elements that matter to dynamics are kept: links with their inertials, joints with parent,
+child, origin, axis, limit, dynamics and mimic. They are checked against the tables of `rules.py`,
+the defaults of the URDF specification are filled in, and urdf_parser_py parses the result.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from urdf_parser_py.urdf import URDF
 from urdf_parser_py.xml_reflection.core import ParseError
 
 from robot_dynamics.errors import ModelError
-from robot_dynamics.urdf.rules import MAX_NAME, checked_element, refuse_misspelt
+from robot_dynamics.urdf.rules import MAX_NAME, checked_element, reject_misspelt
 
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
@@ -35,16 +34,16 @@ _PARSER_ERRORS = (ParseError, ValueError, AssertionError, TypeError, KeyError, A
 def read_urdf(xml: str | bytes) -> Any:
     """Return the `urdf_parser_py` robot of a URDF text.
 
-    Its links and joints are in document order. Fixed joints have lost their axis, limit, dynamics
-    and mimic; everything else the specification makes optional is present, except for `inertial`,
-    `limit`, `dynamics` and `mimic`, which are None where the text has none.
+    Links and joints are in document order. Axis, limit, dynamics and mimic of fixed joints are
+    dropped. Missing `inertial`, `limit`, `dynamics` and `mimic` are None; other optional elements
+    and attributes have the defaults of the specification.
 
     Raises:
         ModelError: the text is no URDF, or a value in it is wrong.
     """
-    root = _parse_xml(_as_text(xml))
+    root = xml_root(xml)
     if root.tag != 'robot':
-        raise ModelError(f'the root element is <{root.tag}>; a URDF starts with <robot>')
+        raise ModelError(f'the root element is <{root.tag}>; expected <robot>')
     name = root.get('name') or 'robot'
     if len(name) > MAX_NAME:
         raise ModelError(
@@ -52,23 +51,32 @@ def read_urdf(xml: str | bytes) -> Any:
         )
     clean = ElementTree.Element('robot', name=name)
     for tag in dict.fromkeys(element.tag for element in root):
-        refuse_misspelt(tag, ('link', 'joint'), f'the robot holds <{tag}>')
+        reject_misspelt(tag, ('link', 'joint'), f'the robot contains <{tag}>')
     for position, element in enumerate(root, start=1):
         if element.tag in ('link', 'joint'):
             clean.append(checked_element(element, position))
     try:
         return URDF.from_xml_string(ElementTree.tostring(clean, encoding='unicode'))
     except _PARSER_ERRORS as error:
-        raise ModelError(f'urdf_parser_py refused the description: {error}') from error
+        raise ModelError(f'urdf_parser_py rejected the description: {error}') from error
 
 
 # -- safe XML -------------------------------------------------------------------------------
 
 
+def xml_root(xml: str | bytes) -> ElementTree.Element:
+    """Return the root element of an untrusted text.
+
+    Raises:
+        ModelError: the text is not well-formed, too large, or has a document type.
+    """
+    return _parse_xml(_as_text(xml))
+
+
 def _as_text(xml: str | bytes) -> str:
     """Return the decoded text, within bounds and without a document type."""
     if not isinstance(xml, (str, bytes, bytearray)):
-        raise ModelError(f'a URDF text must be str or bytes, not {type(xml).__name__}')
+        raise ModelError(f'the URDF text is a {type(xml).__name__}; expected str or bytes')
     if len(xml) > MAX_BYTES:
         raise ModelError(f'the URDF has {len(xml)} bytes; at most {MAX_BYTES} are read')
     try:
@@ -77,15 +85,15 @@ def _as_text(xml: str | bytes) -> str:
     except UnicodeError as error:
         raise ModelError(f'the URDF is not UTF-8 text: {error}') from None
     if not text.strip():
-        raise ModelError('the URDF is empty; it must hold a <robot> element')
-    # Entities can only be declared here; without a declaration none can expand.
+        raise ModelError('the URDF is empty; expected a <robot> element')
+    # Entities are declared in a document type; without one none can expand.
     if '<!DOCTYPE' in text:
-        raise ModelError('the URDF holds <!DOCTYPE>; no URDF needs one, remove it')
+        raise ModelError('the URDF contains <!DOCTYPE>; expected a text without a document type')
     return text.lstrip('\ufeff \t\r\n')
 
 
 def _parse_xml(text: str) -> ElementTree.Element:
-    """Return the root element of a text that is neither too deep nor too large."""
+    """Return the root element of a text of limited depth and size."""
     root, depth, extent = None, 0, _Extent()
     try:
         for event, element in _events(text):
@@ -98,20 +106,20 @@ def _parse_xml(text: str) -> ElementTree.Element:
     except ElementTree.ParseError as error:
         raise ModelError(f'the URDF is not well-formed XML: {error}') from None
     if root is None:
-        raise ModelError('the URDF holds no element; it must hold a <robot> element')
+        raise ModelError('the URDF contains no element; expected <robot>')
     return root
 
 
 @dataclass
 class _Extent:
-    """How much of a text has been read."""
+    """Counters of the part of a text read so far."""
 
     links: int = 0
     items: int = 0  # elements and attributes
     tags: set[str] = field(default_factory=set)
 
     def grow(self, element: ElementTree.Element, depth: int) -> None:
-        """Count one element more; raise ModelError where there are too many."""
+        """Count one more element. Raises ModelError above a bound."""
         self.links += depth == 2 and element.tag == 'link'
         self.items += 1 + len(element.attrib)
         if depth > MAX_DEPTH:
@@ -142,14 +150,14 @@ class _Extent:
 
 
 def _events(text: str) -> Iterator[tuple[str, ElementTree.Element]]:
-    """Yield ('start' | 'end', element) piece by piece, so that the reader can stop at once."""
+    """Yield ('start' | 'end', element) piece by piece, so that a bound stops the reading."""
     parser: Any = ElementTree.XMLPullParser(events=('start', 'end'))
     start, size = 0, PIECE
     while start < len(text):
         parser.feed(text[start : start + size])
         start += size
-        # What has not ended in a piece, such as a comment of megabytes, is read from its beginning
-        # with the next one: that must not happen often.
+        # A token that does not end within a piece, such as a comment of megabytes, is read again
+        # from its start with the next piece; doubling the size keeps the total linear.
         size *= 2
         for event in parser.read_events():
             yield event

@@ -1,7 +1,7 @@
-"""What the elements of a URDF may hold: tables of attributes, their checks and their defaults.
+"""Rules for URDF elements: tables of attributes with their checks and defaults.
 
-Only what matters to dynamics appears here, and only what appears here is kept. The checks work on
-text, so that a refusal shows the value as it was written.
+Elements and attributes that are not listed do not matter to dynamics and are dropped. Checks work
+on the text, so that an error message shows the value as written.
 
 Source: the URDF XML specification, wiki.ros.org/urdf/XML, pages "link" and "joint".
 """
@@ -17,8 +17,9 @@ from xml.etree.ElementTree import Element
 from robot_dynamics.errors import ModelError
 
 MAX_NAME = 256
-MIN_AXIS = 1e-6  # an axis need not be a unit vector, but must show a direction
-MAX_NUMBER = 1e30  # squares and products of what is read must not overflow
+MIN_AXIS = 1e-6  # an axis need not be a unit vector, but must have a direction
+MAX_NUMBER = 1e30  # squares and products of numbers must not overflow
+TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 MOVING_TYPES = ('revolute', 'continuous', 'prismatic')
 
 
@@ -93,13 +94,13 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class _Rules(NamedTuple):
-    """What one element may hold: checks by attribute, with defaults where it is optional."""
+    """Attributes and children of one element: checks, and defaults of optional attributes."""
 
     required: Mapping[str, Callable[[str], str]] = _NOTHING
     optional: Mapping[str, tuple[Callable[[str], str], str]] = _NOTHING
     children: Mapping[str, _Rules] = _NOTHING
     required_children: tuple[str, ...] = ()
-    strict: bool = False  # numbers of the dynamics: an attribute we do not know may change them
+    strict: bool = False  # reject unknown attributes: they could change the dynamics
 
 
 _ORIGIN = _Rules(optional={'xyz': (_vector, '0 0 0'), 'rpy': (_vector, '0 0 0')}, strict=True)
@@ -108,7 +109,7 @@ _INERTIAL = _Rules(
         'origin': _ORIGIN,
         'mass': _Rules(required={'value': _magnitude}, strict=True),
         'inertia': _Rules(
-            required=dict.fromkeys(('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), _number),
+            required=dict.fromkeys(TENSOR, _number),
             strict=True,
         ),
     },
@@ -143,7 +144,7 @@ _MOVING_JOINT = _Rules(
     },
     required_children=_FIXED_JOINT.required_children,
 )
-# Absent from the text, these are there all the same, with the specification's defaults.
+# Elements added with the defaults of the specification if they are missing.
 _IMPLIED: dict[str, dict[str, str]] = {'origin': {}, 'axis': {'xyz': '1 0 0'}}
 
 
@@ -151,24 +152,24 @@ _IMPLIED: dict[str, dict[str, str]] = {'origin': {}, 'axis': {'xyz': '1 0 0'}}
 
 
 def checked_element(element: Element, position: int) -> Element:
-    """Return a copy of a <link> or <joint> that holds what dynamics needs, defaults filled in.
+    """Return a copy of a <link> or <joint> reduced to the rules, with defaults filled in.
 
     Args:
         element: the element of an untrusted text.
-        position: its place in the robot, to name it by if it has no name.
+        position: its number in the robot, for messages about an element without a name.
 
     Raises:
-        ModelError: something is missing or wrong.
+        ModelError: an element or attribute is missing or wrong.
     """
     name = element.get('name')
     where = f'{element.tag} {f"number {position}" if name is None else _shown(name)}'
     kept = _checked(element, _rules_for(element, where), where)
-    _refuse_reversed_limits(kept, where)
+    _reject_reversed_limits(kept, where)
     return kept
 
 
 def _rules_for(element: Element, where: str) -> _Rules:
-    """Return the rules of a link or of a joint of its type; refuse types that cannot move here."""
+    """Return the rules of a link or of a joint of its type. Rejects unsupported types."""
     if element.tag == 'link':
         return _LINK
     kind = element.get('type')
@@ -186,16 +187,16 @@ def _rules_for(element: Element, where: str) -> _Rules:
 
 
 def _checked(element: Element, rules: _Rules, where: str) -> Element:
-    """Return a copy of the element that holds what the rules name, and nothing else."""
+    """Return a copy of the element reduced to the attributes and children of the rules."""
     clean = Element(element.tag, _checked_attributes(element, rules, where))
     for tag in dict.fromkeys(child.tag for child in element):
-        refuse_misspelt(tag, rules.children, f'{where} holds <{tag}>')
+        reject_misspelt(tag, rules.children, f'{where} contains <{tag}>')
     for tag, inner in rules.children.items():
         found = element.findall(tag)
         if len(found) > 1:
-            raise ModelError(f'{where} has <{tag}> {len(found)} times; once is enough')
+            raise ModelError(f'{where} has <{tag}> {len(found)} times; expected at most one')
         if tag in rules.required_children and not found:
-            raise ModelError(f'{where} has no <{tag}>, which it needs')
+            raise ModelError(f'{where} has no <{tag}>; expected one')
         if not found and tag in _IMPLIED:
             found = [Element(tag, _IMPLIED[tag])]
         clean.extend([_checked(child, inner, f'{where}: <{tag}>') for child in found])
@@ -208,7 +209,7 @@ def _checked_attributes(element: Element, rules: _Rules, where: str) -> dict[str
     for name, (check, default) in {**checks, **rules.optional}.items():
         text = element.get(name, default)
         if text is None:
-            raise ModelError(f'{where} has no attribute {name!r}, which it needs')
+            raise ModelError(f'{where} has no attribute {name!r}; expected one')
         try:
             kept[name] = check(text)
         except ValueError as reason:
@@ -216,12 +217,12 @@ def _checked_attributes(element: Element, rules: _Rules, where: str) -> dict[str
     for name in sorted(element.keys() - kept.keys()):
         given = f'{where} has {name}={_shown(element.get(name, ""))}'
         if rules.strict:
-            raise ModelError(f'{given}, which is not read here; known are {", ".join(kept)}')
-        refuse_misspelt(name, kept, given)
+            raise ModelError(f'{given}, which is not supported; expected {", ".join(kept)}')
+        reject_misspelt(name, kept, given)
     return kept
 
 
-def _refuse_reversed_limits(joint: Element, where: str) -> None:
+def _reject_reversed_limits(joint: Element, where: str) -> None:
     limit = joint.find('limit')
     if limit is None or joint.get('type') == 'continuous':
         return
@@ -232,16 +233,16 @@ def _refuse_reversed_limits(joint: Element, where: str) -> None:
         )
 
 
-def refuse_misspelt(word: str, known: Collection[str], where: str) -> None:
-    """Raise ModelError for <orgin>: what resembles nothing is an extension, which may be."""
+def reject_misspelt(word: str, known: Collection[str], where: str) -> None:
+    """Raise ModelError for a misspelt word such as <orgin>; other unknown words are extensions."""
     if word in known:
         return
-    # A description of known words alone is loaded sooner without.
+    # Imported late: most descriptions need no comparison, and load faster without.
     import difflib
 
     close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.8)
     if close:
-        raise ModelError(f'{where}, which URDF does not know; did you mean {close[0]!r}?')
+        raise ModelError(f'{where}, which is unknown in URDF; did you mean {close[0]!r}?')
 
 
 def _shown(text: str) -> str:

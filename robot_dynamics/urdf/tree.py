@@ -1,12 +1,12 @@
-"""How the links of a URDF hang together, and which coordinate moves each joint.
+"""Tree of the links of a URDF, and the coordinate that moves each joint.
 
-A URDF lists links and joints in any order. Here they become one tree, walked depth-first with
-siblings in document order; and every joint, be it free, a mimic, a mimic of a mimic or locked, is
-brought to the one form
+Links and joints may be listed in any order. They form one tree, traversed depth-first with
+siblings in document order. Every joint, whether independent, mimic (also of a mimic) or locked, is
+reduced to the form
 
-    position = multiplier * q[coordinate] + offset,
+    position = multiplier * q[coordinate] + offset;
 
-where a joint without a coordinate stays at its offset.
+a joint without a coordinate stays at its offset.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Motion(NamedTuple):
 
 
 class LinkTree(NamedTuple):
-    """The links and joints of a robot, known to form one tree."""
+    """Links and joints of a robot, checked to form one tree."""
 
     root: str
     links: Mapping[str, Any]  # by name, document order
@@ -57,12 +57,12 @@ def link_tree(robot: Any) -> LinkTree:
     """Return the tree of a robot read by `read_urdf`.
 
     Raises:
-        ModelError: a name occurs twice or is unknown, a link has two parents, or the links form
-            no single tree.
+        ModelError: a name is repeated or unknown, a link has two parents, or the links do not
+            form one tree.
     """
     links, joints = _by_name('link', robot.links), _by_name('joint', robot.joints)
     if not links:
-        raise ModelError(f'robot {robot.name!r} has no link; it needs two and a joint between')
+        raise ModelError(f'robot {robot.name!r} has no link; expected at least two, and a joint')
     inward = _inward_joints(links, joints)
     children: dict[str, list[Any]] = {name: [] for name in links}
     for joint in joints.values():
@@ -74,20 +74,20 @@ def link_tree(robot: Any) -> LinkTree:
             'exactly one link, the root, must have none'
         )
     tree = LinkTree(roots[0] if roots else '', links, joints, children)
-    _refuse_loop(tree, inward)
+    _reject_loop(tree, inward)
     return tree
 
 
 def joint_motions(
     tree: LinkTree, locked: Mapping[str, float], tip_link: str | None
 ) -> dict[str, Motion]:
-    """Return how each joint moves; fixed and locked ones have no coordinate.
+    """Return the motion of each joint; fixed and locked joints have no coordinate.
 
     Args:
         tree: the robot.
-        locked: values [rad or m] at which independent joints stand still.
-        tip_link: if given, every coordinate that does not move this link is locked at 0, unless
-            `locked` gives it another value.
+        locked: positions [rad or m] of locked independent joints.
+        tip_link: if given, every coordinate that does not move this link is locked, at 0 or at
+            its value in `locked`.
 
     Raises:
         ModelError: a mimic has no leader, or a name or value is wrong.
@@ -99,9 +99,7 @@ def joint_motions(
     values = _locked_values(motions, locked)
     if tip_link is not None:
         if tip_link not in tree.links:
-            raise ModelError(
-                f'tip_link {tip_link!r} is not a link; those are {_listed(tree.links)}'
-            )
+            raise ModelError(f'tip_link is {tip_link!r}; expected one of {_listed(tree.links)}')
         needed = {motions[joint.name].coordinate for joint in tree.path(tip_link)}
         coordinates = {motion.coordinate for motion in motions.values() if motion.coordinate}
         values = {**dict.fromkeys(coordinates - needed, 0.0), **values}
@@ -118,7 +116,7 @@ def _by_name(kind: str, items: list[Any]) -> dict[str, Any]:
 
 
 def _inward_joints(links: Mapping[str, Any], joints: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the one joint that leads to each link from its parent."""
+    """Return the joint between each link and its parent."""
     inward: dict[str, Any] = {}
     for joint in joints.values():
         for role in ('parent', 'child'):
@@ -137,8 +135,8 @@ def _inward_joints(links: Mapping[str, Any], joints: Mapping[str, Any]) -> dict[
     return inward
 
 
-def _refuse_loop(tree: LinkTree, inward: Mapping[str, Any]) -> None:
-    """Raise ModelError if some links are each other's ancestors, naming them in order."""
+def _reject_loop(tree: LinkTree, inward: Mapping[str, Any]) -> None:
+    """Raise ModelError, with the links in order, if links are their own ancestors."""
     reached = {tree.root, *(joint.child for joint in tree.walk())} if tree.root else set()
     astray = next((link for link in tree.links if link not in reached), None)
     if astray is None:
@@ -154,7 +152,7 @@ def _refuse_loop(tree: LinkTree, inward: Mapping[str, Any]) -> None:
 
 
 def _mimicked(joint: Any, joints: Mapping[str, Any]) -> Motion:
-    """Return the motion of a moving joint, following its mimics to the one that leads them all."""
+    """Return the motion of a moving joint in the coordinate of its last leader."""
     multiplier, offset, chain = 1.0, 0.0, {joint.name: joint}
     while joint.mimic is not None:
         # a (b q + c) + d = (a b) q + (a c + d)
@@ -168,7 +166,7 @@ def _mimicked(joint: Any, joints: Mapping[str, Any]) -> Motion:
     if not max(abs(multiplier), abs(offset)) <= MAX_NUMBER:
         raise ModelError(
             f'joint {next(iter(chain))!r} mimics {joint.name!r} with multiplier {multiplier:g} '
-            f'and offset {offset:g} in all; neither may exceed {MAX_NUMBER:g}'
+            f'and offset {offset:g}; expected at most {MAX_NUMBER:g} each'
         )
     return Motion(joint.name, multiplier, offset)
 
@@ -180,20 +178,20 @@ def _leader(joint: Any, joints: Mapping[str, Any]) -> Any:
         problem = 'is not defined' if leader is None else 'is fixed'
         raise ModelError(
             f'joint {joint.name!r} mimics {joint.mimic.joint!r}, which {problem}; '
-            'it must be a joint that moves'
+            'expected a moving joint'
         )
     return leader
 
 
 def _locked_values(motions: Mapping[str, Motion], locked: Mapping[str, float]) -> dict[str, float]:
-    """Return the locked values as floats, after checking that each is a coordinate's."""
+    """Return the locked values as floats, once each is checked to be that of a coordinate."""
     values = {}
     for name, value in locked.items():
         leader = motions[name].coordinate if name in motions else None
         if leader is None:
             known = [other for other, motion in motions.items() if motion.coordinate == other]
             raise ModelError(
-                f'locked_joints: {name!r} is not a joint that moves; those are {_listed(known)}'
+                f'locked_joints: {name!r} is not a moving joint; expected one of {_listed(known)}'
             )
         if leader != name:
             raise ModelError(f'locked_joints: {name!r} mimics {leader!r}; lock {leader!r} instead')
@@ -214,7 +212,7 @@ def _finite(name: str, value: Any) -> float:
 
 
 def _with_locked(motion: Motion, values: Mapping[str, float]) -> Motion:
-    """Return the motion once the locked coordinates stand still."""
+    """Return the motion with locked coordinates replaced by their values."""
     if motion.coordinate is None or motion.multiplier == 0:
         return Motion(offset=motion.offset)
     if motion.coordinate in values:
@@ -223,6 +221,6 @@ def _with_locked(motion: Motion, values: Mapping[str, float]) -> Motion:
 
 
 def _listed(names: Any) -> str:
-    """Return the names for a message, shortened where there are very many."""
+    """Return the names for a message, at most 40 of them."""
     shown = [repr(name) for name in names]
     return ', '.join(shown if len(shown) <= 40 else [*shown[:40], f'... ({len(shown)} in all)'])

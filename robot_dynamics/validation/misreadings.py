@@ -17,7 +17,8 @@ import numpy as np
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import skew
-from robot_dynamics.urdf.physics_only import TENSOR, parsed
+from robot_dynamics.urdf.reader import xml_root
+from robot_dynamics.urdf.rules import TENSOR
 
 # from the text of a URDF to the robot, with the options of the correct one
 Reader = Callable[[str], RobotModel]
@@ -27,7 +28,7 @@ def misread_robots(urdf: str | bytes, model: RobotModel, read: Reader) -> dict[s
     """Return robots that differ from a model by a mistake of reading, by its description."""
     found = {}
     for make in (default_inertials, unturned_inertials, negated_products, tensors_about_frames):
-        robot = parsed(urdf)
+        robot = xml_root(urdf)
         mistake = make(robot)
         text = ElementTree.tostring(robot, encoding='unicode')
         other = _read(read, text) if mistake else None
@@ -101,7 +102,7 @@ def still_mimics(urdf: str | bytes, model: RobotModel) -> RobotModel | None:
     """Return the robot with mimic joints at rest, None if it has none."""
     children = {
         child.get('link')
-        for joint in parsed(urdf).findall('joint')
+        for joint in xml_root(urdf).findall('joint')
         if joint.find('mimic') is not None
         for child in joint.iterfind('child')
     }

@@ -1,4 +1,13 @@
-"""The few shapes that drawings are made of, seen from the robot's base, in m."""
+"""Arrows, ellipsoids and boxes that show the dynamics of a robot, in the base frame, in m.
+
+- Arrows: the weight of each body and the torque of each joint. Bodies are the moving bodies of the
+  model: links joined by fixed joints are one body, a payload belongs to the body that carries it.
+- Inertia: the uniform ellipsoid or box with the mass and tensor of a body. One that extends far
+  beyond the link indicates a wrong tensor.
+- Ellipsoids at a tip: its velocities for joint velocities of unit norm, and its apparent inertia.
+
+Plain NumPy: `ros` turns the shapes into markers, a notebook can draw the same.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.kinematics import com_positions, joint_axes
+from robot_dynamics.model.inertia import Inertial, second_moment, transformed
+from robot_dynamics.model.robot_model import RobotModel, check_vector
+from robot_dynamics.spatial import Array, pose
 
 
 class Arrow(NamedTuple):
@@ -46,6 +58,138 @@ def quaternion(R: Array) -> Array:
     K[3, 3] = np.trace(R)
     x = np.linalg.eigh(K).eigenvectors[:, -1]
     return np.asarray(x if x[3] >= 0 else -x)
+
+
+# -- forces and torques --------------------------------------------------------------------
+
+
+def weight_arrows(model: RobotModel, poses: Array, scale: float) -> dict[str, Arrow]:
+    """Return the weight m g of every body that has a mass, at its centre of mass, by body name.
+
+    Args:
+        model: the robot.
+        poses: (nb, 4, 4) of its bodies, from `kinematics.body_poses`.
+        scale: length of the arrows, m per N.
+    """
+    return {
+        name: Arrow(com, com + scale * mass * model.gravity)
+        for name, com, mass in zip(
+            model.body_names, com_positions(model, poses), model.mass, strict=True
+        )
+        if mass > 0
+    }
+
+
+def joint_torque_arrows(
+    model: RobotModel, poses: Array, tau: Array, scale: float
+) -> dict[str, Arrow]:
+    """Return the torques tau (n,) along their joints' axes, by joint name.
+
+    A torque that turns the joint in its positive direction points along the axis (right-hand
+    rule), as does the force of a joint that slides.
+
+    Args:
+        model: the robot.
+        poses: (nb, 4, 4) of its bodies, from `kinematics.body_poses`.
+        tau: N m or N.
+        scale: length of the arrows, m per N m or N.
+
+    Raises:
+        ShapeError: tau is not (n,).
+    """
+    check_vector(model, tau=tau)
+    axes = joint_axes(model, poses)
+    arrows = {}
+    for k, name in enumerate(model.joint_names):
+        i = _driven_body(model, k)
+        origin = poses[i, :3, 3]
+        arrows[name] = Arrow(origin, origin + scale * tau[k] * axes[i])
+    return arrows
+
+
+def _driven_body(model: RobotModel, k: int) -> int:
+    """Return the body whose joint is coordinate k itself, not a mimic of it, if there is one."""
+    moved = np.flatnonzero(model.S[:, k])
+    alone = (np.eye(model.n)[k] == model.S).all(axis=1) & (model.s0 == 0)
+    return int(next((i for i in moved if alone[i]), moved[0]))
+
+
+# -- inertia and mobility ------------------------------------------------------------------
+
+
+def inertia_ellipsoid(body: Inertial, T: Array) -> Ellipsoid | None:
+    """Return the uniform ellipsoid with the mass and tensor of a body, None without mass.
+
+    Args:
+        body: its inertia in its own frame.
+        T: (4, 4) pose of that frame in the base.
+    """
+    if body.mass == 0:
+        return None
+    # sigma = m a^2 / 5
+    place, sigma = _principal(body, T)
+    return Ellipsoid(place, np.sqrt(5 * sigma / body.mass))
+
+
+def inertia_box(body: Inertial, T: Array) -> Box | None:
+    """Return the uniform box with the mass and tensor of a body; arguments as above."""
+    if body.mass == 0:
+        return None
+    # sigma = m l^2 / 12
+    place, sigma = _principal(body, T)
+    return Box(place, np.sqrt(12 * sigma / body.mass))
+
+
+def manipulability_ellipsoid(J: Array, tip: Array, scale: float) -> Ellipsoid:
+    """Return the velocities of the tip that joint velocities of unit norm, |qd| = 1, give.
+
+    Its half-axes are the singular values of the translational Jacobian J_v; flat means that the
+    tip cannot move in a direction. Where some joints turn and others slide, the norm of qd adds
+    up (rad/s)^2 and (m/s)^2.
+
+    Args:
+        J: (6, n) Jacobian of the tip, angular part first.
+        tip: (3,) its position.
+        scale: m per m/s.
+
+    Source: Yoshikawa, "Manipulability of robotic mechanisms", Int. J. Robotics Research 4(2),
+    1985.
+    """
+    # v^T (J_v J_v^T)^-1 v = 1
+    return _ellipsoid(J[3:] @ J[3:].T, tip, scale)
+
+
+def tip_inertia_ellipsoid(J: Array, M: Array, tip: Array, scale: float) -> Ellipsoid:
+    """Return the ellipsoid of the inertia that a force at the tip feels.
+
+    A half-axis is 1/sqrt(m), m the mass [kg] that the tip seems to have in that direction: long
+    where it is moved easily, flat where the arm is singular and cannot be moved at all.
+
+    Args:
+        J: (6, n) Jacobian of the tip, angular part first.
+        M: (n, n) mass matrix, positive definite.
+        tip: (3,) its position.
+        scale: m per kg^(-1/2).
+
+    Source: Asada, "A geometrical representation of manipulator dynamics and its application to
+    arm design", J. Dynamic Systems, Measurement, and Control 105(3), 1983.
+    """
+    # v^T Lambda v = 1,   Lambda^-1 = J_v M^-1 J_v^T
+    return _ellipsoid(J[3:] @ np.linalg.solve(M, J[3:].T), tip, scale)
+
+
+def _principal(body: Inertial, T: Array) -> tuple[Array, Array]:
+    """Return the pose of a body's principal axes, and its second moments (3,) along them."""
+    seen = transformed(body, T)
+    sigma, R = principal_axes(second_moment(seen.inertia_com))
+    # Negative for a tensor that no body can have: as flat as can be drawn.
+    return pose(R, seen.com), np.maximum(sigma, 0.0)
+
+
+def _ellipsoid(A: Array, centre: Array, scale: float) -> Ellipsoid:
+    """Return the ellipsoid v^T A^-1 v = 1 of a semidefinite matrix: half-axes sqrt(lambda)."""
+    values, R = principal_axes(A)
+    return Ellipsoid(pose(R, centre), scale * np.sqrt(np.maximum(values, 0.0)))
 
 
 def principal_axes(A: Array) -> tuple[Array, Array]:

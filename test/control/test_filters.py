@@ -75,7 +75,7 @@ def test_settings_must_be_positive(wrong):
         AccelerationFilter(**wrong)
 
 
-def test_a_table_of_velocities_is_refused():
+def test_a_table_of_velocities_is_rejected():
     with pytest.raises(ShapeError, match=r'qd has shape \(1, 2\); it must be \(n,\)'):
         AccelerationFilter().update(0.0, [[1.0, 2.0]])
 

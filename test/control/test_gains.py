@@ -48,7 +48,7 @@ def test_a_long_step_makes_them_softer():
     assert (pd_gains(panda, q, 1e-2).kd < pd_gains(panda, q, 1e-3).kd).all()
 
 
-def test_what_is_no_motion_or_no_step_is_refused():
+def test_what_is_no_motion_or_no_step_is_rejected():
     arm = Dynamics(planar_2r())
     for q in (np.zeros(3), np.zeros((1, 3)), np.zeros((0, 2)), np.zeros((1, 1, 2)), 0.0):
         with pytest.raises(ShapeError, match=r'q has shape .*; it must be \(2,\) or \(m, 2\)'):

@@ -97,7 +97,7 @@ def test_a_limit_may_be_missed_by_rounded_numbers_only(model, excess, found):
     assert len(violations(fast, model)) == found
 
 
-def test_an_end_in_motion_is_refused(model):
+def test_an_end_in_motion_is_rejected(model):
     (reason,) = violations(cubic([0.5, 0.5], qd1=(0.0, 0.3)), model)
     assert reason == "joint 'joint2' ends with the velocity 0.3; the last point must be at rest"
 

@@ -40,7 +40,7 @@ def test_reset_forgets_or_starts_from_a_torque():
     assert np.allclose(limiter([9.0], 0.1).tau, [9.0])
 
 
-def test_a_rate_of_zero_is_refused():
+def test_a_rate_of_zero_is_rejected():
     with pytest.raises(ValueError, match='must be positive'):
         RateLimiter([1.0, 0.0])
 

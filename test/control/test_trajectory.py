@@ -1,4 +1,4 @@
-"""Trajectories: what is refused and how it is said, and the motion between the points."""
+"""Trajectories: what is rejected and how it is said, and the motion between the points."""
 
 import numpy as np
 import pytest
@@ -116,7 +116,7 @@ def test_a_first_point_at_zero_is_left_alone():
     assert trajectory.with_start([9.0, 9.0]) is trajectory
 
 
-def test_a_state_of_the_wrong_size_or_not_finite_is_refused_as_a_start():
+def test_a_state_of_the_wrong_size_or_not_finite_is_rejected_as_a_start():
     trajectory = Trajectory(NAMES, [1.0, 2.0, 3.0], Q)
     with pytest.raises(TrajectoryError, match='3 values for 2 joints'):
         trajectory.with_start(np.zeros(3))

@@ -149,7 +149,7 @@ def test_singular_posture_is_reported_with_its_condition():
     np.testing.assert_allclose(nearly @ J_bar, np.eye(2), atol=1e-8)
 
 
-def test_too_many_directions_are_refused():
+def test_too_many_directions_are_rejected():
     robot, q, qd, _ = chain(4)
     with pytest.raises(SingularityError, match='6 directions and the arm 4 joints'):
         task_space.task_dynamics(*in_joint_space(robot, q, qd), qd)

@@ -109,7 +109,8 @@ def test_base_parameters_of_the_planar_elbow():
     l1, (c1, c2), (m1, m2), (I1, I2) = 1.0, (0.5, 0.4), (2.0, 3.0), (0.2, 0.3)
     tree = canonical_tree(planar_2r((l1, 0.8), (c1, c2), (m1, m2), (I1, I2)))
     first, second = tree.bodies
-    # I1 + m1 c1^2 + m2 l1^2,   m1 c1 + m2 l1,   I2 + m2 c2^2,   m2 c2. 000, section 6.4.2
+    # I1 + m1 c1^2 + m2 l1^2,   m1 c1 + m2 l1,   I2 + m2 c2^2,   m2 c2:
+    # Spong, Hutchinson and Vidyasagar, section 6.4.2
     assert math.isclose(first.Sigma[0][0] + first.Sigma[1][1], I1 + m1 * c1**2 + m2 * l1**2)
     assert first.h == (m1 * c1 + m2 * l1, 0.0, 0.0)
     assert math.isclose(second.Sigma[0][0] + second.Sigma[1][1], I2 + m2 * c2**2)

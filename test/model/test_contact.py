@@ -1,4 +1,4 @@
-"""Where a wrench from outside goes, and what is refused."""
+"""Where a wrench from outside goes, and what is rejected."""
 
 import numpy as np
 import pytest

@@ -33,7 +33,8 @@ def test_equations_follow_from_virtual_work():
 
 
 def test_remote_drive_of_the_elbow_has_no_coriolis_force():
-    # 000, section 6.4, up to (6.99): d_22 is constant and d_12 depends on p2 - p1 alone.
+    # Spong, Hutchinson and Vidyasagar, section 6.4, up to (6.99):
+    # d_22 is constant and d_12 depends on p2 - p1 alone.
     model = with_coordinates(planar_2r(masses=(2.0, 3.0), com=(0.5, 0.4)), REMOTE)
     m2, l1, c2, I2 = 3.0, 1.0, 0.4, 1 / 12
     p, pd = np.array([0.3, 1.2]), np.array([0.7, -0.4])
@@ -102,10 +103,10 @@ def test_what_cannot_be_carried_has_to_be_given():
         ({'S': [[1.0, 2.0], [2.0, 4.0]]}, 'dependent columns'),
         ({'S': np.eye(2), 's0': [0.0]}, r's0 has shape \(1,\)'),
         ({'S': np.eye(2), 'joint_names': ['a']}, 'joint_names has 1 names; S has 2 columns'),
-        ({'S': np.eye(2), 'stiffness': [1.0, 2.0]}, r"no setting \['stiffness'\]"),
+        ({'S': np.eye(2), 'stiffness': [1.0, 2.0]}, r"unknown settings \['stiffness'\]"),
     ],
 )
-def test_bad_maps_are_refused(arguments, message):
+def test_bad_maps_are_rejected(arguments, message):
     with pytest.raises(ModelError, match=message):
         with_coordinates(planar_2r(), **arguments)
 

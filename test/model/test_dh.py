@@ -15,7 +15,7 @@ KINDS = ['revolute', 'prismatic', 'revolute', 'revolute', 'prismatic', 'revolute
 
 
 def standard_matrix(a, alpha, d, theta):
-    """Return A_i as 002, (2.1) prints it."""
+    """Return A_i of Milićević, Golubović and Slavković, (2.1)."""
     ct, st, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
     return np.array(
         [
@@ -28,7 +28,7 @@ def standard_matrix(a, alpha, d, theta):
 
 
 def modified_matrix(a, alpha, d, theta):
-    """Return T_{i-1,i} as Craig (3.6) prints it, a and alpha being those of link i - 1."""
+    """Return T_{i-1,i} of Craig, (3.6), with a and alpha of link i - 1."""
     ct, st, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
     return np.array(
         [
@@ -144,7 +144,7 @@ def test_bad_inertias_are_named(body, message):
         from_dh([row()], convention='standard', inertias=[body])
 
 
-def test_the_rest_is_refused_by_name():
+def test_the_rest_is_rejected_by_name():
     with pytest.raises(ModelError, match=r"convention is 'craig'; it must be one of"):
         from_dh([row()], convention='craig', inertias=[Inertial(1.0)])
     with pytest.raises(ModelError, match=r'2 inertias for 1 rows'):

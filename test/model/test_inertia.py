@@ -106,7 +106,7 @@ def test_ten_parameters_are_sums_over_points(seed):
 
 def test_parameters_without_mass():
     assert_same(from_parameters(np.zeros(10)), Inertial())
-    with pytest.raises(ModelError, match='mass 0 with first moment'):
+    with pytest.raises(ModelError, match='mass is 0 with first moment'):
         from_parameters(np.array([0.0, 1, 0, 0, 0, 0, 0, 0, 0, 0]))
 
 
@@ -141,8 +141,8 @@ def test_points_always_form_a_possible_body(seed):
         (1, (0, 0, 0), None),  # a point
         (0, (0, 0, 0), None),
         (1, (1, 1, 2 + 1e-9), None),  # rounded
-        (1, (1, 1, 2.001), 'break the triangle inequality'),
-        (1, (0, 0, 1), 'break the triangle inequality'),
+        (1, (1, 1, 2.001), 'violate the triangle inequality'),
+        (1, (0, 0, 1), 'violate the triangle inequality'),
         (1, (-0.1, 1, 1), 'are not all positive'),
         (0, (1, 1, 1), 'it has no mass, but principal moments'),
     ],

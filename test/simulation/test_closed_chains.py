@@ -358,7 +358,7 @@ def test_bad_arguments_leave_the_state(four_bar):
         ClosedLoopSimulator(four_bar, time_step=0.0)
     with pytest.raises(ValueError, match=r"integrator is .*'rk5'.*; it must be one of .*rk4"):
         ClosedLoopSimulator(four_bar, integrator='rk5')
-    with pytest.raises(ValueError, match="integrator is 'implicit_midpoint'; for loops it must"):
+    with pytest.raises(ValueError, match="integrator is 'implicit_midpoint'; expected"):
         ClosedLoopSimulator(four_bar, integrator=implicit_midpoint)
     assert simulator.steps == 1
     assert np.array_equal(simulator.q, q)

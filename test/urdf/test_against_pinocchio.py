@@ -101,21 +101,21 @@ def shipped():
                 yield file
 
 
-def test_every_shipped_robot_is_read_like_pinocchio_or_refused_with_a_reason():
+def test_every_shipped_robot_is_read_like_pinocchio_or_rejected_with_a_reason():
     loaded = []
     for file in shipped():
-        refusal = refusal_of(file)
-        if refusal is None:
+        rejection = rejection_of(file)
+        if rejection is None:
             compare(file)
             loaded.append(file.name)
-        elif NO_ROBOT not in refusal:
-            assert REFUSED[file.name] in refusal
+        elif NO_ROBOT not in rejection:
+            assert REFUSED[file.name] in rejection
     assert len(loaded) > 60
     assert 'panda.urdf' in loaded
 
 
-def refusal_of(file):
-    """Return why a file is refused, or None if it loads."""
+def rejection_of(file):
+    """Return why a file is rejected, or None if it loads."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', UserWarning)
         try:

@@ -100,7 +100,7 @@ def test_a_robot_without_a_moving_joint_has_frames():
     assert link_frames(text).coordinates == ()
 
 
-def test_a_wrong_description_is_refused():
+def test_a_wrong_description_is_rejected():
     with pytest.raises(ModelError, match='form a loop'):
         link_frames(
             urdf_text.robot(

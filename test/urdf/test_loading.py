@@ -195,7 +195,7 @@ def test_an_error_inside_a_file_names_the_file(tmp_path):
 
 
 @pytest.mark.skipif(not Path('/dev/zero').exists(), reason='needs an endless file')
-def test_an_endless_file_is_refused():
+def test_an_endless_file_is_rejected():
     with pytest.raises(ModelError, match='at most 10000000 are read'):
         load_urdf('/dev/zero')
 
@@ -266,7 +266,7 @@ def test_impossible_tensors_give_one_warning_that_names_the_links():
     assert Path(caught[0].filename).name == Path(__file__).name
 
 
-def test_impossible_tensors_are_refused_on_request():
+def test_impossible_tensors_are_rejected_on_request():
     with pytest.raises(ModelError, match=r"link 'l1': principal moments \(1, 1, 3\)"):
         parse_urdf(imperfect('', FLAT), strict_inertials=True)
     assert parse_urdf(imperfect('', urdf_text.INERTIAL), strict_inertials=True).n == 1

@@ -64,6 +64,6 @@ def test_joints_that_stand_still_stand_where_they_were_locked():
 
 
 @pytest.mark.parametrize('bad', ['<robot', '<!DOCTYPE x><robot name="x"/>'])
-def test_what_is_no_urdf_is_refused(bad):
+def test_what_is_no_urdf_is_rejected(bad):
     with pytest.raises(ModelError):
         bare_urdf(bad)

@@ -12,7 +12,7 @@ import robots
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.states import States, position_range, random_states
 from robot_dynamics.urdf.loading import parse_urdf
-from robot_dynamics.urdf.physics_only import parsed
+from robot_dynamics.urdf.reader import xml_root
 from robot_dynamics.validation.diagnosis import explains, independent, likely_cause
 from robot_dynamics.validation.engines import installed
 from robot_dynamics.validation.misreadings import default_inertials, joint_of, misread_robots
@@ -395,7 +395,7 @@ def test_default_inertials_are_those_of_pybullet(tmp_path):
         [sys.executable, '-c', LOADER, str(file)], capture_output=True, text=True, check=True
     )
     assert output.stdout.splitlines()[-1] == '1.0 (1.0, 1.0, 1.0)'
-    changed = parsed(BARE)
+    changed = xml_root(BARE)
     assert default_inertials(changed).endswith("for links without <inertial> ('a', 'b')")
     (tensor,) = changed.findall('link[@name="b"]/inertial/inertia')
     assert tensor.attrib == {

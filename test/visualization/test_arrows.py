@@ -49,7 +49,7 @@ def test_a_torque_points_along_its_axis_and_a_force_along_its_slide():
     )
 
 
-def test_torques_of_another_robot_are_refused():
+def test_torques_of_another_robot_are_rejected():
     model = planar_2r()
     with pytest.raises(ShapeError, match=r'tau has shape \(3,\)'):
         joint_torque_arrows(model, body_poses(model, np.zeros(2)), np.zeros(3), 1.0)

@@ -61,13 +61,12 @@ def there_and_back(arm: Dynamics, duration: float) -> Trajectory:
     width = model.upper - model.lower
     free = ~np.isfinite(width) | (width <= 0)
     lower, upper = (np.where(free, 0.0, limit) for limit in (model.lower, model.upper))
-    turns = (model.S[model.revolute] != 0).any(axis=0)
     quarter = 0.25 * (upper - lower)
     room = np.where(free, np.inf, quarter)
     home = np.clip(0.0, lower + quarter, upper - quarter)
     # A quintic from rest to rest over T has a top speed of 15/8 of its mean.
     fastest = OF_LIMIT * model.velocity_limit * (duration / 3) / (15 / 8) / 2
-    swing = np.minimum(np.minimum(np.where(turns, *LARGEST), room), fastest)
+    swing = np.minimum(np.minimum(np.where(model.angular, *LARGEST), room), fastest)
     swing = swing * np.where(np.arange(model.n) % 2, -1, 1)
     times, rest = np.linspace(0.0, duration, 4), np.zeros((4, model.n))
     for _ in range(ROUNDS):
