@@ -1,7 +1,7 @@
-"""The same numbers, before any time is taken.
+"""Comparison of results between libraries.
 
-Errors are relative to the largest entry. Forward dynamics divides by the mass matrix, so that its
-error may grow with that matrix's condition number.
+Errors are relative to the largest entry. Forward dynamics solves with the mass matrix, so its
+tolerance grows with the condition number of that matrix.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 from robot_dynamics.spatial import Array
 
 TOLERANCE = 1e-10
-# Up to this condition number of M the tolerance of forward dynamics is that of the others.
+# Up to this condition number of M, forward dynamics has the same tolerance as other functions.
 HARMLESS_CONDITION = 1e4
 
 
-class Disagreement(Exception):  # noqa: N818  (says what it is)
-    """Two libraries give different numbers: no time is worth taking."""
+class Disagreement(Exception):  # noqa: N818  (the name is sufficient)
+    """Results of two libraries differ by more than the tolerance."""
 
 
 def tolerance(function: str, M: Array) -> float:
-    """Return the error that is allowed where the mass matrix is M."""
+    """Return the tolerance of a function at a state with mass matrix M."""
     if function != 'forward_dynamics':
         return TOLERANCE
     return TOLERANCE * max(1.0, float(np.linalg.cond(M)) / HARMLESS_CONDITION)
@@ -31,7 +31,7 @@ def tolerance(function: str, M: Array) -> float:
 def relative_error(found: Sequence[Array], wanted: Sequence[Array]) -> float:
     """Return the largest error of several results, each relative to its largest entry.
 
-    Not a number counts as infinitely wrong.
+    NaN counts as an infinite error.
     """
     worst = 0.0
     for a, b in zip(found, wanted, strict=True):
@@ -45,6 +45,6 @@ def relative_error(found: Sequence[Array], wanted: Sequence[Array]) -> float:
 
 
 def check(who: str, error: float, allowed: float) -> None:
-    """Raise Disagreement if an error is larger than allowed."""
+    """Raise Disagreement if an error exceeds the tolerance."""
     if not error <= allowed:
         raise Disagreement(f'{who} differs by {error:.1e}, allowed is {allowed:.1e}')

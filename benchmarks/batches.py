@@ -1,8 +1,7 @@
-"""Many samples: one call of this package, beside a Python loop over Pinocchio and its own pool.
+"""Batches: one call of this package, beside a Python loop over Pinocchio and its thread pool.
 
-Like stands beside like: the loop writes its rows into an array that exists, as `out=` does, and so
-does Pinocchio's pool. All arrays are as each library wants them, rows of samples here, columns
-there.
+Equal work is compared: the loop and the pool fill existing arrays, as `out=` does. All arrays have
+the layout of the library: samples are rows here and columns there.
 """
 
 from __future__ import annotations
@@ -29,22 +28,22 @@ from robot_dynamics.spatial import Array
 OURS, OURS_NEW, OURS_TWO = '1 core, out=', '1 core, new array', '2 threads, out='
 LOOP, POOL, POOL_TWO = 'pinocchio loop', 'pinocchio pool, 1 thread', 'pinocchio pool, 2 threads'
 
-# What no library can do without: NumPy writes a number into all entries of arrays that exist.
+# Lower bound for every library: NumPy fills existing arrays with a number.
 WRITING = 'writing alone'
 
 PINOCCHIOS = (LOOP, POOL, POOL_TWO)
 
 THREADS_VARIABLE = 'ROBOT_DYNAMICS_THREADS'
-# Longer chains have only these in batches, and fewer samples: their matrices fill the memory.
+# Functions of longer chains in batches, with fewer samples, because matrices need much memory.
 LONG, LONG_FUNCTIONS = 32, ('inverse_dynamics', 'forward_dynamics')
 SAMPLES, LONG_SAMPLES, SAMPLES_CHECKED = 8200, 2056, 16
-# What a controller asks for between two states: there the call itself counts.
+# Batches of the size a controller evaluates; here the cost of the call itself matters.
 FEW, FEW_FUNCTIONS = 64, ('inverse_dynamics', 'forward_dynamics', 'inverse_dynamics_derivatives')
 
 
 @dataclass(frozen=True)
 class Batch:
-    """One function of one robot over many samples: nanoseconds per sample, by contender."""
+    """One function of one robot in a batch: nanoseconds per sample, by contender."""
 
     robot: str
     joints: int
@@ -54,12 +53,12 @@ class Batch:
     error: float
 
     def ratio(self, faster: str, slower: str) -> float:
-        """How many times faster one contender is than another."""
+        """Return the ratio of the times of two contenders."""
         return self.ns[slower] / self.ns[faster]
 
 
 def functions_of(robot: Robot) -> list[str]:
-    """Return the functions that are measured in batches."""
+    """Return the functions measured in batches."""
     return list(FUNCTIONS if robot.model.n <= LONG else LONG_FUNCTIONS)
 
 
@@ -67,7 +66,7 @@ def measure(robot: Robot, functions: list[str], effort: Effort) -> list[Batch]:
     """Return the batches of a robot.
 
     Raises:
-        Disagreement: of any two sides.
+        Disagreement: two sides differ.
     """
     arms = loaded_anew(robot, effort)
     rounds = [_round(robot, arm, functions, effort) for arm in arms]
@@ -103,7 +102,7 @@ def _round(robot: Robot, arm: Dynamics, functions: list[str], effort: Effort) ->
 def _agree(
     robot: Robot, sides: dict[str, Call], pinocchio: Pinocchio, states: State, function: str
 ) -> float:
-    """Return the largest error of this package over some samples from all over the batch."""
+    """Return the maximum error over samples from the whole batch."""
     several = len(FUNCTIONS[function].results) > 1
     worst = 0.0
     for name, call in sides.items():
@@ -126,14 +125,14 @@ def _agree(
 
 
 def _sides(arm: Dynamics, pinocchio: Pinocchio, states: State, function: str) -> dict[str, Call]:
-    """Return each side as a call that returns its results, a row per sample."""
+    """Return each side as a call that returns its results, one row per sample."""
     call, given = getattr(arm, function), states.of(function)
     theirs = pinocchio.theirs(states)
     sides: dict[str, Call] = {}
     if function in ('inverse_dynamics', 'forward_dynamics'):
         sides[POOL] = _pool(pinocchio, theirs, function, 1)
         sides[POOL_TWO] = _pool(pinocchio, theirs, function, 2)
-    # Threads of the pool spin for milliseconds after their work: meanwhile the loop warms up.
+    # Threads of the pool spin for milliseconds after their work; the loop warms up in that time.
     sides[LOOP] = _loop(pinocchio, theirs, function)
     sides[OURS] = _filling(call, given)
     sides[OURS_NEW] = at(call, *given)
@@ -143,7 +142,7 @@ def _sides(arm: Dynamics, pinocchio: Pinocchio, states: State, function: str) ->
 
 
 def _filling(call: Callable[..., Any], given: list[Array]) -> Call:
-    """Return a call that fills arrays of its own."""
+    """Return a call that fills the same arrays each time."""
     returned = call(*given)
     several = isinstance(returned, tuple)
     out = tuple(map(np.empty_like, returned)) if several else np.empty_like(returned)
@@ -151,7 +150,7 @@ def _filling(call: Callable[..., Any], given: list[Array]) -> Call:
 
 
 def _writing(call: Callable[..., Any], given: list[Array]) -> Call:
-    """Return a call that writes into arrays like those of the results, and computes nothing."""
+    """Return a call that fills arrays of the size of the results, without computation."""
     returned = call(*given)
     arrays = list(map(np.empty_like, returned if isinstance(returned, tuple) else [returned]))
 
@@ -164,7 +163,7 @@ def _writing(call: Callable[..., Any], given: list[Array]) -> Call:
 
 
 def _loop(pinocchio: Pinocchio, states: State, function: str) -> Call:
-    """Return a Python loop over samples, each row of the results written where it belongs."""
+    """Return a Python loop over samples that fills the rows of existing arrays."""
     model, data, samples = pinocchio.model, pinocchio.data, len(states.q)
     rows = [pinocchio.configuration(states.q), states.qd, states.qdd, states.tau]
     given = [rows[State._fields.index(name)] for name in FUNCTIONS[function].inputs]
@@ -208,7 +207,7 @@ LOOPED: dict[str, Callable[..., Any]] = {
 
 
 def _pool(pinocchio: Pinocchio, states: State, function: str, threads: int) -> Call:
-    """Return a call of Pinocchio's pool of threads, which takes samples as columns."""
+    """Return a call of the thread pool of Pinocchio, with samples as columns."""
     pool = pin.ModelPool(pinocchio.model, threads)
     q = np.asfortranarray(pinocchio.configuration(states.q).T)
     qd, qdd, tau = (np.asfortranarray(x.T) for x in states[1:])
@@ -226,7 +225,7 @@ def _pool(pinocchio: Pinocchio, states: State, function: str, threads: int) -> C
 
 
 def _watch(name: str, call: Call) -> Stopwatch:
-    """Return what times a call with the threads that its name says."""
+    """Return the stopwatch of a call with its number of threads."""
     watch = stopwatch(call)
 
     def timed(number: int) -> float:
@@ -242,7 +241,7 @@ def _thread_count(name: str) -> int:
 
 @contextlib.contextmanager
 def _threads(count: int) -> Iterator[None]:
-    """Let this package use so many threads meanwhile."""
+    """Set the number of threads of this package within this context."""
     before = os.environ.get(THREADS_VARIABLE)
     os.environ[THREADS_VARIABLE] = str(count)
     try:

@@ -1,13 +1,13 @@
-"""How time is taken.
+"""Time measurement.
 
-All sides of a comparison take turns, over and over, so that a disturbance hits all of them; of the
-repeats the least is kept, as everything that disturbs makes a call slower and nothing faster. Each
-turn begins with a call that is not timed, as the side before has filled the caches. What an empty
-call costs in the same loop is subtracted.
+All sides of a comparison alternate, so that disturbances affect all of them. The minimum of the
+repeats is kept, because disturbances only lengthen a call. Each turn begins with a call that is
+not timed, because the previous side has filled the caches. The time of an empty call in the same
+loop is subtracted.
 
-In each of several rounds the sides are built anew, and their machine code and data come to lie
-elsewhere in memory. Where cores are shared with other work, some places are slow: the same code in
-other pages then takes a half or a third of the time.
+In each of several rounds the sides are created again, with machine code and data at other
+addresses. Where cores are shared with other work, code at some addresses is two to three times
+slower.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-# What a side is: seconds for so many calls.
+# Seconds for a number of calls of one side.
 Stopwatch = Callable[[int], float]
 Name = TypeVar('Name', bound=Hashable)
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much time a figure is worth."""
+    """Number and length of the repeats for one figure."""
 
     repeats: int  # in each round
     seconds: float  # of each repeat
     rounds: int = 1
 
 
-# Many short repeats: what disturbs a virtual machine comes and goes within milliseconds.
+# Many short repeats: disturbances of a virtual machine often last for milliseconds only.
 FULL = Effort(repeats=20, seconds=0.005, rounds=3)
 QUICK = Effort(repeats=5, seconds=0.002, rounds=3)
 
 
 def stopwatch(call: Callable[[], Any]) -> Stopwatch:
-    """Return the stopwatch of a call in this process; the garbage collector is off meanwhile."""
+    """Return the stopwatch of a call in this process; it disables the garbage collector."""
     return timeit.Timer(call).timeit
 
 
 def calls_within(watch: Stopwatch, seconds: float) -> int:
-    """Return how many calls take so long, at least 1."""
+    """Return the number of calls that take about this long, at least 1."""
     number = 1
     while True:
-        # Twice, as a first call may have to warm up.
+        # Twice, because the first call may warm up caches.
         taken = min(watch(number), watch(number))
         if taken >= seconds / 4:
             return max(1, round(number * seconds / taken))
@@ -53,7 +53,7 @@ def calls_within(watch: Stopwatch, seconds: float) -> int:
 
 
 def least(sides: Mapping[Name, Stopwatch], effort: Effort) -> dict[Name, float]:
-    """Return the seconds of one call of each side: the least of a round of turns."""
+    """Return the seconds of one call of each side: the minimum of a round."""
     numbers = {name: calls_within(watch, effort.seconds) for name, watch in sides.items()}
     best = dict.fromkeys(sides, float('inf'))
     for _ in range(effort.repeats):
@@ -64,5 +64,5 @@ def least(sides: Mapping[Name, Stopwatch], effort: Effort) -> dict[Name, float]:
 
 
 def least_of(rounds: Sequence[Mapping[Name, float]]) -> dict[Name, float]:
-    """Return the least of each side over rounds."""
+    """Return the minimum of each side over all rounds."""
     return {name: min(figures[name] for figures in rounds) for name in rounds[0]}

@@ -1,8 +1,8 @@
-"""From nothing to the first result: what each function of a robot costs to compile.
+"""Compile time of each function of a robot, from an empty cache to the first result.
 
-Each is compiled in processes of its own, for single calls and then for batches, into the cache
-that the whole run shares and that starts empty. What takes longer than a limit, or takes its
-process along, is given up and not measured any further.
+Each function is compiled in separate processes, for single calls and then for batches, into a
+cache that the whole run shares. A function that exceeds the time limit or crashes its process is
+given up and not measured further.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ SINGLE, BATCH = 'single', 'batch'
 
 @dataclass(frozen=True)
 class Compilation:
-    """What it took to make one function."""
+    """Cost of compiling one function."""
 
     robot: str
     function: str
-    record_s: float  # to record the algorithm, once more than single_s contains
+    record_s: float  # tracing the algorithm, in addition to single_s
     single_s: float  # to the first result of a single call
-    batch_s: float | None  # from there to the first result of a batch, None if there is none
+    batch_s: float | None  # from there to the first result of a batch, None if not measured
     operations: dict[str, int]
     peak_mib: float | None  # of the process that made single calls
 
 
 @dataclass(frozen=True)
 class GivenUp:
-    """A function that could not be made."""
+    """A function that was not compiled."""
 
     robot: str
     function: str
@@ -46,8 +46,8 @@ class GivenUp:
     why: str
 
 
-class _Failed(Exception):  # noqa: N818  (says what happened)
-    """A process gave no figures."""
+class _Failed(Exception):  # noqa: N818  (the name is sufficient)
+    """A process ended without figures."""
 
 
 def compile_all(
@@ -57,7 +57,7 @@ def compile_all(
 
     Args:
         robot: the robot.
-        batched: the functions to make for batches, too.
+        batched: functions to compile for batches as well.
         limit: s, for each function and kind.
     """
     made: list[Compilation] = []
@@ -65,7 +65,7 @@ def compile_all(
     with tempfile.TemporaryDirectory() as folder:
         urdf = Path(folder) / 'robot.urdf'
         urdf.write_text(robot.urdf, encoding='utf-8')
-        # `forward_dynamics` looks at the mass matrix once: it comes after it and finds it made.
+        # `forward_dynamics` evaluates the mass matrix once and is compiled after it.
         for function in FUNCTIONS:
             kind, batch_s = SINGLE, None
             try:
@@ -91,7 +91,7 @@ def _figures(urdf: Path, function: str, kind: str, limit: float) -> dict[str, An
         raise _Failed(f'more than {limit:g} s') from None
     except subprocess.CalledProcessError as error:
         lines = error.stderr.strip().splitlines()
-        # A negative code is the signal that ended the process.
+        # A negative code is the number of the signal that ended the process.
         raise _Failed(lines[-1] if lines else f'exit code {error.returncode}') from None
     figures: dict[str, Any] = json.loads(done.stdout)
     return figures

@@ -1,4 +1,4 @@
-"""SIGTERM ends a benchmark as Ctrl-C does: first the processes that it started, then itself."""
+"""Orderly end on SIGTERM: child processes first, as on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AGAIN = 0.01  # s
 
 @contextlib.contextmanager
 def tidy_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM unwind the stack meanwhile, so that whatever is to be ended is."""
+    """Make SIGTERM unwind the stack, so that context managers end their processes."""
     before = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGALRM)}
     try:
         yield
@@ -25,8 +25,8 @@ def tidy_on_sigterm() -> Iterator[None]:
 def _leave(_number: int, frame: FrameType | None) -> None:
     while frame is not None:
         if frame.f_code.co_name == '__del__':
-            # Python drops what is raised while an object is deleted: try again behind that.
+            # Python discards exceptions raised in __del__: try again after it.
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
             return
         frame = frame.f_back
-    sys.exit(128 + signal.SIGTERM)  # as a shell has it
+    sys.exit(128 + signal.SIGTERM)  # exit code of a shell

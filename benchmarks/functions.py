@@ -1,4 +1,4 @@
-"""What is computed, and where: the seven functions and a state to compute them at."""
+"""The seven functions that are measured, and random states."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from robot_dynamics.spatial import Array
 
 
 class Function(NamedTuple):
-    """A function of `Dynamics`."""
+    """A method of `Dynamics`."""
 
     title: str
     inputs: tuple[str, ...]
@@ -51,7 +51,7 @@ class State(NamedTuple):
 def random_state(model: RobotModel, rng: np.random.Generator, *samples: int) -> State:
     """Return a random state within the limits, or an array of states."""
     shape = (*samples, model.n)
-    # Wide limits and none are cut to half a turn.
+    # Limits beyond half a turn, and missing ones, are replaced by half a turn.
     lower, upper = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
     q = lower + (upper - lower) * rng.random(shape)
     qd, qdd, tau = (rng.uniform(-scale, scale, shape) for scale in (1.0, 2.0, 10.0))

@@ -1,16 +1,16 @@
-"""How good the integrators are: `python -m benchmarks.integrators`, from the checkout.
+"""Accuracy and cost of the integrators: `python -m benchmarks.integrators`, in the checkout.
 
-| figure | what it is |
+| figure | meaning |
 |---|---|
-| order | slope of the error against the step, after a second's fall, against DOP853 |
+| order | slope of the error over the step, after a fall of 1 s, compared with DOP853 |
 | error | at 1 kHz, rad and rad/s |
-| drift | of the energy over ten seconds at 1 kHz, relative to the largest kinetic energy |
-| trend | mean drift of the second half less that of the first |
-| step | the least of many, one Simulator.step |
+| drift | of the energy in 10 s at 1 kHz, relative to the largest kinetic energy |
+| trend | mean drift of the second half minus that of the first |
+| step | minimum time of one Simulator.step |
 
-The arms fall without friction from q = 0, for the order from a random posture. Late in ten seconds
-the wrist of kuka_iiwa is chaotic: rounding decides how fast it turns, and with it the drift.
-Beside ours is a Runge-Kutta of the fourth order written here over Pinocchio's accelerations.
+The arms fall without friction from q = 0; for the order, from a random posture. After several
+seconds the motion of the wrist of kuka_iiwa is chaotic: rounding determines its velocity and the
+drift. For comparison, a fourth-order Runge-Kutta method integrates the accelerations of Pinocchio.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def second(arm: Dynamics, integrator: str, steps: int, solver: Adaptive | None =
 
 
 def fall(arm: Dynamics, integrator: str) -> tuple[Array, Array]:
-    """Return the positions and velocities (k, n) of ten seconds, or until it diverges."""
+    """Return positions and velocities (k, n) of 10 s, or until divergence."""
     simulator = Simulator(arm, integrator=INTEGRATORS[integrator], time_step=TIME_STEP)
     states = [(simulator.q, simulator.qd)]
     try:
@@ -94,7 +94,7 @@ def fall(arm: Dynamics, integrator: str) -> tuple[Array, Array]:
 
 
 def pinocchio_fall(urdf: str) -> tuple[Array, Array]:
-    """Return the same by the classical Runge-Kutta method over Pinocchio's accelerations."""
+    """Return the same, with the classical Runge-Kutta method and Pinocchio."""
     model = pinocchio.buildModelFromXML(urdf)
     data, h = model.createData(), TIME_STEP
     y = np.zeros((2, model.nv))
@@ -116,7 +116,7 @@ def pinocchio_fall(urdf: str) -> tuple[Array, Array]:
 
 
 def drift(states: tuple[Array, Array], arm: Dynamics) -> tuple[float, float]:
-    """Return the largest drift of the energy, and its trend."""
+    """Return the maximum drift of the energy, and its trend."""
     kinetic = arm.kinetic_energy(*states)
     energy = kinetic + arm.potential_energy(states[0])
     relative = (energy - energy[0]) / kinetic.max()
@@ -125,7 +125,7 @@ def drift(states: tuple[Array, Array], arm: Dynamics) -> tuple[float, float]:
 
 
 def step_time(arm: Dynamics, integrator: str) -> float:
-    """Return the least time of a step at the start of a fall, s."""
+    """Return the minimum time of a step at the start of a fall, s."""
     simulator = Simulator(arm, integrator=INTEGRATORS[integrator])
     tau, start = np.zeros(arm.model.n), simulator.snapshot()
     return min(_hundred(simulator, lambda: simulator.restore(start), tau) for _ in range(30)) / 100

@@ -1,8 +1,8 @@
-"""A fresh process that makes one function of one robot, for `compiling`.
+"""Compilation of one function of one robot in a new process, for `compiling`.
 
     python -m benchmarks.measure_compile ROBOT.urdf FUNCTION single|batch
 
-prints one JSON object, figures of `compiling.Compilation`. What is in the cache already is not
+prints one JSON object with figures of `compiling.Compilation`. Programs in the cache are not
 compiled again.
 """
 
@@ -18,25 +18,25 @@ from typing import Any
 import numpy as np
 
 from benchmarks.compiling import BATCH
-from benchmarks.functions import FUNCTIONS, random_state
+from benchmarks.functions import random_state
 from benchmarks.memory import peak_mib
 from robot_dynamics.codegen.tracing import Program, trace
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.programs import ALGORITHMS, Robot
 from robot_dynamics.urdf.loading import load_urdf
 
 SAMPLES = 64
 
 
 def recorded(arm: Dynamics, function: str) -> Program:
-    """Return the program that a method of Dynamics stands for."""
-    attribute = {'forward_dynamics': '_forward_dynamics'}.get(function, function)
-    method = getattr(Dynamics, attribute).method
-    sizes = dict.fromkeys(FUNCTIONS[function].inputs, arm.model.n)
-    return trace(functools.partial(method, arm), sizes)
+    """Return the program of a method of Dynamics."""
+    algorithm = ALGORITHMS[function]
+    sizes = dict.fromkeys(algorithm.inputs, arm.model.n)
+    return trace(functools.partial(algorithm.function, Robot(arm.model, arm.tree)), sizes)
 
 
 def single(arm: Dynamics, function: str) -> dict[str, Any]:
-    """Return what it takes to record a function, and to come to its first result."""
+    """Return the cost of tracing a function and of its first result."""
     state = random_state(arm.model, np.random.default_rng(0))
     begin = time.perf_counter()
     getattr(arm, function)(*state.of(function))
@@ -52,7 +52,7 @@ def single(arm: Dynamics, function: str) -> dict[str, Any]:
 
 
 def batch(arm: Dynamics, function: str) -> dict[str, Any]:
-    """Return what it takes from a single call to the first result of a batch."""
+    """Return the seconds from a single call to the first result of a batch."""
     rng = np.random.default_rng(0)
     one, many = random_state(arm.model, rng), random_state(arm.model, rng, SAMPLES)
     call = getattr(arm, function)

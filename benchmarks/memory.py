@@ -1,4 +1,4 @@
-"""How much memory this process has taken at most."""
+"""Peak memory of this process."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def peak_mib() -> float | None:
-    """Return the peak resident memory in MiB, None where the system does not tell.
+    """Return the peak resident memory in MiB, None where the system does not provide it.
 
-    Not `resource.getrusage`: a child's figure there starts from its parent's.
+    `resource.getrusage` is unsuitable: the figure of a child includes its parent's.
     """
     status = Path('/proc/self/status')
     if not status.exists():

@@ -1,7 +1,6 @@
-"""Joint states at a steady rate, and when their answers are complete.
+"""Publishes joint states at a constant rate and measures the time to the complete outputs.
 
-Answers are taken as bytes: reading a message costs more than all that is measured here, and would
-hide it.
+Outputs are received as bytes: decoding a message takes longer than the measured times.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from robot_dynamics.ros.messages import SECOND, JointStateWriter
 
 ANSWERS = len(MATRICES) + len(TORQUES)
 DEPTH = 100
-PATIENCE = 30.0  # s, for a node to be found
-STRAGGLERS = 1.0  # s, that the last answers may take
+PATIENCE = 30.0  # s, for the discovery of a node
+STRAGGLERS = 1.0  # s, after the last state, for late outputs
 FREQUENCY = 2.0  # rad/s, of the joints
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A row of joint states sent to one node, and what came back."""
+    """A sequence of joint states sent to one node, and its outputs."""
 
     node: str
     period: float  # s
@@ -42,22 +41,22 @@ class Block:
     lateness: NDArray  # (k,) s, against the schedule
     latency: NDArray  # (k,) s until the last answer; NaN if one of them is lost
     lost: int  # answers
-    cpu: float  # part of one processor
-    unasked: int = 0  # answers to nothing that was asked
+    cpu: float  # fraction of one processor
+    unasked: int = 0  # outputs without a state of this block
 
     @property
     def answered(self) -> NDArray:
-        """The latencies [s] of the states that were answered in full."""
+        """Latencies [s] of the states with complete outputs."""
         return self.latency[np.isfinite(self.latency)]
 
     @property
     def late(self) -> int:
-        """How many states were not answered in full within a period."""
+        """Number of states whose outputs were not complete within a period."""
         return len(self.latency) - int((self.answered <= self.period).sum())
 
 
 class Client:
-    """Asks nodes, each in a namespace of its own, and times their answers."""
+    """Sends states to nodes, each in its own namespace, and measures the latency."""
 
     def __init__(self, joints: tuple[str, ...], rate: float, reliability: ReliabilityPolicy):
         self._period = 1 / rate
@@ -76,11 +75,11 @@ class Client:
         )
         self._publishers: dict[str, Any] = {}
         self._subscriptions: dict[str, list[Any]] = {}
-        self._next_stamp: dict[str, int] = {}  # ns, of each node; goes on from block to block
+        self._next_stamp: dict[str, int] = {}  # ns, of each node; continues from block to block
         self._block: _Running | None = None
 
     def add(self, node: NodeProcess) -> None:
-        """Find a node, whose name is its namespace."""
+        """Discover a node, whose name is its namespace."""
         make, name = self._node.create_subscription, node.name
         self._publishers[name] = self._node.create_publisher(
             JointState, f'/{name}/joint_states', self._in
@@ -113,11 +112,11 @@ class Client:
     def ask(
         self, node: NodeProcess, count: int, meanwhile: Callable[[int], None] | None = None
     ) -> Block:
-        """Send so many joint states to a node and collect the answers.
+        """Send joint states to a node and collect the outputs.
 
         Args:
-            node: which.
-            count: how many.
+            node: the node.
+            count: number of states.
             meanwhile: called with the number of each state after it was sent.
         """
         publisher = self._publishers[node.name]
@@ -155,14 +154,14 @@ class Client:
             self._block.take(read(message))
 
     def close(self) -> None:
-        """Leave the graph."""
+        """Shut down the node of the client."""
         self._executor.shutdown()
         self._node.destroy_node()
         self._context.try_shutdown()
 
 
 class _Running:
-    """A block while its answers come in."""
+    """A block whose outputs are being received."""
 
     def __init__(self, count: int, first: int, period: float):
         self.first, self.step = first, round(period * SECOND)
@@ -175,7 +174,7 @@ class _Running:
         self.unasked = 0
 
     def take(self, stamp: int) -> None:
-        """Note an answer now."""
+        """Record an output received now."""
         k, remainder = divmod(stamp - self.first, self.step)
         if remainder or not 0 <= k < len(self.wanted) or self.wanted[k] == 0:
             self.unasked += 1

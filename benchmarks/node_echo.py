@@ -1,8 +1,8 @@
-"""A trivial node: every joint state is answered with constants.
+"""Echo node: publishes constants for each joint state.
 
-It publishes what the dynamics node does, with the same topics, message sizes and executor, and
-computes nothing. It is written as any node is that takes and publishes message objects: what it
-takes is the usual price of ROS 2 and Python, and the benchmark of the nodes compares with it.
+It has the topics, message sizes and executor of the dynamics node and computes nothing. It
+receives and publishes message objects, as nodes usually do, so its latency is the cost of ROS 2
+and Python.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from robot_dynamics.ros import qos
 from robot_dynamics.ros.diagnostics import Health
 from robot_dynamics.ros.messages import JointStateWriter, MatrixWriter
 
-# What the dynamics node answers to a state without efforts, in its order.
+# Outputs of the dynamics node for a state without efforts, in its order.
 MATRICES = ('mass_matrix', 'coriolis_matrix')
 TORQUES = (
     'gravity_torque',
@@ -32,7 +32,7 @@ TORQUES = (
 
 
 class EchoNode(Node):
-    """Answers joint states with constants."""
+    """Publishes constants for each joint state."""
 
     failure = None
     active = True
@@ -69,7 +69,7 @@ class EchoNode(Node):
             publisher.publish(self._torque)
 
     def end(self) -> None:
-        """Have no last word."""
+        """Do nothing: there is no last output."""
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""A node as a process of its own: what it takes of the processor and the memory."""
+"""A node in a separate process: its processor time and memory."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ TICK = 1 / os.sysconf('SC_CLK_TCK')  # s
 PAGE = os.sysconf('SC_PAGE_SIZE') / 2**20  # MiB
 
 
-class NodeDied(RuntimeError):  # noqa: N818  (says what happened)
-    """A node under measurement ended by itself."""
+class NodeDied(RuntimeError):  # noqa: N818  (the name is sufficient)
+    """A node ended during the measurement."""
 
 
 class NodeProcess:
@@ -33,8 +33,8 @@ class NodeProcess:
             raise NodeDied(f'{self.name} ended with exit code {self._process.returncode}')
 
     def cpu_seconds(self) -> float:
-        """Return the processor time that all its threads have used."""
-        # Behind the name in brackets, fields 14 and 15 of proc(5).
+        """Return the processor time of all its threads."""
+        # After the name in brackets: fields 14 and 15 of proc(5).
         fields = self._read('stat').rpartition(')')[2].split()
         return TICK * (int(fields[11]) + int(fields[12]))
 
@@ -48,7 +48,7 @@ class NodeProcess:
 
 @contextlib.contextmanager
 def running(name: str, module: str, *arguments: str) -> Iterator[NodeProcess]:
-    """Run a module as a node, `--ros-args` given; it is ended by SIGINT."""
+    """Run a module as a node with ROS arguments; SIGINT ends it."""
     process = subprocess.Popen(
         [sys.executable, '-m', module, '--ros-args', '--log-level', 'warn', *arguments],
         cwd=ROOT,

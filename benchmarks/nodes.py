@@ -1,11 +1,11 @@
-"""The dynamics node beside an echo: `python -m benchmarks.nodes`, where ROS 2 is.
+"""Latency of the dynamics node beside an echo: `python -m benchmarks.nodes`, requires ROS 2.
 
-A client sends joint states at 1 kHz to one node at a time, in short turns, and notes when the
-last of the answers to each has come. One of the nodes is the dynamics node, the other
-publishes messages of the same sizes and computes nothing. All of them are processes, with the
-same executor and the same settings of the middleware.
+A client publishes joint states at 1 kHz for one node at a time, in short turns, and records when
+the last output for each state is received. One node is the dynamics node; the other, the echo,
+publishes messages of the same sizes and computes nothing. All are processes with the same executor
+and the same settings of the middleware.
 
-`--soak SECONDS` sends to the dynamics node alone: does its memory grow, does it miss a deadline?
+`--soak SECONDS` measures the memory and the deadlines of the dynamics node alone.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from robot_dynamics.urdf.loading import load_urdf
 OURS, ECHO = 'dynamics_node', 'echo'
 MODULES = {OURS: 'robot_dynamics.nodes.dynamics_node', ECHO: 'benchmarks.node_echo'}
 WARM_UP = 300  # states
-TURN = 0.5  # s, that a node is asked before the other's turn
+TURN = 0.5  # s, duration of a turn of one node
 WANTED = 1.25  # times the latency of the echo
-JITTER = 2.0  # s, to see how punctual the machine is
-RESAMPLINGS = 500  # of the turns, to see how much of a ratio is chance
-LIKELY = (2.5, 97.5)  # percentiles of the resampled ratios that are its interval
-SAMPLE = 1.0  # s between two looks at the memory
-SETTLING = 0.2  # part of a soak before the slope is taken
+JITTER = 2.0  # s, to measure the timer jitter of the machine
+RESAMPLINGS = 500  # of the turns, for the interval of a ratio
+LIKELY = (2.5, 97.5)  # percentiles of the resampled ratios: the interval
+SAMPLE = 1.0  # s between two samples of the memory
+SETTLING = 0.2  # fraction of a soak excluded from the slope
 QOS = {
     'sensor': ('sensor QoS: best effort, depth 10', ReliabilityPolicy.BEST_EFFORT, 10),
     'reliable': (f'reliable, depth {DEPTH}', ReliabilityPolicy.RELIABLE, DEPTH),
@@ -75,19 +75,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(
-        prog='python -m benchmarks.nodes', description='Measure the dynamics node beside an echo.'
+        prog='python -m benchmarks.nodes',
+        description='Measure the latency of the dynamics node beside an echo.',
     )
     parser.add_argument('--robot', type=Path, default=share_file('urdf/panda.urdf'))
     parser.add_argument('--rate', type=float, default=1000.0, help='joint states per second')
-    parser.add_argument('--seconds', type=float, default=30.0, help='to ask each of the nodes')
-    parser.add_argument('--soak', type=float, metavar='SECONDS', help='ask ours alone, this long')
+    parser.add_argument('--seconds', type=float, default=30.0, help='duration for each node')
+    parser.add_argument('--soak', type=float, metavar='SECONDS', help='dynamics_node alone')
     parser.add_argument('--qos', nargs='+', choices=QOS, default=list(QOS), help='of the input')
-    parser.add_argument('--json', type=Path, metavar='FILE', help='write all figures there')
+    parser.add_argument('--json', type=Path, metavar='FILE', help='file for all figures')
     return parser.parse_args(arguments)
 
 
 def measure(options: argparse.Namespace, qos: str) -> dict[str, Any]:
-    """Return the figures under one setting of the middleware, and print them."""
+    """Return the figures with one QoS, and print them."""
     title, reliability, depth = QOS[qos]
     joints = load_urdf(options.robot).joint_names
     print(f'\n{len(joints)} joints, {options.rate:g} Hz, {ANSWERS} answers each; {title}\n')
@@ -107,7 +108,7 @@ def nodes(
     reliability: ReliabilityPolicy,
     depth: int,
 ) -> Iterator[list[NodeProcess]]:
-    """Run the nodes to be asked, each in a namespace of its own."""
+    """Run the nodes, each in its own namespace."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         started = []
@@ -136,12 +137,12 @@ def robot(options: argparse.Namespace) -> dict[str, Any]:
     return {'robot_description_file': str(options.robot.resolve())}
 
 
-# -- beside the echo ------------------------------------------------------------------------------
+# -- comparison with the echo ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What the blocks of one node come to."""
+    """Figures of all blocks of one node."""
 
     median_us: float
     p99_us: float
@@ -149,11 +150,11 @@ class Answers:
     cpu_percent: float
     states: int
     lost: int  # answers
-    late: int  # states not answered in full within a period
+    late: int  # states whose outputs were not complete within a period
 
 
 def summary(blocks: Sequence[Block]) -> Answers:
-    """Return the figures of a node's blocks together."""
+    """Return the figures of all blocks of a node."""
     latency = 1e6 * np.concatenate([block.answered for block in blocks])
     median, p99, most = np.percentile(latency, (50, 99, 100))
     return Answers(
@@ -170,13 +171,13 @@ def summary(blocks: Sequence[Block]) -> Answers:
 def compare(
     client: Client, asked: Sequence[NodeProcess], options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Ask the nodes in turns; print and return their figures."""
+    """Measure the nodes in alternation; print and return their figures."""
     per_turn = max(1, round(TURN * options.rate))
     blocks: dict[str, list[Block]] = {node.name: [] for node in asked}
     for _ in range(max(1, round(options.seconds / TURN))):
         for node in asked:
             blocks[node.name].append(client.ask(node, per_turn))
-    # Afterwards, as a third busy process would disturb both.
+    # Afterwards, because a third process would disturb both.
     with timer_jitter.measured(options.rate) as jitter:
         time.sleep(JITTER)
     figures = {name: summary(row) for name, row in blocks.items()}
@@ -200,7 +201,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Ratio:
-    """How much longer our answers take than the echo's, with its 95 % interval."""
+    """Latency relative to the echo, with its 95 % interval."""
 
     best: float
     low: float
@@ -208,17 +209,17 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
-        """Whether it is as wanted; open if chance decides, and more turns are needed."""
+        """`met`, `MISSED`, or `open` if the interval contains the bound."""
         if self.high <= WANTED:
             return 'met'
         return 'MISSED' if self.low > WANTED else 'open'
 
 
 def ratio(ours: Sequence[Block], echo: Sequence[Block], percent: float) -> Ratio:
-    """Return the ratio of a percentile of the latencies of nodes that were asked in turns.
+    """Return the ratio of a percentile of the latencies of nodes measured in alternation.
 
-    Single latencies do not vary independently: the machine has slow phases. Therefore pairs of
-    turns are resampled, and not single answers.
+    Single latencies are not independent, because the machine has slow phases. Therefore pairs of
+    turns are resampled instead of single latencies.
     """
     a, b = ([block.answered for block in blocks] for blocks in (ours, echo))
 
@@ -246,23 +247,23 @@ def table(figures: dict[str, Answers]) -> str:
     return '\n'.join(rows)
 
 
-# -- alone, for long ------------------------------------------------------------------------------
+# -- soak -----------------------------------------------------------------------------------------
 
 
 def soak(
     client: Client, asked: Sequence[NodeProcess], options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Ask the dynamics node without a pause; print and return what it cost."""
+    """Measure the dynamics node without a pause; print and return the figures."""
     (node,) = asked
     samples: list[tuple[float, float]] = []  # s, MiB
     every = max(1, round(SAMPLE * options.rate))
 
-    def look(k: int) -> None:
+    def sample(k: int) -> None:
         if k % every == 0:
             samples.append((k / options.rate, node.resident_mib()))
 
     with timer_jitter.measured(options.rate) as jitter:
-        block = client.ask(node, round(options.soak * options.rate), look)
+        block = client.ask(node, round(options.soak * options.rate), sample)
     figures = summary([block])
     memory, error = slope(np.array(samples))
     print(table({node.name: figures}))
@@ -286,10 +287,10 @@ def soak(
 
 
 def deadlines(latency: Sequence[float], lateness: Sequence[float], period: float) -> str:
-    """Return, percentile by percentile, whether answers came within their deadline, as Markdown.
+    """Return for each percentile whether the deadline was met, as Markdown.
 
-    The deadline of an answer is a period [s] and as much as the process that only sleeps was late
-    in the same part of its ticks: what comes later is the node's own doing.
+    The deadline is a period [s] plus the lateness of the sleeping process at the same percentile:
+    further delay is caused by the node.
     """
     rows = ['| percentile | answered us | sleeper late us | deadline |', '|---|---|---|---|']
     for percentile, answered, late in zip(
@@ -303,7 +304,7 @@ def deadlines(latency: Sequence[float], lateness: Sequence[float], period: float
 def slope(samples: NDArray) -> tuple[float, float]:
     """Return the slope of samples (k, 2) of (time, value) and its standard error.
 
-    The beginning is left out: caches fill, and the allocator takes what it will need.
+    The beginning is excluded: caches fill, and the allocator obtains its memory.
     """
     t, y = samples[int(SETTLING * len(samples)) :].T
     if len(t) < 3:

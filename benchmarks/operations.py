@@ -1,7 +1,7 @@
-"""Multiplications and additions of inverse dynamics, beside the figures in the literature.
+"""Multiplications and additions of inverse dynamics, beside published counts.
 
-Sine and cosine of the joint angles are not counted on either side. The formulas hold for any robot
-of n revolute joints; a real robot's right angles and zeros make its own program shorter.
+Sines and cosines of the joint angles are not counted. The formulas hold for any robot of n
+revolute joints; the right angles and zeros of a real robot shorten its own program.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PUBLISHED = (
 
 
 def counted(operations: Mapping[str, int]) -> Count:
-    """Return the count of a program, from how often each operation occurs in it."""
+    """Return the count of a program from the number of each operation in it."""
     return Count(
         operations.get('mul', 0) + operations.get('div', 0),
         operations.get('add', 0) + operations.get('sub', 0),

@@ -1,4 +1,4 @@
-"""A library in a process of its own, which it may crash, and whose output nobody sees."""
+"""A library in a separate process, which may print and crash."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from robot_dynamics.spatial import Array
 
 
 class Remote:
-    """A contender elsewhere; a context manager that ends its process.
+    """A contender in another process; a context manager that ends the process.
 
     Raises:
         ContenderMissing: the library is not installed.
-        RobotRefused: it does not take this robot, or its process died over it.
+        RobotRefused: it does not support this robot, or its process crashed.
     """
 
     def __init__(self, name: str, robot: Robot):
@@ -82,7 +82,7 @@ class Remote:
         except BrokenPipeError:
             line = ''
         if not line:
-            raise RobotRefused(f'{self.title}: its process died')
+            raise RobotRefused(f'{self.title}: its process ended')
         reply = json.loads(line)
         if 'missing' in reply:
             raise ContenderMissing(reply['missing'])

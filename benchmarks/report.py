@@ -1,4 +1,4 @@
-"""The figures as Markdown tables, aligned so that they read as plain text, too."""
+"""The figures as Markdown tables, aligned to be readable as plain text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def markdown(results: Results) -> str:
 
 
 def machine(results: Results) -> str:
-    """Return one paragraph on where the figures come from."""
+    """Return one paragraph about the machine and the versions."""
     facts = results.machine
     versions = ', '.join(f'{name} {number}' for name, number in facts['versions'].items())
     load = facts['load_before']
@@ -44,7 +44,7 @@ def machine(results: Results) -> str:
 
 
 def targets(results: Results) -> str:
-    """Return what was promised beside what was found."""
+    """Return the targets and the worst figure of each."""
     rows = []
     for target in TARGETS:
         worst = target.worst(results)
@@ -103,7 +103,7 @@ def batch_calls(results: Results) -> str:
 
 
 def steps(results: Results) -> str:
-    """Return the steps of simulation."""
+    """Return the simulation steps per second."""
     if not results.stepping:
         return ''
     sides = list(results.stepping[0].steps_per_s)
@@ -115,7 +115,7 @@ def steps(results: Results) -> str:
 
 
 def compilations(results: Results) -> str:
-    """Return the seconds to the first result: a row per robot, single call / batch."""
+    """Return the seconds to the first result, a row per robot: single call / batch."""
     rows = []
     for robot in dict.fromkeys(made.robot for made in results.compilations):
         made = {m.function: m for m in results.compilations if m.robot == robot}
@@ -132,7 +132,7 @@ def compilations(results: Results) -> str:
 
 
 def starts(results: Results) -> str:
-    """Return time and memory of fresh processes."""
+    """Return time and memory of new processes."""
     if not results.starts:
         return ''
     sides, processes = list(results.starts[0].ms), list(results.starts[0].peak_mib)
@@ -149,7 +149,7 @@ def starts(results: Results) -> str:
 
 
 def operations(results: Results) -> str:
-    """Return what inverse dynamics takes, beside the formulas in the literature."""
+    """Return the operation counts of inverse dynamics, beside published formulas."""
     rows = []
     joints = {call.robot: call.joints for call in results.single}
     for made in results.compilations:

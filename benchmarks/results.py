@@ -1,4 +1,4 @@
-"""All figures of a run, and where they come from."""
+"""All figures of a run, and the machine they were measured on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PACKAGES = (
 
 @dataclass
 class Results:
-    """Filled robot by robot."""
+    """Figures of a run, added robot by robot."""
 
     machine: dict[str, Any]
     compilations: list[Compilation] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Results:
 
 
 def this_machine() -> dict[str, Any]:
-    """Return what kind of machine this is, and with which versions; no name of it."""
+    """Return the kind of the machine and the versions, without its name."""
     return {
         'processor': _processor(),
         'cores': len(os.sched_getaffinity(0))
@@ -66,7 +66,7 @@ def _version(package: str) -> str | None:
 
 
 def _processor() -> str:
-    """Return the processor's model, family and widest vectors, as far as the system tells."""
+    """Return model, family and vector extension of the processor, as far as known."""
     try:
         lines = Path('/proc/cpuinfo').read_text().splitlines()
     except OSError:

@@ -1,7 +1,7 @@
-"""The robots: real ones from packages on PyPI, and generated chains of any length.
+"""Robots: real ones from packages on PyPI, and generated chains of any length.
 
 Each is one URDF text that all libraries read, reduced to links, inertials and joints. Mimic tags
-are left out, as not every library knows them: panda's two fingers are two joints.
+are removed, because not every library supports them: the two fingers of panda are two joints.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from robot_dynamics.model.robots import random_tree
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.physics_only import bare_urdf
 
-# In example-robot-data, and in pybullet_data, which comes with PyBullet.
+# Paths in example-robot-data and in pybullet_data, which comes with PyBullet.
 DESCRIPTIONS = {
     'ur5': 'ur_description/urdf/ur5_robot.urdf',
     'panda': 'panda_description/urdf/panda.urdf',
@@ -41,20 +41,20 @@ TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 SEED = 0
 
 
-class RobotMissing(Exception):  # noqa: N818  (says what it is)
-    """A robot's description is not installed, or there is no robot of that name."""
+class RobotMissing(Exception):  # noqa: N818  (the name is sufficient)
+    """The description of a robot is not installed, or its name is unknown."""
 
 
 @dataclass(frozen=True)
 class Robot:
-    """A robot to measure on."""
+    """A robot of the benchmark."""
 
     name: str
     urdf: str
 
     @cached_property
     def model(self) -> RobotModel:
-        """The robot as this package reads it."""
+        """The robot as read by this package."""
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', InertialWarning)
             warnings.simplefilter('ignore', UserWarning)
@@ -65,7 +65,7 @@ def find(name: str) -> Robot:
     """Return a robot by its name, by `chainN`, or by the path of a URDF file.
 
     Raises:
-        RobotMissing: there is none.
+        RobotMissing: no robot or file has this name.
     """
     chain = re.fullmatch(r'chain(\d+)', name)
     if chain:
@@ -83,7 +83,7 @@ def find(name: str) -> Robot:
 
 
 def chain_urdf(n: int) -> str:
-    """Return a chain of n revolute joints with no right angle in it, the same for each n."""
+    """Return a chain of n revolute joints without right angles, the same for equal n."""
     model = random_tree(n, np.random.default_rng(SEED), branching=0.0, prismatic=0.0)
     robot = ElementTree.Element('robot', name=f'chain{n}')
     ElementTree.SubElement(robot, 'link', name='base')
@@ -96,7 +96,7 @@ def chain_urdf(n: int) -> str:
         tensor = {key: _words(value) for key, value in zip(TENSOR, upper, strict=True)}
         ElementTree.SubElement(inertial, 'inertia', tensor)
         _joint(robot, i, model)
-    # PyBullet reads lines of up to 8,191 characters and puts a break into longer ones.
+    # PyBullet reads lines of up to 8,191 characters and breaks longer ones.
     ElementTree.indent(robot)
     return ElementTree.tostring(robot, encoding='unicode')
 
@@ -113,12 +113,12 @@ def _joint(robot: ElementTree.Element, i: int, model: RobotModel) -> None:
 
 
 def _words(values: ArrayLike) -> str:
-    """Return numbers as text that reads back to the same bits."""
+    """Return numbers as text that is read back to the same bits."""
     return ' '.join(repr(float(value)) for value in np.atleast_1d(values))
 
 
 def _example_robot_data() -> Path:
-    """Return the folder of example-robot-data, which installs outside importable packages."""
+    """Return the folder of example-robot-data, which is outside importable packages."""
     try:
         files = importlib.metadata.files('example-robot-data') or []
     except importlib.metadata.PackageNotFoundError:
@@ -130,7 +130,7 @@ def _example_robot_data() -> Path:
 
 
 def _pybullet_data() -> Path:
-    """Return the folder of pybullet_data; it is not imported to find it."""
+    """Return the folder of pybullet_data, without importing it."""
     spec = importlib.util.find_spec('pybullet_data')
     if spec is None or spec.origin is None:
         raise RobotMissing('pybullet_data is not installed; it comes with pybullet')

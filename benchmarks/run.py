@@ -1,4 +1,4 @@
-"""The command: `./run bench`, or `python -m benchmarks.run` in an environment that has it all."""
+"""Command line of the benchmarks: `./run bench`, or `python -m benchmarks.run`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STARTS, QUICK_STARTS = 10, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print and write; return 1 if results disagree, else 0."""
+    """Measure, print and write the figures; return 1 if results disagree, else 0."""
     options = parsed(arguments)
     results = Results(this_machine())
     with _empty_cache():
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name in options.robots:
                 measure(name, options, results)
         except Disagreement as disagreement:
-            print(f'no figures, as results disagree: {disagreement}', file=sys.stderr)
+            print(f'no figures because results disagree: {disagreement}', file=sys.stderr)
             return 1
     text = report.markdown(results)
     print(text)
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(
-        prog='./run bench', description='Measure speed beside other libraries, in one run.'
+        prog='./run bench', description='Measure speed beside other libraries in one run.'
     )
     known = ', '.join((*robots.DESCRIPTIONS, *robots.PYBULLET_DATA))
     parser.add_argument(
@@ -57,8 +57,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         '--only', nargs='+', choices=PARTS, default=PARTS, help='what to measure (default: all)'
     )
-    parser.add_argument('--json', type=Path, metavar='FILE', help='write all figures there')
-    parser.add_argument('--markdown', type=Path, metavar='FILE', help='write the tables there')
+    parser.add_argument('--json', type=Path, metavar='FILE', help='file for all figures')
+    parser.add_argument('--markdown', type=Path, metavar='FILE', help='file for the tables')
     parser.add_argument(
         '--limit',
         type=float,
@@ -103,7 +103,7 @@ def measure(name: str, options: argparse.Namespace, results: Results) -> None:
 
 
 def _compiled(robot: Robot, options: argparse.Namespace, results: Results) -> list[Compilation]:
-    """Compile a robot's functions; return what could be made."""
+    """Compile the functions of a robot; return the successful ones."""
     _say(robot, 'compiling')
     batched = batches.functions_of(robot) if 'batches' in options.only else []
     made, given_up = compiling.compile_all(robot, batched, options.limit)
@@ -129,7 +129,7 @@ def _say(robot: Robot, what: str) -> None:
 
 @contextlib.contextmanager
 def _empty_cache() -> Iterator[None]:
-    """Keep compiled programs in a new folder meanwhile."""
+    """Use an empty cache folder within this context."""
     before = os.environ.get(CACHE_VARIABLE)
     with tempfile.TemporaryDirectory() as folder:
         os.environ[CACHE_VARIABLE] = folder

@@ -1,4 +1,4 @@
-"""Files of the ROS middleware in shared memory, which killed nodes leave behind."""
+"""Files of the ROS middleware in shared memory, which killed nodes do not remove."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PREFIXES = ('fastrtps_', 'fastdds_', 'sem.fastrtps_', 'sem.fastdds_')
 
 
 def shared_memory() -> set[Path]:
-    """Return the middleware's files of this user."""
+    """Return the files of the middleware that belong to this user."""
     found = set()
     for file in SHARED_MEMORY.glob('*'):
-        with contextlib.suppress(OSError):  # it may have been removed meanwhile
+        with contextlib.suppress(OSError):  # the file may have been removed
             if file.name.startswith(PREFIXES) and file.stat().st_uid == os.getuid():
                 found.add(file)
     return found
@@ -38,7 +38,7 @@ def files_in_use() -> set[str]:
     """Return the files in shared memory that a process has mapped or opened."""
     used = set()
     for process in Path('/proc').glob('[0-9]*'):
-        # What cannot be read has ended, was closed, or belongs to another user.
+        # Unreadable: the process has ended, or belongs to another user.
         with contextlib.suppress(OSError):
             maps = (process / 'maps').read_text()
             used.update(line.split()[-1] for line in maps.splitlines() if '/dev/shm/' in line)

@@ -1,13 +1,12 @@
-"""The simulator node: `python -m benchmarks.simulator_node [--robot URDF]`, where ROS 2 is.
+"""Speed and jitter of the simulator node: `python -m benchmarks.simulator_node [--robot URDF]`.
 
-How fast it simulates through its own loop when nothing slows it down, and how evenly it steps at
-1 kHz: alone, while a controller in another process sends a command for every state, and while it
-records. Brakes are off throughout. The period is that between two steps, by the clock that the
-node steps by, beside that of a loop that only sleeps. On a machine that does other things, too,
-the factor per processor time says what it would be on one that does not.
+Measures how fast the loop of the node simulates without pacing, and the periods between steps at 1
+kHz: alone, with a controller in another process that commands every state, and while recording.
+Brakes are off. Periods are measured with the clock of the node, beside those of a loop that only
+sleeps. On a loaded machine, the factor per processor time estimates that of an idle one. Requires
+ROS 2.
 
-The arm swings under its friction and no torque; a step in which a joint lies on its stop has more
-to solve.
+The arm swings with friction and without torque; steps with a joint at its stop take longer.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ from robot_dynamics.ros import qos
 from robot_dynamics.ros.middleware import isolate
 
 WANTED = 20.0  # times real time
-SETTLING = 0.3  # part of the time before anything is measured, in addition
-COMMANDER = '--as-commander'
+SETTLING = 0.3  # fraction of the time, added before the measurement
+COMMANDER = '--as-command-publisher'
 QUIET = ['--ros-args', '--log-level', 'error']
 
 
@@ -52,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     options = parsed(arguments)
     isolate()
-    if options.as_commander:
+    if options.as_command_publisher:
         return command()
     robot = {
         'robot_description_file': str(options.robot or share_file('urdf/panda.urdf')),
@@ -73,9 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f'{"1 kHz":<30}{"p50":>8}{"p99":>8}{"max us":>8}{"CPU %":>8}{"late":>6}')
     row('a loop that only sleeps', *sleeping(options.seconds), 0)
     row('alone', *paced(robot, options.seconds))
-    with commander():
+    with command_publisher():
         row('with 1000 commands a second', *paced(robot, options.seconds))
-    with tempfile.TemporaryDirectory() as folder, commander():
+    with tempfile.TemporaryDirectory() as folder, command_publisher():
         row('and recorded', *paced(robot | {'record_to': folder}, options.seconds))
     return 0
 
@@ -106,7 +105,7 @@ def row(what: str, periods: NDArray[np.float64], cpu: float, late: int) -> None:
 
 @contextlib.contextmanager
 def node(parameters: dict[str, Any], settling: float) -> Iterator[tuple[SimulatorNode, Any]]:
-    """Run the node in this process, and the executor that its executable would turn."""
+    """Run the node in this process, with the executor of its executable."""
     context = Context()
     rclpy.init(args=QUIET, context=context)
     overrides = [Parameter(name, value=value) for name, value in parameters.items()]
@@ -114,7 +113,7 @@ def node(parameters: dict[str, Any], settling: float) -> Iterator[tuple[Simulato
     executor = _main.new_executor(context)
     executor.add_node(simulator)
     try:
-        turn(executor, settling)
+        spin(executor, settling)
         gc.collect()
         yield simulator, executor
     finally:
@@ -124,19 +123,19 @@ def node(parameters: dict[str, Any], settling: float) -> Iterator[tuple[Simulato
         context.try_shutdown()
 
 
-def turn(executor: Any, seconds: float) -> None:
-    """Turn the executor as the executable does."""
+def spin(executor: Any, seconds: float) -> None:
+    """Spin the executor as the executable does."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         executor.spin_once(timeout_sec=0.1)
 
 
 def fastest(parameters: dict[str, Any], seconds: float) -> tuple[float, float]:
-    """Return simulated time per wall time, and per processor time, when nothing waits."""
+    """Return simulated time per wall time, and per processor time, without pacing."""
     with node(parameters | {'real_time_factor': 0.0}, SETTLING * seconds) as (simulator, executor):
         loop = simulator._loop
         began, cpu, steps = time.monotonic(), time.process_time(), loop.steps
-        turn(executor, seconds)
+        spin(executor, seconds)
         simulated = (loop.steps - steps) * loop.options.time_step
         return simulated / (time.monotonic() - began), simulated / (time.process_time() - cpu)
 
@@ -153,7 +152,7 @@ def paced(parameters: dict[str, Any], seconds: float) -> tuple[NDArray[np.float6
 
         loop.step = timed
         late, began, cpu = loop.pace.late, time.monotonic(), time.process_time()
-        turn(executor, seconds)
+        spin(executor, seconds)
         share = (time.process_time() - cpu) / (time.monotonic() - began)
         return np.diff(times), share, loop.pace.late - late
 
@@ -172,8 +171,8 @@ def sleeping(seconds: float) -> tuple[NDArray[np.float64], float]:
 
 
 @contextlib.contextmanager
-def commander() -> Iterator[None]:
-    """Answer every state from another process."""
+def command_publisher() -> Iterator[None]:
+    """Command every state from another process."""
     process = subprocess.Popen(
         [sys.executable, '-m', 'benchmarks.simulator_node', COMMANDER], cwd=ROOT
     )
@@ -185,11 +184,11 @@ def commander() -> Iterator[None]:
 
 
 def command() -> int:
-    """Answer every joint state with no torque, by name, until SIGTERM."""
+    """Publish a torque of zero by name for every joint state, until SIGTERM."""
     stop: list[int] = []
     signal.signal(signal.SIGTERM, lambda caught, _frame: stop.append(caught))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    here = rclpy.create_node('commander')
+    here = rclpy.create_node('command_publisher')
     out = here.create_publisher(JointState, 'joint_effort', qos.STREAM_OUT)
 
     def answer(state: JointState) -> None:

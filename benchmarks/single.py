@@ -1,7 +1,7 @@
-"""One call from Python: every library, every function, one state.
+"""Single calls from Python: every library, every function, one state.
 
-All that is timed has agreed with Pinocchio first. Where Pinocchio and this package disagree the
-whole run ends; another library that disagrees holds another robot, and is left out by name.
+Results are compared with Pinocchio before any time is measured. A disagreement between Pinocchio
+and this package ends the run; a function of another library that disagrees is left out and named.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OTHERS: dict[str, Callable[[str, Robot], Contender]] = {
     'roboticstoolbox': Remote,
     'modern_robotics': Remote,
 }
-# Written to be read, they take milliseconds to seconds on longer chains.
+# Python implementations, which take milliseconds to seconds for longer chains.
 PLAIN_PYTHON = ('roboticstoolbox', 'modern_robotics')
 PATIENCE = 12  # joints
 STATES = 5
@@ -38,7 +38,7 @@ STATES = 5
 
 @dataclass(frozen=True)
 class SingleCall:
-    """One function of one robot: nanoseconds and largest error, by contender."""
+    """One function of one robot: nanoseconds and maximum error, by contender."""
 
     robot: str
     joints: int
@@ -47,17 +47,17 @@ class SingleCall:
     error: dict[str, float]
 
     def ratio(self, contender: str) -> float:
-        """How many times faster than Pinocchio."""
+        """Return the time of Pinocchio divided by that of a contender."""
         return self.ns[REFERENCE] / self.ns[contender]
 
 
 def measure(
     robot: Robot, functions: list[str], effort: Effort, notes: list[str]
 ) -> list[SingleCall]:
-    """Return the single calls of a robot; what is left out, and why, is added to the notes.
+    """Return the single calls of a robot; notes name what is left out, and the reason.
 
     Raises:
-        Disagreement: of this package and Pinocchio.
+        Disagreement: this package and Pinocchio differ.
     """
     arms = loaded_anew(robot, effort)
     rounds = [_round(robot, arm, functions, effort, notes) for arm in arms]
@@ -79,7 +79,7 @@ def measure(
 def _round(
     robot: Robot, arm: Dynamics, functions: list[str], effort: Effort, notes: list[str]
 ) -> tuple[dict[tuple[str, str], float], dict[str, dict[str, float]]]:
-    """Return the seconds by function and side, and the errors by side and function, of a round."""
+    """Return the seconds by function and side, and the errors by side and function."""
     sides: dict[str, Contender] = {
         NEW: Ours(arm, functions),
         KEPT: OursKept(arm, functions),
@@ -97,7 +97,7 @@ def _round(
 
 
 def _others(robot: Robot, stack: contextlib.ExitStack, notes: list[str]) -> dict[str, Contender]:
-    """Return the other libraries that are here and take this robot."""
+    """Return the other libraries that are installed and support this robot."""
     found: dict[str, Contender] = {}
     for name, bring in OTHERS.items():
         if name in PLAIN_PYTHON and robot.model.n > PATIENCE:
@@ -115,7 +115,7 @@ def _others(robot: Robot, stack: contextlib.ExitStack, notes: list[str]) -> dict
 
 
 def _note(notes: list[str], note: str) -> None:
-    """Add a note that is not there yet, of an earlier round or robot."""
+    """Add a note unless an earlier round or robot has added it."""
     if note not in notes:
         notes.append(note)
 
@@ -123,10 +123,10 @@ def _note(notes: list[str], note: str) -> None:
 def _agree(
     robot: Robot, sides: Mapping[str, Contender], notes: list[str]
 ) -> dict[str, dict[str, float]]:
-    """Return the largest error of each side and function over some states.
+    """Return the maximum error of each side and function over several states.
 
-    A function with an error too large is missing in the result. The sides are left prepared at the
-    last state.
+    Functions that disagree are missing from the result. All sides remain prepared for the last
+    state.
     """
     rng = np.random.default_rng(0)
     errors: dict[str, dict[str, float]] = {name: {} for name in sides}
@@ -160,9 +160,9 @@ def _agree(
 def _seconds(
     sides: Mapping[str, Mapping[str, Contender]], effort: Effort
 ) -> dict[tuple[str, str], float]:
-    """Return what one call takes, by function and side, and an empty call in the same process.
+    """Return the seconds of one call by function and side, and of an empty call.
 
-    All functions take turns: a disturbance of seconds spoils some repeats of each, and not all
+    All functions alternate: a disturbance of seconds affects some repeats of each instead of all
     repeats of one.
     """
     watches: dict[tuple[str, str], Stopwatch] = {}
@@ -174,9 +174,9 @@ def _seconds(
 
 
 def _less_nothing(seconds: Mapping[tuple[str, str], float]) -> dict[str, dict[str, float]]:
-    """Return nanoseconds by function and side, less an empty call.
+    """Return nanoseconds by function and side, less those of an empty call.
 
-    Of both the least of all rounds: the least difference would be that of the round in which the
+    Both are minima over all rounds: the minimum difference would come from the round in which the
     empty call was disturbed most.
     """
     ns: dict[str, dict[str, float]] = {}

@@ -1,10 +1,9 @@
-"""A fresh process: how long to its first result, and how much memory it takes.
+"""Time to the first result, and memory, of a new process.
 
-Each process reads a URDF file and computes inverse dynamics once. What the interpreter itself
-takes is measured beside it and subtracted; what this package compiles is in the cache. Modules are
-there as byte code, as they are wherever a package is installed or used twice: it is made for the
-measurement, in a folder of its own, even where Python is told to write none. The clock stops at
-the first result: no process tidies up before it ends.
+Each process reads a URDF file and computes inverse dynamics once. The time of an empty interpreter
+is measured as well and subtracted; machine code is in the cache. Modules are byte code, as in an
+installed package; it is written to a temporary folder, even if PYTHONDONTWRITEBYTECODE is set.
+Processes exit at the first result without cleanup.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ print(peak_mib())
 
 @dataclass(frozen=True)
 class Start:
-    """Milliseconds to the first result beyond the interpreter's own, and MiB at most."""
+    """Milliseconds to the first result, less those of the interpreter, and peak MiB."""
 
     robot: str
     joints: int
@@ -66,7 +65,7 @@ class Start:
 
 
 def measure(robot: Robot, repeats: int) -> Start:
-    """Return what a fresh process takes to its first result."""
+    """Return time and memory of new processes up to their first result."""
     with tempfile.TemporaryDirectory() as folder:
         urdf = Path(folder) / 'robot.urdf'
         urdf.write_text(robot.urdf, encoding='utf-8')
@@ -82,21 +81,21 @@ def measure(robot: Robot, repeats: int) -> Start:
 
 @dataclass(frozen=True)
 class Process:
-    """A script that is run in fresh interpreters."""
+    """A script, run in new interpreters."""
 
     script: str
     urdf: Path
     byte_code: Path  # a folder
 
     def seconds(self, number: int) -> float:
-        """Return how long so many runs take."""
+        """Return the time of a number of runs."""
         begin = time.perf_counter()
         for _ in range(number):
             self._run(self.script + AT_ONCE)
         return time.perf_counter() - begin
 
     def peak_mib(self) -> float | None:
-        """Return the most memory of a run, None if the platform does not say."""
+        """Return the peak memory of a run, None where the platform does not provide it."""
         text = self._run(self.script + PEAK)
         return None if text == 'None' else float(text)
 

@@ -1,9 +1,9 @@
 """Steps of simulation per second: a free arm without friction, contacts or limits, at 1 ms.
 
-Semi-implicit Euler on all sides, many steps in one call or a call from Python for each; ours also
-for a thousand arms at once, whose steps are counted together. The state after half a second has to
-be the same; then that half second is timed, over and over: a free arm left alone for long may
-swing too fast for any fixed step.
+Semi-implicit Euler on all sides, with many steps in one call or one call from Python per step;
+this package also with a batch of a thousand arms, whose steps are all counted. The states after
+half a second must agree; then this half second is timed repeatedly. A free arm may swing too fast
+for any fixed step after a longer time.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from robot_dynamics.simulation import Simulator, semi_implicit_euler
 from robot_dynamics.spatial import Array
 
 TIME_STEP = 1e-3
-STRETCH = 500  # steps from the start, what is timed
-# Rounding errors grow along an arm's motion, which is chaotic.
+STRETCH = 500  # steps from the start that are timed
+# Rounding errors grow during the motion, which is chaotic.
 TOLERANCE = 1e-7
 ARMS = 1000
 SIMULATE, SIMULATOR = 'simulate, many in one call', 'Simulator.step'
@@ -49,7 +49,7 @@ class Stepping:
     error: float  # of the positions after a stretch
 
 
-# Joints; more of them, without friction, are no test of an integrator.
+# Joints; longer chains without friction do not test an integrator.
 MOST_JOINTS = 12
 
 
@@ -58,7 +58,7 @@ def measure(robot: Robot, effort: Effort) -> Stepping:
 
     Raises:
         Disagreement: of this package and MuJoCo.
-        RobotRefused: MuJoCo does not take the robot.
+        RobotRefused: MuJoCo does not support the robot.
     """
     arms = loaded_anew(robot, effort)
     rounds = [_round(robot, arm, effort) for arm in arms]
@@ -68,7 +68,7 @@ def measure(robot: Robot, effort: Effort) -> Stepping:
 
 
 def _round(robot: Robot, arm: Dynamics, effort: Effort) -> tuple[dict[str, float], float]:
-    """Return seconds for a stretch by each side, and the error after it, of one round."""
+    """Return the seconds of a stretch for each side, and the error after it, of one round."""
     state = random_state(robot.model, np.random.default_rng(0))
     ours, theirs = Ours(arm, state), Theirs(robot, state)
     wanted = theirs.after_a_stretch()
@@ -85,7 +85,7 @@ def _round(robot: Robot, arm: Dynamics, effort: Effort) -> tuple[dict[str, float
 
 
 class Ours:
-    """This package: the compiled loop, and the simulator that is stepped from Python."""
+    """This package: the compiled loop, and the simulator stepped from Python."""
 
     def __init__(self, arm: Dynamics, state: State):
         self._arm = arm
@@ -94,21 +94,21 @@ class Ours:
         self._simulator = Simulator(self._arm, time_step=TIME_STEP, integrator=semi_implicit_euler)
 
     def after_a_stretch(self) -> list[Array]:
-        """Return the positions after a stretch, by each way."""
+        """Return the positions after a stretch, computed in each way."""
         self._steps()
         many = self._simulate(ARMS).q
         return [self._simulate().q, self._simulator.q, many[0], many[-1]]
 
     def at_once(self, number: int) -> float:
-        """Return the seconds of so many stretches, each a call."""
+        """Return the seconds of a number of stretches, one call each."""
         return sum(self._stretch() for _ in range(number))
 
     def one_by_one(self, number: int) -> float:
-        """Return the seconds of so many stretches, each step a call."""
+        """Return the seconds of a number of stretches, one call per step."""
         return sum(self._steps() for _ in range(number))
 
     def side_by_side(self, threads: int) -> Stopwatch:
-        """Return what times so many stretches of many arms, each a call."""
+        """Return a stopwatch for stretches of a batch of arms, one call each."""
 
         def seconds(number: int) -> float:
             with mock.patch.dict(os.environ, {THREADS_VARIABLE: str(threads)}):
@@ -146,16 +146,16 @@ class Theirs:
         self._start = self._contender.theirs(state)
 
     def after_a_stretch(self) -> Array:
-        """Return the positions after a stretch, joints in the model's order."""
+        """Return the positions after a stretch, in the joint order of the model."""
         self._steps()
         return self._contender.ours(np.array(self._data.qpos))
 
     def at_once(self, number: int) -> float:
-        """Return the seconds of so many stretches, each a call."""
+        """Return the seconds of a number of stretches, one call each."""
         return sum(self._stretch() for _ in range(number))
 
     def one_by_one(self, number: int) -> float:
-        """Return the seconds of so many stretches, each step a call."""
+        """Return the seconds of a number of stretches, one call per step."""
         return sum(self._steps() for _ in range(number))
 
     def _stretch(self) -> float:

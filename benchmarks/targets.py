@@ -1,6 +1,6 @@
-"""What was promised, and whether this run meets it: ratios to Pinocchio's Python call, and times.
+"""Targets, and whether a run meets them: ratios to Pinocchio's Python call, and times.
 
-A target over several figures stands on the worst of them, which is named.
+The worst of several figures decides, and is named.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ MET, MISSED, OPEN = 'met', 'NOT MET', 'not measured'
 ARMS = range(6, 10)  # joints
 FIVE = ('inverse_dynamics', 'mass_matrix', 'gravity_torque', 'coriolis_matrix', 'forward_dynamics')
 
-# A figure and where it was found.
+# A figure, and the robot and function it belongs to.
 Figure = tuple[float, str]
 
 
 @dataclass(frozen=True)
 class Target:
-    """One promise.
+    """A bound for one figure of the run.
 
     Attributes:
-        title: what it is about.
-        unit: 'x' for a ratio, of which more is better; else a unit of time, of which less is.
-        bound: what is promised.
-        aim: what is hoped for.
-        figures: finds what it stands on.
+        title: description.
+        unit: 'x' for a ratio (a lower bound), else a unit of time (an upper bound).
+        bound: required value.
+        aim: desired value.
+        figures: yields the figures it applies to.
     """
 
     title: str
@@ -40,7 +40,7 @@ class Target:
     figures: Callable[[Results], Iterator[Figure]]
 
     def worst(self, results: Results) -> Figure | None:
-        """Return the figure that decides, None if there is none."""
+        """Return the worst figure, None if there are none."""
         figures = list(self.figures(results))
         if not figures:
             return None

@@ -1,8 +1,8 @@
-"""How punctual this machine is: a process that only sleeps until every tick.
+"""Timer jitter of the machine: wake-ups of a process that only sleeps.
 
-`python -m benchmarks.timer_jitter RATE` goes on until SIGINT and then prints, as JSON, how many
-ticks there were, how many came later than a period, and how late they were, as percentiles. What
-a node misses beyond that is its own.
+`python -m benchmarks.timer_jitter RATE` runs until SIGINT and then prints as JSON the number of
+ticks, the number more than a period late, and percentiles of the lateness. Further lateness of a
+node is caused by the node.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ PERCENTILES = (50.0, 99.0, 99.9, 99.99, 100.0)
 
 @dataclass
 class Jitter:
-    """Ticks, and those that came more than a period late; filled when the process has ended.
+    """Ticks, and those more than a period late; set when the process has ended.
 
     Attributes:
-        lateness: of the ticks, s: the PERCENTILES.
+        lateness: PERCENTILES of the lateness of the ticks, s.
     """
 
     ticks: int = 0
@@ -38,13 +38,13 @@ class Jitter:
 
     @property
     def part(self) -> float:
-        """The part of the ticks that came late."""
+        """Fraction of the ticks that were late."""
         return self.late / self.ticks if self.ticks else 0.0
 
 
 @contextlib.contextmanager
 def measured(rate: float) -> Iterator[Jitter]:
-    """Measure meanwhile."""
+    """Measure the jitter within this context."""
     jitter = Jitter()
     process = subprocess.Popen(
         [sys.executable, '-m', 'benchmarks.timer_jitter', str(rate)],
@@ -53,7 +53,7 @@ def measured(rate: float) -> Iterator[Jitter]:
         text=True,
     )
     try:
-        process.stdout.readline()  # it has begun, and SIGINT will find its handler
+        process.stdout.readline()  # the handler of SIGINT is installed
         yield jitter
     finally:
         process.send_signal(signal.SIGINT)

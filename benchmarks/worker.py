@@ -1,6 +1,6 @@
-"""The process a library lives in: `python -m benchmarks.worker`, started by `remote`.
+"""Process of one library: `python -m benchmarks.worker`, started by `remote`.
 
-One JSON object per line in, one out, `{"answer": ...}`. What the library prints goes to stderr.
+One JSON object per line in, one out, `{"answer": ...}`. Output of the library goes to stderr.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.robots import Robot
 
 
 class Host:
-    """Answers the requests of one `Remote`."""
+    """Handler of the requests of one `Remote`."""
 
     contender: Local
 
@@ -49,7 +49,7 @@ def answer(host: Host, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer requests until stdin ends."""
+    """Process requests until stdin ends."""
     replies = os.fdopen(os.dup(1), 'w', encoding='utf-8')
     os.dup2(2, 1)
     host = Host()

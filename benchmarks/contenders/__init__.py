@@ -1,8 +1,8 @@
-"""The libraries, each behind one small interface.
+"""Adapters of the libraries.
 
-A contender holds one robot and one state, and makes for every function it knows a call without
-arguments: what is timed is exactly what a user would write, with the state at hand in the order
-and form that the library wants. Putting results in this package's form is not timed.
+A contender contains one robot and one state, and provides each of its functions as a call without
+arguments: the call that a user of the library would write, with the state in the joint order and
+form of the library. Converting results is not timed.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from robot_dynamics.spatial import Array
 
 Call = Callable[[], Any]
 
-# What every contender can do in no time: its cost is that of the timing loop.
+# The empty call of every contender: its time is that of the timing loop.
 NOTHING = 'nothing'
 
 
-class ContenderMissing(Exception):  # noqa: N818  (says what it is)
+class ContenderMissing(Exception):  # noqa: N818  (the name is sufficient)
     """A library is not installed."""
 
 
 class RobotRefused(Exception):  # noqa: N818
-    """A library cannot hold this robot."""
+    """A library does not support this robot."""
 
 
 class Contender(Protocol):
-    """A library that holds a robot, here or in another process."""
+    """A library with a robot, in this process or in another one."""
 
     title: str
 
     def prepare(self, state: State) -> list[str]:
-        """Take a state, joints in the model's order; return the functions it can compute."""
+        """Set the state, in the joint order of the model; return the available functions."""
 
     def evaluate(self, function: str) -> list[Array]:
-        """Return a function's results in this package's form."""
+        """Return the results of a function in the form of this package."""
 
     def stopwatch(self, function: str) -> Stopwatch:
-        """Return what times so many calls of a function, or of NOTHING."""
+        """Return the stopwatch of a function, or of NOTHING."""
 
 
 class Local:
-    """A contender in this process. A library is a subclass of it.
+    """Base class of contenders in this process.
 
     Args:
-        title: its name and version.
-        names: the model's joints.
-        joints: the same in the library's order.
+        title: name and version of the library.
+        names: joint names in the order of the model.
+        joints: the same in the order of the library.
     """
 
     def __init__(self, title: str, names: list[str], joints: list[str]):
@@ -66,42 +66,42 @@ class Local:
         self._calls: Mapping[str, Call] = {}
 
     def calls(self, state: State) -> dict[str, Call]:
-        """Return the functions as calls without arguments, at a state in the library's order."""
+        """Return calls without arguments, at a state in the order of the library."""
         raise NotImplementedError
 
     def results(self, function: str, returned: Any) -> list[Array]:
-        """Return what a call returned as arrays, joints still in the library's order."""
+        """Return the result of a call as arrays, joints in the order of the library."""
         raise NotImplementedError
 
     def theirs(self, state: State) -> State:
-        """Return a state with its joints in the library's order."""
+        """Return a state with its joints in the order of the library."""
         return state.ordered(self._order)
 
     def ours(self, array: Array) -> Array:
-        """Return a result, joints along all axes, in the model's order."""
+        """Return a result, joints along all axes, in the order of the model."""
         return array[np.ix_(*[self._back] * array.ndim)]
 
     def prepare(self, state: State) -> list[str]:
-        """Take a state; return the functions."""
+        """Set the state; return the available functions."""
         self._calls = {**self.calls(self.theirs(state)), NOTHING: lambda: None}
         return [name for name in self._calls if name != NOTHING]
 
     def evaluate(self, function: str) -> list[Array]:
-        """Return a function's results, joints in the model's order."""
+        """Return the results of a function, joints in the order of the model."""
         results = self.results(function, self._calls[function]())
         return [self.ours(np.array(a)) for a in results]
 
     def stopwatch(self, function: str) -> Stopwatch:
-        """Return what times so many calls of a function."""
+        """Return the stopwatch of a function."""
         return stopwatch(self._calls[function])
 
 
 def load(name: str, robot: Robot) -> Local:
-    """Return a library with a robot in it, by the name of its file here.
+    """Return the contender in a module of this package, with a robot.
 
     Raises:
-        ContenderMissing: it is not installed.
-        RobotRefused: it does not take this robot.
+        ContenderMissing: the library is not installed.
+        RobotRefused: the library does not support this robot.
     """
     try:
         module = importlib.import_module(f'benchmarks.contenders.{name}')

@@ -1,4 +1,4 @@
-"""The code of the book Modern Robotics: plain Python, made to be read. Serial chains only.
+"""Adapter of the code of the book Modern Robotics: Python code for serial chains.
 
 Source: K. M. Lynch, F. C. Park, Modern Robotics, chapter 8: InverseDynamics, MassMatrix,
 GravityForces, ForwardDynamics.
@@ -21,7 +21,7 @@ from robot_dynamics.spatial import Array
 
 
 class ModernRobotics(Local):
-    """One serial chain in the book's code."""
+    """One serial chain in the code of the book."""
 
     def __init__(self, robot: Robot):
         model = robot.model

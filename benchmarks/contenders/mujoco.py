@@ -1,8 +1,8 @@
-"""MuJoCo. The state is in its own memory already: copying it there is not timed.
+"""Adapter of MuJoCo. The state is already in its memory; copying is not timed.
 
-Contacts, limits and all that is not the arm itself are switched off. Its inverse dynamics also
-computes positions and velocities of bodies, cameras, tendons, ...; that is what a call costs. It
-has no C, and g is its inverse dynamics at rest.
+Contacts and limits are disabled. The inverse dynamics of MuJoCo also computes positions and
+velocities of bodies, cameras and tendons, which is part of the time of a call. MuJoCo has no C; g
+is inverse dynamics at rest.
 
 Source: MuJoCo documentation: mj_inverse, mj_forward, mj_step, "Modeling: URDF extensions".
 """
@@ -64,7 +64,7 @@ class MuJoCo(Local):
     def results(self, function: str, returned: Any) -> list[Array]:
         if function != 'mass_matrix':
             return [np.array(returned)]
-        # Column by column: how the matrix is stored differs between versions.
+        # Column by column, because the storage of the matrix differs between versions.
         M = np.zeros((self.model.nv, self.model.nv))
         for column, unit in zip(M.T, np.eye(self.model.nv), strict=True):
             product = np.zeros(self.model.nv)

@@ -1,4 +1,4 @@
-"""This package in three ways: results dropped, results kept, arrays of the caller filled."""
+"""Adapters of this package: results dropped, results kept, arrays of the caller filled."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from robot_dynamics.spatial import Array
 
 
 class Ours(Local):
-    """`Dynamics`, every call returning an array that is dropped, so that the next one recycles it.
+    """`Dynamics`, with every result dropped, so that the next call recycles its array.
 
     Args:
         arm: the robot's dynamics.
-        functions: those to offer.
+        functions: names of the functions to measure.
     """
 
     def __init__(self, arm: Dynamics, functions: list[str], title: str = 'robot_dynamics'):
@@ -35,7 +35,7 @@ class Ours(Local):
 
 
 class OursKept(Ours):
-    """The same, every result held until its time is taken: none is recycled."""
+    """The same with every result kept until the time is measured: none is recycled."""
 
     def stopwatch(self, function: str) -> Stopwatch:
         kept: list[Any] = []
@@ -52,7 +52,7 @@ class OursKept(Ours):
 
 
 class OursInPlace(Ours):
-    """The same, every call filling arrays of the caller's."""
+    """The same with every call filling arrays of the caller."""
 
     def calls(self, state: State) -> dict[str, Call]:
         return {name: self._filling(name, state) for name in self.functions}
@@ -68,15 +68,15 @@ def load(robot: Robot) -> Ours:
 
 
 def loaded_anew(robot: Robot, effort: Effort) -> list[Dynamics]:
-    """Return the robot for each round, every time with machine code elsewhere in memory.
+    """Return the robot for each round, with machine code at different addresses.
 
-    All must stay to the last round: pages of memory that are set free are the next to be lent.
+    All are kept until the last round, because released pages would be allocated again.
     """
     return [Dynamics(robot.model) for _ in range(effort.rounds)]
 
 
 def at(call: Callable[..., Any], *state: Array) -> Call:
-    """Return a call at a state, written out as a user would: call(q, qd, qdd)."""
+    """Return a call at a state in the usual form: call(q, qd, qdd)."""
     if len(state) == 1:
         (q,) = state
         return lambda: call(q)

@@ -1,7 +1,6 @@
-"""Pinocchio's Python binding, which all ratios refer to.
+"""Adapter of Pinocchio's Python binding, the reference of all ratios.
 
-`M, C, g` is what a user has to call for the same work, its three functions one after the other:
-its computeAllTerms gives no C.
+`M, C, g` calls three functions in sequence, because computeAllTerms has no C.
 
 Source: Pinocchio documentation: rnea, crba, computeCoriolisMatrix, computeGeneralizedGravity, aba,
 computeRNEADerivatives.
@@ -31,7 +30,7 @@ class Pinocchio(Local):
         super().__init__(f'Pinocchio {pin.__version__}', list(robot.model.joint_names), joints)
 
     def configuration(self, q: Array) -> Array:
-        """Return its configuration (..., nq): a continuous joint has the entries cos, sin."""
+        """Return the configuration (..., nq): a continuous joint has the entries cos, sin."""
         columns = []
         for joint, position in zip(
             list(self.model.joints)[1:], np.moveaxis(q, -1, 0), strict=True
@@ -68,7 +67,7 @@ class Pinocchio(Local):
 
 
 def symmetric(M: Array) -> Array:
-    """Return a mass matrix of which older versions fill the upper triangle only."""
+    """Return the full mass matrix; older versions fill the upper triangle only."""
     return np.triu(M) + np.triu(M, 1).T
 
 

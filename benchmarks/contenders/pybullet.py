@@ -1,6 +1,6 @@
-"""PyBullet, to be loaded in a process of its own: it prints, and beside others it can crash.
+"""Adapter of PyBullet, for a separate process: it prints, and can crash beside other libraries.
 
-Its functions take lists; making them is not timed. It has inverse dynamics and the mass matrix.
+Its functions take lists, whose creation is not timed. It has inverse dynamics and the mass matrix.
 
 Source: PyBullet Quickstart Guide, loadURDF, calculateInverseDynamics, calculateMassMatrix.
 """

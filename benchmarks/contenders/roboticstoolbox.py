@@ -1,6 +1,6 @@
-"""Robotics Toolbox for Python, to be loaded in a process of its own.
+"""Adapter of Robotics Toolbox for Python, for a separate process.
 
-Its coriolis does not take a robot that is read from a URDF without visuals.
+Its coriolis does not support a robot read from a URDF without visuals.
 
 Source: P. Corke's Robotics Toolbox documentation: Robot.URDF, rne, inertia, gravload, accel.
 """

@@ -35,12 +35,12 @@ def test_all_sides_agree_and_have_a_time(name, request):
 
 
 def test_one_wrong_sample_is_found(chain, monkeypatch):
-    right = Dynamics.inverse_dynamics.method
+    right = Dynamics(chain.model).inverse_dynamics
 
     class Wrong(Dynamics):
         def inverse_dynamics(self, q, qd, qdd, out=None):
             result = np.empty_like(q) if out is None else out
-            result[...] = [right(self, *rows) for rows in zip(q, qd, qdd, strict=True)]
+            result[...] = [right(*rows) for rows in zip(q, qd, qdd, strict=True)]
             result[-1] += 1.0
             return result
 

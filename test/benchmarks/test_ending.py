@@ -23,7 +23,7 @@ SCRIPTS = {
     'nodes': ('benchmarks.nodes', '--seconds', '100', '--rate', '100', *ROBOT),
     'simulator_node': ('benchmarks.simulator_node', '--seconds', '1', *ROBOT),
 }
-CHILDREN = {'nodes': 2, 'simulator_node': 1}  # the node and its echo; a commander
+CHILDREN = {'nodes': 2, 'simulator_node': 1}  # the node and its echo; a command publisher
 
 
 def children(process):
