@@ -1,1 +1,68 @@
-"""Material of the textbooks: systems in closed form, bounds, structure, operation counts."""
+"""Material for students: systems in closed form, properties of the equation of motion, costs.
+
+closed_forms      the examples of the textbooks, with their equations of motion written out
+properties        bounds of inertia and energy, passivity, terms that are absent by design
+operation_counts  multiplications and additions of every formulation
+
+docs/textbook.md shows each with an example. The laws that hold for every robot (skew symmetry,
+power balance, linearity in the parameters, ...) are in `validation.identities`, the derivations in
+`formulations`.
+"""
+
+from robot_dynamics.textbook.closed_forms import (
+    CartesianArm,
+    ElasticJoint,
+    FiveBarLinkage,
+    GearedLink,
+    PlanarElbow,
+    PlanarElbowRecursion,
+    PointMassArm,
+    RemoteElbow,
+    RigidBody,
+    SliderCrank,
+    VerticalParticle,
+)
+from robot_dynamics.textbook.operation_counts import (
+    Operations,
+    compiled_operations,
+    counted_operations,
+    general_arm,
+    operation_table,
+    published_operations,
+)
+from robot_dynamics.textbook.properties import (
+    InertiaBounds,
+    StructuralZeros,
+    inertia_bounds,
+    inertia_ceiling,
+    lowest_potential,
+    passivity,
+    structural_zeros,
+)
+
+__all__ = [
+    'CartesianArm',
+    'ElasticJoint',
+    'FiveBarLinkage',
+    'GearedLink',
+    'InertiaBounds',
+    'Operations',
+    'PlanarElbow',
+    'PlanarElbowRecursion',
+    'PointMassArm',
+    'RemoteElbow',
+    'RigidBody',
+    'SliderCrank',
+    'StructuralZeros',
+    'VerticalParticle',
+    'compiled_operations',
+    'counted_operations',
+    'general_arm',
+    'inertia_bounds',
+    'inertia_ceiling',
+    'lowest_potential',
+    'operation_table',
+    'passivity',
+    'published_operations',
+    'structural_zeros',
+]

@@ -1,17 +1,18 @@
-"""How many multiplications and additions each formulation takes: table 3 of 002, counted.
+"""Multiplications and additions of each formulation, and of the published algorithms.
 
-Numbers that count what is done to them go through the formulations as they stand. The arm is the
-one that table 3 is about: n revolute joints, Denavit–Hartenberg links with general lengths and
-twists, full inertia tensors. What is counted:
+The formulations are run with numbers that count their operations. The arm is that of the published
+table: n revolute joints, Denavit–Hartenberg links with general lengths and twists, full inertia
+tensors. Counted are
 
 - each product, quotient, sum and difference with a number that depends on the state;
-- not what involves model constants alone, since that can be done beforehand;
-- not a product with exactly 0, 1 or -1, nor a sum with exactly 0, nor a change of sign: nobody
-  would write these down.
+- not operations on model constants alone, which can be done in advance;
+- not a product with exactly 0, 1 or -1, a sum with exactly 0, or a change of sign, which would not
+  be written down.
 
 Sines and cosines are not part of the table and not counted.
 
-Source: 002, table 3, which quotes Fu, Gonzalez and Lee, Robotics (1987).
+Source: Milićević, Golubović and Slavković, table 3, which quotes Fu, Gonzalez and Lee, Robotics
+(1987).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def _polynomial(*coefficients: str) -> Polynomial:
     return tuple(map(Fraction, coefficients))
 
 
-# 002, table 3: products and sums of inverse dynamics, per formulation
+# Table 3: products and sums of inverse dynamics, per formulation
 PUBLISHED: dict[ModuleType, tuple[Polynomial, Polynomial]] = {
     lagrange_euler_4x4: (
         _polynomial('128/3', '512/3', '739/3', '160/3', '0'),
@@ -67,8 +68,8 @@ PUBLISHED: dict[ModuleType, tuple[Polynomial, Polynomial]] = {
 }
 
 
-def published(formulation: ModuleType, n: int) -> Operations | None:
-    """Return what table 3 says for n joints, or None if it does not list the formulation."""
+def published_operations(formulation: ModuleType, n: int) -> Operations | None:
+    """Return the operations of table 3 for n joints, None for a formulation it does not list."""
     if formulation not in PUBLISHED:
         return None
     # A whole number for every n, despite the fractions.
@@ -79,8 +80,8 @@ def published(formulation: ModuleType, n: int) -> Operations | None:
     return Operations(int(products), int(sums))
 
 
-def counted(formulation: ModuleType, model: RobotModel) -> Operations:
-    """Return the operations that a formulation's inverse dynamics takes."""
+def counted_operations(formulation: ModuleType, model: RobotModel) -> Operations:
+    """Return the operations of a formulation's inverse dynamics."""
     tally = Tally()
     q, qd, qdd = (
         np.array([Counting(x, tally) for x in row], dtype=object)
@@ -90,13 +91,13 @@ def counted(formulation: ModuleType, model: RobotModel) -> Operations:
     return Operations(tally.products, tally.sums)
 
 
-def compiled(model: RobotModel) -> Operations:
-    """Return the operations of the program that `Dynamics.inverse_dynamics` runs."""
+def compiled_operations(model: RobotModel) -> Operations:
+    """Return the operations of the program of `Dynamics.inverse_dynamics`."""
     tree = canonical_tree(model)
     inputs = dict.fromkeys(('q', 'qd', 'qdd'), model.n)
     program = trace(lambda q, qd, qdd: rnea(tree, q, qd, qdd), inputs)
-    done = Counter(program.operation_counts())
-    return Operations(done['mul'] + done['div'], done['add'] + done['sub'])
+    counts = Counter(program.operation_counts())
+    return Operations(counts['mul'] + counts['div'], counts['add'] + counts['sub'])
 
 
 def general_arm(n: int) -> RobotModel:
@@ -107,16 +108,16 @@ def general_arm(n: int) -> RobotModel:
     return from_dh(rows, convention='standard', inertias=bodies, name=f'general_arm_{n}')
 
 
-def table(joints: Iterable[int] = range(1, 13)) -> str:
-    """Return the counts of all formulations, the published ones beside them, as lines of text."""
+def operation_table(joints: Iterable[int] = range(1, 13)) -> str:
+    """Return the counts of all formulations and the published ones as text."""
     lines = [
-        'products + sums of inverse dynamics, n revolute joints; in brackets table 3 of 002',
+        'products + sums of inverse dynamics, n revolute joints; in brackets: published',
         f'{"n":>2}  ' + '  '.join(f'{_name(f):>27}' for f in FORMULATIONS) + f'  {"compiled":>11}',
     ]
     for n in joints:
         model = general_arm(n)
-        cells = [_cell(counted(f, model), published(f, n)) for f in FORMULATIONS]
-        lines.append(f'{n:2}  ' + '  '.join(cells) + f'  {_shown(compiled(model)):>11}')
+        cells = [_cell(counted_operations(f, model), published_operations(f, n)) for f in FORMULATIONS]
+        lines.append(f'{n:2}  ' + '  '.join(cells) + f'  {_shown(compiled_operations(model)):>11}')
     return '\n'.join(lines)
 
 
@@ -137,7 +138,7 @@ def _cell(ours: Operations, theirs: Operations | None) -> str:
 
 
 class Tally:
-    """How often the numbers that share it were multiplied and added."""
+    """Operations of the numbers that share this tally."""
 
     def __init__(self) -> None:
         self.products = 0
@@ -145,7 +146,7 @@ class Tally:
 
 
 class Counting:
-    """A number that depends on the state; it has a value, so that results can be checked."""
+    """A number that depends on the state: its value, and the tally of its operations."""
 
     __slots__ = ('tally', 'value')
 
@@ -163,7 +164,7 @@ class Counting:
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
-            # An array takes its entries one by one, and comes back here.
+            # The array multiplies its entries one by one.
             return NotImplemented
         if not isinstance(other, Counting):
             if other == 0:

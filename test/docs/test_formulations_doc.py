@@ -153,7 +153,7 @@ def test_operation_counts(n):
     arm = oc.general_arm(n)
     expected = [str(n)]
     for formulation in (lagrange_euler_4x4, newton_euler_link_frame, generalized_dalembert):
-        expected += [shown(oc.published(formulation, n)), shown(oc.counted(formulation, arm))]
+        expected += [shown(oc.published_operations(formulation, n)), shown(oc.counted_operations(formulation, arm))]
     for formulation in (
         newton_euler_base_frame,
         twist_wrench,
@@ -161,8 +161,8 @@ def test_operation_counts(n):
         closed_form_matrix,
         hamiltonian,
     ):
-        expected.append(shown(oc.counted(formulation, arm)))
-    assert found == [*expected, shown(oc.compiled(arm))]
+        expected.append(shown(oc.counted_operations(formulation, arm)))
+    assert found == [*expected, shown(oc.compiled_operations(arm))]
 
 
 def shown(operations):
@@ -174,7 +174,7 @@ def test_linear_costs_are_as_stated(n):
     """129 n - 124 and 104 n - 110 in link frames; 86 n - 126 and 75 n - 117 compiled."""
     text = section('## What they cost: table 3 of 002, counted')
     arm = oc.general_arm(n)
-    recursion, fast = oc.counted(newton_euler_link_frame, arm), oc.compiled(arm)
+    recursion, fast = oc.counted_operations(newton_euler_link_frame, arm), oc.compiled_operations(arm)
     for operations, first, products, sums in [
         (recursion, 2, (129, 124), (104, 110)),
         (fast, 3, (86, 126), (75, 117)),

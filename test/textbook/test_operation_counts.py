@@ -68,10 +68,10 @@ def test_counting_does_not_change_the_result(formulation):
 
 def test_published_polynomials():
     """Six joints, by hand: 128/3 * 1296 + 512/3 * 216 + 739/3 * 36 + 160/3 * 6 = 101348, ..."""
-    assert oc.published(lagrange_euler_4x4, 6) == (101348, 77405)
-    assert oc.published(newton_euler_link_frame, 6) == (792, 662)
-    assert oc.published(generalized_dalembert, 6) == (2963, 2209)
-    assert [f for f in FORMULATIONS if oc.published(f, 6)] == list(LISTED)
+    assert oc.published_operations(lagrange_euler_4x4, 6) == (101348, 77405)
+    assert oc.published_operations(newton_euler_link_frame, 6) == (792, 662)
+    assert oc.published_operations(generalized_dalembert, 6) == (2963, 2209)
+    assert [f for f in FORMULATIONS if oc.published_operations(f, 6)] == list(LISTED)
 
 
 @pytest.mark.parametrize('formulation', LISTED, ids=oc._name)
@@ -86,7 +86,7 @@ def test_published_polynomials_are_whole_numbers(formulation):
 def counts():
     """Return operations[formulation][n - 1] for one to six joints."""
     arms = [oc.general_arm(n) for n in range(1, 7)]
-    return {f: [oc.counted(f, arm) for arm in arms] for f in FORMULATIONS}
+    return {f: [oc.counted_operations(f, arm) for arm in arms] for f in FORMULATIONS}
 
 
 def degree_of(series):
@@ -110,7 +110,7 @@ def test_ours_beside_the_published_ones(counts):
     """What docs/formulations.md says of them."""
     for n in range(1, 7):
         ours = {f: counts[f][n - 1] for f in LISTED}
-        theirs = {f: oc.published(f, n) for f in LISTED}
+        theirs = {f: oc.published_operations(f, n) for f in LISTED}
         for formulation in (lagrange_euler_4x4, newton_euler_link_frame):
             assert ours[formulation].products < theirs[formulation].products
             assert ours[formulation].sums < theirs[formulation].sums
@@ -126,16 +126,16 @@ def test_cubic_formulations(counts):
         found = counts[generalized_dalembert][n - 1]
         assert found.products == 16 * n**3 / 3 + 24 * n**2 + 356 * n / 3 - 128
         assert found.sums == 4 * n**3 + 39 * n**2 / 2 + 161 * n / 2 - 109
-    assert oc.counted(generalized_dalembert, oc.general_arm(12)) == (13968, 10577)
+    assert oc.counted_operations(generalized_dalembert, oc.general_arm(12)) == (13968, 10577)
     arms = [oc.general_arm(n) for n in range(7, 10)]
     for f in (generalized_dalembert, closed_form_matrix, hamiltonian):
-        longer = [*counts[f], *(oc.counted(f, arm) for arm in arms)]
+        longer = [*counts[f], *(oc.counted_operations(f, arm) for arm in arms)]
         assert [degree_of(series) for series in zip(*longer, strict=True)] == [3, 3], f.__name__
 
 
 def test_the_compiled_program_beats_them_all(counts):
     for n in range(1, 7):
-        fast = oc.compiled(oc.general_arm(n))
+        fast = oc.compiled_operations(oc.general_arm(n))
         for formulation in FORMULATIONS:
             ours = counts[formulation][n - 1]
             assert fast.products < ours.products
@@ -146,7 +146,7 @@ def test_the_compiled_program_beats_them_all(counts):
 
 
 def test_table(counts):
-    text = oc.table([1, 2])
+    text = oc.operation_table([1, 2])
     header, *rows = text.splitlines()[1:]
     for formulation in FORMULATIONS:
         assert oc._name(formulation) in header

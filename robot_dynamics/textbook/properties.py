@@ -1,15 +1,22 @@
-"""How large and how small the inertia and the energy of a robot get, over its joint range.
+"""Properties of the equation of motion: bounds of inertia and energy, passivity, absent terms.
 
-For revolute joints there are numbers lambda_m and lambda_M with
+Bounds. For revolute joints there are numbers lambda_m and lambda_M with
 
     lambda_m 1 <= M(q) <= lambda_M 1        for all q,
 
-on which many stability proofs rest. They are found here by search: the extreme eigenvalues of M at
-random postures, then downhill from the best of them, one coordinate at a time with a shrinking
-step. What a search finds is attained by the robot, so lambda_m is an upper estimate of the true
-bound and lambda_M a lower one; `ceiling` is proved, and lies above every eigenvalue of M.
+on which many stability proofs rest. They are found by search: the extreme eigenvalues of M at
+random postures, then a descent from the best of them, one coordinate at a time with a shrinking
+step. The values found are attained, so lambda_m is an upper estimate of the true bound and
+lambda_M a lower one; `inertia_ceiling` is proved to lie above every eigenvalue of M.
 
-Source: 000, section 6.5, bounds on the inertia matrix and passivity, (6.114)-(6.121).
+Absent terms. Kinematic design decides which joints couple: joints on different branches never do,
+parallel and intersecting axes remove single terms, an axis along gravity needs no holding torque.
+The terms are analytic functions of the state, which are zero at random states only if they are
+zero everywhere.
+
+Sources: Spong, Hutchinson and Vidyasagar, section 6.5, passivity and bounds on the inertia matrix,
+(6.115)-(6.121); Milićević, Golubović and Slavković, section 2, reasons for zero coefficients D_ij,
+h_ikm and c_i.
 """
 
 from __future__ import annotations
@@ -23,17 +30,22 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
-SAMPLES = 200  # random postures to start from
-STARTS = 4  # of them, the best, are improved
+SAMPLES = 200  # random postures of a search
+STARTS = 4  # the best of them, from which it descends
 FINEST_STEP = 1e-7  # rad or m, where the search ends
+STATES = 12  # random states for absent terms
+ROUNDING = 1e-12  # relative to the largest entry
+
+
+# -- bounds of the inertia matrix ---------------------------------------------------------------
 
 
 class InertiaBounds(NamedTuple):
-    """The extreme eigenvalues of M over the joint range, kg m^2 (and kg), and where they are."""
+    """Extreme eigenvalues of M over the joint range, kg m^2 (and kg), and their postures."""
 
     smallest: float  # lambda_m, found
     largest: float  # lambda_M, found
-    ceiling: float  # proved to be >= every eigenvalue of M
+    ceiling: float  # proved upper bound of every eigenvalue of M
     q_smallest: Array  # (n,)
     q_largest: Array  # (n,)
 
@@ -42,18 +54,18 @@ def inertia_bounds(arm: Any, rng: np.random.Generator) -> InertiaBounds:
     """Return the bounds of the inertia matrix over the joint range.
 
     Args:
-        arm: a Dynamics, or a formulation held by `identities.Bound`.
+        arm: a Dynamics, or a formulation bound to a model by `identities.Bound`.
         rng: source of the random postures.
 
     Raises:
-        ModelError: a prismatic joint without limits is carried by a revolute one, which makes
+        ModelError: a prismatic joint without limits moves with a revolute one, which makes
             lambda_M infinite; the message names it.
     """
     model = arm.model
-    if endless := [name for name in endless_joints(model) if _lever_grows(model, name)]:
+    if unlimited := [name for name in unlimited_prismatic_joints(model) if _lever_grows(model, name)]:
         raise ModelError(
-            f'robot {model.name!r}: lambda_M is infinite, since the prismatic joints {endless} '
-            'have no limits and are turned by others; give them limits'
+            f'robot {model.name!r}: lambda_M is infinite, since the prismatic joints {unlimited} '
+            'have no limits and move with revolute ones; give them limits'
         )
 
     def smallest(q: Array) -> float:
@@ -68,7 +80,7 @@ def inertia_bounds(arm: Any, rng: np.random.Generator) -> InertiaBounds:
 
 
 def inertia_ceiling(model: RobotModel) -> float:
-    """Return a number that no eigenvalue of M exceeds at any q in the joint range.
+    """Return an upper bound of the eigenvalues of M over the joint range.
 
     M = sum_i m_i Jv_i^T Jv_i + Jw_i^T I_i Jw_i, and the norm of a matrix is at most the root of
     its summed squares: each revolute joint adds 1 to |Jw_i|^2 and the square of its reach to
@@ -83,7 +95,7 @@ def inertia_ceiling(model: RobotModel) -> float:
         for j in reversed(model.support(i)):
             Jv2 += reach**2 if model.revolute[j] else 1.0
             Jw2 += 1.0 if model.revolute[j] else 0.0
-            # From here to the joint before: the link, and how far the joint slides.
+            # Distance to the previous joint: the link, and the travel of the joint.
             reach += float(np.linalg.norm(model.placement[j, :3, 3]))
             reach += 0.0 if model.revolute[j] else float(travel[j])
         tensor = float(np.abs(np.linalg.eigvalsh(model.inertia_com[i])).max())
@@ -93,19 +105,22 @@ def inertia_ceiling(model: RobotModel) -> float:
     return float(total * scale + model.reflected_inertia.max())
 
 
+# -- energy and passivity -----------------------------------------------------------------------
+
+
 def lowest_potential(arm: Any, rng: np.random.Generator) -> float:
     """Return the least potential energy over the joint range, J.
 
     Raises:
-        ModelError: a prismatic joint without limits can fall for ever; the message names it.
+        ModelError: gravity acts along a prismatic joint without limits; the message names it.
     """
     model = arm.model
     rounding = 1e-12 * model.mass.sum() * np.linalg.norm(model.gravity)
-    for name in endless_joints(model):
+    for name in unlimited_prismatic_joints(model):
         k = model.joint_names.index(name)
         if any(abs(arm.gravity_torque(q)[k]) > rounding for q in rng.normal(size=(8, model.n))):
             raise ModelError(
-                f'robot {model.name!r}: prismatic joint {name!r} has no limits and feels gravity, '
+                f'robot {model.name!r}: prismatic joint {name!r} has no limits and a component of gravity, '
                 'so the potential energy has no lowest value; give it limits'
             )
     return minimum(lambda x: float(arm.potential_energy(x)), model, rng)[1]
@@ -114,9 +129,9 @@ def lowest_potential(arm: Any, rng: np.random.Generator) -> float:
 def passivity(
     arm: Any, t: Array, q: Array, qd: Array, tau: Array, rng: np.random.Generator
 ) -> float:
-    """Return by how much a run broke  integral of qd^T tau dt >= -beta,  relative to beta.
+    """Return the violation of  integral of qd^T tau dt >= -beta  in a run, relative to beta.
 
-    beta = H(0) - min P is the energy that the arm can give back at most: what it starts with, less
+    beta = H(0) - min P is the largest energy that the arm can return: its energy at the start less
     the lowest potential energy. The integral is the trapezoidal sum of the samples.
 
     Args:
@@ -124,7 +139,8 @@ def passivity(
         t: (N,) times, s.
         q: (N, n) positions along the run.
         qd: (N, n) velocities.
-        tau: (N, n) torques of the motors, friction taken off or not: it only adds to the left.
+        tau: (N, n) torques of the motors, with or without friction, which only adds to the
+            integral.
         rng: for the search of min P.
     """
     start = float(arm.kinetic_energy(q[0], qd[0]) + arm.potential_energy(q[0]))
@@ -135,6 +151,42 @@ def passivity(
     return max(0.0, -(float(supplied.min()) + beta)) / size
 
 
+# -- absent terms -------------------------------------------------------------------------------
+
+
+class StructuralZeros(NamedTuple):
+    """Masks, True where a term is absent."""
+
+    M: Array  # (n, n) inertia coupling of joints i and j
+    C: Array  # (n, n) Coriolis matrix
+    g: Array  # (n,) gravity torque
+
+
+def structural_zeros(arm: Any, rng: np.random.Generator) -> StructuralZeros:
+    """Return the entries of M, C and g that are zero in every state.
+
+    Args:
+        arm: a Dynamics, or a formulation bound to a model by `identities.Bound`.
+        rng: source of the states.
+    """
+    model = arm.model
+    states = rng.uniform(-np.pi, np.pi, (STATES, 2, model.n))
+    M = np.array([arm.mass_matrix(q) for q, _ in states])
+    C = np.array([arm.coriolis_matrix(q, qd) for q, qd in states])
+    g = np.array([arm.gravity_torque(q) for q, _ in states])
+    # Rounding scales with the terms that cancel: inertias for M and C, weights for g.
+    inertia = np.abs(M).max()
+    weight = model.mass.sum() * np.linalg.norm(model.gravity)
+    return StructuralZeros(_absent(M, inertia), _absent(C, inertia), _absent(g, weight))
+
+
+def _absent(samples: Array, size: float) -> Array:
+    return np.asarray(np.all(np.abs(samples) <= ROUNDING * size, axis=0))
+
+
+# -- search over the joint range ----------------------------------------------------------------
+
+
 def joint_range(model: RobotModel) -> tuple[Array, Array]:
     """Return lower and upper (n,): the limits, or -pi ... pi where a revolute joint has none."""
     lower = np.where(np.isfinite(model.lower), model.lower, -np.pi)
@@ -142,7 +194,7 @@ def joint_range(model: RobotModel) -> tuple[Array, Array]:
     return lower, upper
 
 
-def endless_joints(model: RobotModel) -> list[str]:
+def unlimited_prismatic_joints(model: RobotModel) -> list[str]:
     """Return the coordinates without limits that move a prismatic joint."""
     open_ended = ~(np.isfinite(model.lower) & np.isfinite(model.upper))
     slides = np.any((model.S != 0) & ~model.revolute[:, None], axis=0)
@@ -150,7 +202,7 @@ def endless_joints(model: RobotModel) -> list[str]:
 
 
 def _lever_grows(model: RobotModel, name: str) -> bool:
-    """Say whether a prismatic joint of this coordinate is carried by a revolute one."""
+    """Return whether a prismatic joint of this coordinate moves with a revolute one."""
     moved = np.flatnonzero(model.S[:, model.joint_names.index(name)])
     sliding = [b for b in moved if not model.revolute[b]]
     return any(bool(model.revolute[model.support(int(b))].any()) for b in sliding)
@@ -159,7 +211,7 @@ def _lever_grows(model: RobotModel, name: str) -> bool:
 def minimum(
     f: Callable[[Array], float], model: RobotModel, rng: np.random.Generator
 ) -> tuple[Array, float]:
-    """Return where f(q) is least over the joint range, and that value, by search from samples."""
+    """Return the posture of the least f(q) over the joint range, and f there, by search."""
     lower, upper = joint_range(model)
     samples = rng.uniform(lower, upper, (SAMPLES, model.n))
     best = sorted(samples, key=f)[:STARTS]
@@ -170,7 +222,7 @@ def minimum(
 def _downhill(
     f: Callable[[Array], float], q: Array, lower: Array, upper: Array
 ) -> tuple[Array, float]:
-    """Return a local minimum: try each coordinate both ways, halve the step where none helps."""
+    """Return a local minimum, by steps in each coordinate that are halved if none descends."""
     value, step = f(q), 0.3
     moves = np.concatenate([np.eye(len(q)), -np.eye(len(q))])
     while step > FINEST_STEP:
