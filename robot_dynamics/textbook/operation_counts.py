@@ -116,8 +116,11 @@ def operation_table(joints: Iterable[int] = range(1, 13)) -> str:
     ]
     for n in joints:
         model = general_arm(n)
-        cells = [_cell(counted_operations(f, model), published_operations(f, n)) for f in FORMULATIONS]
-        lines.append(f'{n:2}  ' + '  '.join(cells) + f'  {_shown(compiled_operations(model)):>11}')
+        cells = [
+            _cell(counted_operations(f, model), published_operations(f, n)) for f in FORMULATIONS
+        ]
+        fast = _shown(compiled_operations(model))
+        lines.append(f'{n:2}  ' + '  '.join(cells) + f'  {fast:>11}')
     return '\n'.join(lines)
 
 

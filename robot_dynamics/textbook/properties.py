@@ -62,7 +62,8 @@ def inertia_bounds(arm: Any, rng: np.random.Generator) -> InertiaBounds:
             lambda_M infinite; the message names it.
     """
     model = arm.model
-    if unlimited := [name for name in unlimited_prismatic_joints(model) if _lever_grows(model, name)]:
+    unlimited = [name for name in unlimited_prismatic_joints(model) if _lever_grows(model, name)]
+    if unlimited:
         raise ModelError(
             f'robot {model.name!r}: lambda_M is infinite, since the prismatic joints {unlimited} '
             'have no limits and move with revolute ones; give them limits'
@@ -120,8 +121,8 @@ def lowest_potential(arm: Any, rng: np.random.Generator) -> float:
         k = model.joint_names.index(name)
         if any(abs(arm.gravity_torque(q)[k]) > rounding for q in rng.normal(size=(8, model.n))):
             raise ModelError(
-                f'robot {model.name!r}: prismatic joint {name!r} has no limits and a component of gravity, '
-                'so the potential energy has no lowest value; give it limits'
+                f'robot {model.name!r}: prismatic joint {name!r} has no limits and gravity acts '
+                'along it, so the potential energy has no lowest value; give it limits'
             )
     return minimum(lambda x: float(arm.potential_energy(x)), model, rng)[1]
 

@@ -1,6 +1,6 @@
-"""The sources' example systems: the library, whichever way it computes, against hand-written ones.
+"""Formulations and compiled methods against the closed forms of the textbooks' example systems.
 
-Every system is built from `samples`, with parameters that no coincidence can hide behind.
+The parameters of the systems are unequal and without common factors, so that no error cancels.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ from robot_dynamics.textbook.closed_forms import (
 )
 from robot_dynamics.textbook.closed_forms.equation_of_motion import EquationOfMotion
 
-ROUNDING = 1e-12  # relative to the largest entry, or to 1 where all are small
+ROUNDING = 1e-12  # relative to the largest entry, or to 1 if all are smaller
 
 ELBOW = {'l1': 0.7, 'lc1': 0.3, 'lc2': 0.25, 'm1': 3.1, 'm2': 1.7, 'I1': 0.12, 'I2': 0.05}
 AS_MODEL = {'lengths': (0.7, 0.5), 'com': (0.3, 0.25), 'masses': (3.1, 1.7)}
@@ -113,7 +113,6 @@ def test_the_compiled_functions(system):
         assert_equal(M, by_hand.mass_matrix(q))
         assert_equal(C, by_hand.coriolis_matrix(q, qd))
         assert_equal(g, by_hand.gravity_torque(q))
-        # M^-1 tau of the geared link is the worst, with an inertia of 0.9 kg m^2
         assert_equal(arm.forward_dynamics(q, qd, tau), qdd)
 
 
@@ -122,7 +121,7 @@ def test_energies(system):
     for q, qd, _ in states(model):
         K = euler_lagrange.kinetic_energy(model, q, qd)
         assert_equal(K, by_hand.kinetic_energy(q, qd))
-        # The heights that count as zero may differ.
+        # The reference heights may differ.
         origin = np.zeros(model.n)
         raised = euler_lagrange.potential_energy(model, q)
         raised = raised - euler_lagrange.potential_energy(model, origin)
@@ -153,12 +152,12 @@ def test_linearity_in_the_parameters(system):
     for q, qd, qdd in states(model):
         Y = by_hand.regressor(q, qd, qdd)
         assert Y.shape == (model.n, len(Theta))
-        # The geared link's Y holds its damping, which no inverse dynamics includes.
+        # Y of the geared link includes damping, inverse dynamics does not.
         tau = by_hand.inverse_dynamics(q, qd, qdd) + model.viscous * qd
         assert_equal(Y @ Theta, tau)
 
 
-def test_the_motor_of_a_geared_link_turns_faster_with_less_torque():
+def test_the_motor_torque_of_a_geared_link():
     by_hand, model = SYSTEMS['geared_link']
     arm = Dynamics(model)
     for q, qd, qdd in states(model):
@@ -176,7 +175,7 @@ def rank(rows):
     ('gravity', 'own', 'full', 'symmetric'), [(True, 5, 6, 4), (False, 3, 4, 3)]
 )
 def test_ranks_of_the_elbow_regressors(gravity, own, full, symmetric):
-    """Five parameters, three without gravity; and what the 20 columns of two free bodies hold."""
+    """Five parameters, three without gravity; and the rank of the 20 columns of two bodies."""
     model = SYSTEMS['planar_elbow'].model.with_gravity([0.0, -9.81 if gravity else 0.0, 0.0])
     elbow = PlanarElbow(**ELBOW, g=9.81 if gravity else 0.0)
     assert rank(np.vstack([elbow.regressor(*s) for s in states(model)])) == own
@@ -184,7 +183,7 @@ def test_ranks_of_the_elbow_regressors(gravity, own, full, symmetric):
     arm = Dynamics(model)
     Y = np.vstack([arm.regressor(*s) for s in states(model, 20)])
     assert rank(Y) == full == base_parameters(arm, np.random.default_rng(0)).number
-    # With the centres of mass known to lie on the x axes, the columns m c_y go.
+    # With the centres of mass on the x axes, the columns m c_y are omitted.
     on_axis = np.delete(Y, [2, 12], axis=1)
     assert rank(on_axis) == symmetric
 
@@ -205,8 +204,8 @@ def test_christoffel_symbols(name):
         assert_equal(np.einsum('ijk,i->kj', c, qd), by_hand.coriolis_matrix(q, qd))
 
 
-def test_the_remote_drive_removes_coriolis_torques_and_leaves_centrifugal_ones():
-    """000, below (6.99)."""
+def test_the_remote_drive_removes_coriolis_torques_alone():
+    """Spong, Hutchinson and Vidyasagar, below (6.99)."""
     for q, qd, _ in states(SYSTEMS['planar_elbow'].model):
         direct = closed_form_matrix.velocity_torques(SYSTEMS['planar_elbow'].model, q, qd)
         remote = closed_form_matrix.velocity_torques(SYSTEMS['remote_elbow'].model, q, qd)
@@ -224,7 +223,7 @@ def test_the_remote_elbow_is_the_elbow_in_other_coordinates():
 
 
 def test_the_five_bar_is_decoupled_by_the_right_masses():
-    """000, (6.108) to (6.111)."""
+    """Spong, Hutchinson and Vidyasagar, (6.108) to (6.111)."""
     by_hand, model = SYSTEMS['decoupled_five_bar']
     m1, m2, m3, m4 = by_hand.m
     c1, c2, c3, c4 = by_hand.lc

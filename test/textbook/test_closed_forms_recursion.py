@@ -1,4 +1,4 @@
-"""The elbow by Newton and Euler: every intermediate vector of the recursion, by hand."""
+"""Newton–Euler formulations against every vector of the hand-written recursion of the elbow."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def assert_equal(value, expected):
 
 
 def planar(v):
-    """Return the components of a vector in the plane, which must hold all of it."""
+    """Return the components in the plane of a vector that lies in it."""
     assert v[2] == 0
     return v[:2]
 
@@ -44,7 +44,7 @@ def test_forward_recursion_in_link_frames(state):
     assert_equal(along_z(link2.w), by_hand.w2)
     assert_equal(along_z(link1.wd), by_hand.alpha1)
     assert_equal(along_z(link2.wd), by_hand.alpha2)
-    # The recursion's accelerations are less gravity; the book's are true ones.
+    # The accelerations of the formulation include -g; those of the book are true ones.
     assert_equal(planar(link1.a_com) + by_hand.g1, by_hand.a_c1)
     assert_equal(planar(link2.a_com) + by_hand.g2, by_hand.a_c2)
     end1_in_2 = planar(link2.a) + by_hand.g2
@@ -76,7 +76,7 @@ def test_recursion_in_the_base_frame(state):
     assert_equal([along_z(n) for n in moments], np.array([by_hand.tau1, by_hand.tau2]))
 
 
-def test_gravity_alone_is_weight_at_its_lever():
+def test_torques_at_rest_are_those_of_the_weight():
     """At rest, tau2 is the second link's weight at its centre of mass, f1 all weight."""
     rest = np.zeros(2)
     steps = RECURSION.steps(rest, rest, rest)

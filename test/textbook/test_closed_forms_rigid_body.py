@@ -1,4 +1,4 @@
-"""One rigid body in both forms of 001, section 9.2, against momenta in the inertial frame."""
+"""One rigid body against momenta in the inertial frame; Lynch and Park, draft, section 9.2."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_the_library_s_forms(rigid, V, Vd):
 
 @every_case
 def test_wrench_is_the_rate_of_momentum_in_the_inertial_frame(rigid, V, Vd):
-    """001, (9.14) and (9.15), for a motion whose orientation is known at all times.
+    """(9.14) and (9.15), for a motion with known orientation.
 
     R(t) = R_0 exp([a] f(t)) exp([b] t): the body's angular velocity is w = b + exp(-[b] t) a f'.
     """
@@ -74,7 +74,7 @@ def test_power_is_the_rate_of_kinetic_energy(rigid, V, Vd):
 
 @every_case
 def test_moment_alone_is_euler_s_equation(rigid, V, Vd):
-    """001, (9.34): m_b = I wd - [w]^T I w; and the bracket is that of `spatial`."""
+    """(9.34): m_b = I wd - [w]^T I w; and the bracket is that of `spatial`."""
     moment = rigid.twist_wrench(V, Vd)[:3]
     w_bracket = lie_bracket(V)[:3, :3]
     # v x m v = 0, so translation adds nothing

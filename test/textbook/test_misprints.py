@@ -1,5 +1,5 @@
-"""Every misprint of the sources that docs/formulations.md lists: as printed it fails, corrected it
-holds. Lost equations and words are tested in their right form only.
+"""Misprints of the sources, listed in docs/formulations.md: as printed they fail, corrected they
+hold. Lost equations and wrong words are tested in their corrected form only.
 
 The reference is never the formulation that contains the correction: it is virtual work from
 positions, differences, energy, or another derivation.
@@ -32,7 +32,7 @@ from robot_dynamics.textbook.closed_forms import GearedLink, PointMassArm
 from robot_dynamics.validation.identities import derivative
 
 ROUNDING = 1e-12
-WRONG = 1e-4  # a misprint shows in the first digits, not in the last ones
+WRONG = 1e-4  # a misprint exceeds rounding by far
 
 CHAIN = random_tree(6, np.random.default_rng(20), branching=0.0, prismatic=0.0)
 STATES = np.random.default_rng(21).uniform(-2, 2, (5, 3, 6))
@@ -51,7 +51,7 @@ def fails(value, expected):
     return difference(value, expected) > WRONG
 
 
-# -- 001, the planar 2R arm -----------------------------------------------------------------------
+# -- Lynch and Park, draft, the planar 2R arm -----------------------------------------------------
 
 ARM = PointMassArm(1.3, 2.2, 0.7, 0.45)
 ARM_STATES = np.random.default_rng(22).uniform(-2, 2, (5, 3, 2))
@@ -72,7 +72,7 @@ BY_POSITIONS = virtual_work.Particles(
 
 
 @every_arm_state
-def test_001_two_link_arm_tau_1(state):
+def test_lynch_two_link_arm_tau_1(state):
     """Printed: m2 (L1 L2 cos theta_1 + L2^2) thetadd_2."""
     q, _, qdd = state
     expected = virtual_work.inverse_dynamics(BY_POSITIONS, *state)[0]
@@ -83,7 +83,7 @@ def test_001_two_link_arm_tau_1(state):
 
 
 @every_arm_state
-def test_001_two_link_arm_tau_2(state):
+def test_lynch_two_link_arm_tau_2(state):
     """Printed: - m2 L1 L2 thetad_1 thetad_2 sin theta_2, and minus gravity."""
     q, qd, _ = state
     expected = virtual_work.inverse_dynamics(BY_POSITIONS, *state)[1]
@@ -96,7 +96,7 @@ def test_001_two_link_arm_tau_2(state):
 
 
 @every_arm_state
-def test_001_two_link_arm_kinetic_energy(state):
+def test_lynch_two_link_arm_kinetic_energy(state):
     """Printed: m2 multiplies the first term of K_2 only."""
     q, qd, _ = state
     velocities = virtual_work.displacements(BY_POSITIONS, q) @ qd
@@ -108,20 +108,20 @@ def test_001_two_link_arm_kinetic_energy(state):
     assert fails(right + (1 - ARM.m2) * others / 2, expected)
 
 
-# -- 001, the recursion ---------------------------------------------------------------------------
+# -- Lynch and Park, draft, the recursion ---------------------------------------------------------
 
 
 @every_state
-def test_001_base_acceleration(state):
+def test_lynch_base_acceleration(state):
     """Printed: dV_0/dt = (0, g), with g the gravitational acceleration."""
     rest = np.zeros(6)
-    # The slope of the potential energy is what holds the arm.
+    # The arm is held by the gradient of the potential energy.
     expected = [
         derivative(lambda t, e=e: euler_lagrange.potential_energy(CHAIN, state[0] + t * e), 1.0)
         for e in np.eye(6)
     ]
     right = twist_wrench.inverse_dynamics(CHAIN, state[0], rest, rest)
-    # Our base starts from (0, -g); 2 g on top makes it (0, g).
+    # The base starts from (0, -g); adding 2 g makes it (0, g).
     upside_down = np.concatenate([np.zeros(3), 2 * CHAIN.gravity])
     as_printed = twist_wrench.inverse_dynamics(
         CHAIN, state[0], rest, rest, base_acceleration=upside_down
@@ -131,7 +131,7 @@ def test_001_base_acceleration(state):
 
 
 @every_state
-def test_001_9_51_link_screws(state):
+def test_lynch_9_51_link_screws(state):
     """Printed: A_i = Ad(M_{i-1}^-1) S_i, in frame {i-1}; right is Ad(M_i^-1) S_i, in frame {i}."""
     theta, screws = state[0], to_screws(CHAIN)
     homes = [np.eye(4)]
@@ -149,13 +149,13 @@ def test_001_9_51_link_screws(state):
         # T_{i-1,i} = M_{i-1,i} exp([A_i] theta_i)
         chain = chain @ screws.M[i] @ exponential(right, theta[i])
         as_printed = as_printed @ screws.M[i] @ exponential(wrong, theta[i])
-    # The product of exponentials (9.37) is the judge.
+    # The reference is the product of exponentials, (9.37).
     assert holds(chain, product @ homes[6])
     assert fails(as_printed, product @ homes[6])
 
 
 @every_state
-def test_001_9_47_and_9_58_carried_twist(state):
+def test_lynch_9_47_and_9_58_carried_twist(state):
     """Printed: [Ad(T_{i-1,i}) V_{i-1}, A_i] thetad_i; right is Ad(T_{i,i-1})."""
     q, qd, qdd = state
     screws = to_screws(CHAIN)
@@ -181,7 +181,7 @@ def test_001_9_47_and_9_58_carried_twist(state):
 
 
 @every_state
-def test_001_derivative_of_the_carried_twist(state):
+def test_lynch_derivative_of_the_carried_twist(state):
     """Printed between (9.46) and (9.47): T_{i-1,i} and V_i; right are T_{i,i-1} and V_{i-1}."""
     q, qd, qdd = state
     screws = to_screws(CHAIN)
@@ -207,7 +207,7 @@ def test_001_derivative_of_the_carried_twist(state):
             carried = Xd @ se3(V) @ X_inverse + X @ se3(Vd) @ X_inverse + X @ se3(V) @ X_inverse_d
             return carried + se3(screws.A[i]) * qdd[i]
 
-        # V and Vd count from the base, V_0: V[i] is that of the parent of link i here.
+        # V and Vd begin with the base, V_0: V[i] is that of the parent of link i.
         right = rate(back, back_d, T[i], Td[i], V[i], Vd[i])
         as_printed = rate(T[i], Td[i], back, back_d, V[i + 1], Vd[i + 1])
         assert holds(right, se3(Vd[i + 1]), 1e-9)
@@ -236,12 +236,12 @@ def test_generalized_forces_times_velocities_are_power(state):
     power = derivative(energy, np.abs(qd).sum() + np.abs(qdd).sum())
     assert holds(f @ qd, power, 1e-10)
     assert fails(f @ q, power)
-    # Nor is f^T q the work of the motion from t = 0 to 0.01 s.
+    # f^T q is not the work of the motion from t = 0 to 0.01 s either.
     assert fails(f @ q, energy(0.01) - energy(0.0))
 
 
 @every_state
-def test_001_9_83_coriolis_signs(state):
+def test_lynch_9_83_coriolis_signs(state):
     """Printed: c = A^T L^T (G L [ad_A] Gamma - [ad_V]^T G) L A thetad, and + in (9.73), (9.78)."""
     q, qd, _ = state
     s = closed_form_matrix.stack(CHAIN, q)
@@ -257,7 +257,7 @@ def test_001_9_83_coriolis_signs(state):
 
 
 @every_state
-def test_001_9_95_bias_torque(state):
+def test_lynch_9_95_bias_torque(state):
     """Printed: tau = M (...) + J^-T b; right is + b."""
     q, qd, qdd = state
     frame = CHAIN.frame_names[-1]
@@ -273,20 +273,20 @@ def test_001_9_95_bias_torque(state):
 
 
 @every_state
-def test_001_tip_wrench_is_that_on_the_environment(state):
-    """Printed: F_tip is "applied to the link"; in (9.56), (9.81) it is what the link applies."""
+def test_lynch_tip_wrench_is_that_on_the_environment(state):
+    """Printed: F_tip is "applied to the link"; in (9.56), (9.81) the link applies it."""
     q, rest, frame = state[0], np.zeros(6), CHAIN.frame_names[-1]
     F = np.array([1.0, -2.0, 0.5, 7.0, -3.0, 4.0])  # of the environment on the robot
     g = euler_lagrange.gravity_torque(CHAIN, q)
     tau = twist_wrench.inverse_dynamics(CHAIN, q, rest, rest, tip_wrench=F, tip_frame=frame)
-    # Held at rest: no virtual displacement takes work, (tau - g) . dq + F . dx = 0, dx = J dq
+    # At rest virtual work is zero: (tau - g) . dq + F . dx = 0, dx = J dq
     J = kin.jacobian(CHAIN, q, frame)
     assert holds((tau - g) + J.T @ F, np.zeros(6))
-    # (9.81) with F_tip = F, as the words say, would add J^T F.
+    # (9.81) with F_tip = F, as printed, would add J^T F.
     assert fails((g + J.T @ F - g) + J.T @ F, np.zeros(6))
 
 
-def test_001_euler_loop_starts_at_zero():
+def test_lynch_euler_loop_starts_at_zero():
     """Printed: for k = 1 to N; the first torque acts at k = 0 and theta[N] is the last result."""
     q, qd = STATES[0, 0], STATES[0, 1]
     tau = np.random.default_rng(23).normal(size=(3, 6))
@@ -297,36 +297,36 @@ def test_001_euler_loop_starts_at_zero():
     assert len(positions) == len(velocities) == len(tau) + 1
     qdd_0 = forward_dynamics.joint_acceleration(CHAIN, q, qd, tau[0], **arguments)
     assert holds(velocities[1], qd + 1e-3 * qdd_0)
-    # Skipping k = 0, the first step would be the second torque's.
+    # Without k = 0, the first step would use the second torque.
     qdd_1 = forward_dynamics.joint_acceleration(CHAIN, q, qd, tau[1], **arguments)
     assert fails(qdd_1, qdd_0)
 
 
-# -- 002 ------------------------------------------------------------------------------------------
+# -- Milićević, Golubović and Slavković -----------------------------------------------------------
 
 
 @every_state
-def test_002_gravity_signs(state):
+def test_milicevic_gravity_signs(state):
     """(2.4) prints + sum m g U r, (2.15) - sum m g U r: minus, with g down; dv_0/dt is up."""
     q, rest = state[0], np.zeros(6)
-    # with g down, from the recursion whose base accelerates upwards
+    # with g down, from the recursion with an upward acceleration of the base
     expected = newton_euler_base_frame.inverse_dynamics(CHAIN, q, rest, rest)
     c = lagrange_euler_4x4.gravity_torque(CHAIN, q)
     assert holds(c, expected)
     assert fails(-c, expected)
-    # (4.5) likewise needs g down; the value up that section 3 gives would turn it over.
+    # (4.5) needs g down as well; the upward value of section 3 reverses its sign.
     upwards = CHAIN.with_gravity(-CHAIN.gravity)
     assert holds(generalized_dalembert.gravity_torque(CHAIN, q), expected)
     assert fails(generalized_dalembert.gravity_torque(upwards, q), expected)
 
 
-def test_002_4_2_centre_of_mass_vector():
+def test_milicevic_4_2_centre_of_mass_vector():
     """The c_s of (4.2) runs from o_{s-1}: with section 3's s_s, from o_s, its two lines differ."""
     rng = np.random.default_rng(24)
     rows = [(*rng.uniform(0.2, 0.5, 4), 'revolute') for _ in range(4)]
     arm = from_dh(rows, convention='standard', inertias=[random_inertial(rng) for _ in rows])
     q = rng.uniform(-2, 2, 4)
-    # o_0 ... o_4, the origins of the table's frames, which sit at the far ends of the links
+    # o_0 ... o_4, the origins of the frames of the table, at the distal ends of the links
     o = np.array([kin.frame_pose(arm, q, name)[:3, 3] for name in arm.frame_names])
     r = kin.com_positions(arm, kin.body_poses(arm, q))
     for s in range(1, 5):
@@ -338,7 +338,7 @@ def test_002_4_2_centre_of_mass_vector():
 
 
 @every_state
-def test_002_4_3_and_4_4_derived_again(state):
+def test_milicevic_4_3_and_4_4_derived_again(state):
     """Printed incompletely: their sum must be the torque of velocity, by another derivation."""
     q, qd, _ = state
     h_tran, h_rot = generalized_dalembert.velocity_torque_parts(CHAIN, q, qd)
@@ -347,7 +347,7 @@ def test_002_4_3_and_4_4_derived_again(state):
     expected = expected - hamiltonian.gravity_torque(CHAIN, q)
     assert holds(h_tran + h_rot, expected)
     assert fails(h_tran, expected)
-    # Point masses have no rotational part, and all of it is theirs otherwise.
+    # Point masses have no rotational part.
     points = from_points(CHAIN)
     assert holds(generalized_dalembert.velocity_torque_parts(points, q, qd)[1], np.zeros(6))
 
@@ -358,8 +358,8 @@ def from_points(model):
 
 
 @every_state
-def test_002_tables_1_and_2_derived_again(state):
-    """Rows of both tables are overwritten or lost; also with sliding links, against Lagrange's."""
+def test_milicevic_tables_1_and_2_derived_again(state):
+    """Rows of both tables are overwritten or lost; with prismatic joints as well."""
     for prismatic in (0.0, 0.5, 1.0):
         arm = random_tree(6, np.random.default_rng(25), prismatic=prismatic)
         expected = euler_lagrange.inverse_dynamics(arm, *state)
@@ -367,7 +367,7 @@ def test_002_tables_1_and_2_derived_again(state):
             assert holds(table.inverse_dynamics(arm, *state), expected)
 
 
-# -- 003 ------------------------------------------------------------------------------------------
+# -- lecture notes --------------------------------------------------------------------------------
 
 
 def mass_matrix_rate(q, qd):
@@ -377,14 +377,14 @@ def mass_matrix_rate(q, qd):
 
 
 @every_state
-def test_003_skew_symmetric_matrix(state):
-    """Printed: B qd - 2 C, a vector less a matrix, and B without a dot; right is Bd - 2 C."""
+def test_notes_skew_symmetric_matrix(state):
+    """Printed: B qd - 2 C, a vector minus a matrix, and B without a dot; right is Bd - 2 C."""
     q, qd, _ = state
     Bd, C = mass_matrix_rate(q, qd), euler_lagrange.coriolis_matrix(CHAIN, q, qd)
     B = euler_lagrange.mass_matrix(CHAIN, q)
     N = Bd - 2 * C
     assert holds(N + N.T, np.zeros((6, 6)), 1e-11)
-    # The vector has no place beside a matrix; with or without it, B has no dot.
+    # A vector minus a matrix is undefined; without the vector, B still lacks the dot.
     assert (B @ qd).shape != C.shape
     for as_printed in (B - 2 * C, np.diag(B @ qd) - 2 * C):
         assert fails(as_printed + as_printed.T, np.zeros((6, 6)))
@@ -394,7 +394,7 @@ def test_003_skew_symmetric_matrix(state):
 
 
 @every_state
-def test_003_skewness_does_not_follow_from_power(state):
+def test_notes_skewness_does_not_follow_from_power(state):
     """qd^T N qd = 0 for all qd, as N depends on qd too, holds for every C; skewness does not."""
     q, qd, _ = state
     Bd = mass_matrix_rate(q, qd)
@@ -409,10 +409,10 @@ def test_003_skewness_does_not_follow_from_power(state):
         assert is_skew or fails(N + N.T, np.zeros((6, 6)))
 
 
-# -- 000 ------------------------------------------------------------------------------------------
+# -- Spong, Hutchinson and Vidyasagar -------------------------------------------------------------
 
 
-def test_000_example_6_1_damping():
+def test_spong_example_6_1_damping():
     """Printed: B = r B_m + B_l. The power lost in both dampers is B_m (r qd)^2 + B_l qd^2."""
     link = GearedLink(r=37.0, Jm=2e-4, Jl=0.61, M=2.1, l=0.43, Bm=3e-4, Bl=0.2)
     model = geared_link(link.r, link.Jm, link.Jl, link.M, link.l, link.Bm, link.Bl)
@@ -423,10 +423,10 @@ def test_000_example_6_1_damping():
         assert fails((link.r * link.Bm + link.Bl) * qd**2, lost)
 
 
-def test_000_passivity_starts_from_the_lowest_potential():
+def test_spong_passivity_starts_from_the_lowest_potential():
     """Printed: beta = H(0), as H(T) is not negative. P may be, and then beta = H(0) - min P."""
     model = point_mass_2r((ARM.m1, ARM.m2), (ARM.L1, ARM.L2))
-    # From rest, stretched out level with the base, slowly down to rest, hanging: P(0) = 0.
+    # From rest, stretched out horizontally, to rest, hanging: P(0) = 0.
     t = np.linspace(0.0, 1.0, 2001)
     turn = t**2 * (3 - 2 * t)
     q = np.outer(turn, [-np.pi / 2, 0.0])
@@ -441,7 +441,7 @@ def test_000_passivity_starts_from_the_lowest_potential():
         ]
     )
     supplied = simpson((tau * qd).sum(axis=1), x=t)
-    # All that the motors supplied is the loss of potential energy, down to its minimum.
+    # The energy supplied by the motors is the loss of potential energy, down to its minimum.
     lowest = -ARM.g * (ARM.m1 * ARM.L1 + ARM.m2 * (ARM.L1 + ARM.L2))
     assert supplied == pytest.approx(lowest, rel=1e-9)
     H_0 = P[0]
@@ -450,7 +450,7 @@ def test_000_passivity_starts_from_the_lowest_potential():
 
 
 @every_arm_state
-def test_000_sum_over_the_particles(state):
+def test_spong_sum_over_the_particles(state):
     """Printed above (6.34): the sum over i = 1 ... n; right is 1 ... k, the particles."""
     # The first mass as two particles: k = 3, n = 2.
     split = virtual_work.Particles(
@@ -465,7 +465,7 @@ def test_000_sum_over_the_particles(state):
     assert fails(virtual_work.generalized_forces(split, q, up_to_n), expected)
 
 
-def test_002_newton_euler_gives_torques_alone():
+def test_milicevic_newton_euler_gives_torques_alone():
     """Printed in the conclusion: Newton-Euler retains the structure of the equations of motion."""
     for recursion in (newton_euler_base_frame, newton_euler_link_frame):
         assert not {'mass_matrix', 'coriolis_matrix', 'gravity_torque'} & vars(recursion).keys()

@@ -1,4 +1,4 @@
-"""What the formulations cost, counted, beside table 3 of 002."""
+"""Operation counts of the formulations; Milićević, Golubović and Slavković, table 3."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def count(expression, *values):
     return oc.Operations(tally.products, tally.sums)
 
 
-# -- the numbers that count -----------------------------------------------------------------------
+# -- counting numbers ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def count(expression, *values):
         (lambda x, y: 2.0 - x * 3.0, (1, 1)),
         (lambda x, y: x / y + y / 2.0, (2, 1)),
         (lambda x, y: np.sin(x) * np.cos(y), (1, 0)),
-        # what nobody would write down
+        # operations that are not written down
         (lambda x, y: 1.0 * x + 0.0, (0, 0)),
         (lambda x, y: 0 - x * -1, (0, 0)),
         (lambda x, y: x * 0.0 * y, (0, 0)),
@@ -99,15 +99,15 @@ def degree_of(series):
 
 
 @pytest.mark.parametrize('formulation', FORMULATIONS, ids=oc._name)
-def test_recursions_are_linear_and_nothing_else_is(formulation, counts):
+def test_only_the_recursions_are_linear(formulation, counts):
     recursive = ('newton_euler_base_frame', 'newton_euler_link_frame', 'twist_wrench')
     for series in zip(*counts[formulation], strict=True):
         degree = degree_of(series)
         assert degree == 1 if oc._name(formulation) in recursive else degree > 1
 
 
-def test_ours_beside_the_published_ones(counts):
-    """What docs/formulations.md says of them."""
+def test_counts_are_below_the_published_ones(counts):
+    """As docs/formulations.md states."""
     for n in range(1, 7):
         ours = {f: counts[f][n - 1] for f in LISTED}
         theirs = {f: oc.published_operations(f, n) for f in LISTED}
@@ -133,14 +133,14 @@ def test_cubic_formulations(counts):
         assert [degree_of(series) for series in zip(*longer, strict=True)] == [3, 3], f.__name__
 
 
-def test_the_compiled_program_beats_them_all(counts):
+def test_the_compiled_program_has_the_fewest_operations(counts):
     for n in range(1, 7):
         fast = oc.compiled_operations(oc.general_arm(n))
         for formulation in FORMULATIONS:
             ours = counts[formulation][n - 1]
             assert fast.products < ours.products
             assert fast.sums < ours.sums
-    # The published 132 n and 111 n - 4 by a factor of a half and more.
+    # About half of the published 132 n and 111 n - 4.
     assert fast.products < 0.55 * 132 * 6
     assert fast.sums < 0.55 * (111 * 6 - 4)
 

@@ -1,6 +1,6 @@
-"""The two-link Cartesian arm: two prismatic joints at right angles, nothing couples them.
+"""The two-link Cartesian arm: two prismatic joints at right angles, uncoupled.
 
-Source: 000, section 6.4.1 and figure 6.8, (6.69)-(6.77).
+Source: Spong, Hutchinson and Vidyasagar, section 6.4.1 and figure 6.8, (6.69)-(6.77).
 """
 
 from __future__ import annotations

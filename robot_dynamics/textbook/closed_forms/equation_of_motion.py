@@ -1,4 +1,4 @@
-"""What the hand-written systems have in common: the equation of motion from its three terms."""
+"""Base class of the closed forms: the equation of motion from its three terms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Array = NDArray[Any]
 
 
 class EquationOfMotion(ABC):
-    """A system of the form D(q) qdd + C(q, qd) qd + g(q) = tau. 000, (6.66)."""
+    """A system of the form D(q) qdd + C(q, qd) qd + g(q) = tau.
+
+    Source: Spong, Hutchinson and Vidyasagar, (6.66).
+    """
 
     @abstractmethod
     def mass_matrix(self, q: Array) -> Array:
@@ -32,11 +35,11 @@ class EquationOfMotion(ABC):
 
     @abstractmethod
     def regressor(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return Y (n, l), so that tau = Y Theta. 000, (6.122)."""
+        """Return Y (n, l) with tau = Y Theta. Spong, Hutchinson and Vidyasagar, (6.122)."""
 
     @abstractmethod
     def parameters(self) -> Array:
-        """Return Theta (l,), what the torques depend on linearly."""
+        """Return Theta (l,), the parameters in which the torques are linear."""
 
     def inverse_dynamics(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return tau (n,), the generalized forces of the given motion."""

@@ -1,4 +1,4 @@
-"""The five-bar linkage: a closed chain whose two motors need not know of each other.
+"""The five-bar linkage: a closed chain that can be decoupled.
 
 Links 1 and 2 turn on the base, link 3 hangs on the end of link 2 parallel to link 1, link 4 on the
 end of link 1 parallel to link 2; l3 = l1 makes the loop a parallelogram. The forearm, link 4, runs
@@ -6,9 +6,9 @@ beyond link 1 the other way: its centre of mass lies at the angle q2 - pi. If
 
     m3 l2 lc3 = m4 l1 lc4,
 
-the inertia matrix is diagonal and constant, and each motor has an equation of its own.
+the inertia matrix is diagonal and constant, and the equations of the two motors are independent.
 
-Source: 000, section 6.4.4, figure 6.12, (6.100)-(6.111).
+Source: Spong, Hutchinson and Vidyasagar, section 6.4.4, figure 6.12, (6.100)-(6.111).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FiveBarLinkage(EquationOfMotion):
     g: float = 9.81  # m/s^2
 
     def com_positions(self, q: Array) -> Array:
-        """Return the centres of mass (4, 2) in the plane. 000, (6.100)-(6.103)."""
+        """Return the centres of mass (4, 2) in the plane. (6.100)-(6.103)."""
         along1 = np.array([np.cos(q[0]), np.sin(q[0])])
         along2 = np.array([np.cos(q[1]), np.sin(q[1])])
         c1, c2, c3, c4 = self.lc
@@ -47,7 +47,7 @@ class FiveBarLinkage(EquationOfMotion):
         )
 
     def com_jacobians(self, q: Array) -> Array:
-        """Return J_vc (4, 2, 2) of all links: v_ci = J_vc[i] qd. 000, (6.104)."""
+        """Return J_vc (4, 2, 2) of all links: v_ci = J_vc[i] qd. (6.104)."""
         turn1 = np.array([-np.sin(q[0]), np.cos(q[0])])
         turn2 = np.array([-np.sin(q[1]), np.cos(q[1])])
         c1, c2, c3, c4 = self.lc
@@ -55,7 +55,7 @@ class FiveBarLinkage(EquationOfMotion):
         return np.array([np.column_stack([a * turn1, b * turn2]) for a, b in columns])
 
     def mass_matrix(self, q: Array) -> Array:
-        """Return D(q) (2, 2). 000, (6.107)."""
+        """Return D(q) (2, 2). (6.107)."""
         d11, coupling, d22 = self.parameters()[:3]
         d12 = coupling * np.cos(q[1] - q[0])
         return np.array([[d11, d12], [d12, d22]])
@@ -67,12 +67,12 @@ class FiveBarLinkage(EquationOfMotion):
         return np.array([[0.0, c_221 * qd[1]], [-c_221 * qd[0], 0.0]])
 
     def gravity_torque(self, q: Array) -> Array:
-        """Return g(q) (2,): g1 depends on q1 alone, g2 on q2 alone. 000, (6.110)."""
+        """Return g(q) (2,): g1 depends on q1 alone, g2 on q2 alone. (6.110)."""
         moment1, moment2 = self.parameters()[3:]
         return self.g * np.array([moment1 * np.cos(q[0]), moment2 * np.cos(q[1])])
 
     def potential_energy(self, q: Array) -> Array:
-        """Return P(q) [J], the masses times the heights of their centres. 000, (6.109)."""
+        """Return P(q) [J], the masses times the heights of their centres. (6.109)."""
         return np.asarray(self.g * (np.array(self.m) @ self.com_positions(q)[:, 1]))
 
     def regressor(self, q: Array, qd: Array, qdd: Array) -> Array:

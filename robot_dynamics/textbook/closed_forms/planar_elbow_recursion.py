@@ -2,9 +2,9 @@
 
 Frames 1 and 2 are fixed in the links, their x axes along them; only the x and y components of
 accelerations and forces and the z components of moments differ from zero, and only these appear.
-Here accelerations are true ones and gravity is a force on each link, as in 000.
+Accelerations are true ones and gravity is a force on each link, as in the book.
 
-Source: 000, section 6.6.2, (6.164)-(6.179).
+Source: Spong, Hutchinson and Vidyasagar, section 6.6.2, (6.164)-(6.179).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from robot_dynamics.textbook.closed_forms.planar_elbow import PlanarElbow
 
 
 class Recursion(NamedTuple):
-    """All vectors, those of link i in frame i; planar ones (2,), the others along z."""
+    """Vectors of the recursion, of link i in frame i: in the plane (2,), along z scalars."""
 
     w1: float  # angular velocities, rad/s
     w2: float
@@ -28,7 +28,7 @@ class Recursion(NamedTuple):
     a_c1: Array  # accelerations of the centres of mass, m/s^2
     a_e1: Array  # acceleration of the end of link 1, m/s^2
     a_c2: Array
-    g1: Array  # gravity as things fall, m/s^2
+    g1: Array  # gravity vector, m/s^2
     g2: Array
     f1: Array  # forces of joint i on link i, N
     f2: Array
@@ -38,7 +38,7 @@ class Recursion(NamedTuple):
 
 @dataclass(frozen=True)
 class PlanarElbowRecursion:
-    """The forward and the backward recursion of the arm `elbow`."""
+    """Forward and backward recursion of the arm `elbow`."""
 
     elbow: PlanarElbow
 
@@ -60,7 +60,7 @@ class PlanarElbowRecursion:
         # (6.172): a_c2 = R_21 a_e1 + (-lc2 w2^2) i + lc2 alpha2 j
         R_21 = np.array([[cos2, sin2], [-sin2, cos2]])
         a_c2 = R_21 @ a_e1 + e.lc2 * np.array([-(w2**2), alpha2])
-        # (6.168), (6.173): -g j of the base, seen from the links
+        # (6.168), (6.173): -g j of the base, in link frames
         q12 = q[0] + q[1]
         g1 = -e.g * np.array([np.sin(q[0]), np.cos(q[0])])
         g2 = -e.g * np.array([np.sin(q12), np.cos(q12)])

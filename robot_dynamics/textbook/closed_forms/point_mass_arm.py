@@ -1,9 +1,9 @@
-"""The planar 2R arm whose links are point masses at their ends.
+"""The planar 2R arm with point masses at the ends of its links.
 
-Source: 001, section 9.1.1, (9.7) and (9.8) with the equations below them. Misprints put right: in
-tau_1 the coupling inertia has cos theta_2; in tau_2 the velocity term is + m2 L1 L2 thetad_1^2
-sin theta_2 and gravity is + m2 g L2 cos(theta_1 + theta_2); in K_2 the mass m2 multiplies all of
-the bracket.
+Source: Lynch and Park, draft, section 9.1.1, (9.7) and (9.8) with the equations below them.
+Misprints corrected: in tau_1 the coupling inertia has cos theta_2; in tau_2 the velocity term is +
+m2 L1 L2 thetad_1^2 sin theta_2 and gravity is + m2 g L2 cos(theta_1 + theta_2); in K_2 the mass m2
+multiplies all of the bracket.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PointMassArm(EquationOfMotion):
         return np.asarray(self.g * (self.m1 * y1 + self.m2 * (y1 + self.L2 * np.sin(q[0] + q[1]))))
 
     def regressor(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return Y (2, 2): lengths are known here, so two masses are all there is to know."""
+        """Return Y (2, 2): the lengths are known, so the parameters are the two masses."""
         L1, L2, cos2, sin2 = self.L1, self.L2, np.cos(q[1]), np.sin(q[1])
         weight1, weight2 = self.g * np.cos(q[0]), self.g * np.cos(q[0] + q[1])
         y11 = L1**2 * qdd[0] + L1 * weight1

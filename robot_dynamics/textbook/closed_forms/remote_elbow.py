@@ -1,9 +1,9 @@
-"""The planar elbow with both motors at the base: the second turns its link through a belt.
+"""The planar elbow with both motors at the base, the second one driving through a belt.
 
 The coordinates are absolute angles: p2 does not change when p1 does. The joints' own angles are
-q1 = p1 and q2 = p2 - p1. Driven like this, the arm has no Coriolis torques, only centrifugal ones.
+q1 = p1 and q2 = p2 - p1. With this drive the arm has no Coriolis torques, only centrifugal ones.
 
-Source: 000, section 6.4.3, figures 6.10 and 6.11, (6.92)-(6.99).
+Source: Spong, Hutchinson and Vidyasagar, section 6.4.3, figures 6.10 and 6.11, (6.92)-(6.99).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RemoteElbow(EquationOfMotion):
         return np.array([self.lc1 * along1, self.l1 * along1 + self.lc2 * along2])
 
     def com_jacobians(self, p: Array) -> Array:
-        """Return J_vc (2, 2, 2) of both links: v_ci = J_vc[i] pd. 000, (6.92) and (6.93)."""
+        """Return J_vc (2, 2, 2) of both links: v_ci = J_vc[i] pd. (6.92) and (6.93)."""
         turn1 = np.array([-np.sin(p[0]), np.cos(p[0])])
         turn2 = np.array([-np.sin(p[1]), np.cos(p[1])])
         J1 = np.column_stack([self.lc1 * turn1, 0 * turn1])
@@ -43,14 +43,14 @@ class RemoteElbow(EquationOfMotion):
         return np.array([J1, J2])
 
     def mass_matrix(self, q: Array) -> Array:
-        """Return D(p) (2, 2). 000, (6.96)."""
+        """Return D(p) (2, 2). (6.96)."""
         d11 = self.m1 * self.lc1**2 + self.m2 * self.l1**2 + self.I1
         d12 = self.m2 * self.l1 * self.lc2 * np.cos(q[1] - q[0])
         d22 = self.m2 * self.lc2**2 + self.I2
         return np.array([[d11, d12], [d12, d22]])
 
     def christoffel_symbols(self, q: Array) -> Array:
-        """Return c (2, 2, 2), c[i, j, k] = c_ijk, below 000, (6.96)."""
+        """Return c (2, 2, 2), c[i, j, k] = c_ijk, below (6.96)."""
         # c_221 = -c_112 = -m2 l1 lc2 sin(p2 - p1), the others are zero
         c_221 = -self.m2 * self.l1 * self.lc2 * np.sin(q[1] - q[0])
         c = np.zeros((2, 2, 2))
@@ -63,7 +63,7 @@ class RemoteElbow(EquationOfMotion):
         return np.array([[0.0, c_221 * qd[1]], [-c_221 * qd[0], 0.0]])
 
     def gravity_torque(self, q: Array) -> Array:
-        """Return g(p) (2,). 000, above (6.99)."""
+        """Return g(p) (2,). Above (6.99)."""
         g1 = (self.m1 * self.lc1 + self.m2 * self.l1) * self.g * np.cos(q[0])
         g2 = self.m2 * self.lc2 * self.g * np.cos(q[1])
         return np.array([g1, g2])

@@ -1,8 +1,8 @@
 """One moving part: a particle, a link behind a gear, and a link behind a gear and a spring.
 
-Source: 000, section 6.1 with examples 6.1 and 6.2; 001, section 9.1.1. Two misprints of 000 are
-put right: the damping seen at the link is B = r^2 B_m + B_l, and in example 6.2 it is q1 that
-belongs to the link and q2 to the motor.
+Source: Spong, Hutchinson and Vidyasagar, section 6.1 with examples 6.1 and 6.2;
+Lynch and Park, draft, section 9.1.1. Two misprints of the former are corrected: the damping
+at the link is B = r^2 B_m + B_l, and in example 6.2 q1 belongs to the link, q2 to the motor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from robot_dynamics.textbook.closed_forms.equation_of_motion import Array, Equat
 
 @dataclass(frozen=True)
 class VerticalParticle(EquationOfMotion):
-    """A particle on a vertical line, y its height. 000, (6.1)-(6.5); 001, (9.4)-(9.6)."""
+    """A particle on a vertical line, y its height."""
 
     m: float  # kg
     g: float = 9.81  # m/s^2
@@ -48,7 +48,7 @@ class VerticalParticle(EquationOfMotion):
 
 @dataclass(frozen=True)
 class GearedLink(EquationOfMotion):
-    """A link that a motor turns through a gear, in a vertical plane. 000, example 6.1.
+    """A link in a vertical plane, driven by a motor through a gear; example 6.1.
 
     The coordinate q is the link's angle theta_l from the hanging position; the motor's is r q.
     """
@@ -64,16 +64,16 @@ class GearedLink(EquationOfMotion):
 
     @property
     def inertia(self) -> float:
-        """Return I = r^2 J_m + J_l, the inertia seen at the link. 000, above (6.9)."""
+        """Return I = r^2 J_m + J_l, the inertia at the link; above (6.9)."""
         return self.r**2 * self.Jm + self.Jl
 
     @property
     def damping(self) -> float:
-        """Return B = r^2 B_m + B_l, the damping seen at the link; r^2 is missing in print."""
+        """Return B = r^2 B_m + B_l, the damping at the link; r^2 is missing in print."""
         return self.r**2 * self.Bm + self.Bl
 
     def motor_torque(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return tau_m (1,), what the motor's shaft must supply, damping included.
+        """Return tau_m (1,), the torque of the motor's shaft, damping included.
 
         The whole equation of motion, I qdd + B qd + M g l sin q = u, with u = r tau_m.
         """
@@ -107,11 +107,11 @@ class GearedLink(EquationOfMotion):
 
 @dataclass(frozen=True)
 class ElasticJoint(EquationOfMotion):
-    """A link and a motor with a torsion spring between them. 000, example 6.2.
+    """A link and a motor with a torsion spring between them; example 6.2.
 
     q1 is the link's angle, from the hanging position, and q2 the motor's, reflected to the link:
-    the shaft turns by r q2. Generalized forces are (0, u) with u = r tau_m, unless something else
-    pushes the link.
+    the shaft turns by r q2. Generalized forces are (0, u) with u = r tau_m without an external
+    torque on the link.
     """
 
     r: float  # gear ratio
@@ -131,7 +131,7 @@ class ElasticJoint(EquationOfMotion):
         return np.zeros((2, 2))
 
     def gravity_torque(self, q: Array) -> Array:
-        """Return dP/dq (2,), which holds the spring as well as gravity."""
+        """Return dP/dq (2,) of gravity and spring."""
         spring = self.k * (q[0] - q[1])
         # J_l q1dd + M g l sin q1 + k (q1 - q2) = 0,   r^2 J_m q2dd + k (q2 - q1) = u
         return np.array([self.M * self.g * self.l * np.sin(q[0]) + spring, -spring])

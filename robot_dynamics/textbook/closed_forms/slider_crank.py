@@ -1,4 +1,4 @@
-"""The slider-crank: a crank about the origin, a rod, and a piston that slides along x.
+"""The slider-crank: crank, rod and a piston that slides along x.
 
 One coordinate, the crank's angle q from the x-axis, moves all three; the rod's angle phi follows
 from sin(phi) = -(r / l) sin(q), the piston's place is x = r cos(q) + l cos(phi). With primes for
@@ -78,7 +78,7 @@ class SliderCrank(EquationOfMotion):
         return (moved + self._weights(q))[None]
 
     def parameters(self) -> Array:
-        """Return Theta (5,): what M and P are linear in."""
+        """Return Theta (5,), the parameters in which M and P are linear."""
         (m1, m2, m3), (c1, c2), (I1, I2) = self.m, self.c, self.I
         return np.array(
             [
@@ -91,7 +91,7 @@ class SliderCrank(EquationOfMotion):
         )
 
     def _shares(self, q: Array) -> tuple[Array, Array]:
-        """Return what M and M' have of each of the first four parameters, (4,) each."""
+        """Return the coefficients of the first four parameters in M and M', (4,) each."""
         phi, first, second = self.rod_angle(q)
         _, dx, ddx = self.piston(q)
         across, along = np.sin(q[0] - phi), np.cos(q[0] - phi)
@@ -100,7 +100,7 @@ class SliderCrank(EquationOfMotion):
         return M, np.array([0.0, coupling, 2 * first * second, 2 * dx * ddx])
 
     def _weights(self, q: Array) -> Array:
-        """Return what dP/dq has of each parameter, (5,)."""
+        """Return the coefficients of the parameters in dP/dq, (5,)."""
         phi, first, _ = self.rod_angle(q)
-        # the rod's share g m_2 c_2 sin(phi), the cranked masses' g (m_1 c_1 + m_2 r) sin(q)
+        # P: g m_2 c_2 sin(phi) of the rod, g (m_1 c_1 + m_2 r) sin(q) of the masses on the crank
         return self.g * np.array([0.0, np.cos(phi) * first, 0.0, 0.0, np.cos(q[0])])
