@@ -86,7 +86,7 @@ class OneSample(EntryWriter):
         self.begin_block('named')
         out = self.pointer('%args', len(sizes))
         self.compute(sources, self._targets(out, shapes, given))
-        self.call('void', 'Py_IncRef', f'ptr {out}')
+        self.add_reference(out)
         self.ret(self.packed(out, len(shapes)))
 
         self.begin_block('otherwise')
@@ -95,10 +95,8 @@ class OneSample(EntryWriter):
 
     def _targets(self, out: str, shapes: Sequence[Shape], given: Sequence[Given]) -> list[str]:
         """Require that the one name is `out`, of arrays whose memory is their own; return them."""
-        self.require(
-            [self.let(f'icmp eq i64 {self.call("i64", "PyTuple_Size", "ptr %names")}, 1')]
-        )
-        name = self.call('ptr', 'PyTuple_GetItem', 'ptr %names, i64 0')
+        self.require([self.has_length('%names', 1)])
+        name = self.item('%names', 0)
         self.require([self.let(f'icmp eq ptr {name}, {self.slot("out")}')])
         targets = self.arrays(self.unpack(out, len(shapes)), shapes, READABLE | WRITEABLE)
         lengths = [self.bytes_of(shape) for shape in shapes]
@@ -139,7 +137,7 @@ class OneSample(EntryWriter):
         with self.failing_to('anew'):
             place, result, targets = self.spare_results(shapes)
         self.compute(sources, targets)
-        self.call('void', 'Py_IncRef', f'ptr {result}')
+        self.add_reference(result)
         self.ret(result)
         self.begin_block('anew')
         return self.answer_anew(sources, shapes, place)

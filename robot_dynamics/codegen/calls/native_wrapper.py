@@ -34,6 +34,8 @@ from robot_dynamics.codegen.calls.native_writer import (
     POINTER_SIZE,
     PYTHON_FUNCTIONS,
     REFERENCES,
+    TUPLE_ITEMS,
+    TUPLE_SIZE,
     TYPE,
     WEAK_REFERENCES,
     WRITEABLE,
@@ -99,7 +101,7 @@ def native_entry(
         documentation: of the callable.
     """
     interface = _numpy_interface()
-    kept, turn = [None, None], np.zeros(1, np.int64)
+    kept, turn = np.full(2, None, object), np.zeros(1, np.int64)
     addresses = [
         *map(_address, PYTHON_FUNCTIONS),
         *(interface[NUMPY_PLACES[function]] for function in NUMPY_FUNCTIONS),
@@ -110,7 +112,7 @@ def native_entry(
         0 if pack is tuple or sys.version_info >= TUPLES_WITH_HASH else id(pack),
         kernel,
         many.ctypes.data,
-        id(kept),
+        kept.ctypes.data,
         turn.ctypes.data,
         *(0 if vector is None else vector.ctypes.data for vector in bound),
     ]
@@ -232,7 +234,16 @@ def _layout_surprise() -> str | None:
         return 'the list of weak references of an array is not where it was expected'
     if base.dtype is not np.dtype(np.float64):
         return 'float64 is not one object'
+    items = ('first', 'second')
+    found = _peek(ctypes.c_int64, items, TUPLE_SIZE), _ids(id(items) + TUPLE_ITEMS)
+    if found != (2, [*map(id, items)]):
+        return 'the items of a tuple are not where they were expected'
     return _interface_surprise()
+
+
+def _ids(address: int) -> list[int]:
+    """Return two addresses of objects in memory."""
+    return list((ctypes.c_size_t * 2).from_address(address))
 
 
 def _interface_surprise() -> str | None:

@@ -7,6 +7,7 @@ has as its `__self__`.
 import contextlib
 import functools
 import math
+import sys
 from collections.abc import Iterator, Sequence
 
 from robot_dynamics.codegen.backends.llvm_writer import Writer
@@ -20,21 +21,16 @@ NPY_DOUBLE = 12
 
 POINTER_SIZE = 8
 
-# A flag of types (Include/object.h, Py_TPFLAGS_TUPLE_SUBCLASS).
-TUPLE_SUBCLASS = 1 << 26
+# Offsets of a tuple's length and items, which follow its hash from 3.14 on
+# (Include/cpython/tupleobject.h).
+TUPLE_SIZE, TUPLE_ITEMS = 16, 24 if sys.version_info < (3, 14) else 32
 
 PYTHON_FUNCTIONS = (
-    'PyList_GetItem',
-    'PyList_SetItem',
     'PyObject_Vectorcall',
-    'PyTuple_GetItem',
     'PyTuple_New',
     'PyTuple_SetItem',
-    'PyTuple_Size',
     'PyType_GenericAlloc',
-    'PyType_GetFlags',
     'Py_DecRef',
-    'Py_IncRef',
 )
 NUMPY_FUNCTIONS = ('PyArray_New', 'PyArray_Return')
 OBJECTS = (
@@ -48,8 +44,8 @@ OBJECTS = (
     'form',
     'kernel',
     'many',  # two numbers: the kernel of many samples, and how many it may take at once
-    'kept',  # a list of the last results
-    'turn',  # a number: the place in that list which is next
+    'kept',  # the last results, in the memory of an array of objects
+    'turn',  # a number: which of them is next
 )
 
 # The table: these, then the addresses of the bound inputs.
@@ -179,16 +175,34 @@ class EntryWriter(Writer):
         self.require(checks)
 
     def unpack(self, out: str, count: int) -> list[str]:
-        """Return the arrays in `out`: itself, or the items of a tuple."""
+        """Return the arrays in `out`: itself, or the items of a tuple or of the result's class."""
         if count == 1:
             return [out]
-        flags = self.call('i64', 'PyType_GetFlags', f'ptr {self.read("ptr", out, TYPE)}')
-        present = self.let(f'and i64 {flags}, {TUPLE_SUBCLASS}')
-        self.require([self.let(f'icmp ne i64 {present}, 0')])
-        self.require(
-            [self.let(f'icmp eq i64 {self.call("i64", "PyTuple_Size", f"ptr {out}")}, {count}')]
-        )
-        return [self.call('ptr', 'PyTuple_GetItem', f'ptr {out}, i64 {i}') for i in range(count)]
+        kind = self.read('ptr', out, TYPE)
+        known = [self.let(f'icmp eq ptr {kind}, {self.slot(c)}') for c in ('tuple type', 'pack')]
+        self.require([self.let(f'or i1 {", ".join(known)}')])
+        self.require([self.has_length(out, count)])
+        return [self.item(out, i) for i in range(count)]
+
+    def has_length(self, items: str, count: int) -> str:
+        """Return the condition that a tuple has so many items."""
+        return self.let(f'icmp eq i64 {self.read("i64", items, TUPLE_SIZE)}, {count}')
+
+    def item(self, items: str, i: int) -> str:
+        """Return item i of a tuple, a borrowed reference."""
+        return self.read('ptr', items, TUPLE_ITEMS + POINTER_SIZE * i)
+
+    def add_reference(self, item: str) -> None:
+        """Add a reference to an object: as Py_INCREF, which leaves immortal objects alone.
+
+        All 64 bits are written: CPython before 3.14 reads them at once, and would wait for the
+        rest of a word of which only half was written.
+        """
+        count = self.read('i64', item, REFERENCES)
+        low = self.let(f'trunc i64 {count} to i32')
+        mortal = self.let(f'icmp sgt i32 {low}, 0')
+        more = self.let(f'add i64 {count}, {self.let(f"zext i1 {mortal} to i64")}')
+        self.do(f'store i64 {more}, ptr {self.field(item, REFERENCES)}')
 
     def made_results(self, shapes: Sequence[Shape]) -> tuple[str, list[str]]:
         """Return a new array, or a packed tuple of several, and the addresses of their data."""
@@ -216,13 +230,12 @@ class EntryWriter(Writer):
         turn = self.slot('turn')
         place = self.let(f'load i64, ptr {turn}')
         self.do(f'store i64 {self.let(f"xor i64 {place}, 1")}, ptr {turn}')
-        result = self.call('ptr', 'PyList_GetItem', f'ptr {self.slot("kept")}, i64 {place}')
+        result = self.let(f'load ptr, ptr {self._place(place)}')
         # What is there before the first result, None, has more references.
         self.require([self._only_one_holds(result)])
         arrays = [result]
         if len(shapes) > 1:
-            items = range(len(shapes))
-            arrays = [self.call('ptr', 'PyTuple_GetItem', f'ptr {result}, i64 {i}') for i in items]
+            arrays = [self.item(result, i) for i in range(len(shapes))]
             self.require([self._only_one_holds(array) for array in arrays])
         weak = [self.read('ptr', array, WEAK_REFERENCES) for array in arrays]
         self.require([self.let(f'icmp eq ptr {reference}, null') for reference in weak])
@@ -232,9 +245,15 @@ class EntryWriter(Writer):
 
     def keep(self, result: str, place: str) -> None:
         """Keep a result in this place of the list."""
-        self.call('void', 'Py_IncRef', f'ptr {result}')
-        arguments = f'ptr {self.slot("kept")}, i64 {place}, ptr {result}'
-        self.call('i32', 'PyList_SetItem', arguments)
+        self.add_reference(result)
+        slot = self._place(place)
+        earlier = self.let(f'load ptr, ptr {slot}')
+        self.do(f'store ptr {result}, ptr {slot}')
+        # Last: a weak reference to what goes may call a function.
+        self.call('void', 'Py_DecRef', f'ptr {earlier}')
+
+    def _place(self, place: str) -> str:
+        return self.let(f'getelementptr ptr, ptr {self.slot("kept")}, i64 {place}')
 
     def _only_one_holds(self, item: str) -> str:
         return self.let(f'icmp eq i32 {self.read("i32", item, REFERENCES)}, 1')

@@ -51,6 +51,8 @@ def test_regular_interpreters_are_known():
         ('NDIM', 28, 'number of axes'),
         ('DTYPE', 48, 'dtype of an array'),
         ('FLAGS', 68, 'of an array'),
+        ('TUPLE_SIZE', 24, 'items of a tuple'),
+        ('TUPLE_ITEMS', 16, 'items of a tuple'),
         ('PYTHON_VERSIONS', ((3, 1), (3, 2)), 'not one of those'),
         ('NUMPY_VERSIONS', ((0, 1), (0, 2)), 'not one of those'),
         ('POINTER_SIZE', 4, '64-bit'),
