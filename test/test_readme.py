@@ -18,7 +18,7 @@ PARAMETERS = (ROOT / 'docs' / 'parameters.md').read_text()
 # Of each page: in which module of the nodes its parameters are.
 TABLES = {
     'RobotParameters': 'ros.parameters',
-    'LiveRobotParameters': 'ros.live_parameters',
+    'LiveRobotParameters': 'ros.parameters',
     'DynamicsParameters': 'nodes.dynamics_node',
     'FeedforwardParameters': 'ros.feedforward_parameters',
     'SimulatorParameters': 'ros.simulator_parameters',

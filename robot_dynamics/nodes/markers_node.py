@@ -1,15 +1,15 @@
-"""The dynamics of the arm for the eye: arrows and ellipsoids on `~/markers`, as rviz draws them.
+"""Lifecycle node that publishes the dynamics of the robot as rviz markers on `~/markers`.
 
-    weight           the weight of every body, at its centre of mass
-    joint_torque     the torque of every joint along its axis: what holds the arm, or the measured
-    center_of_mass   a ball in every body
-    inertia          the uniform ellipsoid or box that has the body's mass and tensor; red if no
-                     body can have it (impossible_inertia)
-    manipulability   how fast the tip moves in each direction at unit joint velocity
-    tip_inertia      how easily a force moves the tip: long is light
+    weight             weight of every body, at its centre of mass
+    joint_torque       torque of every joint along its axis: that which holds the arm, or measured
+    center_of_mass     ball in every body
+    inertia            uniform ellipsoid or box with the body's mass and inertia tensor; red
+                       (impossible_inertia) if it is physically inconsistent
+    manipulability     tip velocity in each direction at unit joint velocity
+    tip_inertia        effective mass at the tip: short where a force moves it hardly
 
-Each is a namespace of its own, which rviz's MarkerArray display can switch. Everything is seen
-from the base, so that no tf is needed. Nothing is computed unless somebody listens.
+Each is a namespace of its own, which rviz's MarkerArray display can switch. All markers are in the
+base frame, so that no tf is needed. Nothing is computed without a subscriber.
 """
 
 from __future__ import annotations
@@ -21,19 +21,25 @@ from typing import Any
 import numpy as np
 from visualization_msgs.msg import MarkerArray
 
-from robot_dynamics.control.joint_state import JointReading, JointStateReader, StampRateLimit
+from robot_dynamics.control.joint_state import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.kinematics import body_poses
 from robot_dynamics.model.inertia import inconsistency
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.ros import executable as _main
-from robot_dynamics.ros import messages, qos
-from robot_dynamics.ros.joint_state_bytes import JointStateValues
-from robot_dynamics.ros.live_parameters import VaryingRobotParameters
+from robot_dynamics.ros import executable, messages, qos
+from robot_dynamics.ros.diagnostics import Diagnostics
+from robot_dynamics.ros.joint_state_input import JointStateInput
+from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import Shape, marker_array, removal
-from robot_dynamics.ros.parameters import HIGHEST_RATE, LONGEST_TIME, LOWEST_RATE, parameter
-from robot_dynamics.ros.varying_robot import VaryingRobotNode
+from robot_dynamics.ros.parameters import (
+    HIGHEST_RATE,
+    LONGEST_TIME,
+    LOWEST_RATE,
+    VaryingRobotParameters,
+    parameter,
+)
+from robot_dynamics.ros.payload_input import PayloadInput
+from robot_dynamics.ros.robot_source import RobotSource, bare_robot, with_gravity_and_payload
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization import (
     Ellipsoid,
@@ -64,13 +70,13 @@ class MarkersParameters(VaryingRobotParameters):
 
     input_timeout: float = parameter(
         0.5,
-        'How long the last value of a joint not heard again is held, s.',
+        'How long the last value of a joint is held without a new one, s.',
         low=0.0,
         high=LONGEST_TIME,
     )
     publish_rate: float = parameter(
         20.0,
-        'Most drawings per second of the stamps; 0: one for every joint state.',
+        'Largest rate of the markers, Hz of the stamps; 0: one for every joint state.',
         low=0.0,
         high=HIGHEST_RATE,
         smallest=LOWEST_RATE,
@@ -126,57 +132,50 @@ class MarkersParameters(VaryingRobotParameters):
     )
 
 
-class MarkersNode(VaryingRobotNode):
-    """Draws the robot's dynamics at its joint states."""
+class MarkersNode(RobotNode):
+    """Publishes markers for joint states."""
 
     table = MarkersParameters
 
     def __init__(self, **kwargs: Any):
         super().__init__('markers_node', **kwargs)
         self._markers_out = self.create_publisher(MarkerArray, '~/markers', qos.STREAM_OUT)
-        self.listen_to_joint_states(self._on_state)
-        self.find_robot()
+        self.robot = self.add(RobotSource(self, bare_robot, with_gravity_and_payload))
+        self.payload = self.add(PayloadInput(self))
+        self.joint_states = self.add(
+            JointStateInput(self, self.on_joint_state, needs_velocity=False)
+        )
+        self.diagnostics = self.add(Diagnostics(self))
+        self.robot.begin()
 
     def prepare(self, arm: Dynamics) -> None:
-        """Compile what is drawn; a tip_frame that the robot does not have is refused."""
-        still = np.zeros(arm.model.n)
-        arm.gravity_torque(still)
-        shapes_of(arm, self.parameters, self._tip, still, still)
+        """Compile all markers. Raises if tip_frame is no frame of the robot."""
+        zero = np.zeros(arm.model.n)
+        arm.gravity_torque(zero)
+        shapes_of(arm, self.parameters, self._tip, zero, zero)
 
     @property
     def _tip(self) -> str:
-        return self.parameters.tip_frame or self.parameters.tip_link
+        return str(self.parameters.tip_frame or self.parameters.tip_link)
 
     def use(self, arm: Dynamics) -> None:
         """Draw this robot from now on."""
-        super().use(arm)
-        parameters = self.parameters
-        self._reader = JointStateReader(arm.model.joint_names, parameters.input_timeout)
-        self._thinned = StampRateLimit(parameters.publish_rate)
-        self._frame_id = parameters.frame_prefix + arm.model.link_names[0]
+        self._rate = StampRateLimit(self.parameters.publish_rate)
+        self._frame_id = self.parameters.frame_prefix + arm.model.link_names[0]
         self._remove()
 
-    def stop(self) -> None:
-        """Leave nothing on the screen."""
+    def deactivate(self) -> None:
+        """Remove all markers."""
         self._remove()
 
-    def adopt(self, parameters: MarkersParameters) -> None:
-        """Draw other things from the next state on."""
-        super().adopt(parameters)
+    def adopt(self, changes: set[str]) -> None:
+        """Draw by other parameters from the next state on."""
         self._remove()
 
-    def trouble(self) -> tuple[bytes, str] | None:
-        """Return the level and the sentence for what is wrong at present, None if nothing is."""
-        return self.input_condition(self._reader)
-
-    def _on_state(self, state: JointStateValues) -> None:
-        try:
-            reading = self._reader.read(state, state.stamp)
-        except RobotDynamicsError as error:
-            return self.refuse('joint state', error)
-        listens = self._markers_out.get_subscription_count() > 0
-        if reading is not None and listens and self._thinned.is_due(state.stamp):
-            self._draw(self.arm, reading)
+    def on_joint_state(self, state: JointReading) -> None:
+        """Draw one complete joint state, if it is due and there is a subscriber."""
+        if self._markers_out.get_subscription_count() > 0 and self._rate.is_due(state.stamp):
+            self._draw(self.arm, state)
 
     def _draw(self, arm: Dynamics, reading: JointReading) -> None:
         tau = reading.effort
@@ -195,7 +194,7 @@ class MarkersNode(VaryingRobotNode):
 def shapes_of(
     arm: Dynamics, parameters: MarkersParameters, tip: str, q: Array, tau: Array | None
 ) -> dict[str, Mapping[str, Shape]]:
-    """Return what is to be drawn of a robot, by kind.
+    """Return the shapes of a robot, by kind.
 
     Args:
         arm: the robot.
@@ -225,7 +224,7 @@ def shapes_of(
 
 
 def _inertias(model: RobotModel, poses: Array, kind: str) -> dict[str, Shape]:
-    """Return the solid that stands for each body with a mass."""
+    """Return the equivalent solid of each body with a mass."""
     make = inertia_box if kind == 'box' else inertia_ellipsoid
     solids = {b: make(model.inertial(i), poses[i]) for i, b in enumerate(model.body_names)}
     return {body: solid for body, solid in solids.items() if solid is not None}
@@ -239,7 +238,7 @@ def _at_tip(
     if parameters.show_manipulability:
         scale = parameters.manipulability_scale
         shapes['manipulability'] = {tip: manipulability_ellipsoid(J, p, scale)}
-    # A joint that moves no inertia lets the tip go without resistance: nothing can be drawn.
+    # A joint that moves no inertia gives the tip no effective mass: nothing can be drawn.
     if parameters.show_tip_inertia and not arm.model.massless_joints():
         M, scale = arm.mass_matrix(q), parameters.tip_inertia_scale
         shapes['tip_inertia'] = {tip: tip_inertia_ellipsoid(J, M, p, scale)}
@@ -248,7 +247,7 @@ def _at_tip(
 
 def main() -> None:
     """Run the node."""
-    _main.main(MarkersNode)
+    executable.main(MarkersNode)
 
 
 if __name__ == '__main__':

@@ -28,29 +28,35 @@ from std_srvs.srv import Trigger
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.states import random_states
-from robot_dynamics.ros import diagnostics, qos
-from robot_dynamics.ros import executable as _main
-from robot_dynamics.ros.diagnostics import diagnostic
-from robot_dynamics.ros.live_parameters import VaryingRobotParameters, payload_link
+from robot_dynamics.ros import diagnostics, executable, qos
+from robot_dynamics.ros.diagnostics import Diagnostics, Status, diagnostic
+from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import torque_writer
 from robot_dynamics.ros.parameters import (
     LONGEST_TIME,
     LOWEST_RATE,
     ParameterError,
+    VaryingRobotParameters,
     given,
     parameter,
     per_joint,
 )
-from robot_dynamics.ros.robot_source import bare_robot, payload
-from robot_dynamics.ros.term_input import DynamicsStreams
-from robot_dynamics.ros.varying_robot import VaryingRobotNode
+from robot_dynamics.ros.payload_input import PayloadInput
+from robot_dynamics.ros.robot_source import (
+    RobotSource,
+    bare_robot,
+    payload,
+    payload_link,
+    with_gravity_and_payload,
+)
+from robot_dynamics.ros.term_input import TermInput
 from robot_dynamics.urdf.loading import urdf_text
 from robot_dynamics.urdf.physics_only import with_payload
 from robot_dynamics.validation.comparison import TOLERANCE, EngineComparison
 from robot_dynamics.validation.engines import ENGINES
 from robot_dynamics.validation.report import Report, Verdict
 
-WORK = 0.02  # s, between two steps of the comparison
+STEP_PERIOD = 0.02  # s, between two steps of the comparison
 LEVEL = {
     Verdict.PASS: diagnostics.OK,
     Verdict.FAIL: diagnostics.ERROR,
@@ -93,7 +99,7 @@ class ValidatorParameters(VaryingRobotParameters):
     )
     input_timeout: float = parameter(
         0.1,
-        'How long the last value of a joint not heard again is held, s.',
+        'How long the last value of a joint is held without a new one, s.',
         low=0.0,
         high=LONGEST_TIME,
     )
@@ -108,69 +114,67 @@ class ValidatorParameters(VaryingRobotParameters):
     )
 
 
-class PyBulletValidatorNode(VaryingRobotNode):
+class PyBulletValidatorNode(RobotNode):
     """Compares torques of the dynamics node with those of a reference engine."""
 
     table = ValidatorParameters
 
     def __init__(self, **kwargs: Any):
-        # A node whose parameters are refused is destroyed half made.
+        # destroy_node is called even if a parameter is rejected here.
         self._comparison: EngineComparison | None = None
-        self._streams: DynamicsStreams | None = None
+        self._terms: TermInput | None = None
         super().__init__('pybullet_validator_node', **kwargs)
+        parameters: ValidatorParameters = self.parameters
         for name in ('engines', 'additional_engines'):
-            unknown = [e for e in given(getattr(self.parameters, name)) if e not in ENGINES]
+            unknown = [e for e in given(getattr(parameters, name)) if e not in ENGINES]
             if unknown:
                 raise ParameterError(
                     f'{name} holds {", ".join(map(repr, unknown))}; known are {", ".join(ENGINES)}'
                 )
         self._residual_out = self.create_publisher(JointState, '~/residual', qos.STREAM_OUT)
         self._report_out = self.create_publisher(DiagnosticArray, '~/report', qos.LATCHED)
-        self._streams = DynamicsStreams(self, self.parameters.dynamics_node)
+        self.robot = self.add(RobotSource(self, bare_robot, with_gravity_and_payload))
+        # The payload is that of the node whose torques are compared.
+        topic = f'{parameters.dynamics_node}/payload'
+        self.payload = self.add(PayloadInput(self, topic, varied=self._restart))
+        self._terms = self.add(TermInput(self, parameters.dynamics_node))
+        self.diagnostics = self.add(Diagnostics(self, self._condition))
         self.create_service(Trigger, '~/reset', self._on_reset)
-        self._work_timer = self.create_steady_timer(WORK, self._on_work)
-        self.create_steady_timer(self.parameters.diagnostics_period, self._publish_report)
-        if self.parameters.check_rate > 0:
-            self.create_steady_timer(1 / self.parameters.check_rate, self._on_check)
-        self.find_robot()
+        self._step_timer = self.create_steady_timer(STEP_PERIOD, self._on_step)
+        self.create_steady_timer(parameters.diagnostics_period, self._publish_report)
+        if parameters.check_rate > 0:
+            self.create_steady_timer(1 / parameters.check_rate, self._on_check)
+        self.robot.begin()
 
     def use(self, arm: Dynamics) -> None:
-        """Begin anew with this robot."""
-        super().use(arm)
-        self._streams.use(arm, self.parameters.input_timeout)
+        """Restart the comparison with this robot."""
         self._residual = torque_writer(arm.model, self.parameters.frame_prefix)
-        self.varied()
+        self._restart()
 
-    @property
-    def follows(self) -> str:
-        """The load is that of the node whose torques are checked."""
-        return f'{self.parameters.dynamics_node}/payload'
+    def cleanup(self) -> None:
+        """End the engine."""
+        self._end_comparison()
 
-    def varied(self) -> None:
-        """Begin anew: what was said before was about another gravity, or another load."""
-        self._dismiss()
-        self._streams.drop()
+    def _restart(self) -> None:
+        """Restart the comparison: the terms received before are of another arm."""
+        self._end_comparison()
+        if self._terms is not None:
+            self._terms.drop()
         self._restarts = 0
         self._announced: tuple[Verdict, str] | None = None
-        self._work_timer.reset()
+        self._step_timer.reset()
 
     def _on_reset(self, _request: Any, response: Any) -> Any:
-        """Start the comparison anew."""
         response.success = self.active
         if self.active:
-            self.varied()
+            self._restart()
             response.message = 'the comparison starts anew with random states'
         else:
             response.message = f'nothing to reset: the node is {self.state}'
         return response
 
-    def forget(self) -> None:
-        """Drop the robot, and the other engine's."""
-        self._dismiss()
-        super().forget()
-
-    def condition(self) -> tuple[bytes, str]:
-        """Return the level and the sentence for the diagnostics."""
+    def _condition(self) -> Status:
+        """Return the verdict as a status."""
         report = self._report
         if report is None:
             return diagnostics.OK, 'comparing random states'
@@ -181,10 +185,10 @@ class PyBulletValidatorNode(VaryingRobotNode):
                 diagnostics.WARN,
                 f'no new states with torques of {self.parameters.dynamics_node}',
             )
-        return super().condition()
+        return diagnostics.OK, 'running'
 
     def figures(self) -> dict[str, str]:
-        """Return the verdict and what is behind it."""
+        """Return the verdict and the figures that it follows from."""
         report = self._report
         if report is None or self._comparison is None:
             return {}
@@ -203,9 +207,9 @@ class PyBulletValidatorNode(VaryingRobotNode):
 
     def destroy_node(self) -> None:
         """End the engine's process as well."""
-        self._dismiss()
-        if self._streams is not None:
-            self._streams.close()
+        self._end_comparison()
+        if self._terms is not None:
+            self._terms.close()
         super().destroy_node()
 
     # -- random states -----------------------------------------------------------------------
@@ -214,21 +218,21 @@ class PyBulletValidatorNode(VaryingRobotNode):
     def _report(self) -> Report | None:
         return None if self._comparison is None else self._comparison.report
 
-    def _dismiss(self) -> None:
+    def _end_comparison(self) -> None:
         if self._comparison is not None:
             self._comparison.close()
         self._comparison = None
 
-    def _on_work(self) -> None:
+    def _on_step(self) -> None:
         """Do one step of the comparison at random states."""
         if not self.active:
             return
         if self._comparison is None:
             self._comparison = self._new_comparison(self.arm)
         self._comparison.work()
-        self._notice_restarts()
+        self._report_restarts()
         if self._report is not None:
-            self._work_timer.cancel()
+            self._step_timer.cancel()
             self._conclude(self._report)
 
     def _new_comparison(self, arm: Dynamics) -> EngineComparison:
@@ -256,36 +260,34 @@ class PyBulletValidatorNode(VaryingRobotNode):
         )
 
     def _urdf(self) -> str | bytes:
-        """Return the text the robot was read from, with the payload as a link of its own."""
+        """Return the URDF of the robot, with the payload as a link of its own."""
         parameters = self.parameters
-        text = parameters.robot_description or self._source.text
-        if not text:
-            text = urdf_text(parameters.robot_description_file)
+        text = self.robot.text or urdf_text(parameters.robot_description_file)
         load = payload(parameters)
         if load.mass == 0 and not load.inertia_com.any():
             return text
         return with_payload(text, payload_link(parameters, self.base.model), load)
 
     def _conclude(self, report: Report) -> None:
-        """Say the verdict of the random states, and end there if that was all."""
+        """Announce the verdict of the random states, and end the process if `one_shot`."""
         self._announce(report)
         if not self.parameters.one_shot:
             return
         if report.verdict is Verdict.FAIL:
             self.fail(ValidationFailed(str(report)))
         else:
-            # The way out with exit code 0: see `_main`.
+            # Ends the process with exit code 0: see ros/executable.py.
             signal.raise_signal(signal.SIGINT)
 
     def _announce(self, report: Report) -> None:
-        """Log and publish a verdict, or an explanation, that is new."""
+        """Log and publish a verdict or a likely cause that is new."""
         if (report.verdict, report.cause) == self._announced:
             return
         known = self._announced is not None and self._announced[0] is report.verdict
         self._announced = report.verdict, report.cause
         self._publish_report()
         if known and not report.cause:
-            return  # a cause was dropped: the log waits for the next one
+            return  # a cause was dropped: the next one is logged
         if report.verdict is Verdict.PASS:
             self.get_logger().info(str(report))
         elif report.verdict is Verdict.FAIL:
@@ -293,7 +295,7 @@ class PyBulletValidatorNode(VaryingRobotNode):
         else:
             self.get_logger().warning(str(report))
 
-    def _notice_restarts(self) -> None:
+    def _report_restarts(self) -> None:
         assert self._comparison is not None
         if self._comparison.restarts != self._restarts:
             self._restarts = self._comparison.restarts
@@ -318,19 +320,24 @@ class PyBulletValidatorNode(VaryingRobotNode):
     # -- live -------------------------------------------------------------------------------
 
     def _on_check(self) -> None:
-        """Check the newest joint state that the dynamics node has answered."""
-        if self._report is None or self._comparison is None or not self.active:
+        """Compare the torques of the newest joint state that the dynamics node has answered."""
+        if (
+            self._report is None
+            or self._comparison is None
+            or self._terms is None
+            or not self.active
+        ):
             return
         try:
-            found = self._streams.newest()
+            found = self._terms.newest()
         except RobotDynamicsError as error:
-            return self.refuse('live state', error)
+            return self.reject('live state', error)
         if found is None:
             return
         stamp, observation = found
-        self.hear(stamp)
+        self.count_input(stamp)
         residual = self._comparison.observe(observation)
-        self._notice_restarts()
+        self._report_restarts()
         if residual is not None:
             self._residual_out.publish(self._residual.fill(stamp, residual))
             self._announce(self._report)
@@ -338,7 +345,7 @@ class PyBulletValidatorNode(VaryingRobotNode):
 
 def main() -> None:
     """Run the node."""
-    _main.main(PyBulletValidatorNode)
+    executable.main(PyBulletValidatorNode)
 
 
 if __name__ == '__main__':

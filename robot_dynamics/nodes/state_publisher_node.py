@@ -1,12 +1,10 @@
-"""Where every link is: `/tf`, `/tf_static` and the latched `robot_description`.
+"""Lifecycle node that publishes `/tf`, `/tf_static` and the latched `robot_description`.
 
-For systems without robot_state_publisher, with the same topics and the same meaning: a transform
-goes out when its joint is heard, with the stamp of the joint state; mimic joints follow their
-leader; fixed joints, and those locked by parameter, go to /tf_static. The poses come from this
-package's own kinematics.
+For systems without robot_state_publisher, with the same topics and meaning: a transform is
+published for each joint state, with its stamp; mimic joints follow their leader; fixed joints, and
+those locked by parameter, go to /tf_static. The poses come from this package's kinematics.
 
-It needs tf2_msgs, which comes with every ROS 2 distribution but is not among the wheels on PyPI.
-Without it the node says so and ends.
+The node needs tf2_msgs, which comes with every ROS 2 distribution but not as a wheel on PyPI.
 """
 
 from __future__ import annotations
@@ -25,9 +23,11 @@ from std_msgs.msg import String
 from robot_dynamics.control.joint_state import JointDataError, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.ros import diagnostics, messages, qos
-from robot_dynamics.ros import executable as _main
+from robot_dynamics.ros import diagnostics, executable, messages, qos
+from robot_dynamics.ros.diagnostics import Diagnostics, Status
 from robot_dynamics.ros.joint_state_bytes import JointStateValues
+from robot_dynamics.ros.joint_state_input import JointStateTopic
+from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import quaternion_message
 from robot_dynamics.ros.parameters import (
     HIGHEST_RATE,
@@ -37,7 +37,7 @@ from robot_dynamics.ros.parameters import (
     parameter,
     per_joint,
 )
-from robot_dynamics.ros.robot_node import RobotNode
+from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.link_frames import LinkFrame, link_frames
 from robot_dynamics.urdf.loading import urdf_text
@@ -73,53 +73,54 @@ class StatePublisherNode(RobotNode):
         self._message = tf_message_type()
         self._tf_out = self.create_publisher(self._message, '/tf', qos.STREAM_OUT)
         self._static_out = self.create_publisher(self._message, '/tf_static', qos.LATCHED)
-        self._text_out: Any = None  # made when it is this node that has the description
-        self.listen_to_joint_states(self._on_state)
-        self.find_robot()
+        self._text_out: Any = None  # created if a parameter gives the description
+        self.robot = self.add(RobotSource(self))
+        self.joint_states = self.add(JointStateTopic(self, self.on_joint_state))
+        self.diagnostics = self.add(Diagnostics(self))
+        self.robot.begin()
 
     def use(self, arm: Dynamics) -> None:
         """Publish the frames of this robot from now on."""
-        parameters = self.parameters
-        text = self._source.text_for(parameters) or urdf_text(parameters.robot_description_file)
-        if isinstance(text, bytes):
-            text = text.decode()
+        parameters: StatePublisherParameters = self.parameters
+        text = self.robot.text or urdf_text(parameters.robot_description_file)
+        self._text = text if isinstance(text, str) else text.decode()
         joints = given(parameters.locked_joints)
         values = per_joint('locked_positions', parameters.locked_positions, joints)
-        self._links = link_frames(text, dict(zip(joints, values, strict=True)) if joints else {})
-        self._text = text
+        locked = dict(zip(joints, values, strict=True)) if joints else {}
+        self._links = link_frames(self._text, locked)
         rate = parameters.publish_frequency
-        self._thinned = {joint: StampRateLimit(rate) for joint in self._links.coordinates}
-        self._silent = set(self._links.coordinates)
+        self._rates = {joint: StampRateLimit(rate) for joint in self._links.coordinates}
+        self._missing = set(self._links.coordinates)
         if self.active:
-            self.start()
+            self.activate()
 
-    def start(self) -> None:
-        """Publish what does not change: the description and the fixed frames."""
+    def activate(self) -> None:
+        """Publish the description and the fixed frames."""
         if self.parameters.robot_description or self.parameters.robot_description_file:
             if self._text_out is None:
                 self._text_out = self.create_publisher(String, 'robot_description', qos.LATCHED)
             self._text_out.publish(String(data=self._text))
-        still = [frame for frame in self._links.frames if frame.coordinate is None]
-        self._publish(self._static_out, self.get_clock().now().to_msg(), still, {})
+        fixed = [frame for frame in self._links.frames if frame.coordinate is None]
+        self._publish(self._static_out, self.get_clock().now().to_msg(), fixed, {})
 
-    def trouble(self) -> tuple[bytes, str] | None:
-        """Return the level and the sentence for what is wrong at present, None if nothing is."""
-        if not self.health.inputs:
-            return diagnostics.WARN, 'no joint_states'
-        if self._silent:
-            return diagnostics.WARN, f'never heard of {", ".join(sorted(self._silent))}'
+    def status(self) -> Status | None:
+        """Return the joints without any joint state, or None."""
+        if self._missing and self.health.inputs:
+            names = ', '.join(sorted(self._missing))
+            return diagnostics.WARN, f'no joint_states of {names} received'
         return None
 
-    def _on_state(self, state: JointStateValues) -> None:
+    def on_joint_state(self, state: JointStateValues) -> None:
+        """Publish the transforms of the joints in a joint state."""
         try:
-            positions = positions_of(state, self._thinned)
+            positions = positions_of(state, self._rates)
         except JointDataError as error:
-            return self.refuse('joint state', error)
-        self._silent -= positions.keys()
+            return self.reject('joint state', error)
+        self._missing -= positions.keys()
         stamp = state.stamp
         if self.parameters.ignore_timestamp:
             stamp = self.get_clock().now().nanoseconds
-        due = {joint for joint in positions if self._thinned[joint].is_due(stamp)}
+        due = {joint for joint in positions if self._rates[joint].is_due(stamp)}
         moved = [frame for frame in self._links.frames if frame.coordinate in due]
         if moved:
             self._publish(self._tf_out, messages.time_message(stamp), moved, positions)
@@ -144,7 +145,7 @@ def tf_message_type() -> type:
 
 
 def positions_of(message: Any, joints: Iterable[str]) -> dict[str, float]:
-    """Return the positions that a joint state gives of these joints, strangers left out.
+    """Return the positions of these joints in a joint state, without other joints.
 
     Raises:
         JointDataError: the message contradicts itself, or a position is not finite.
@@ -188,7 +189,7 @@ def transform_message(T: Array) -> Transform:
 
 def main() -> None:
     """Run the node."""
-    _main.main(StatePublisherNode)
+    executable.main(StatePublisherNode)
 
 
 if __name__ == '__main__':

@@ -12,12 +12,12 @@ from robot_dynamics.control.laws import Law, computed_torque, gravity_only
 from robot_dynamics.control.torque_limiting import Limits
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import POSTURES
-from robot_dynamics.ros.live_parameters import LiveRobotParameters
 from robot_dynamics.ros.parameters import (
     FURTHEST,
     LARGEST_EFFORT,
     LARGEST_GAIN,
     LONGEST_TIME,
+    LiveRobotParameters,
     joint_order,
     parameter,
     per_joint,

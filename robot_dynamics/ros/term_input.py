@@ -1,7 +1,7 @@
-"""The joint states and what the dynamics node says about them, taken only when asked for.
+"""Terms of the dynamics node, matched with the joint states by stamp.
 
-The subscriptions belong to a node that no executor turns: of a thousand messages a second those
-that nobody asks for fall out of their queues unread, and cost nothing.
+Messages are taken only on request. The subscriptions belong to a node without an executor, so that
+of a thousand messages per second those that are not needed leave their queues unread.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ from std_msgs.msg import Float64MultiArray
 from robot_dynamics.control.joint_state import JointDataError, JointMap, JointStateReader
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import messages
+from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.observation import Observation
 
 TORQUES = ('gravity', 'coriolis', 'inertia', 'inverse_dynamics')
 RECENT = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)
-KEPT = 64  # stamps whose pieces are waited for
+KEPT = 64  # stamps whose terms may still be incomplete
 
 
-class DynamicsStreams:
-    """Joint states with the dynamics node's answers, matched by stamp."""
+class TermInput:
+    """Part of a node: joint states and the terms that the dynamics node publishes for them."""
 
-    def __init__(self, node: Node, dynamics_node: str):
+    def __init__(self, node: RobotNode, dynamics_node: str):
         """Subscribe as `node` would, with its namespace and remappings.
 
         Args:
-            node: for whom.
-            dynamics_node: what the topics of the dynamics node begin with.
+            node: with the parameter input_timeout.
+            dynamics_node: first part of the topics of the dynamics node.
         """
+        self._owner = node
         self._node = Node(
             f'{node.get_name()}_streams',
             namespace=node.get_namespace(),
@@ -49,7 +51,7 @@ class DynamicsStreams:
         self._subscriptions = {
             topic: self._node.create_subscription(
                 kind,
-                # Remappings are those of the validator itself.
+                # Remappings are those of the owner.
                 node.resolve_topic_name(
                     topic if topic == 'joint_states' else f'{dynamics_node}/{topic}'
                 ),
@@ -60,35 +62,36 @@ class DynamicsStreams:
             for topic, kind in topics.items()
         }
 
-    def use(self, arm: Dynamics, input_timeout: float) -> None:
+    def use(self, arm: Dynamics) -> None:
         """Read the joints of this robot."""
-        self._map = JointMap(arm.model.joint_names)
-        self._reader = JointStateReader(arm.model.joint_names, input_timeout)
-        self._forget()
+        names = arm.model.joint_names
+        self._map = JointMap(names)
+        self._reader = JointStateReader(names, self._owner.parameters.input_timeout)
+        self._reset()
 
     def drop(self) -> None:
-        """Forget what was said so far, and what is still in the queues."""
+        """Drop the messages received so far, and those still in the queues."""
         for subscription in self._subscriptions.values():
-            for _ in _waiting(subscription):
+            for _ in _queued(subscription):
                 pass
-        self._forget()
+        self._reset()
 
     def close(self) -> None:
         """End the node."""
         self._node.destroy_node()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._pieces: dict[int, dict[str, Array]] = defaultdict(dict)
-        self._checked = self._heard = -1
+        self._checked = self._latest = -1
 
     def newest(self) -> tuple[int, Observation] | None:
-        """Return (stamp [ns], what was said about it) of the best-known new state, if any.
+        """Return the stamp [ns] and the terms of the new state with the most terms, if any.
 
         Raises:
-            JointDataError: a message is refused, and why.
+            JointDataError: a message is rejected, and why.
             MalformedMessage: a message cannot be decoded; it is dropped.
         """
-        self._take()
+        self._take_messages()
         known = {
             stamp: pieces
             for stamp, pieces in self._pieces.items()
@@ -100,9 +103,9 @@ class DynamicsStreams:
         self._checked = stamp
         return stamp, _observation(known[stamp])
 
-    def _take(self) -> None:
+    def _take_messages(self) -> None:
         for topic, subscription in self._subscriptions.items():
-            for data in _waiting(subscription):
+            for data in _queued(subscription):
                 message = messages.decode(data, subscription.msg_type)
                 if topic == 'joint_states':
                     self._take_state(message)
@@ -116,15 +119,15 @@ class DynamicsStreams:
             del self._pieces[stamp]
 
     def _keep(self, stamp: int, name: str, value: Array) -> None:
-        # Ahead of the joint states it answers one from before time went back.
-        if stamp <= self._heard:
+        # A later stamp belongs to a state from before the stamps went back.
+        if stamp <= self._latest:
             self._pieces[stamp][name] = value
 
     def _take_state(self, message: JointState) -> None:
         stamp = messages.nanoseconds(message.header.stamp)
-        if stamp < self._heard:
-            self._forget()  # a reset, or a bag played again
-        self._heard = stamp
+        if stamp < self._latest:
+            self._reset()  # a reset, or a bag played again
+        self._latest = stamp
         reading = self._reader.read(message, stamp)
         if reading is not None:
             self._keep(stamp, 'q', reading.q)
@@ -142,7 +145,7 @@ class DynamicsStreams:
         self._keep(stamp, 'mass_matrix', M)
 
 
-def _waiting(subscription: Any) -> Any:
+def _queued(subscription: Any) -> Any:
     """Yield the messages in a queue as bytes, oldest first."""
     queue = subscription.handle
     with queue:
