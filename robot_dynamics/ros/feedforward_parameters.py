@@ -1,4 +1,4 @@
-"""What the feed-forward node can be told, and what follows from it for one robot. No ROS here."""
+"""Parameters of feedforward_node, and the settings that follow from them for one robot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from robot_dynamics.ros.parameters import (
 )
 from robot_dynamics.spatial import Array
 
-LARGEST_FEEDBACK_NUMBER = 1.0  # unstable above 2, and delays take a part of that
+LARGEST_FEEDBACK_NUMBER = 1.0  # unstable above 2, less with delays
 
 TO_FULL_EFFORT = 0.1  # s, of the default rate limit
 
@@ -35,22 +35,22 @@ class FeedforwardParameters(LiveRobotParameters):
 
     input_timeout: float = parameter(
         0.1,
-        'How long the last value of a joint not heard again is held, and a stream of references '
-        'may be silent, s.',
+        'How long the last value of a joint, and of a stream of references, is held without a new '
+        'one, s.',
         low=0.0,
         high=LONGEST_TIME,
         live=True,
     )
     control_law: str = parameter(
         'feedforward',
-        'How torque follows from reference and state: feedforward, pd_plus (Coriolis torque of '
+        'Control law: feedforward, pd_plus (Coriolis torque of '
         'the desired velocity), computed_torque (feedback times the mass matrix; gains in 1/s^2 '
         'and 1/s), gravity_only (the arm can be led by hand).',
         choices=tuple(LAWS),
         live=True,
     )
     compensate_gravity: bool = parameter(
-        True, 'Add g(q). Switch off if the robot compensates gravity itself.', live=True
+        True, 'Add g(q). False if the robot compensates gravity itself.', live=True
     )
     compensate_coriolis: bool = parameter(True, 'Add C(q, qd) qd.', live=True)
     compensate_inertia: bool = parameter(True, 'Add M(q) qdd_d.', live=True)
@@ -75,15 +75,15 @@ class FeedforwardParameters(LiveRobotParameters):
     )
     start_tolerance: tuple[float, ...] = parameter(
         [0.1],
-        'How far from the arm, and from the reference before it, a motion may begin, rad or m; '
-        'one or one per joint.',
+        'Largest distance of the start of a motion from the arm and from the reference before, '
+        'rad or m; one or one per joint.',
         low=0.0,
         high=FURTHEST,
         live=True,
     )
     torque_limit_scale: float = parameter(
         1.0,
-        "Torques are clamped to this part of the URDF's effort limits.",
+        "Torques are clamped to this fraction of the URDF's effort limits.",
         low=0.0,
         high=1.0,
         live=True,
@@ -98,8 +98,8 @@ class FeedforwardParameters(LiveRobotParameters):
     )
     ramp_time: float = parameter(
         0.05,
-        'Torques go over smoothly from the last one in this time, after switching on and where '
-        'the arm is held anew, s; 0: at once.',
+        'Time of the smooth transition from the last torque, after enabling and where the arm is '
+        'held anew, s; 0: none.',
         low=0.0,
         high=LONGEST_TIME,
         live=True,
@@ -114,28 +114,28 @@ class FeedforwardParameters(LiveRobotParameters):
     )
     on_timeout: str = parameter(
         'stop',
-        'What is sent then: stop (nothing), hold (the last torque), gravity (that of the last '
+        'Torque published then: stop (none), hold (the last one), gravity (that of the last '
         'state).',
         choices=('stop', 'hold', 'gravity'),
         live=True,
     )
     publish_commands: bool = parameter(
-        False, 'Publish effort_controller/commands as well: the bridge to ros2_control.'
+        False, 'Publish effort_controller/commands as well, for ros2_control.'
     )
     start_enabled: bool = parameter(
-        True, 'Give torques from the start; else the service ~/enable is awaited.'
+        True, 'Publish torques from the start; false: wait for the service ~/enable.'
     )
     on_deactivate: str = parameter(
         'zero',
-        'What the torque goes over to when the node is disabled or deactivated, or ends, within '
-        'max_torque_rate: zero, gravity (that of the last state), none (it stays).',
+        'Final torque when the node is disabled or deactivated, or ends, reached within '
+        'max_torque_rate: zero, gravity (that of the last state), none (the last one).',
         choices=('zero', 'gravity', 'none'),
         live=True,
     )
 
 
 class Settings(NamedTuple):
-    """The parameters as the laws of control take them, in the model's joint order."""
+    """The parameters as arguments of the control laws, in the model's joint order."""
 
     law: Law
     gains: Gains
@@ -149,7 +149,7 @@ def settings_of(parameters: FeedforwardParameters, model: RobotModel) -> Setting
     """Return the settings for a robot.
 
     Raises:
-        ParameterError: a list fits neither all joints nor each of them.
+        ParameterError: a list has neither one value nor one per joint.
     """
     names = model.joint_names
     order = joint_order(parameters.joints, names)
@@ -180,7 +180,7 @@ def settings_of(parameters: FeedforwardParameters, model: RobotModel) -> Setting
 def gain_warnings(
     parameters: FeedforwardParameters, settings: Settings, inertias: Array, names: tuple[str, ...]
 ) -> list[str]:
-    """Return a sentence for each fault of the gains: none at all, or unstable damping.
+    """Return a sentence for each fault of the gains: all zero, or unstable damping.
 
     Args:
         parameters: of the node.

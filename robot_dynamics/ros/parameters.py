@@ -1,10 +1,10 @@
-"""One table per node: what it can be told, in which range, and a typed snapshot of it.
+"""Parameter tables: declaration, ranges, and a typed snapshot of the values.
 
-A table is a frozen dataclass whose fields are made by `parameter(...)`: declared once, it gives
-the ROS descriptors, the validation of values given at start and at run time, and the object the
-node reads. Parameters are read-only, but for those marked `live`, which may change while the node
-runs, and those of the description, which may change while it is unconfigured.
-All of that is pure; `declaration.py` puts a table on a node.
+A table is a frozen dataclass whose fields are made by `parameter(...)`. It gives the ROS
+descriptors, the validation of values at start and at run time, and the object that the node reads.
+Parameters are read-only, except those marked `live`, which may change while the node is active,
+and those of the description, which may change while it is unconfigured.
+`parameter_declaration.py` declares a table on a node.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from robot_dynamics.errors import RobotDynamicsError
 
-# Bounds far beyond what a robot needs, and far from overflow.
+# Bounds far beyond any robot, and far from overflow.
 LONGEST_TIME = 86400.0  # s
 HIGHEST_RATE = 1e6  # Hz
 LOWEST_RATE = 1e-3  # Hz, other than 0
@@ -29,18 +29,18 @@ LONGEST_DIFFERENCE = 0.5  # s between two samples that still give a derivative
 
 
 class ParameterError(RobotDynamicsError, ValueError):
-    """A parameter has a value that makes no sense: its message names it and says what would."""
+    """A parameter has an invalid value; the message has its name, the value and valid ones."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What is known about a parameter beside its name."""
+    """Default, description and limits of a parameter."""
 
     default: Any
     description: str
     low: float = -math.inf
     high: float = math.inf
-    smallest: float = 0.0  # above 0, where 0 switches off what has a rate or a factor
+    smallest: float = 0.0  # smallest positive value, if 0 means off
     sizes: tuple[int, ...] = ()  # allowed lengths of an array; any if empty
     choices: tuple[str, ...] = ()
     live: bool = False
@@ -74,7 +74,7 @@ def changed(before: Any, after: Any) -> set[str]:
 
 
 def live(table: type, name: str) -> Any:
-    """Return a dataclass field like that of a table, of a parameter that may change any time."""
+    """Return the field of a table for a parameter that may change while the node is active."""
     spec = replace(table.__dataclass_fields__[name].metadata['spec'], live=True)
     return field(default=table.__dataclass_fields__[name].default, metadata={'spec': spec})
 
@@ -85,7 +85,7 @@ def values(parameters: Any) -> dict[str, Any]:
 
 
 def snapshot(table: type, given_values: Mapping[str, Any]) -> Any:
-    """Return the table filled with values by ROS name; what is not given keeps its default.
+    """Return the table filled with values by ROS name; others keep their defaults.
 
     Raises:
         ParameterError: an unknown name, or a value that is out of range or not finite.
@@ -123,7 +123,7 @@ def _check(name: str, value: Any, spec: Spec) -> None:
 
 
 def joint_order(joints: tuple[str, ...], joint_names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the order that the parameter `joints` gives to the model's joints, [''] the model's.
+    """Return the joints in the order of the parameter `joints`; for [''] that of the model.
 
     Raises ParameterError unless it names every joint once.
     """
@@ -143,13 +143,13 @@ def per_joint(
     order: tuple[str, ...],
     joint_names: tuple[str, ...] | None = None,
 ) -> np.ndarray:
-    """Return one number per joint from a parameter that has one for all, or one for each.
+    """Return one number per joint from a parameter with one value for all, or one for each.
 
     Args:
         name: the parameter, for the message.
         value: its value.
         order: the joints in the order of the parameter.
-        joint_names: the joints in the order of the result, if that is another.
+        joint_names: the joints in the order of the result; default: `order`.
 
     Raises ParameterError if the sizes differ.
     """
@@ -163,21 +163,22 @@ def per_joint(
 
 
 def given(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a list; [''] stands for none, since ROS cannot type an empty list."""
+    """Return the names of a list; [''] means none, as ROS cannot type an empty list."""
     return tuple(name for name in names if name)
 
 
 @dataclass(frozen=True)
 class RobotParameters:
-    """What every node needs to know its robot."""
+    """Parameters of every node: the robot, and diagnostics."""
 
     autostart: bool = parameter(
         True,
-        'Configure and activate as soon as the robot is known; else a lifecycle manager does.',
+        'Configure and activate as soon as the description is available; false: wait for a '
+        'lifecycle manager.',
     )
     robot_description: str = parameter(
         '',
-        'The URDF as text. If empty, robot_description_file is read, else the topic awaited.',
+        'The URDF as text. If empty: robot_description_file, else the topic robot_description.',
         description_of_robot=True,
     )
     robot_description_file: str = parameter(
@@ -185,29 +186,27 @@ class RobotParameters:
     )
     description_timeout: float = parameter(
         10.0,
-        'How long to wait for the topic robot_description, s; 0: for ever.',
+        'Longest wait for the topic robot_description, s; 0: no limit.',
         low=0.0,
         high=LONGEST_TIME,
         description_of_robot=True,
     )
     tip_link: str = parameter(
         '',
-        'Keep only the joints that move this link, lock all others at 0. Empty: whole tree.',
+        'Keep only the joints that move this link, lock all others at 0. Empty: the whole tree.',
         description_of_robot=True,
     )
-    locked_joints: tuple[str, ...] = parameter(
-        [''], 'Joints that stand still.', description_of_robot=True
-    )
+    locked_joints: tuple[str, ...] = parameter([''], 'Joints to lock.', description_of_robot=True)
     locked_positions: tuple[float, ...] = parameter(
         [0.0],
-        'Where they stand, rad or m: one value for all, or one each.',
+        'Positions of the locked joints, rad or m; one value or one per joint.',
         low=-FURTHEST,
         high=FURTHEST,
         description_of_robot=True,
     )
     strict_inertials: bool = parameter(
         False,
-        'Refuse inertia tensors that no body can have, instead of warning.',
+        'Reject physically inconsistent inertia tensors instead of warning.',
         description_of_robot=True,
     )
     joints: tuple[str, ...] = parameter(
@@ -218,7 +217,7 @@ class RobotParameters:
     )
     gravity: tuple[float, ...] = parameter(
         [0.0, 0.0, -9.81],
-        'Acceleration of things that fall, in the frame the base orientation refers to, m/s^2.',
+        'Gravity vector in the frame that base_orientation refers to, m/s^2.',
         sizes=(3,),
         low=-1000.0,
         high=1000.0,
@@ -231,14 +230,14 @@ class RobotParameters:
         high=100.0,
     )
     payload_link: str = parameter(
-        '', 'Link (or frame) that carries the payload.', name='payload.link'
+        '', 'Link or frame that carries the payload.', name='payload.link'
     )
     payload_mass: float = parameter(
         0.0, 'Mass of the payload, kg.', low=0.0, high=1e6, name='payload.mass'
     )
     payload_com: tuple[float, ...] = parameter(
         [0.0, 0.0, 0.0],
-        "Its centre of mass in the link's frame, m.",
+        "Centre of mass of the payload in the link's frame, m.",
         sizes=(3,),
         low=-FURTHEST,
         high=FURTHEST,
@@ -246,7 +245,7 @@ class RobotParameters:
     )
     payload_inertia: tuple[float, ...] = parameter(
         [0.0] * 6,
-        'Its ixx ixy ixz iyy iyz izz about that centre, kg m^2.',
+        'ixx ixy ixz iyy iyz izz of the payload about its centre of mass, kg m^2.',
         sizes=(6,),
         low=-1e9,
         high=1e9,
@@ -270,8 +269,8 @@ class RobotParameters:
     )
     frame_prefix: str = parameter(
         '',
-        "Put before the links' names in the frame_id of messages, as `left/`: that of the "
-        "robot's state publisher.",
+        "Prefix of link names in the frame_id of messages, as `left/`: that of the robot's state "
+        'publisher.',
     )
     diagnostics_period: float = parameter(
         1.0, 'Time between two messages on /diagnostics, s.', low=0.1, high=60.0, live=True
@@ -280,7 +279,7 @@ class RobotParameters:
 
 @dataclass(frozen=True)
 class VaryingRobotParameters(RobotParameters):
-    """What a node needs to know its robot, with gravity and the load free to change."""
+    """Parameters of a node whose gravity and payload may change while it is active."""
 
     gravity: tuple[float, ...] = live(RobotParameters, 'gravity')
     base_orientation: tuple[float, ...] = live(RobotParameters, 'base_orientation')
@@ -292,24 +291,24 @@ class VaryingRobotParameters(RobotParameters):
 
 @dataclass(frozen=True)
 class LiveRobotParameters(VaryingRobotParameters):
-    """The same of a node that answers joint states, with friction free to change as well."""
+    """Parameters of a node that answers joint states; friction may change as well."""
 
     friction_viscous: tuple[float, ...] = live(RobotParameters, 'friction_viscous')
     friction_coulomb: tuple[float, ...] = live(RobotParameters, 'friction_coulomb')
     input_timeout: float = parameter(
         0.1,
-        'How long the last value of a joint not heard again is held, s.',
+        'How long the last value of a joint is held without a new one, s.',
         low=0.0,
         high=LONGEST_TIME,
         live=True,
     )
     missing_velocity: str = parameter(
         'gravity',
-        'What to do where joint states have no velocity: gravity (only what needs none is '
-        'answered), differentiate (positions, low-pass filtered).',
+        'For joint states without velocity: gravity (publish only terms that need none) or '
+        'differentiate (velocities from positions, low-pass filtered).',
         choices=('gravity', 'differentiate'),
         live=True,
     )
     velocity_cutoff: float = parameter(
-        50.0, 'Cut-off frequency of that low-pass, Hz.', low=0.1, high=1000.0, live=True
+        50.0, 'Cutoff frequency of that low-pass filter, Hz.', low=0.1, high=1000.0, live=True
     )
