@@ -132,7 +132,9 @@ def test_the_json_has_its_documented_keys(start):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize('node', NODES)
+@pytest.mark.parametrize(
+    'node', [NODES[0], *(pytest.param(node, marks=pytest.mark.slow) for node in NODES[1:])]
+)
 def test_a_node_that_dies_ends_the_demo_with_an_error(start, node):
     demo = start(20.0)
     demo.until('of 20 s   error')

@@ -86,7 +86,13 @@ def test_extremes_at_run_time(graph, name, monkeypatch):
     turns(graph, node)
 
 
-@pytest.mark.parametrize('name', NODES)
+@pytest.mark.parametrize(
+    'name',
+    [
+        name if name == 'markers_node' else pytest.param(name, marks=pytest.mark.slow)
+        for name in NODES
+    ],
+)
 def test_extremes_at_start(graph, name, monkeypatch):
     start = node_class(name, monkeypatch)
     # What all nodes have is tried with two: the payload of the simulator is made otherwise.
