@@ -86,7 +86,6 @@ setup(
         'demo': ['rich>=13', 'matplotlib>=3.8'],
         # Simulated batches on more than one machine.
         'cluster': ['distributed>=2024.1'],
-        'record': ['mcap>=1.1'],
         # Recordings of real robots, to be compared with a model.
         'bags': ['rosbags>=0.11.7'],
         'test': [
@@ -99,7 +98,6 @@ setup(
             'example-robot-data>=4.3',
             'modern_robotics>=1.1',
             'mcap>=1.1',
-            'mcap-ros2-support>=0.5',
             'rosbags>=0.11.7',
             'import-linter>=2.5',
             # A formatter of another minor version formats otherwise, a checker finds more.

@@ -28,7 +28,7 @@ NODES = {
 HAS_ROS = importlib.util.find_spec('rclpy') is not None
 
 # Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
-# distributed, llvmlite, mcap and rosbags have no rosdep key; ROS packages come from a ROS 2
+# distributed, llvmlite and rosbags have no rosdep key; ROS packages come from a ROS 2
 # distribution or its wheels, two of them with that of rclpy; tf2_msgs has none.
 DEPENDENCIES = {
     'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
@@ -39,7 +39,6 @@ DEPENDENCIES = {
     'lifecycle_msgs': ('lifecycle_msgs', 'ros-jazzy-lifecycle-msgs'),
     'llvmlite': (None, 'llvmlite'),
     'matplotlib': ('python3-matplotlib', 'matplotlib'),
-    'mcap': (None, 'mcap'),
     'mujoco': ('python3-mujoco-pip', 'mujoco'),
     'numpy': ('python3-numpy', 'numpy'),
     'pinocchio': ('pinocchio', 'pin'),

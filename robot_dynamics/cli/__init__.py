@@ -12,7 +12,7 @@
     demo        a simulated arm follows a trajectory, with four ROS 2 nodes
     replay      replay a recorded simulation and verify it bit for bit
 
-Only `demo` and `replay` need ROS 2. An error is one line, with exit code 2; Ctrl-C ends with 130.
+Only `demo` needs ROS 2. An error is one line, with exit code 2; Ctrl-C ends with 130.
 """
 
 from __future__ import annotations

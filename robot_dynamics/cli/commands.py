@@ -16,7 +16,7 @@ from robot_dynamics.cli.evaluate import add_evaluate_options, evaluate_recording
 from robot_dynamics.cli.gains import add_gains_options, gains
 from robot_dynamics.cli.monte_carlo import add_monte_carlo_options, monte_carlo
 from robot_dynamics.cli.precompile import add_precompile_options, precompile
-from robot_dynamics.cli.ros import replay
+from robot_dynamics.cli.replay import replay_file
 from robot_dynamics.cli.simulate import add_simulate_options, simulate_robot
 from robot_dynamics.cli.terms import add_terms_options, terms
 from robot_dynamics.cli.validate import add_validate_options, validate_robot
@@ -71,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
     add_monte_carlo_options(verb('monte-carlo', monte_carlo))
     add_precompile_options(verb('precompile', precompile))
     add_demo_options(verb('demo', demo))
-    verb('replay', replay).add_argument(
-        'file', type=Path, help='an .mcap file that the simulator node recorded'
+    verb('replay', replay_file).add_argument(
+        'file', type=Path, help='a command log that simulator_node wrote to record_to'
     )
     return parser

@@ -61,7 +61,7 @@ def bare_robot(parameters: RobotParameters, text: str = '') -> RobotModel:
     """
     options = {
         'gravity': gravity_in_base(parameters),
-        'locked_joints': _locked(parameters),
+        'locked_joints': locked_joints(parameters),
         'tip_link': parameters.tip_link or None,
         'strict_inertials': parameters.strict_inertials,
     }
@@ -77,7 +77,8 @@ def gravity_in_base(parameters: RobotParameters) -> Array:
     return rotation_rpy(roll, pitch, yaw).T @ np.array(parameters.gravity)
 
 
-def _locked(parameters: RobotParameters) -> dict[str, float]:
+def locked_joints(parameters: RobotParameters) -> dict[str, float]:
+    """Return the positions of the locked joints by name. Raises ParameterError."""
     joints = given(parameters.locked_joints)
     values = per_joint('locked_positions', parameters.locked_positions, joints) if joints else []
     return dict(zip(joints, values, strict=True))

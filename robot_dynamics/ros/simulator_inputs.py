@@ -1,7 +1,7 @@
-"""What moves the simulated arm: commands to its motors, and wrenches that press on it.
+"""Inputs of the simulator node: effort commands and external wrenches.
 
-A message is checked whole before any of it counts; one that is refused changes nothing, is counted
-and, now and then, complained of. Two commanders of one topic are refused both.
+A message is checked as a whole before it is used. A rejected one changes nothing; it is counted,
+and logged at a limited rate. Two publishers of one command topic are both rejected.
 """
 
 from __future__ import annotations
@@ -18,27 +18,30 @@ from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.publisher_guard import PublisherGuard
-from robot_dynamics.simulation.commands import Push
-from robot_dynamics.simulation.scheduling import Command
+from robot_dynamics.simulation.commands import ExternalWrench
+from robot_dynamics.simulation.scheduling import ReceivedCommand
 
 ORDERED, NAMED, WRENCH = 'effort_controller/commands', 'joint_effort', 'external_wrench'
 WRENCH_COMPONENTS = ('torque.x', 'torque.y', 'torque.z', 'force.x', 'force.y', 'force.z')
 
 
 class SimulatorInputs:
-    """Hears commands and wrenches on behalf of a simulator node."""
+    """Subscribes to commands and wrenches for a simulator node."""
 
     def __init__(
-        self, node: Any, command: Callable[[Command], None], push: Callable[[Push], None]
+        self,
+        node: Any,
+        command: Callable[[ReceivedCommand], None],
+        wrench: Callable[[ExternalWrench], None],
     ):
-        """Begin to listen.
+        """Subscribe.
 
         Args:
             node: a RobotNode, with a `clock` of wall time, s.
-            command: takes what is in order.
-            push: takes wrenches on frames that exist.
+            command: called with valid commands.
+            wrench: called with finite wrenches on existing frames.
         """
-        self._node, self._command, self._push = node, command, push
+        self._node, self._command, self._wrench = node, command, wrench
         ordered = node.create_subscription(
             Float64MultiArray, ORDERED, self._on_ordered, qos.COMMANDS_IN
         )
@@ -48,22 +51,22 @@ class SimulatorInputs:
         self._guards = {ordered.topic_name: self._of_ordered, named.topic_name: self._of_named}
 
     def use(self, model: RobotModel, order: tuple[str, ...]) -> None:
-        """Hear commands for this robot; those without names come in this order."""
+        """Accept commands for this robot; those without names are in this order."""
         self._model, self._order = model, order
         self._joints = JointMap(model.joint_names)
 
     @property
     def conflict(self) -> str:
-        """Why commands are refused at present."""
+        """Reason why commands are rejected at present; empty if they are not."""
         return self._of_named.conflict or self._of_ordered.conflict
 
     def published(self) -> None:
-        """Note that a state went out that a commander may answer."""
+        """Record that a state was published."""
         for guard in self._guards.values():
             guard.published()
 
     def look(self) -> None:
-        """See who commands."""
+        """Check the publishers of the command topics."""
         for topic, guard in self._guards.items():
             guard.look(self._node.publishers_of(topic))
 
@@ -72,7 +75,7 @@ class SimulatorInputs:
             return
         self._of_named.heard()
         try:
-            _refuse_conflict(self._of_named)
+            _reject_conflict(self._of_named)
             tau = self._joints.complete(message.name, message.effort, NAMED)
         except RobotDynamicsError as error:
             return self._node.refuse('command', error)
@@ -84,10 +87,10 @@ class SimulatorInputs:
         self._of_ordered.heard()
         order = self._order
         try:
-            _refuse_conflict(self._of_ordered)
+            _reject_conflict(self._of_ordered)
             if len(message.data) != len(order):
                 raise JointDataError(
-                    f'{len(message.data)} efforts; there must be {len(order)}, in the order '
+                    f'{len(message.data)} efforts; expected {len(order)}, in the order '
                     f'{", ".join(order)}'
                 )
             tau = self._joints.complete(list(order), message.data, ORDERED)
@@ -97,7 +100,7 @@ class SimulatorInputs:
 
     def _take(self, tau: Any, stamp: int | None) -> None:
         self._node.health.received()
-        self._command(Command(tau, stamp, self._node.clock()))
+        self._command(ReceivedCommand(tau, stamp, self._node.clock()))
 
     def _on_wrench(self, message: WrenchStamped) -> None:
         if not self._node.active:
@@ -109,9 +112,9 @@ class SimulatorInputs:
             finite(F, WRENCH_COMPONENTS, WRENCH)
         except RobotDynamicsError as error:
             return self._node.refuse('external wrench', error)
-        self._push(Push(frame, F))
+        self._wrench(ExternalWrench(frame, F))
 
 
-def _refuse_conflict(guard: PublisherGuard) -> None:
+def _reject_conflict(guard: PublisherGuard) -> None:
     if guard.conflict:
         raise JointDataError(guard.conflict)

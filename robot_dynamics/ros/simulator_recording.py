@@ -1,133 +1,140 @@
-"""The recording of a simulator node: begun and ended on request, and given up if the disk is full.
+"""Command log of a simulator node, started and ended on request.
 
-While it goes on, what was recorded is put on the disk once a second: of a process that is killed
-no more than that is lost. The simulation never waits for a disk that cannot take it: it goes on
-without being recorded, and says so.
+While it runs, the log is flushed once a second: a killed process loses no more than that. An
+error of the disk ends the log and is reported; the simulation continues.
 """
 
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import Any
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.ros.parameters import values
-from robot_dynamics.ros.recordings.run_file import RecordingError
-from robot_dynamics.ros.recordings.run_recorder import RunRecorder, new_file
-from robot_dynamics.ros.simulator_parameters import SimulatorParameters, unloaded_robot
+from robot_dynamics.ros.simulator_parameters import SimulatorParameters, settings, unloaded_robot
+from robot_dynamics.simulation.command_log import CommandLog, CommandLogError
 from robot_dynamics.simulation.run_control import Outcome, Result
 from robot_dynamics.simulation.scheduling import SimulationLoop
 from robot_dynamics.urdf.loading import urdf_text
 
-FLUSH = 1.0  # s
+FLUSH_PERIOD = 1.0  # s
 
 
 class SimulatorRecording:
-    """What a simulator node records, if it does."""
+    """The command log of a simulator node, if it records.
+
+    Attributes:
+        failure: error of the last recording, until it is ended or another one is started.
+    """
 
     def __init__(self, node: Any):
         self._node = node
-        self._recorder: RunRecorder | None = None
+        self._log: CommandLog | None = None
         self._flushed = 0.0
-        self.failure = ''  # of the last recording, until somebody ends it or begins another
+        self.failure = ''
 
     def begin(self, loop: SimulationLoop, description: str) -> Outcome:
-        """Record a loop from now on, into the file of the parameter record_to.
+        """Start a log of a loop in the file of the parameter record_to.
 
         Args:
             loop: to record.
             description: its URDF; empty if that is the file of the parameter.
         """
-        if self._recorder is not None:
-            return Outcome(Result.ALREADY, f'is recording already: {self._recorder.file.path}')
-        node, parameters = self._node, self._node.parameters
-        if loop.plant.remembers:
+        if self._log is not None:
+            return Outcome(Result.ALREADY, f'is recording already: {self._log.path}')
+        parameters, model = self._node.parameters, self._node.base.model
+        if loop.plant.has_hidden_state:
             return Outcome(
                 Result.NOT_NOW,
-                'drives with a memory, or elastic joints, are in motion: begin after a reset',
+                'drives with a delay or rate limit, or elastic joints, are in motion: start '
+                'recording after a reset',
             )
         try:
-            path = new_file(parameters.record_to, datetime.datetime.now())
-            self._recorder = RunRecorder(
-                path,
-                loop,
-                _checked(description, parameters, node.base.model.fingerprint()),
-                {**values(parameters), 'robot_description': ''},
-                node=node.get_fully_qualified_name(),
-                resolve=node.resolve_topic_name,
+            self._log = CommandLog(
+                new_file(parameters.record_to, datetime.datetime.now()),
+                loop.plant,
+                _checked(description, parameters, model.fingerprint()),
+                settings(parameters, model),
             )
         except RobotDynamicsError as error:
             self.failure = str(error)
             return Outcome(Result.FAILED, self.failure)
         self.failure = ''
-        return Outcome(Result.DONE, f'recording to {path}')
+        return Outcome(Result.DONE, f'recording to {self._log.path}')
 
     def end(self) -> Outcome:
-        """End the file."""
-        if self._recorder is None:
-            failure, self.failure = self.failure, ''  # who asks is told
+        """End the log."""
+        if self._log is None:
+            failure, self.failure = self.failure, ''  # reported once
             if failure:
                 return Outcome(Result.FAILED, failure)
             return Outcome(Result.ALREADY, 'is not recording')
-        recorder, self._recorder = self._recorder, None
-        recorder.close()
-        if self._failed(recorder):
+        log, self._log = self._log, None
+        log.close()
+        if self._failed(log):
             return Outcome(Result.FAILED, self.failure)
-        return Outcome(
-            Result.DONE,
-            f'{recorder.file.messages} messages, {recorder.seconds:.3f} s in {recorder.file.path}',
-        )
+        seconds = log.steps * self._node.parameters.time_step
+        return Outcome(Result.DONE, f'{log.records} records, {seconds:.3f} s in {log.path}')
 
-    def seen(self) -> None:
-        """Keep the present state, which was published."""
-        if self._recorder is not None:
-            self._recorder.seen()
+    def add_state(self) -> None:
+        """Record the present state."""
+        if self._log is not None:
+            self._log.add_state()
 
-    def parameters(self, changes: dict[str, Any]) -> None:
-        """Keep parameters that change."""
-        if self._recorder is not None and changes:
-            self._recorder.parameters(changes)
-
-    def look(self, now: float) -> None:
-        """Put on the disk what is not, now and then; give up where that fails."""
-        recorder = self._recorder
-        if recorder is None:
+    def flush(self, now: float) -> None:
+        """Write to the disk once per period, and end a log that failed."""
+        if self._log is None:
             return
-        if now - self._flushed >= FLUSH or now < self._flushed:
-            recorder.file.flush()
+        if now - self._flushed >= FLUSH_PERIOD or now < self._flushed:
+            self._log.flush()
             self._flushed = now
-        if self._failed(recorder):
-            self._recorder = None
-            recorder.close()
+        if self._failed(self._log):
+            self._log = None
 
     def figures(self) -> dict[str, str]:
         """Return the values for the diagnostics."""
-        if self._recorder is None:
+        if self._log is None:
             return {}
-        file = self._recorder.file
-        return {'recording to': str(file.path), 'messages on disk': str(file.messages)}
+        return {'recording to': str(self._log.path), 'records on disk': str(self._log.records)}
 
-    def _failed(self, recorder: RunRecorder) -> bool:
-        """Say whether the file could not be written to its end."""
-        if recorder.file.failure:
+    def _failed(self, log: CommandLog) -> bool:
+        if log.failure:
             self.failure = (
-                f'recording ended: {recorder.file.failure}; the {recorder.file.messages} messages '
-                f'before that are in {recorder.file.path}, and the simulation goes on'
+                f'recording ended: {log.failure}; the {log.records} records before that are in '
+                f'{log.path}, and the simulation continues'
             )
-        return bool(recorder.file.failure)
+        return bool(log.failure)
+
+
+def new_file(record_to: str, now: datetime.datetime) -> Path:
+    """Return the file to record to: `record_to`, or a file named by the time in that folder.
+
+    Raises:
+        CommandLogError: the file exists, its folder does not, or `record_to` is empty.
+    """
+    path = Path(record_to).expanduser()
+    if not record_to:
+        raise CommandLogError('record_to is empty; expected the name of a new file, or a folder')
+    if path.is_dir():
+        path = path / f'simulation_{now:%Y-%m-%d_%H-%M-%S_%f}.log'
+    if path.exists():
+        raise CommandLogError(f'{path} exists; record_to must name a new file')
+    if not path.parent.is_dir():
+        raise CommandLogError(f'{path}: no such folder')
+    return path
 
 
 def _checked(description: str, parameters: SimulatorParameters, fingerprint: str) -> str:
-    """Return the URDF that is simulated.
+    """Return the URDF of the simulated robot.
 
-    Raises RecordingError if that is a file, and it has changed since.
+    Raises CommandLogError if that is a file which has changed since it was read.
     """
     if description:
         return description
     contents = urdf_text(parameters.robot_description_file)
     text = contents if isinstance(contents, str) else contents.decode()
     if unloaded_robot(parameters, text).fingerprint() != fingerprint:
-        raise RecordingError(
+        raise CommandLogError(
             f'{parameters.robot_description_file} has changed since the simulator read it'
         )
     return text

@@ -1,7 +1,8 @@
-"""The simulator's services: std_srvs everywhere, simulation_interfaces where it is installed.
+"""Services of the simulator node: std_srvs, and simulation_interfaces where it is installed.
 
-Both ask the same questions. What std_srvs has no field for is a parameter: the number of steps is
-`steps_per_call`, the state to return to `reset_to` or `initial_positions`, the file `record_to`.
+Both offer the same requests. Arguments that std_srvs has no field for are parameters: the number
+of steps is `steps_per_call`, the start state `reset_to` or `initial_positions`, the file of a
+recording `record_to`.
 
 simulation_interfaces is the standard of Gazebo, Isaac Sim and O3DE; its services have their usual
 names in the node's namespace.
@@ -57,7 +58,7 @@ def _answer(response: Any, outcome: Outcome) -> Any:
 def standard_services(node: Any) -> StandardServices | None:
     """Offer the services of simulation_interfaces, if that package is installed."""
     try:
-        # By name: no wheel has it, so that it cannot be a requirement of this package.
+        # Imported by name: no wheel provides it, so it cannot be a requirement of this package.
         msg, srv = (import_module(f'simulation_interfaces.{kind}') for kind in ('msg', 'srv'))
     except ImportError:
         return None
@@ -65,7 +66,7 @@ def standard_services(node: Any) -> StandardServices | None:
 
 
 class StandardServices:
-    """The part of simulation_interfaces that a single arm has a use for."""
+    """The services of simulation_interfaces that apply to a single arm."""
 
     def __init__(self, node: Any, msg: Any, srv: Any):
         """Offer the services of a SimulatorNode; `msg` and `srv` are the package's modules."""
@@ -135,7 +136,9 @@ class StandardServices:
             scope = scopes.SCOPE_ALL
         time, state = scope & scopes.SCOPE_TIME, scope & scopes.SCOPE_STATE
         if not (time or state):
-            return self._unsupported(response, 'nothing is ever spawned: reset time or state')
+            return self._unsupported(
+                response, 'spawned entities are not supported: reset time or state'
+            )
         return self._put(response, self._node.reset(time=bool(time), state=bool(state)), {})
 
     def _on_step_simulation(self, request: Any, response: Any) -> Any:
@@ -163,6 +166,6 @@ class StandardServices:
 
 
 def _quit() -> Outcome:
-    """End the process as a signal does, once the answer is out."""
+    """End the process by SIGTERM, after the response."""
     signal.raise_signal(signal.SIGTERM)
     return Outcome(Result.DONE, 'quitting')

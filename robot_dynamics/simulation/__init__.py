@@ -13,7 +13,7 @@ from robot_dynamics.simulation.ensembles.perturbations import Perturbations, pay
 from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
 from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.joint_models.payloads import Payload
-from robot_dynamics.simulation.joint_models.settings import FRICTION_LAWS, JointEffects
+from robot_dynamics.simulation.joint_models.settings import FRICTION_LAWS, JointModels
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop
 from robot_dynamics.simulation.run import Run, simulate
 from robot_dynamics.simulation.simulator import Simulator, Snapshot
@@ -31,7 +31,7 @@ __all__ = [
     'ClosedLoopSimulator',
     'Elasticity',
     'InelasticStop',
-    'JointEffects',
+    'JointModels',
     'NotFinite',
     'Payload',
     'PerStep',

@@ -1,19 +1,19 @@
-"""A simulated arm, and everything that can be done to it, each deed a value that can be kept.
+"""A simulated arm with brakes, and the commands that act on it.
 
-    plant.apply(Drive(tau))             the motors are told to supply tau; None: the brakes hold
-    plant.apply(Push(frame, wrench))    something presses on a frame; None: no more
-    plant.apply(Place(q, qd))           the arm is put somewhere
-    plant.apply(Load(link, payload))    a link carries something; None: no more
+    plant.apply(EffortCommand(tau))              the drives supply tau; None: the brakes hold
+    plant.apply(ExternalWrench(frame, wrench))   a wrench acts on a frame; None: no longer
+    plant.apply(SetState(q, qd))                 position and velocity are set
+    plant.apply(SetPayload(link, payload))       a link carries a payload; None: none
     plant.step()
 
-A motion follows from the deeds and the number of steps before each: who keeps them can make the
-same motion again, bit for bit (`replay.py`). What changes nothing is not told to the journal.
+The motion follows from the commands and the number of steps before each one. A log of both is
+enough to repeat it bit for bit (`replay.py`). Commands that change nothing are not logged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,58 +25,55 @@ from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.spatial import Array
 
 
-class Drive(NamedTuple):
-    """A command to the motors."""
+class EffortCommand(NamedTuple):
+    """Torques of the drives from now on."""
 
-    tau: Array | None  # (n,) N m or N; None: the brakes hold the arm where it is
+    tau: Array | None  # (n,) N m or N; None: the brakes hold the arm in its present position
 
 
-class Push(NamedTuple):
-    """A wrench that the environment exerts on a frame, in the axes and at the origin of it."""
+class ExternalWrench(NamedTuple):
+    """A wrench of the environment on a frame from now on, in that frame's axes, at its origin."""
 
     frame: str
-    wrench: Array | None  # (6,) moment, then force; None: no more
+    wrench: Array | None  # (6,) moment, then force; None: no wrench
 
 
-class Place(NamedTuple):
-    """The arm is put somewhere, with nothing left of what it did before."""
+class SetState(NamedTuple):
+    """A new position and velocity; delays, springs and drives start at rest."""
 
     q: Array  # (n,) rad or m
     qd: Array  # (n,)
 
 
-class Load(NamedTuple):
-    """A link carries something from now on, taken over and let go at the link's velocity."""
+class SetPayload(NamedTuple):
+    """The payload of a link from now on; positions and velocities are continuous."""
 
     link: str
-    payload: Payload | None  # None: nothing
+    payload: Payload | None  # None: no payload
 
 
-Deed = Drive | Push | Place | Load
-Journal = Callable[[int, Deed], None]
-
-
-def no_journal(_steps: int, _deed: Deed) -> None:
-    """Keep nothing."""
+Command = EffortCommand | ExternalWrench | SetState | SetPayload
+Listener = Callable[[int, Command], None]  # receives the number of steps before the command
 
 
 class Plant:
-    """A simulator with brakes, under whatever presses on it.
+    """A simulator with brakes and external wrenches.
 
     Attributes:
         simulator: the arm.
-        journal: told of each deed and of the number of steps made before it.
-        steps: made since the plant was there; no deed takes one back.
+        listener: called after each command that changed something; None: none.
+        steps: number of steps since the plant was created; no command resets it.
         braked: whether the brakes hold.
+        wrenches: (6,) by frame, the external wrenches, in the frames' axes.
     """
 
-    def __init__(self, simulator: Simulator, journal: Journal = no_journal):
-        """Begin in the simulator's state, with the brakes on."""
-        self.simulator, self.journal = simulator, journal
+    def __init__(self, simulator: Simulator, listener: Listener | None = None):
+        """Start in the simulator's state, with the brakes on."""
+        self.simulator, self.listener = simulator, listener
         self.steps = 0
         self.braked = True
         self._tau: Array | None = None
-        self.pushes: dict[str, Array] = {}
+        self.wrenches: dict[str, Array] = {}
 
     @property
     def q(self) -> Array:
@@ -90,130 +87,117 @@ class Plant:
 
     @property
     def effort(self) -> Array:
-        """What the motors supply (n,): nothing while the brakes hold."""
+        """Torques of the drives (n,): zero while the brakes hold."""
         return np.zeros_like(self.simulator.q) if self.braked else self.simulator.effort
 
-    def apply(self, deed: Deed) -> None:
-        """Do something to the arm.
+    @property
+    def has_hidden_state(self) -> bool:
+        """Whether the future depends on more than q and qd: drive delays, motor positions."""
+        models = self.simulator.joint_models
+        return not self.braked and (models.actuators is not None or models.elasticity is not None)
+
+    def apply(self, command: Command) -> None:
+        """Apply a command, and pass it to the listener if it changes something.
 
         Raises:
-            RobotDynamicsError: it cannot be done. The arm is left as it was, and the journal is
-                not told.
+            RobotDynamicsError: the command is invalid. The arm is left as it was, and the
+                listener is not called.
         """
-        if self._changes_something(deed):
-            _DOING[type(deed)](self, deed)
-            self.journal(self.steps, deed)
+        if self._changes_something(command):
+            self._apply(command)
+            if self.listener is not None:
+                self.listener(self.steps, command)
 
-    @property
-    def remembers(self) -> bool:
-        """Whether the motion to come depends on more than can be seen of the links."""
-        effects = self.simulator.effects
-        return not self.braked and (
-            effects.actuators is not None or effects.elasticity is not None
-        )
+    def start_log(self, listener: Listener) -> None:
+        """Pass the commands that lead a new plant to the present state, and all later ones.
 
-    def begin_journal(self, journal: Journal) -> None:
-        """Tell a journal all that a new plant needs to become this one, and all that follows.
-
-        The arm is put where it is: what it `remembers` is lost, here as there.
+        The present state is set anew: hidden state (see `has_hidden_state`) is lost, here and in
+        a replay alike.
         """
-        self.journal = journal
+        self.listener = listener
         for link, payload in self.simulator.payloads.items():
-            journal(self.steps, Load(link, payload))
-        tau, pushes = self._tau, self.pushes
-        self.apply(Place(self.q, self.qd))
-        for frame, wrench in pushes.items():
-            journal(self.steps, Push(frame, wrench))
-        journal(self.steps, Drive(tau))
+            listener(self.steps, SetPayload(link, payload))
+        tau = self._tau
+        self.apply(SetState(self.q, self.qd))
+        for frame, wrench in self.wrenches.items():
+            listener(self.steps, ExternalWrench(frame, wrench))
+        listener(self.steps, EffortCommand(tau))
 
     def step(self) -> None:
-        """Let one time step pass.
+        """Advance by one time step.
 
         Raises:
-            SimulationDiverged: the motion cannot go on; the brakes hold the arm where it was.
+            SimulationDiverged: the step failed; the brakes hold the arm in the state before it.
         """
         if self._tau is not None:
             try:
-                self.simulator.step(self._tau, wrenches=self._wrenches())
+                self.simulator.step(self._tau, wrenches=self._world_wrenches())
             except (RobotDynamicsError, np.linalg.LinAlgError) as error:
-                self.apply(Drive(None))
+                self.apply(EffortCommand(None))
                 raise SimulationDiverged(str(error)) from error
         self.steps += 1
 
-    # -- how each deed is done --------------------------------------------------------------
-
-    def _changes_something(self, deed: Deed) -> bool:
-        if isinstance(deed, Drive):
-            return deed.tau is not self._tau and not _same(deed.tau, self._tau)
-        if isinstance(deed, Push):
-            return not _same(deed.wrench, self.pushes.get(deed.frame))
-        if isinstance(deed, Load):
-            return not _same_load(deed.payload, self.simulator.payloads.get(deed.link))
+    def _changes_something(self, command: Command) -> bool:
+        if isinstance(command, EffortCommand):
+            return command.tau is not self._tau and not _same(command.tau, self._tau)
+        if isinstance(command, ExternalWrench):
+            return not _same(command.wrench, self.wrenches.get(command.frame))
+        if isinstance(command, SetPayload):
+            return not _same_payload(command.payload, self.simulator.payloads.get(command.link))
         return True
 
-    def _drive(self, deed: Drive) -> None:
-        self._tau = deed.tau
-        self.braked = deed.tau is None
-        if self.braked:
-            self.simulator.reset(self.q, np.zeros_like(self.q))
-
-    def _push(self, deed: Push) -> None:
-        if deed.wrench is None:
-            self.pushes.pop(deed.frame, None)
+    def _apply(self, command: Command) -> None:
+        if isinstance(command, EffortCommand):
+            self._tau = command.tau
+            self.braked = command.tau is None
+            if self.braked:
+                self.simulator.reset(self.q, np.zeros_like(self.q))
+        elif isinstance(command, SetState):
+            self.simulator.reset(command.q, command.qd)
+        elif isinstance(command, SetPayload):
+            self._set_payload(command)
+        elif command.wrench is None:
+            self.wrenches.pop(command.frame, None)
         else:
-            self.simulator.arm.model.frame_index(deed.frame)
-            self.pushes[deed.frame] = finite_wrench(deed.frame, deed.wrench)
+            self.simulator.arm.model.frame_index(command.frame)
+            self.wrenches[command.frame] = finite_wrench(command.frame, command.wrench)
 
-    def _place(self, deed: Place) -> None:
-        self.simulator.reset(deed.q, deed.qd)
-
-    def _load(self, deed: Load) -> None:
+    def _set_payload(self, command: SetPayload) -> None:
         before = self.simulator.snapshot()
-        if deed.link in self.simulator.payloads:
-            self.simulator.drop(deed.link)
-        if deed.payload is None:
+        if command.link in self.simulator.payloads:
+            self.simulator.drop(command.link)
+        if command.payload is None:
             return
         try:
-            self.simulator.attach(deed.link, *deed.payload)
+            self.simulator.attach(command.link, *command.payload)
         except RobotDynamicsError:
             self.simulator.restore(before)
             raise
 
-    def _wrenches(self) -> dict[str, Array] | None:
-        """Return what presses on the frames, in the axes of the world."""
-        if not self.pushes:
+    def _world_wrenches(self) -> dict[str, Array] | None:
+        """Return the external wrenches in the world's axes."""
+        if not self.wrenches:
             return None
         arm, q = self.simulator.arm, self.q
         result = {}
-        for frame, F in self.pushes.items():
+        for frame, F in self.wrenches.items():
             R = arm.forward_kinematics(q, frame)[:3, :3]
             result[frame] = np.concatenate([R @ F[:3], R @ F[3:]])
         return result
 
 
 def _same(one: Array | None, other: Array | None) -> bool:
-    """Say whether two vectors have the same bits; -0 and 0 do not."""
+    """Return whether two vectors have the same bits; -0 and 0 do not."""
     if one is None or other is None:
         return one is other
     return one.tobytes() == other.tobytes()
 
 
-def _same_load(one: Payload | None, other: Payload | None) -> bool:
+def _same_payload(one: Payload | None, other: Payload | None) -> bool:
     if one is None or other is None:
         return one is other
-    tensor, other_tensor = (
-        np.zeros((3, 3)) if load.inertia is None else load.inertia for load in (one, other)
-    )
     return (
         one.mass == other.mass
         and np.array_equal(one.com, other.com)
-        and np.array_equal(tensor, other_tensor)
+        and np.array_equal(one.tensor, other.tensor)
     )
-
-
-_DOING: dict[type, Callable[[Plant, Any], None]] = {
-    Drive: Plant._drive,
-    Push: Plant._push,
-    Place: Plant._place,
-    Load: Plant._load,
-}

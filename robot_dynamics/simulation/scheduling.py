@@ -1,13 +1,12 @@
-"""When the simulator steps, with which torque, and what happens when none arrives. No ROS here.
+"""Schedule of the simulator's steps, and the torque of each step.
 
-Two ways to keep time. Free running, a step is due when the wall clock says so, and the newest
-command is applied. In lock step, the step after a published state is due only when the command
-that answers it has arrived, so that a slow controller slows the simulation down instead of missing
-samples, and the same answers give the same motion, bit for bit.
+Free running, a step is due when the wall clock says so, and the newest command is applied. In
+lock step, the step after a published state is due when the command with the stamp of that state
+has arrived: a slow controller slows the simulation down instead of missing samples, and the same
+commands give the same motion bit for bit.
 
-The arm has brakes. They hold it until the first command and, if so chosen, whenever commands stop
-arriving. Time is counted in whole steps; wall times come in as arguments, in seconds. What people
-ask for (pause, step, reset) is in requests.py.
+Brakes hold the arm until the first command and, if so configured, when commands stop. Simulated
+time is counted in whole steps; wall times are arguments, in seconds.
 """
 
 from __future__ import annotations
@@ -18,15 +17,90 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.simulation.commands import Drive, Place, Plant, Push
-from robot_dynamics.simulation.pacing import Pace
-from robot_dynamics.simulation.simulator import SimulationDiverged
+from robot_dynamics.simulation.commands import EffortCommand, ExternalWrench, Plant, SetState
+from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.spatial import Array
+
+TIMER_PERIOD = 1e-3  # s, shortest period of the timer that polls the schedule
+LONGEST_LAG = 0.1  # s; a schedule that is further behind is restarted
+LATE = 1.5  # timer periods, from which on a step counts as late
+
+
+class Pace:
+    """Wall times of the steps.
+
+    Steps follow a schedule that counts from the wall time of its first step. A step may begin
+    half a timer period early, so that a timer with jitter still makes one step per period. A
+    schedule far behind is restarted instead of being caught up, and so is one whose clock ran
+    backwards.
+
+    Attributes:
+        period: of the timer that polls the schedule, s.
+        late: number of steps that began late.
+        restarts: number of schedules given up because they were far behind.
+        jumps: number of times the clock ran backwards.
+    """
+
+    def __init__(self, time_step: float, factor: float):
+        """Set the time step [s] and the real-time factor; 0: as fast as possible."""
+        self.late = self.restarts = self.jumps = 0
+        self._time_step = time_step
+        self._last = -float('inf')  # wall time of the last poll
+        self._measured: tuple[float, int] | None = None
+        self.set_factor(factor)
+
+    def set_factor(self, factor: float) -> None:
+        """Set the real-time factor; 0: as fast as possible."""
+        self._step_period = self._time_step / factor if factor > 0 else 0.0
+        self.period = max(self._step_period, TIMER_PERIOD)
+        self._slack = min(self._step_period, TIMER_PERIOD) / 2
+        self.restart()
+
+    def restart(self) -> None:
+        """Start a new schedule with the next step."""
+        self._schedule: tuple[float, int] | None = None  # wall time, steps
+
+    def clock_jumped(self, now: float) -> bool:
+        """Return whether the clock ran backwards since the last call; restart if it did."""
+        backwards, self._last = now < self._last, now
+        if backwards:
+            self.jumps += 1
+            self._measured = None
+            self.restart()
+        return backwards
+
+    def is_due(self, now: float, steps: int) -> bool:
+        """Return whether the next step, after so many, may begin."""
+        return now >= self._time_of(steps, now) - self._slack
+
+    def begin_step(self, now: float, steps: int) -> None:
+        """Record that the next step, after so many, begins."""
+        late = now - self._time_of(steps, now)
+        if self._step_period:
+            self.late += late > LATE * self.period
+        if self._schedule is None:
+            self._schedule = now, steps
+        elif late > LONGEST_LAG:
+            self.restarts += bool(self._step_period)
+            self._schedule = now, steps
+
+    def factor(self, now: float, steps: int) -> float:
+        """Return simulated time per wall time since the last call, 0 at the first."""
+        before, self._measured = self._measured, (now, steps)
+        if before is None or now <= before[0]:
+            return 0.0
+        return (steps - before[1]) * self._time_step / (now - before[0])
+
+    def _time_of(self, steps: int, now: float) -> float:
+        if self._schedule is None or not self._step_period:
+            return now
+        began, steps_then = self._schedule
+        return began + (steps - steps_then) * self._step_period
 
 
 @dataclass(frozen=True)
 class LoopOptions:
-    """How the loop behaves; times in seconds."""
+    """Options of the simulation loop; times in seconds."""
 
     time_step: float = 1e-3
     publish_every: int = 1  # steps
@@ -39,34 +113,34 @@ class LoopOptions:
     start_paused: bool = False
 
 
-class Command(NamedTuple):
-    """A torque for the motors, and the state it answers."""
+class ReceivedCommand(NamedTuple):
+    """Torques of the drives, with the stamp of the state that they answer."""
 
     tau: Array  # (n,) N m or N
-    stamp: int | None  # ns; None where the message has no stamp
-    heard: float  # s, wall time
+    stamp: int | None  # ns; None: the message has no stamp
+    received: float  # s, wall time
 
 
 class SimulationLoop:
-    """Drives a plant by commands and a wall clock.
+    """Steps a plant by received commands and a wall clock.
 
     Attributes:
-        steps: made since time began, which a reset may let begin again.
-        paused: no step is due.
-        diverged: why the motion cannot go on without a reset; empty if it can.
-        starved: commands have come, and come no more.
-        missed: in lock step, states without an answer; else, times commands ran dry.
-        strays: answers to a state other than the present one.
+        steps: number of steps since time zero.
+        paused: whether no step is due.
+        diverged: reason why only a reset can continue the motion; empty if none.
+        starved: whether commands arrived before, and stopped.
+        missed: in lock step, states without a command; else, times commands stopped.
+        unmatched: commands with the stamp of another state than the present one.
     """
 
     def __init__(
         self,
         plant: Plant,
-        start: Place,
+        start: SetState,
         options: LoopOptions,
         epoch: Callable[[], int] = lambda: 0,
     ):
-        """Begin at a start; `epoch` says what stamp [ns] that is whenever time begins."""
+        """Begin at a start; `epoch` returns the stamp [ns] of time zero at each reset."""
         self.plant, self.options = plant, options
         self._new_epoch = epoch
         self.epoch = epoch()
@@ -74,82 +148,82 @@ class SimulationLoop:
         self._step_ns = round(options.time_step * 1e9)
         self._zero = np.zeros_like(plant.q)
         self.paused = options.start_paused
-        self.missed = self.strays = 0
+        self.missed = self.unmatched = 0
         self.steps = 0
-        self.place(start)
+        self.set_state(start)
 
-    def place(self, start: Place) -> None:
-        """Put the arm somewhere, with no command and nothing that presses on it."""
+    def set_state(self, start: SetState) -> None:
+        """Set the state, and drop all commands and wrenches."""
         self.diverged = ''
         self.starved = False
-        self._named: Command | None = None
-        self._ordered: Command | None = None
+        self._stamped: ReceivedCommand | None = None
+        self._unstamped: ReceivedCommand | None = None
         self._torque: Array | None = None  # for the steps until the next choice; None: brakes
         self._last_torque = self._zero
-        self._until: dict[str, int] = {}  # steps, of the wrenches
-        # Brakes hold an arm at rest; one that is put in motion moves.
+        self._until: dict[str, int] = {}  # steps at which the wrenches end
+        # Brakes hold an arm that starts at rest.
         self._held = self.options.hold_until_command and not start.qd.any()
-        for frame in [*self.plant.pushes]:
-            self.plant.apply(Push(frame, None))
-        self.plant.apply(Drive(None))
+        for frame in [*self.plant.wrenches]:
+            self.plant.apply(ExternalWrench(frame, None))
+        self.plant.apply(EffortCommand(None))
         self.plant.apply(start)
-        self.wait_anew()
+        self.restart_wait()
 
-    def begin_time(self) -> None:
-        """Let time begin again at zero."""
+    def reset_time(self) -> None:
+        """Set the simulated time to zero."""
         self._until = {frame: end - self.steps for frame, end in self._until.items()}
         self.steps, self.epoch = 0, self._new_epoch()
-        if self._named is not None:
-            self._named = self._named._replace(stamp=None)  # of the time before
+        if self._stamped is not None:
+            self._stamped = self._stamped._replace(stamp=None)  # of the time before the reset
 
-    def wait_anew(self) -> None:
-        """Publish the present state again; the wait for its answer begins anew."""
+    def restart_wait(self) -> None:
+        """Publish the present state again, and restart the wait for its command."""
         self._published: tuple[int, float, float] | None = None  # steps; first, last wall time
-        self.pace.forget()
+        self.pace.restart()
 
-    def choose(self, options: LoopOptions) -> None:
-        """Go on with other options; the time step and the start stay."""
+    def set_options(self, options: LoopOptions) -> None:
+        """Set the options; time step and start are not changed."""
         self.options = options
-        self.pace.choose(options.real_time_factor)
+        self.pace.set_factor(options.real_time_factor)
 
-    # -- what it is, and what it is told ----------------------------------------------------
+    # -- state and inputs -------------------------------------------------------------------
 
     @property
     def stamp(self) -> int:
-        """The present state's, ns."""
+        """Stamp of the present state, ns."""
         return self.epoch + self.steps * self._step_ns
 
     @property
     def time(self) -> float:
-        """Simulated time since it began, s."""
+        """Simulated time, s."""
         return self.steps * self._step_ns / 1e9
 
     @property
     def commanded(self) -> bool:
-        """Whether any command has arrived since the start."""
-        return self._named is not None or self._ordered is not None
+        """Whether a command has arrived since the start."""
+        return self._stamped is not None or self._unstamped is not None
 
-    def command(self, command: Command) -> None:
-        """Take a finite command in the model's order; one with a stamp is preferred.
+    def command(self, command: ReceivedCommand) -> None:
+        """Store a finite command in the model's order; one with a stamp takes precedence.
 
-        In lock step one without a stamp answers nothing, and is ignored.
+        In lock step, a command without a stamp is ignored.
         """
         if command.stamp is None:
             if not self.options.lockstep:
-                self._ordered = command
+                self._unstamped = command
         elif self.options.lockstep and command.stamp != self.stamp:
-            self.strays += 1
+            self.unmatched += 1
         else:
-            self._named = command
+            self._stamped = command
 
-    def push(self, push: Push) -> None:
-        """Let a finite wrench press on a frame that exists, for the wrenches' timeout."""
+    def apply_wrench(self, wrench: ExternalWrench) -> None:
+        """Apply a finite wrench to an existing frame until the wrench timeout."""
         steps = max(1, round(self.options.wrench_timeout / self.options.time_step))
-        self._until[push.frame] = self.steps + steps
-        self.plant.apply(push if np.any(push.wrench) else Push(push.frame, None))
+        self._until[wrench.frame] = self.steps + steps
+        self.plant.apply(wrench if np.any(wrench.wrench) else ExternalWrench(wrench.frame, None))
 
-    def published(self, now: float) -> None:
-        """Note that the present state went out."""
+    def state_published(self, now: float) -> None:
+        """Record that the present state was published."""
         if self._published is None or self._published[0] != self.steps:
             self._published = self.steps, now, now
         else:
@@ -157,18 +231,18 @@ class SimulationLoop:
 
     # -- when to step -----------------------------------------------------------------------
 
-    def due(self, now: float) -> bool:
-        """Say whether the next step has to be made now."""
-        if self.pace.jumped(now):
-            self.wait_anew()
+    def is_due(self, now: float) -> bool:
+        """Return whether the next step is due."""
+        if self.pace.clock_jumped(now):
+            self.restart_wait()
         if self.paused or not self.pace.is_due(now, self.steps):
             return False
-        return not (self.options.lockstep and self._at_choice and self._worth_waiting(now))
+        return not (self.options.lockstep and self._at_choice and self._should_wait(now))
 
-    def wants_publishing(self, now: float, repeat_after: float) -> bool:
-        """Say whether the state has to go out: it is new, or it was too long ago.
+    def needs_publishing(self, now: float, repeat_after: float) -> bool:
+        """Return whether the state is new, or was last published `repeat_after` ago [s].
 
-        A repetition reaches those who lost the message, or came late.
+        A repeated message reaches late subscribers and those that lost the first one.
         """
         if self._published is None:
             return True
@@ -180,8 +254,8 @@ class SimulationLoop:
         # The state after these steps is published, and a new command chosen.
         return self.steps % self.options.publish_every == 0
 
-    def _worth_waiting(self, now: float) -> bool:
-        if self._is_answer(self._named):
+    def _should_wait(self, now: float) -> bool:
+        if self._answer() is not None:
             return False
         if self._published is None or self._published[0] != self.steps:
             return True
@@ -189,41 +263,43 @@ class SimulationLoop:
             return True
         return now - self._published[1] < self.options.command_timeout
 
-    def _is_answer(self, command: Command | None) -> bool:
-        return command is not None and command.stamp == self.stamp
-
     # -- stepping ---------------------------------------------------------------------------
 
     def step(self, now: float) -> None:
         """Make one step of simulated time."""
-        self.pace.begins(now, self.steps)
-        if self.options.lockstep:
-            if self._at_choice:
-                self._torque = self._answer()
-        else:
+        self.pace.begin_step(now, self.steps)
+        if not self.options.lockstep:
             self._torque = self._newest(now)
+        elif self._at_choice:
+            self._torque = self._answered()
         self._move()
 
     def step_with_last(self) -> None:
-        """Make one step with the last command, however old."""
-        command = self._named or self._ordered
+        """Make one step with the last command, of any age."""
+        command = self._stamped or self._unstamped
         self._torque = self._without_command() if command is None else command.tau
         self._move()
 
-    def _answer(self) -> Array | None:
-        answered = self._is_answer(self._named)
-        self.starved = self.commanded and not answered
-        if answered:
-            return self._named.tau
+    def _answer(self) -> ReceivedCommand | None:
+        """Return the command with the stamp of the present state."""
+        command = self._stamped
+        return command if command is not None and command.stamp == self.stamp else None
+
+    def _answered(self) -> Array | None:
+        command = self._answer()
+        self.starved = self.commanded and command is None
+        if command is not None:
+            return command.tau
         self.missed += 1
         return self._without_command()
 
     def _newest(self, now: float) -> Array | None:
-        for command in (self._named, self._ordered):
-            # Of a command from the future of a clock that ran backwards nobody knows the age.
-            if command is not None and 0 <= now - command.heard <= self.options.command_timeout:
-                self.starved = False
-                return command.tau
+        for command in (self._stamped, self._unstamped):
+            # A command received after `now`, by a clock that ran backwards, counts as too old.
+            if command is None or not 0 <= now - command.received <= self.options.command_timeout:
+                continue
+            self.starved = False
+            return command.tau
         if self.commanded and not self.starved:
             self.starved = True
             self.missed += 1
@@ -232,24 +308,28 @@ class SimulationLoop:
     def _without_command(self) -> Array | None:
         if not self.commanded:
             return None if self._held else self._zero
-        fallback = {'brake': None, 'zero': self._zero, 'hold_last': self._last_torque}
+        fallback: dict[str, Array | None] = {
+            'brake': None,
+            'zero': self._zero,
+            'hold_last': self._last_torque,
+        }
         return fallback[self.options.on_command_timeout]
 
     def _move(self) -> None:
         if self._until:
-            self._release()
-        self.plant.apply(Drive(self._torque))
+            self._end_wrenches()
+        self.plant.apply(EffortCommand(self._torque))
         if self._torque is not None:
             self._last_torque = self._torque
         try:
             self.plant.step()
         except SimulationDiverged as error:
             self.paused = True
-            self.diverged = f'paused at {self.time:.3f} s, reset to go on: {error}'
+            self.diverged = f'paused at {self.time:.3f} s; reset to continue: {error}'
         else:
             self.steps += 1
 
-    def _release(self) -> None:
+    def _end_wrenches(self) -> None:
         for frame in [frame for frame, end in self._until.items() if end <= self.steps]:
             del self._until[frame]
-            self.plant.apply(Push(frame, None))
+            self.plant.apply(ExternalWrench(frame, None))

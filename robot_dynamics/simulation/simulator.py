@@ -26,7 +26,7 @@ from robot_dynamics.simulation.arguments import finite_vector, finite_wrench, pr
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.joint_models.actuators import Actuators, Drives, DriveState
 from robot_dynamics.simulation.joint_models.payloads import Payload, loaded
-from robot_dynamics.simulation.joint_models.settings import JointEffects
+from robot_dynamics.simulation.joint_models.settings import JointModels
 from robot_dynamics.simulation.steps.body import Body
 from robot_dynamics.simulation.steps.elastic_arm import ElasticArm
 from robot_dynamics.simulation.steps.energy_watch import Balance
@@ -62,7 +62,7 @@ class Simulator:
         arm: its dynamics, with what it carries at present.
         time_step: s.
         integrator: one of `INTEGRATORS`.
-        effects: of its joints and drives.
+        joint_models: of its joints and drives.
         effort: (n,) torques the drives applied in the last step, after clamping.
         steps: number of steps taken since the last reset.
         payloads: what is attached, by link.
@@ -77,7 +77,7 @@ class Simulator:
         time_step: float = 1e-3,
         integrator: AnyIntegrator | str = rk4,
         friction: str = 'model',
-        effects: JointEffects = JointEffects(),  # noqa: B008  (frozen)
+        joint_models: JointModels = JointModels(),  # noqa: B008  (frozen)
         payload_links: Sequence[str] = (),
         wrench_frames: Sequence[str] = (),
     ):
@@ -89,9 +89,9 @@ class Simulator:
             qd: (n,) velocities to start with.
             time_step: s.
             integrator: one of `INTEGRATORS`, or its name.
-            friction: 'model' for the coefficients of the model, by the law `effects.friction`, or
-                'none'. `arm` is without friction then.
-            effects: of its joints and drives.
+            friction: 'model': coefficients of the model, law of `joint_models.friction`; 'none':
+                no friction.
+            joint_models: of its joints and drives.
             payload_links: links that `attach` will be called for. The programs for them are made
                 now; at others the first load waits for a compiler.
             wrench_frames: frames at which wrenches will act, likewise.
@@ -109,11 +109,11 @@ class Simulator:
             arm = arm.without_friction()
         self.time_step = checked_time_step(time_step)
         self.integrator = integrator = as_integrator(integrator)
-        self.effects = effects
+        self.joint_models = joint_models
         self._n = arm.model.n
         self._payload_links = tuple(payload_links)
-        self._unloaded = Motion(_body(arm, effects), integrator, time_step, effects)
-        self._drives = _drives(arm, effects.actuators, time_step)
+        self._unloaded = Motion(_body(arm, joint_models), integrator, time_step, joint_models)
+        self._drives = _drives(arm, joint_models.actuators, time_step)
         self._limit = arm.model.effort_limit
         # What a wrench amounts to does not depend on loads.
         self._wrench_torque = functools.cache(
@@ -365,8 +365,12 @@ class Simulator:
         return finite_vector(self._unloaded.body.arm.model, name, value)
 
 
-def _body(arm: Dynamics, effects: JointEffects) -> Body:
-    return RigidArm(arm) if effects.elasticity is None else ElasticArm(arm, effects.elasticity)
+def _body(arm: Dynamics, joint_models: JointModels) -> Body:
+    return (
+        RigidArm(arm)
+        if joint_models.elasticity is None
+        else ElasticArm(arm, joint_models.elasticity)
+    )
 
 
 def _memory(drives: DriveState | None) -> int:

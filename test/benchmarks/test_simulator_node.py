@@ -9,7 +9,6 @@ from domains import use_free_domain
 from benchmarks import ROOT
 
 pytest.importorskip('rclpy')
-pytest.importorskip('mcap')
 
 
 @pytest.mark.slow

@@ -140,7 +140,7 @@ def test_a_wrong_value_at_start_is_an_error(graph):
         ({'initial_positions': [0.0, 0.0, 0.0]}, 'initial_positions has 3 values'),
         ({'gravity': [0.0, float('nan'), 0.0]}, 'gravity is nan'),
         ({'friction__viscous': [1.0, 2.0, 3.0]}, 'friction.viscous has 3 values'),
-        ({'use_sim_time': True, 'publish_clock': True}, 'it would wait for itself'),
+        ({'use_sim_time': True, 'publish_clock': True}, 'set one of them to false'),
     ):
         with pytest.raises(ParameterError, match=why):
             graph.start(SimulatorNode, **bad)

@@ -14,7 +14,6 @@ from robot_dynamics.control.joint_state import JointDataError
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.joint_state_bytes import JointStateDecoder
 from robot_dynamics.ros.messages import JointStateWriter
-from robot_dynamics.ros.recordings import cdr
 
 STAMP = 1_795_240_000_123_456_789
 
@@ -48,7 +47,7 @@ def assert_same(state, message):
         assert list(getattr(state, field)) == list(getattr(message, field))
 
 
-@pytest.mark.parametrize('serialized', [serialize_message, cdr.serialized])
+@pytest.mark.parametrize('serialized', [serialize_message])
 def test_it_says_what_ros_says_whatever_came_before(serialized):
     decode = JointStateDecoder()
     rng = np.random.default_rng(0)
@@ -82,7 +81,7 @@ def test_another_order_of_bytes_is_left_to_ros():
 
 
 def test_a_stamp_that_is_no_time_is_refused():
-    data = bytearray(cdr.serialized(MESSAGES[0]))
+    data = bytearray(serialize_message(MESSAGES[0]))
     data[8:12] = struct.pack('<I', 1_000_000_000)
     with pytest.raises(JointDataError, match='the stamp has 1000000000 ns'):
         JointStateDecoder()(bytes(data))
@@ -90,12 +89,12 @@ def test_a_stamp_that_is_no_time_is_refused():
 
 def test_what_is_cut_off_or_overwritten_is_refused_or_read_as_far_as_it_makes_sense():
     decode, rng = JointStateDecoder(), np.random.default_rng(1)
-    data = bytes(cdr.serialized(MESSAGES[0]))
+    data = bytes(serialize_message(MESSAGES[0]))
     for length in range(2, len(data)):
         with pytest.raises(JointDataError, match=f'{length} bytes that are no JointState'):
             decode(data[:length])
         assert_same(decode(data), MESSAGES[0])
-        decode(bytes(cdr.serialized(MESSAGES[-1])))
+        decode(bytes(serialize_message(MESSAGES[-1])))
     refused = 0
     for _ in range(3000):
         broken = bytearray(data)

@@ -175,7 +175,7 @@ def test_a_motion_that_diverges_is_reported_and_can_be_reset(graph):
     graph.until(
         lambda: reports and reports[-1].status[0].level == DiagnosticStatus.ERROR, 'the error'
     )
-    assert 'reset to go on' in reports[-1].status[0].message
+    assert 'reset to continue' in reports[-1].status[0].message
     assert not view.call('resume').success
     assert np.isfinite([[*m.position, *m.velocity] for m in view.states]).all()
     assert view.call('reset').success

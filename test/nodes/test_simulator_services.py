@@ -168,11 +168,17 @@ def test_reset_to_a_state_that_has_a_name_or_is_given(graph):
 def test_a_start_that_makes_no_sense_changes_nothing(graph):
     view = SimulatorView(graph, states__names=['home'], states__positions=[0.1, 0.2])
     for change, why in (
-        ({'reset_to': 'nowhere'}, "reset_to is 'nowhere'; there are home"),
-        ({'initial_positions': [9.0, 0.0]}, 'joint shoulder at 9.0; it must be in [-3.0, 3.0]'),
+        ({'reset_to': 'nowhere'}, "reset_to is 'nowhere'; known states: home"),
+        (
+            {'initial_positions': [9.0, 0.0]},
+            'joint shoulder at 9.0; expected a value in [-3.0, 3.0]',
+        ),
         ({'initial_positions': [0.0, 0.0, 0.0]}, 'has 3 values; it must have 1, or 2'),
         ({'initial_positions': [float('nan'), 0.0]}, 'initial_positions is nan'),
-        ({'initial_velocities': [0.0, 99.0]}, 'joint elbow at 99.0; it must be in [-5.0, 5.0]'),
+        (
+            {'initial_velocities': [0.0, 99.0]},
+            'joint elbow at 99.0; expected a value in [-5.0, 5.0]',
+        ),
     ):
         assert why in view.set(**change)
         assert view.call('reset').success
@@ -184,9 +190,12 @@ def test_a_start_that_makes_no_sense_changes_nothing(graph):
     ('parameters', 'why'),
     [
         ({'states__names': ['a', 'b'], 'states__positions': [0.0, 0.0]}, '2 states of 2 joints'),
-        ({'states__names': ['a', 'a'], 'states__positions': [0.0] * 4}, 'each must be there once'),
+        (
+            {'states__names': ['a', 'a'], 'states__positions': [0.0] * 4},
+            'each name must be unique',
+        ),
         ({'states__names': ['a'], 'states__positions': [0.0, 9.0]}, "state 'a': joint elbow at 9"),
-        ({'reset_to': 'home'}, 'there are none: see states.names'),
+        ({'reset_to': 'home'}, 'known states: none: set states.names'),
     ],
 )
 def test_states_that_make_no_sense_refuse_the_node(graph, parameters, why):
@@ -274,7 +283,7 @@ def test_a_simulation_that_diverged_cannot_be_played(view, standard):
     assert standard.put(SimulationState.STATE_PLAYING) == SetResponse.STATE_TRANSITION_ERROR
     response = standard.call('step_simulation', steps=1)
     assert response.result.result == Result.RESULT_OPERATION_FAILED
-    assert 'reset to go on' in response.result.error_message
+    assert 'reset to continue' in response.result.error_message
     time_only = standard.call('reset_simulation', scope=ResetRequest.SCOPE_TIME)
     assert time_only.result.result == Result.RESULT_INCORRECT_STATE
     assert standard.call('reset_simulation', scope=0).result.result == Result.RESULT_OK

@@ -8,13 +8,13 @@ import pytest
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.simulation import Actuators, Elasticity, JointEffects, Simulator, simulate
+from robot_dynamics.simulation import Actuators, Elasticity, JointModels, Simulator, simulate
 
 
 def simulator(actuators, effort_limit=np.inf, **options):
     model = planar_2r().with_gravity((0.0, 0.0, 0.0))
     arm = Dynamics(replace(model, effort_limit=np.broadcast_to(effort_limit, 2)))
-    return Simulator(arm, effects=JointEffects(actuators=actuators), **options)
+    return Simulator(arm, joint_models=JointModels(actuators=actuators), **options)
 
 
 def efforts(drives, commands):
@@ -70,10 +70,10 @@ def test_the_rate_is_that_of_the_torque_before_its_limit():
 def test_the_speed_that_counts_is_the_motors():
     # On springs this soft the links hardly follow.
     model = planar_2r().with_gravity((0.0, 0.0, 0.0)).with_actuation(rotor_inertia=0.1)
-    effects = JointEffects(
+    joint_models = JointModels(
         actuators=Actuators(velocity_limit=0.5), elasticity=Elasticity(stiffness=0.1)
     )
-    drives = Simulator(Dynamics(model), effects=effects)
+    drives = Simulator(Dynamics(model), joint_models=joint_models)
     for _ in range(200):
         drives.step([2.0, 0.0])
     assert drives.motor_qd[0] == pytest.approx(0.5, rel=0.05)
@@ -85,7 +85,7 @@ def test_a_drive_pushes_up_to_its_speed_and_no_further():
     # Joints that do not feel each other.
     model = planar_2r(masses=(0.0, 0.0), inertias=(0.0, 0.0)).with_actuation(rotor_inertia=1.0)
     actuators = Actuators(velocity_limit=[1.5, np.inf])
-    drives = Simulator(Dynamics(model), effects=JointEffects(actuators=actuators))
+    drives = Simulator(Dynamics(model), joint_models=JointModels(actuators=actuators))
     run = simulate(drives, lambda t, q, qd: [20.0, 0.0], 2.0)
     assert run.qd[-1, 0] == pytest.approx(1.5, rel=0.05)
     assert run.qd[:, 0].max() <= 1.5
@@ -109,7 +109,7 @@ def test_the_speed_limit_of_the_model_is_taken_on_request():
     drives = Simulator(
         Dynamics(model),
         qd=[0.5, 0.5],
-        effects=JointEffects(actuators=Actuators(velocity_limit=None)),
+        joint_models=JointModels(actuators=Actuators(velocity_limit=None)),
     )
     assert np.array_equal(efforts(drives, [[1.0, 1.0]]), [[0.0, 1.0]])
 

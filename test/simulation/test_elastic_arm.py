@@ -15,7 +15,7 @@ from robot_dynamics.simulation import (
     Adaptive,
     Elasticity,
     InelasticStop,
-    JointEffects,
+    JointModels,
     Simulator,
     SpringDamperStop,
     implicit_midpoint,
@@ -36,8 +36,8 @@ def still(t, q, qd):
     return np.zeros(len(q))
 
 
-def elastic(stiffness, damping=0.0, **effects):
-    return JointEffects(elasticity=Elasticity(stiffness, damping), **effects)
+def elastic(stiffness, damping=0.0, **joint_models):
+    return JointModels(elasticity=Elasticity(stiffness, damping), **joint_models)
 
 
 def total_energy(simulator):
@@ -66,7 +66,9 @@ def test_motor_and_link_swing_as_example_6_2_has_it(name, error, damping):
     A[2, :4] = np.array([-k, k, -d, d]) / J
     A[3] = np.array([k, -k, d, -d, u]) / B
     expected = (expm(A * 0.5) @ [0.0, 0.0, 1.0, 1.0, 1.0])[:4]
-    simulator = Simulator(arm, qd=[1.0], effects=elastic(k, damping), integrator=INTEGRATORS[name])
+    simulator = Simulator(
+        arm, qd=[1.0], joint_models=elastic(k, damping), integrator=INTEGRATORS[name]
+    )
     simulate(simulator, lambda t, q, qd: [u], 0.5)
     state = simulator.snapshot()
     assert state.y == pytest.approx(expected[:2], abs=error)
@@ -76,7 +78,7 @@ def test_motor_and_link_swing_as_example_6_2_has_it(name, error, damping):
 def test_smooth_friction_of_a_motor_is_that_of_the_velocity_a_step_ends_with():
     # 25 = 50 tanh(v / v0) of a motor pushed less than its dry friction, which only creeps
     model = geared(weightless(planar_2r()), coulomb=50.0)
-    simulator = Simulator(Dynamics(model), effects=elastic(300.0, 20.0))
+    simulator = Simulator(Dynamics(model), joint_models=elastic(300.0, 20.0))
     simulate(simulator, lambda t, q, qd: [25.0, 0.0], 3.0)
     assert simulator.motor_qd == pytest.approx([0.01 * np.arctanh(0.5), 0.0], abs=1e-5)
 
@@ -85,7 +87,7 @@ def test_the_accelerations_are_those_of_the_formulation():
     rng = np.random.default_rng(3)
     model = geared(random_tree(4, rng))
     K = rng.uniform(50, 500, 4)
-    simulator = Simulator(Dynamics(model), effects=elastic(K))
+    simulator = Simulator(Dynamics(model), joint_models=elastic(K))
     for _ in range(10):
         q, theta, qd, thetad, u = rng.normal(size=(5, 4))
         expected = elastic_joints.accelerations(
@@ -114,7 +116,7 @@ def test_a_stiffer_joint_is_closer_to_a_rigid_one_by_one_over_k():
     gaps = []
     for k in stiffness:
         simulator = Simulator(
-            arm, q=q0, effects=elastic(k, damping=k / 500), integrator=implicit_midpoint
+            arm, q=q0, joint_models=elastic(k, damping=k / 500), integrator=implicit_midpoint
         )
         run = simulate(simulator, still, 0.5, solver=Adaptive('Radau', 1e-10, 1e-12))
         gaps.append(np.abs(run.q[-1] - rigid.q[-1]).max())
@@ -126,7 +128,7 @@ def test_a_stiffer_joint_is_closer_to_a_rigid_one_by_one_over_k():
 def test_implicit_integrators_take_any_stiffness(name):
     arm = Dynamics(geared(planar_2r()))
     q0 = np.array([0.4, -0.9])
-    simulator = Simulator(arm, q=q0, effects=elastic(1e9), integrator=INTEGRATORS[name])
+    simulator = Simulator(arm, q=q0, joint_models=elastic(1e9), integrator=INTEGRATORS[name])
     run = simulate(simulator, still, 0.5)
     rigid = simulate(Simulator(arm, q=q0, integrator=INTEGRATORS[name]), still, 0.5)
     assert run.q[-1] == pytest.approx(rigid.q[-1], abs=1e-5)
@@ -137,7 +139,7 @@ def test_a_conservative_elastic_arm_keeps_its_energy(name):
     simulator = Simulator(
         Dynamics(geared(planar_2r())),
         q=[0.4, -0.9],
-        effects=elastic(2000.0),
+        joint_models=elastic(2000.0),
         integrator=INTEGRATORS[name],
         time_step=5e-4,
     )
@@ -159,7 +161,7 @@ def test_a_conservative_elastic_arm_keeps_its_energy(name):
 def test_it_starts_with_its_springs_taut_and_hangs_still():
     arm = Dynamics(geared(planar_2r()))
     q = np.array([0.4, -0.9])
-    simulator = Simulator(arm, q=q, effects=elastic(500.0, damping=1.0))
+    simulator = Simulator(arm, q=q, joint_models=elastic(500.0, damping=1.0))
     held = arm.gravity_torque(q)
     assert 500.0 * (simulator.motor_q - q) == pytest.approx(held)
     run = simulate(simulator, lambda t, q, qd: held, 1.0)
@@ -170,7 +172,7 @@ def test_it_starts_with_its_springs_taut_and_hangs_still():
 def test_friction_of_the_drives_and_damping_only_take_energy(friction):
     model = geared(planar_2r(), viscous=0.5, coulomb=3.0)
     simulator = Simulator(
-        Dynamics(model), q=[0.4, -0.9], effects=elastic(800.0, 0.5, friction=friction)
+        Dynamics(model), q=[0.4, -0.9], joint_models=elastic(800.0, 0.5, friction=friction)
     )
     energies = [total_energy(simulator)]
     for _ in range(2000):
@@ -185,7 +187,7 @@ def test_stuck_motors_leave_links_swinging_on_their_springs():
     simulator = Simulator(
         Dynamics(model),
         qd=[0.5, -0.5],
-        effects=elastic(500.0, friction='stick_slip'),
+        joint_models=elastic(500.0, friction='stick_slip'),
     )
     # Both are given the speed: the motors stop, the links go on.
     run = simulate(simulator, still, 1.0)
@@ -198,7 +200,7 @@ def test_stuck_motors_leave_links_swinging_on_their_springs():
 def test_links_meet_stops_while_motors_run_on():
     model = geared(weightless(planar_2r()))
     model = replace(model, upper=np.array([0.1, np.inf]), lower=np.full(2, -np.inf))
-    simulator = Simulator(Dynamics(model), effects=elastic(300.0, 1.0, stops=InelasticStop()))
+    simulator = Simulator(Dynamics(model), joint_models=elastic(300.0, 1.0, stops=InelasticStop()))
     run = simulate(simulator, lambda t, q, qd: [6.0, 0.0], 1.5)
     assert run.q[:, 0].max() == 0.1
     # The spring carries the torque of the drive on.
@@ -213,7 +215,9 @@ def test_rounding_of_stiff_springs_does_not_move_an_arm_at_rest(name, stiffness)
         rng = np.random.default_rng(seed)
         arm = Dynamics(geared(weightless(random_tree(4, rng))), backend='python')
         q = rng.uniform(-3, 3, 4)
-        simulator = Simulator(arm, q=q, effects=elastic(stiffness), integrator=INTEGRATORS[name])
+        simulator = Simulator(
+            arm, q=q, joint_models=elastic(stiffness), integrator=INTEGRATORS[name]
+        )
         for _ in range(20):
             simulator.step(np.zeros(4))
         assert np.abs(simulator.q - q).max() < 1e-9
@@ -228,7 +232,7 @@ def test_a_motor_that_comes_to_rest_in_smooth_friction_is_no_divergence(name):
         simulator = Simulator(
             Dynamics(model, backend='python'),
             qd=[1.0],
-            effects=elastic(stiffness),
+            joint_models=elastic(stiffness),
             integrator=INTEGRATORS[name],
             time_step=h,
         )
@@ -254,8 +258,10 @@ def test_springs_too_fast_for_a_step_get_no_energy_from_stops_and_friction(stiff
     model = replace(geared(planar_2r(), coulomb=coulomb), lower=np.array([-0.5, -0.3]))
     ends = []
     for elasticity in (Elasticity(stiffness, stiffness * 1e-5), None):
-        effects = JointEffects(elasticity=elasticity, **EVENTS[event])
-        simulator = Simulator(Dynamics(model), effects=effects, integrator=implicit_midpoint)
+        joint_models = JointModels(elasticity=elasticity, **EVENTS[event])
+        simulator = Simulator(
+            Dynamics(model), joint_models=joint_models, integrator=implicit_midpoint
+        )
         energies = [total_energy(simulator)]
         for _ in range(2000):
             simulator.step([0.0, 0.0])
@@ -277,7 +283,7 @@ def test_friction_and_springs_both_too_stiff_for_a_step_only_take_energy(name):
         simulator = Simulator(
             Dynamics(model, backend='python'),
             qd=rng.normal(size=2),
-            effects=elastic(1.3e4, 1.0),
+            joint_models=elastic(1.3e4, 1.0),
             integrator=INTEGRATORS[name],
             time_step=5e-3,
         )
@@ -290,11 +296,15 @@ def test_friction_and_springs_both_too_stiff_for_a_step_only_take_energy(name):
 
 def test_wrenches_act_on_links_and_torques_on_motors():
     model = geared(weightless(planar_2r()))
-    pushed = Simulator(Dynamics(model), effects=elastic(100.0), integrator=semi_implicit_euler)
+    pushed = Simulator(
+        Dynamics(model), joint_models=elastic(100.0), integrator=semi_implicit_euler
+    )
     pushed.step([0.0, 0.0], external=[1.0, 0.0])
     assert pushed.qd[0] > 0.0
     assert not pushed.motor_qd.any()
-    driven = Simulator(Dynamics(model), effects=elastic(100.0), integrator=semi_implicit_euler)
+    driven = Simulator(
+        Dynamics(model), joint_models=elastic(100.0), integrator=semi_implicit_euler
+    )
     driven.step([1.0, 0.0])
     assert driven.motor_qd[0] == pytest.approx(1e-3 / 0.2)
     assert not driven.qd.any()
@@ -303,15 +313,15 @@ def test_wrenches_act_on_links_and_torques_on_motors():
 def test_what_cannot_be_is_refused():
     arm = Dynamics(geared(planar_2r()))
     with pytest.raises(ModelError, match="motor of joint 'joint1' has no inertia"):
-        Simulator(Dynamics(planar_2r()), effects=elastic(100.0))
+        Simulator(Dynamics(planar_2r()), joint_models=elastic(100.0))
     with pytest.raises(ModelError, match=r'stiffness is 0.0; it must be positive'):
-        Simulator(arm, effects=elastic(0.0))
+        Simulator(arm, joint_models=elastic(0.0))
     with pytest.raises(ModelError, match=r'stiffness is inf; it must be finite'):
-        Simulator(arm, effects=elastic(np.inf))
+        Simulator(arm, joint_models=elastic(np.inf))
     with pytest.raises(ModelError, match=r'damping is -1.0; it must not be negative'):
-        Simulator(arm, effects=elastic(10.0, -1.0))
+        Simulator(arm, joint_models=elastic(10.0, -1.0))
     with pytest.raises(ValueError, match=r'stiffness oscillates at .* rk4 needs a step of at'):
-        Simulator(arm, effects=elastic(1e8))
+        Simulator(arm, joint_models=elastic(1e8))
     for name in ('rk4', 'semi_implicit_euler'):
         with pytest.raises(ValueError, match=rf'damping settles at .* {name} needs a step'):
-            Simulator(arm, effects=elastic(100.0, 1e4), integrator=INTEGRATORS[name])
+            Simulator(arm, joint_models=elastic(100.0, 1e4), integrator=INTEGRATORS[name])

@@ -19,7 +19,7 @@ from robot_dynamics.simulation import (
     Adaptive,
     Elasticity,
     InelasticStop,
-    JointEffects,
+    JointModels,
     NotFinite,
     SimulationDiverged,
     Simulator,
@@ -101,10 +101,10 @@ def test_the_solvers_of_scipy_are_a_reference(ur5, solver):
 def test_a_solver_follows_friction_torque_limits_and_springs():
     model = planar_2r().with_actuation(viscous=0.4, coulomb=0.3, rotor_inertia=0.1)
     model = replace(model, effort_limit=np.array([3.0, 0.5]))
-    for effects in (JointEffects(), JointEffects(elasticity=Elasticity(300.0, 0.5))):
+    for joint_models in (JointModels(), JointModels(elasticity=Elasticity(300.0, 0.5))):
         ends = []
         for solver in (Adaptive(), None):
-            simulator = Simulator(Dynamics(model), effects=effects, time_step=2e-4)
+            simulator = Simulator(Dynamics(model), joint_models=joint_models, time_step=2e-4)
             run = simulate(simulator, lambda t, q, qd: [30.0, -1.0], 0.5, solver=solver)
             assert np.array_equal(run.effort[-1], [3.0, -0.5])
             ends.append(state(simulator))
@@ -129,12 +129,12 @@ def test_a_solver_asks_of_a_torque_law_what_a_step_does():
 
 
 @pytest.mark.parametrize(
-    'effects', [JointEffects(friction='stick_slip'), JointEffects(stops=InelasticStop())]
+    'joint_models', [JointModels(friction='stick_slip'), JointModels(stops=InelasticStop())]
 )
-def test_a_solver_refuses_what_is_no_function_of_the_state(effects):
+def test_a_solver_refuses_what_is_no_function_of_the_state(joint_models):
     arm = Dynamics(planar_2r().with_actuation(coulomb=1.0))
     with pytest.raises(ValueError, match='no function of the state'):
-        simulate(Simulator(arm, effects=effects), still, 0.1, solver=Adaptive())
+        simulate(Simulator(arm, joint_models=joint_models), still, 0.1, solver=Adaptive())
 
 
 # -- energy ---------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.simulation.pacing import LAG, LOOK, Pace
+from robot_dynamics.simulation.scheduling import LONGEST_LAG, TIMER_PERIOD, Pace
 
 DT = 1e-3
 
@@ -10,9 +10,9 @@ def run(pace, looks, steps=0):
     """Look at the clock at these times; return the times at which steps began."""
     began = []
     for now in looks:
-        pace.jumped(now)
+        pace.clock_jumped(now)
         while pace.is_due(now, steps):
-            pace.begins(now, steps)
+            pace.begin_step(now, steps)
             began.append(now)
             steps += 1
             if len(began) > 100_000:
@@ -30,10 +30,10 @@ def test_a_timer_that_wavers_makes_one_step_each_time():
 @pytest.mark.parametrize('factor', [0.1, 0.5, 1.0, 3.0, 20.0])
 def test_steps_follow_the_factor(factor):
     pace = Pace(DT, factor)
-    began = run(pace, np.arange(0, 1, pace.look))
+    began = run(pace, np.arange(0, 1, pace.period))
     assert len(began) == pytest.approx(factor / DT, rel=0.02)
     assert pace.late == 0
-    assert pace.look == pytest.approx(max(DT / factor, LOOK))
+    assert pace.period == pytest.approx(max(DT / factor, TIMER_PERIOD))
 
 
 def test_late_steps_are_counted_and_caught_up():
@@ -46,7 +46,7 @@ def test_late_steps_are_counted_and_caught_up():
 
 def test_far_behind_the_schedule_starts_afresh():
     pace = Pace(DT, 1.0)
-    began = run(pace, [0.0, 0.001, 0.001 + 2 * LAG, 0.002 + 2 * LAG])
+    began = run(pace, [0.0, 0.001, 0.001 + 2 * LONGEST_LAG, 0.002 + 2 * LONGEST_LAG])
     assert len(began) == 4
     assert pace.restarts == 1
 
@@ -62,13 +62,13 @@ def test_the_measured_factor():
     pace = Pace(DT, 1.0)
     assert pace.factor(1.0, 0) == 0
     assert pace.factor(1.5, 250) == pytest.approx(0.5)
-    pace.jumped(1.5)
-    pace.jumped(0.1)
+    pace.clock_jumped(1.5)
+    pace.clock_jumped(0.1)
     assert pace.factor(0.2, 300) == 0  # nothing is known across a jump
 
 
 def test_another_speed_begins_a_new_schedule():
     pace = Pace(DT, 0.1)
     steps = len(run(pace, np.arange(0, 1, 0.01)))
-    pace.choose(1.0)
+    pace.set_factor(1.0)
     assert len(run(pace, np.arange(1, 1.1, 0.001), steps)) == pytest.approx(100, abs=1)

@@ -12,7 +12,7 @@ from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import (
     Actuators,
     Elasticity,
-    JointEffects,
+    JointModels,
     NotFinite,
     Simulator,
     SpringDamperStop,
@@ -68,11 +68,13 @@ def test_dropping_the_load_gives_the_arm_back(arm):
     assert dropped.payloads == {}
 
 
-@pytest.mark.parametrize('effects', [JointEffects(), JointEffects(elasticity=Elasticity(900.0))])
-def test_the_state_is_continuous_and_energy_and_momentum_are_those_of_the_load(effects):
+@pytest.mark.parametrize(
+    'joint_models', [JointModels(), JointModels(elasticity=Elasticity(900.0))]
+)
+def test_the_state_is_continuous_and_energy_and_momentum_are_those_of_the_load(joint_models):
     model = random_tree(4, np.random.default_rng(3)).with_actuation(rotor_inertia=0.2)
     arm, link = Dynamics(model), model.body_names[-1]
-    simulator = moving(arm, effects=effects)
+    simulator = moving(arm, joint_models=joint_models)
     simulate(simulator, still, 0.05)
     q, qd = simulator.q, simulator.qd
     before = simulator.kinetic_energy() + simulator.potential_energy()
@@ -106,19 +108,19 @@ def test_energy_brought_in_is_no_explosion(arm):
         simulator.step(np.zeros(4))
 
 
-EVERY_STEP = JointEffects(
+EVERY_STEP = JointModels(
     friction='stick_slip', stops=SpringDamperStop(1e4, 1.0), actuators=Actuators()
 )
 
 
-@pytest.mark.parametrize('effects', [JointEffects(), EVERY_STEP])
-def test_nothing_is_compiled_when_a_load_comes(effects, monkeypatch):
+@pytest.mark.parametrize('joint_models', [JointModels(), EVERY_STEP])
+def test_nothing_is_compiled_when_a_load_comes(joint_models, monkeypatch):
     model = random_tree(4, np.random.default_rng(3)).with_actuation(coulomb=5.0)
     model = replace(model, lower=np.full(4, -0.5), upper=np.full(4, 0.5))
     arm = Dynamics(model)
     links = [model.body_names[-1], model.body_names[0]]
     frame = model.link_names[-1]
-    simulator = moving(arm, payload_links=links, wrench_frames=[frame], effects=effects)
+    simulator = moving(arm, payload_links=links, wrench_frames=[frame], joint_models=joint_models)
     made = []
     monkeypatch.setattr('robot_dynamics.programs.compile_program', lambda *_, **__: made.append(1))
     for link in links:

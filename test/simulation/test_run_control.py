@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 
 from robot_dynamics.simulation import Simulator
-from robot_dynamics.simulation.commands import Place, Plant, Push
+from robot_dynamics.simulation.commands import ExternalWrench, Plant, SetState
 from robot_dynamics.simulation.run_control import (
     MOST_STEPS,
     Result,
-    SimulationRequests,
+    RunControl,
     State,
 )
-from robot_dynamics.simulation.scheduling import Command, LoopOptions, SimulationLoop
+from robot_dynamics.simulation.scheduling import LoopOptions, ReceivedCommand, SimulationLoop
 
-START = Place(np.array([0.3, -0.4]), np.zeros(2))
-ELSEWHERE = Place(np.array([1.0, 0.5]), np.array([0.2, -0.1]))
+START = SetState(np.array([0.3, -0.4]), np.zeros(2))
+ELSEWHERE = SetState(np.array([1.0, 0.5]), np.array([0.2, -0.1]))
 HOLD = np.array([1.0, 0.5])
 
 
@@ -20,7 +20,7 @@ HOLD = np.array([1.0, 0.5])
 def make(elbow):
     def make(**changes):
         loop = SimulationLoop(Plant(Simulator(elbow)), START, LoopOptions(**changes))
-        return SimulationRequests(loop)
+        return RunControl(loop)
 
     return make
 
@@ -35,7 +35,7 @@ def go(requests, steps, now=0.0):
 
 
 def diverge(requests):
-    requests.loop.command(Command(HOLD, None, 0.0))
+    requests.loop.command(ReceivedCommand(HOLD, None, 0.0))
     requests.loop.step(0.0)
     requests.loop.plant.simulator.reset(requests.loop.plant.q, [1e200, 1e200])
     requests.loop.step(0.0)
@@ -49,9 +49,9 @@ def test_play_and_pause_say_what_they_found(make):
     assert said(requests.pause()) == (True, 'paused')
     assert requests.pause().result is Result.ALREADY
     assert requests.state is State.PAUSED
-    assert not requests.loop.due(100.0)
+    assert not requests.loop.is_due(100.0)
     assert said(requests.play()) == (True, 'resumed')
-    assert requests.loop.due(100.0)
+    assert requests.loop.is_due(100.0)
 
 
 def test_a_pause_is_not_caught_up(make):
@@ -60,14 +60,14 @@ def test_a_pause_is_not_caught_up(make):
     loop.step(0.0)
     requests.pause()
     requests.play()
-    assert loop.due(50.0)
+    assert loop.is_due(50.0)
     loop.step(50.0)
-    assert not loop.due(50.0)
+    assert not loop.is_due(50.0)
 
 
 def test_steps_only_while_paused(make):
     requests = make(start_paused=True, hold_until_command=False)
-    requests.loop.command(Command(HOLD, None, 0.0))
+    requests.loop.command(ReceivedCommand(HOLD, None, 0.0))
     assert said(requests.step()) == (True, 'at 0.001 s')
     assert said(requests.step()) == (True, 'at 0.002 s')
     assert said(requests.step(40)) == (True, 'at 0.042 s')
@@ -83,7 +83,7 @@ def test_many_steps_are_as_many_single_ones(make):
     states = []
     for count, times in ((1, 50), (50, 1)):
         requests = make(start_paused=True)
-        requests.loop.command(Command(HOLD, None, 0.0))
+        requests.loop.command(ReceivedCommand(HOLD, None, 0.0))
         for _ in range(times):
             requests.step(count)
         states.append(requests.loop.plant.q.tobytes() + requests.loop.plant.qd.tobytes())
@@ -109,8 +109,8 @@ def test_everyone_is_told_after_each_step(make):
 
 def test_reset_returns_to_a_state_exactly_and_time_to_zero(make):
     requests = make()
-    requests.loop.command(Command(HOLD, None, 0.0))
-    requests.loop.push(Push('forearm', np.ones(6)))
+    requests.loop.command(ReceivedCommand(HOLD, None, 0.0))
+    requests.loop.apply_wrench(ExternalWrench('forearm', np.ones(6)))
     go(requests, 100)
     plant = requests.loop.plant
     assert np.abs(plant.q - START.q).min() > 0
@@ -118,12 +118,12 @@ def test_reset_returns_to_a_state_exactly_and_time_to_zero(make):
     assert (requests.loop.stamp, requests.loop.commanded) == (0, False)
     assert (plant.q.tobytes(), plant.qd.tobytes()) == (START.q.tobytes(), START.qd.tobytes())
     assert plant.braked
-    assert not plant.pushes
+    assert not plant.wrenches
     # The same commands from there give the same motion.
     motions = []
     for _ in range(2):
         requests.reset(START)
-        requests.loop.command(Command(HOLD, None, 0.0))
+        requests.loop.command(ReceivedCommand(HOLD, None, 0.0))
         go(requests, 50)
         motions.append(plant.q.tobytes() + plant.qd.tobytes())
     assert motions[0] == motions[1]
@@ -141,7 +141,7 @@ def test_an_arm_that_starts_in_motion_is_not_held(make):
 
 def test_the_state_without_the_time_and_the_time_without_the_state(make):
     requests = make()
-    requests.loop.command(Command(HOLD, None, 0.0))
+    requests.loop.command(ReceivedCommand(HOLD, None, 0.0))
     go(requests, 20)
     q = requests.loop.plant.q.copy()
     requests.reset(None)
@@ -157,39 +157,39 @@ def test_an_answer_of_the_time_before_answers_no_state_after(make):
     requests = make(lockstep=True, real_time_factor=0.0)
     loop = requests.loop
     for _ in range(3):
-        loop.published(0.0)
-        loop.command(Command(HOLD, loop.stamp, 0.0))
+        loop.state_published(0.0)
+        loop.command(ReceivedCommand(HOLD, loop.stamp, 0.0))
         loop.step(0.0)
-    loop.published(0.0)
-    loop.command(Command(HOLD, loop.stamp, 0.0))  # at 3 ms
+    loop.state_published(0.0)
+    loop.command(ReceivedCommand(HOLD, loop.stamp, 0.0))  # at 3 ms
     requests.reset(None)
     for _ in range(3):
-        loop.published(0.0)
-        loop.command(Command(HOLD, loop.stamp, 0.0))
+        loop.state_published(0.0)
+        loop.command(ReceivedCommand(HOLD, loop.stamp, 0.0))
         loop.step(0.0)
-    loop.published(0.0)
+    loop.state_published(0.0)
     assert loop.stamp == 3_000_000
-    loop.command(Command(HOLD, 2_000_000, 0.0))
-    assert not loop.due(0.1)
+    loop.command(ReceivedCommand(HOLD, 2_000_000, 0.0))
+    assert not loop.is_due(0.1)
 
 
 def test_a_wrench_goes_on_for_its_time_when_time_begins_anew(make):
     requests = make(wrench_timeout=0.01)
     loop = requests.loop
-    loop.command(Command(HOLD, None, 0.0))
+    loop.command(ReceivedCommand(HOLD, None, 0.0))
     go(requests, 3)
-    loop.push(Push('forearm', np.ones(6)))
+    loop.apply_wrench(ExternalWrench('forearm', np.ones(6)))
     go(requests, 4)
     requests.reset(None)
     go(requests, 6)
-    assert loop.plant.pushes
+    assert loop.plant.wrenches
     go(requests, 1)
-    assert not loop.plant.pushes
+    assert not loop.plant.wrenches
 
 
 def test_stop_returns_to_the_start_and_waits(make):
     requests = make()
-    requests.loop.command(Command(HOLD, None, 0.0))
+    requests.loop.command(ReceivedCommand(HOLD, None, 0.0))
     go(requests, 20)
     assert said(requests.stop(START)) == (True, 'stopped')
     assert requests.state is State.STOPPED
@@ -209,24 +209,24 @@ def test_a_motion_that_diverges_pauses_itself_and_only_a_reset_goes_on(make):
     good = requests.loop.plant.q.copy()
     diverge(requests)
     assert requests.state is State.PAUSED
-    assert 'paused at 0.002 s, reset to go on' in requests.loop.diverged
+    assert 'paused at 0.002 s; reset to continue' in requests.loop.diverged
     assert requests.loop.plant.braked
     assert np.isfinite(requests.loop.plant.q).all()
     np.testing.assert_allclose(requests.loop.plant.q, good, atol=1e-4)
-    assert not requests.loop.due(1.0)
+    assert not requests.loop.is_due(1.0)
     for refused in (requests.play(), requests.step(), requests.reset(None)):
         assert not refused.success
-        assert 'reset to go on' in refused.message
+        assert 'reset to continue' in refused.message
     assert said(requests.reset(START)) == (True, 'reset, paused')
     assert not requests.loop.diverged
     assert requests.play().success
-    assert requests.loop.due(1.0)
+    assert requests.loop.is_due(1.0)
 
 
 def test_a_divergence_in_the_middle_of_many_steps_stops_there(make):
     requests = make(start_paused=True)
     loop = requests.loop
-    loop.command(Command(HOLD, None, 0.0))
+    loop.command(ReceivedCommand(HOLD, None, 0.0))
     plant = loop.plant
 
     def kick():

@@ -2,9 +2,13 @@ import numpy as np
 import pytest
 
 from robot_dynamics.simulation import Simulator
-from robot_dynamics.simulation.commands import Place, Plant
-from robot_dynamics.simulation.pacing import LAG
-from robot_dynamics.simulation.scheduling import Command, LoopOptions, SimulationLoop
+from robot_dynamics.simulation.commands import Plant, SetState
+from robot_dynamics.simulation.scheduling import (
+    LONGEST_LAG,
+    LoopOptions,
+    ReceivedCommand,
+    SimulationLoop,
+)
 
 MS = 1_000_000
 DT = 1e-3
@@ -20,7 +24,7 @@ def options(**changes):
 def make(elbow):
     def make(initial=(0.3, -0.4), velocity=(0.0, 0.0), **changes):
         plant = Plant(Simulator(elbow, time_step=DT))
-        start = Place(np.array(initial), np.array(velocity))
+        start = SetState(np.array(initial), np.array(velocity))
         return SimulationLoop(plant, start, options(**changes))
 
     return make
@@ -30,17 +34,17 @@ def run(loop, now, seconds):
     """Step as the node does, in slices of a tenth of a step; return the time after."""
     for _ in range(round(seconds / (DT / 10))):
         now += DT / 10
-        if loop.wants_publishing(now, REPEAT):
-            loop.published(now)
-        while loop.due(now):
+        if loop.needs_publishing(now, REPEAT):
+            loop.state_published(now)
+        while loop.is_due(now):
             loop.step(now)
-            if loop.wants_publishing(now, REPEAT):
-                loop.published(now)
+            if loop.needs_publishing(now, REPEAT):
+                loop.state_published(now)
     return now
 
 
 def answer(loop, now, tau=HOLD):
-    loop.command(Command(np.array(tau), loop.stamp, now))
+    loop.command(ReceivedCommand(np.array(tau), loop.stamp, now))
 
 
 # -- free running ---------------------------------------------------------------------------
@@ -64,7 +68,7 @@ def test_the_real_time_factor_scales_time(make):
 def test_as_fast_as_possible_every_look_makes_a_step(make):
     loop = make(real_time_factor=0.0)
     for _ in range(50):
-        assert loop.due(7.0)
+        assert loop.is_due(7.0)
         loop.step(7.0)
     assert loop.steps == 50
     assert loop.pace.late == 0
@@ -77,7 +81,7 @@ def test_brakes_hold_until_the_first_command_and_time_goes_on(make):
     assert loop.steps > 90
     np.testing.assert_array_equal(loop.plant.q, [0.3, -0.4])
     np.testing.assert_array_equal(loop.plant.effort, [0, 0])
-    loop.command(Command(HOLD, None, now))
+    loop.command(ReceivedCommand(HOLD, None, now))
     run(loop, now, 0.05)
     assert not loop.plant.braked
     assert np.abs(loop.plant.qd).min() > 0
@@ -96,11 +100,11 @@ def test_without_brakes_it_falls_from_the_start(make, elbow):
 
 def test_a_command_by_name_wins_over_one_by_order_until_it_is_old(make):
     loop = make()
-    loop.command(Command(np.array([5.0, 0.0]), None, 0.0))
-    loop.command(Command(np.array([0.0, 1.0]), 123, 0.0))
+    loop.command(ReceivedCommand(np.array([5.0, 0.0]), None, 0.0))
+    loop.command(ReceivedCommand(np.array([0.0, 1.0]), 123, 0.0))
     loop.step(0.0)
     np.testing.assert_array_equal(loop.plant.effort, [0, 1])
-    loop.command(Command(np.array([5.0, 0.0]), None, 0.6))
+    loop.command(ReceivedCommand(np.array([5.0, 0.0]), None, 0.6))
     loop.step(0.6)
     np.testing.assert_array_equal(loop.plant.effort, [5, 0])
 
@@ -108,7 +112,7 @@ def test_a_command_by_name_wins_over_one_by_order_until_it_is_old(make):
 @pytest.mark.parametrize('choice', ['brake', 'zero', 'hold_last'])
 def test_when_commands_run_dry(make, choice):
     loop = make(on_command_timeout=choice)
-    loop.command(Command(HOLD, None, 0.0))
+    loop.command(ReceivedCommand(HOLD, None, 0.0))
     now = run(loop, 0.0, 0.4)
     assert (loop.missed, loop.starved) == (0, False)
     moving = loop.plant.qd.copy()
@@ -136,7 +140,7 @@ def test_far_behind_the_schedule_starts_afresh(make):
     loop = make()
     now = run(loop, 0.0, 0.1)
     steps = loop.steps
-    run(loop, now + 100 * LAG, DT / 10)
+    run(loop, now + 100 * LONGEST_LAG, DT / 10)
     assert loop.steps - steps < 10
 
 
@@ -156,54 +160,54 @@ def test_time_stands_until_the_first_command(make):
 def test_each_state_waits_for_its_own_answer(make):
     loop = make(lockstep=True, real_time_factor=0.0)
     for k in range(20):
-        assert loop.wants_publishing(0.0, REPEAT)
-        loop.published(0.0)
-        assert not loop.wants_publishing(0.0, REPEAT)
-        assert not loop.due(0.0)
-        loop.command(Command(HOLD, loop.stamp - MS, 0.0))  # the answer before: late
-        assert not loop.due(0.0)
+        assert loop.needs_publishing(0.0, REPEAT)
+        loop.state_published(0.0)
+        assert not loop.needs_publishing(0.0, REPEAT)
+        assert not loop.is_due(0.0)
+        loop.command(ReceivedCommand(HOLD, loop.stamp - MS, 0.0))  # the answer before: late
+        assert not loop.is_due(0.0)
         answer(loop, 0.0)
-        assert loop.due(0.0)
+        assert loop.is_due(0.0)
         loop.step(0.0)
         assert loop.steps == k + 1
-    assert loop.strays == 20
+    assert loop.unmatched == 20
     assert loop.missed == 0
 
 
 def test_a_command_without_a_stamp_answers_nothing(make):
     loop = make(lockstep=True, real_time_factor=0.0)
-    loop.published(0.0)
-    loop.command(Command(HOLD, None, 0.0))
-    assert not loop.due(0.1)
+    loop.state_published(0.0)
+    loop.command(ReceivedCommand(HOLD, None, 0.0))
+    assert not loop.is_due(0.1)
     assert not loop.commanded
 
 
 def test_the_state_is_repeated_while_nobody_answers(make):
     loop = make(lockstep=True)
-    loop.published(0.0)
-    assert not loop.wants_publishing(REPEAT * 0.9, REPEAT)
-    assert loop.wants_publishing(REPEAT, REPEAT)
-    loop.published(REPEAT)
-    assert not loop.wants_publishing(REPEAT * 1.9, REPEAT)
+    loop.state_published(0.0)
+    assert not loop.needs_publishing(REPEAT * 0.9, REPEAT)
+    assert loop.needs_publishing(REPEAT, REPEAT)
+    loop.state_published(REPEAT)
+    assert not loop.needs_publishing(REPEAT * 1.9, REPEAT)
 
 
 def test_an_answer_that_does_not_come_is_counted_and_the_arm_braked(make):
     loop = make(lockstep=True)
-    loop.published(0.0)
+    loop.state_published(0.0)
     answer(loop, 0.0)
     loop.step(0.0)
-    loop.published(0.001)
-    loop.published(0.3)  # a repetition does not prolong the wait
-    assert not loop.due(0.5)
-    assert loop.due(0.502)
+    loop.state_published(0.001)
+    loop.state_published(0.3)  # a repetition does not prolong the wait
+    assert not loop.is_due(0.5)
+    assert loop.is_due(0.502)
     loop.step(0.502)
     assert (loop.missed, loop.starved) == (1, True)
     assert loop.plant.braked
     np.testing.assert_array_equal(loop.plant.qd, [0, 0])
     # The controller is back: the motion goes on.
-    loop.published(0.502)
+    loop.state_published(0.502)
     answer(loop, 0.51)
-    assert loop.due(0.51)
+    assert loop.is_due(0.51)
     loop.step(0.51)
     assert not loop.plant.braked
     assert (loop.missed, loop.starved) == (1, False)
@@ -211,15 +215,15 @@ def test_an_answer_that_does_not_come_is_counted_and_the_arm_braked(make):
 
 def test_between_published_states_the_answer_holds(make):
     loop = make(lockstep=True, real_time_factor=0.0, publish_every=4)
-    loop.published(0.0)
+    loop.state_published(0.0)
     answer(loop, 0.0)
     for _ in range(4):
-        assert loop.due(0.0)
+        assert loop.is_due(0.0)
         loop.step(0.0)
         np.testing.assert_array_equal(loop.plant.effort, HOLD)
-    assert loop.wants_publishing(0.0, REPEAT)
-    loop.published(0.0)
-    assert not loop.due(0.0)
+    assert loop.needs_publishing(0.0, REPEAT)
+    loop.state_published(0.0)
+    assert not loop.is_due(0.0)
     assert loop.missed == 0
 
 
@@ -228,7 +232,7 @@ def test_the_same_answers_give_the_same_bits_whatever_the_wall_clock(make):
         loop, now = make(lockstep=True, real_time_factor=0.0), 0.0
         for _ in range(200):
             now += pauses.uniform(0, 0.4)
-            loop.published(now)
+            loop.state_published(now)
             answer(loop, now, rng.uniform(-5, 5, 2))
             loop.step(now)
         return loop.plant.q.tobytes() + loop.plant.qd.tobytes()

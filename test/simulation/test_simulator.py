@@ -16,7 +16,7 @@ from robot_dynamics.simulation import (
     Adaptive,
     Elasticity,
     InelasticStop,
-    JointEffects,
+    JointModels,
     NotFinite,
     SimulationDiverged,
     Simulator,
@@ -175,10 +175,10 @@ def test_what_is_handed_out_cannot_change_the_state(arm):
             with pytest.raises(ValueError, match='read-only'):
                 array[0] = 1.0
         simulator.step([1.0, 1.0])
-    elastic = JointEffects(elasticity=Elasticity(1e3))
+    elastic = JointModels(elasticity=Elasticity(1e3))
     geared = Dynamics(arm.model.with_actuation(rotor_inertia=0.1))
     with pytest.raises(ValueError, match='read-only'):
-        Simulator(geared, effects=elastic).motor_qd[0] = 1.0
+        Simulator(geared, joint_models=elastic).motor_qd[0] = 1.0
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_divergence_is_an_error_that_says_when_and_keeps_the_last_state(arm):
 
 # -- replay ---------------------------------------------------------------------------------------
 
-EVERYTHING = JointEffects(
+EVERYTHING = JointModels(
     friction='stick_slip',
     actuators=Actuators(delay=3e-3, rate_limit=900.0),
     stops=SpringDamperStop(1e4, 10.0),
@@ -256,11 +256,11 @@ EVERYTHING = JointEffects(
 )
 
 
-@pytest.mark.parametrize('effects', [JointEffects(), EVERYTHING])
-def test_from_a_snapshot_the_same_commands_give_the_same_bits(effects):
+@pytest.mark.parametrize('joint_models', [JointModels(), EVERYTHING])
+def test_from_a_snapshot_the_same_commands_give_the_same_bits(joint_models):
     model = replace(planar_2r(), lower=np.full(2, -0.7), upper=np.full(2, 0.7))
     model = model.with_actuation(viscous=0.2, coulomb=1.0, rotor_inertia=0.1)
-    simulator = Simulator(Dynamics(model), effects=effects)
+    simulator = Simulator(Dynamics(model), joint_models=joint_models)
     commands = 40.0 * np.random.default_rng(0).normal(size=(300, 2))
 
     def play(rows):
@@ -284,7 +284,7 @@ def test_from_a_snapshot_the_same_commands_give_the_same_bits(effects):
     # There and back once more, loads included, and into another simulator of the same make.
     simulator.restore(early)
     assert simulator.payloads == {}
-    other = Simulator(Dynamics(model), effects=effects)
+    other = Simulator(Dynamics(model), joint_models=joint_models)
     other.restore(late)
     simulator.restore(late)
     for one in (simulator, other):
@@ -301,7 +301,7 @@ def test_a_snapshot_of_another_robot_is_refused(arm):
 
 def test_a_snapshot_of_other_drives_is_refused(arm):
     late, prompt = (
-        Simulator(arm, effects=JointEffects(actuators=actuators))
+        Simulator(arm, joint_models=JointModels(actuators=actuators))
         for actuators in (Actuators(delay=2e-3), None)
     )
     with pytest.raises(ShapeError, match='drives of the snapshot remember 3 torques, those of t'):
@@ -364,7 +364,7 @@ def test_energies_are_those_of_the_arm(arm):
 
 def test_a_friction_law_that_is_none_is_refused():
     with pytest.raises(ValueError, match="friction is 'dry'; it must be one of smooth, st"):
-        JointEffects(friction='dry')
+        JointModels(friction='dry')
 
 
 def test_rotors_and_gears_are_those_of_example_6_1():
@@ -420,11 +420,13 @@ def test_a_velocity_beyond_all_numbers_diverges_without_a_warning(
         viscous=0.1, coulomb=0.2, rotor_inertia=0.1
     )
     model = replace(model, lower=np.full(3, -1.0), upper=np.full(3, 1.0))
-    effects = JointEffects(friction=friction, stops=stops, elasticity=elasticity)
+    joint_models = JointModels(friction=friction, stops=stops, elasticity=elasticity)
     arm = Dynamics(model)
     for integrator in INTEGRATORS:
         if elasticity is None or integrator != 'explicit_euler':
-            simulator = Simulator(arm, qd=[speed] * 3, effects=effects, integrator=integrator)
+            simulator = Simulator(
+                arm, qd=[speed] * 3, joint_models=joint_models, integrator=integrator
+            )
             try:
                 for _ in range(3):
                     simulator.step(np.zeros(3))

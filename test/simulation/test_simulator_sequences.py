@@ -13,7 +13,7 @@ from robot_dynamics.model.robots import random_tree
 from robot_dynamics.simulation import (
     INTEGRATORS,
     InelasticStop,
-    JointEffects,
+    JointModels,
     Simulator,
     SpringDamperStop,
 )
@@ -53,8 +53,12 @@ class Sequences(RuleBasedStateMachine):
         integrator=st.sampled_from([*INTEGRATORS]),
     )
     def start(self, friction, stops, integrator):
-        self.effects = JointEffects(friction=friction, stops=stops)
-        make = {'effects': self.effects, 'integrator': integrator, 'payload_links': LINKS}
+        self.joint_models = JointModels(friction=friction, stops=stops)
+        make = {
+            'joint_models': self.joint_models,
+            'integrator': integrator,
+            'payload_links': LINKS,
+        }
         self.simulator = Simulator(ARM, **make)
         # It is put in the same state before each step: nothing else may count.
         self.other = Simulator(ARM, **make)
@@ -86,11 +90,11 @@ class Sequences(RuleBasedStateMachine):
 
     def check(self, q, qd, tau):
         after, v = self.simulator.q, self.simulator.qd
-        if isinstance(self.effects.stops, InelasticStop):
+        if isinstance(self.joint_models.stops, InelasticStop):
             # To the limit, and from beyond it no farther.
             assert (after >= np.minimum(LOWER, q)).all()
             assert (after <= np.maximum(UPPER, q)).all()
-        if self.effects.friction == 'stick_slip':
+        if self.joint_models.friction == 'stick_slip':
             rests = (qd == 0) & (v == 0) & (COULOMB > 0)
             assert (after[rests] == q[rests]).all()
         if not (qd.any() or v.any()):
@@ -144,8 +148,10 @@ def hold(simulator):
 
 @pytest.mark.parametrize('integrator', INTEGRATORS)
 def test_of_two_joints_at_their_stops_one_leaves_and_the_other_stays(integrator):
-    effects = JointEffects(stops=InelasticStop())
-    simulator = Simulator(ARM, q=[0.3, -0.5, 0.0], effects=effects, integrator=integrator)
+    joint_models = JointModels(stops=InelasticStop())
+    simulator = Simulator(
+        ARM, q=[0.3, -0.5, 0.0], joint_models=joint_models, integrator=integrator
+    )
     for _ in range(5):
         simulator.step(hold(simulator) + np.array([60.0, -40.0, 0.0]))
         assert simulator.q[:2].tolist() == [0.3, -0.5]
@@ -162,7 +168,7 @@ def test_a_load_breaks_a_stuck_arm_loose_and_the_arm_without_it_stands_again():
     simulator = Simulator(
         ARM,
         q=[0.1, -0.1, 0.1],
-        effects=JointEffects(friction='stick_slip'),
+        joint_models=JointModels(friction='stick_slip'),
         payload_links=LINKS,
     )
     unloaded = hold(simulator)

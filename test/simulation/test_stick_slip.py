@@ -9,9 +9,9 @@ from scipy.integrate import solve_ivp
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robots import planar_2r, random_tree
-from robot_dynamics.simulation import INTEGRATORS, JointEffects, Simulator, rk4, simulate
+from robot_dynamics.simulation import INTEGRATORS, JointModels, Simulator, rk4, simulate
 
-STICKING = JointEffects(friction='stick_slip')
+STICKING = JointModels(friction='stick_slip')
 
 
 def weightless(model):
@@ -33,7 +33,7 @@ def constant(*tau):
 def test_a_joint_held_below_breakaway_does_not_creep(name):
     arm = Dynamics(planar_2r().with_actuation(coulomb=60.0, viscous=0.3))
     q0 = np.array([0.4, -0.9])
-    simulator = Simulator(arm, q=q0, effects=STICKING, integrator=INTEGRATORS[name])
+    simulator = Simulator(arm, q=q0, joint_models=STICKING, integrator=INTEGRATORS[name])
     assert (np.abs(arm.gravity_torque(q0)) < 60.0).all()
     run = simulate(simulator, constant(0.0, 0.0), 2.0)
     # Not a bit of it.
@@ -42,7 +42,7 @@ def test_a_joint_held_below_breakaway_does_not_creep(name):
 
 
 def test_above_breakaway_it_moves_with_what_is_left():
-    run = simulate(Simulator(one_joint(2.0), effects=STICKING), constant(5.0, 1.9), 1.0)
+    run = simulate(Simulator(one_joint(2.0), joint_models=STICKING), constant(5.0, 1.9), 1.0)
     # qdd = (5 - 2) / 1
     assert run.qd[-1] == pytest.approx([3.0, 0.0], abs=1e-9)
     assert run.q[-1] == pytest.approx([1.5, 0.0], abs=2e-3)
@@ -63,7 +63,7 @@ def test_a_resting_joint_keeps_every_bit_while_another_reverses(rests, pull, int
         qd[moves] = -1e-3 * pull
         tau[moves] += 40.0 * pull
         simulator = Simulator(
-            arm, q=start, qd=qd, effects=STICKING, integrator=INTEGRATORS[integrator]
+            arm, q=start, qd=qd, joint_models=STICKING, integrator=INTEGRATORS[integrator]
         )
         simulator.step(tau)
         assert simulator.qd[rests] == 0.0
@@ -75,7 +75,7 @@ def test_a_resting_joint_keeps_every_bit_while_another_reverses(rests, pull, int
 @pytest.mark.parametrize('h', [1e-3, 1e-2])
 def test_a_sliding_joint_stops_where_its_energy_is_spent(h):
     # 1/2 I v^2 = F_s distance
-    simulator = Simulator(one_joint(2.0), qd=[3.0, -1.0], effects=STICKING, time_step=h)
+    simulator = Simulator(one_joint(2.0), qd=[3.0, -1.0], joint_models=STICKING, time_step=h)
     run = simulate(simulator, constant(0.0, 0.0), 2.0)
     assert run.q[-1] == pytest.approx([9 / 4, -1 / 4], abs=2 * h * 3.0)
     assert np.array_equal(run.qd[-1], [0.0, 0.0])
@@ -88,7 +88,7 @@ def test_a_sliding_joint_stops_where_its_energy_is_spent(h):
 def test_viscous_friction_slows_a_sliding_joint_by_its_own_law():
     # v' = -(b v + c) / I:   v = (v0 + c / b) exp(-b t) - c / b, until it stops
     b, c, v0 = 0.7, 2.0, 3.0
-    simulator = Simulator(one_joint(c, b), qd=[v0, v0], effects=STICKING)
+    simulator = Simulator(one_joint(c, b), qd=[v0, v0], joint_models=STICKING)
     run = simulate(simulator, constant(0.0, 0.0), 0.5)
     expected = (v0 + c / b) * np.exp(-b * run.t) - c / b
     # Runge-Kutta's order is kept while the joint slides.
@@ -97,7 +97,7 @@ def test_viscous_friction_slows_a_sliding_joint_by_its_own_law():
 
 def test_viscous_friction_too_stiff_for_a_step_and_dry_friction_settle_where_they_balance():
     arm = Dynamics(weightless(planar_2r()).with_actuation(viscous=1e5, coulomb=[1.0, 2.0]))
-    run = simulate(Simulator(arm, effects=STICKING), constant(301.0, -202.0), 0.05)
+    run = simulate(Simulator(arm, joint_models=STICKING), constant(301.0, -202.0), 0.05)
     # tau = b v + F_s sgn(v)
     assert run.qd[-1] == pytest.approx([3e-3, -2e-3], abs=1e-9)
 
@@ -115,7 +115,7 @@ def test_a_joint_at_rest_is_a_rigid_one_for_the_others():
     errors = []
     for steps in (250, 500, 1000):
         arm = Dynamics(model.with_actuation(coulomb=[0.0, 1e4]))
-        simulator = Simulator(arm, q=[0.3, elbow], time_step=1 / steps, effects=STICKING)
+        simulator = Simulator(arm, q=[0.3, elbow], time_step=1 / steps, joint_models=STICKING)
         run = simulate(simulator, constant(0.0, 0.0), 1.0)
         assert (run.q[:, 1] == elbow).all()
         errors.append(np.abs([run.q[-1, 0], run.qd[-1, 0]] - exact).max())
@@ -127,7 +127,7 @@ def test_the_integrator_keeps_its_order_while_joints_slide():
     arm = Dynamics(weightless(planar_2r()).with_actuation(viscous=0.1, coulomb=0.5))
     ends = {
         steps: simulate(
-            Simulator(arm, qd=[-4.0, 9.0], time_step=0.2 / steps, effects=STICKING),
+            Simulator(arm, qd=[-4.0, 9.0], time_step=0.2 / steps, joint_models=STICKING),
             constant(0.0, 0.0),
             0.2,
         )
@@ -148,7 +148,7 @@ def test_friction_takes_energy_and_brings_every_joint_to_rest(name, coulomb):
         arm,
         q=rng.normal(size=5),
         qd=rng.normal(size=5),
-        effects=STICKING,
+        joint_models=STICKING,
         integrator=INTEGRATORS[name],
     )
     run = simulate(simulator, still, 4.0)
@@ -164,7 +164,7 @@ def test_friction_takes_energy_and_brings_every_joint_to_rest(name, coulomb):
 def test_no_step_of_a_falling_arm_adds_energy(coulomb):
     rng = np.random.default_rng(4)
     arm = Dynamics(random_tree(5, rng).with_actuation(coulomb=coulomb))
-    run = simulate(Simulator(arm, qd=rng.normal(size=5), effects=STICKING), still, 2.0)
+    run = simulate(Simulator(arm, qd=rng.normal(size=5), joint_models=STICKING), still, 2.0)
     energy = arm.kinetic_energy(run.q, run.qd) + arm.potential_energy(run.q)
     assert np.diff(energy).max() <= 1e-9 * arm.kinetic_energy(run.q, run.qd).max()
     assert energy[-1] < energy[0]
@@ -180,7 +180,7 @@ def test_a_real_arm_collapses_joint_after_joint(name):
     weight = np.abs(Dynamics(model).gravity_torque(np.full(model.n, 0.3)))
     model = model.with_actuation(viscous=0.05, coulomb=0.2 * weight + 0.05)
     arm = Dynamics(model)
-    simulator = Simulator(arm, q=np.full(model.n, 0.3), effects=STICKING)
+    simulator = Simulator(arm, q=np.full(model.n, 0.3), joint_models=STICKING)
     run = simulate(simulator, still, 4.0)
     energy = arm.kinetic_energy(run.q, run.qd) + arm.potential_energy(run.q)
     peak = arm.kinetic_energy(run.q, run.qd).max()
@@ -200,7 +200,7 @@ def test_sticking_is_what_ever_steeper_smooth_friction_tends_to():
     def pull(t, q, qd):
         return np.array([3.0 * np.sin(2.0 * t), 0.0])
 
-    sticking = simulate(Simulator(arm, effects=STICKING), pull, 4.0)
+    sticking = simulate(Simulator(arm, joint_models=STICKING), pull, 4.0)
     smooth = simulate(Simulator(arm, integrator=rk4), pull, 4.0)
     # The tanh law creeps at up to 0.01 rad/s where the other stands still.
     assert np.abs(sticking.q - smooth.q).max() < 0.01 * 4.0

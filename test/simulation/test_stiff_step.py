@@ -9,7 +9,7 @@ import robots
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robots import random_tree
 from robot_dynamics.simulation import (
-    JointEffects,
+    JointModels,
     Simulator,
     SpringDamperStop,
     semi_implicit_euler,
@@ -91,8 +91,8 @@ def test_yielding_stops_with_friction_take_a_few_rounds_on_a_light_wrist(name, m
     # Friction is stiff for the lightest joint.
     assert 5 * lightest < 1e-3 * 1.0 / 0.01
     rng = np.random.default_rng(4)
-    effects = JointEffects(stops=SPRINGS)
-    simulator = Simulator(arm, qd=2 * rng.normal(size=n), effects=effects)
+    joint_models = JointModels(stops=SPRINGS)
+    simulator = Simulator(arm, qd=2 * rng.normal(size=n), joint_models=joint_models)
     for _ in range(600):
         calls.append(0)
         simulator.step(4 * rng.normal(size=n))
@@ -111,7 +111,7 @@ def test_friction_beside_a_yielding_stop_is_that_of_the_end_of_the_step():
     simulator = Simulator(
         arm,
         qd=[2.0, -1.0, 0.1, 0.02],
-        effects=JointEffects(stops=SPRINGS),
+        joint_models=JointModels(stops=SPRINGS),
         integrator=semi_implicit_euler,
         time_step=h,
     )

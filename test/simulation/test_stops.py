@@ -11,7 +11,7 @@ from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import (
     INTEGRATORS,
     InelasticStop,
-    JointEffects,
+    JointModels,
     Simulator,
     SpringDamperStop,
     semi_implicit_euler,
@@ -53,7 +53,7 @@ def test_random_impacts_never_add_energy(stop, seed):
         arm,
         q=rng.uniform(-0.25, 0.25, 5),
         qd=4 * rng.normal(size=5),
-        effects=JointEffects(stops=STOPS[stop]),
+        joint_models=JointModels(stops=STOPS[stop]),
         integrator=semi_implicit_euler,
     )
     run = simulate(simulator, still, 0.5)
@@ -84,7 +84,7 @@ def test_an_arm_that_bounces_about_loses_energy_with_every_integrator(name, stop
     simulator = Simulator(
         arm,
         qd=2 * rng.normal(size=5),
-        effects=JointEffects(stops=STOPS[stop]),
+        joint_models=JointModels(stops=STOPS[stop]),
         integrator=INTEGRATORS[name],
     )
     energy = [simulator.kinetic_energy() + simulator.potential_energy()]
@@ -103,7 +103,7 @@ def test_no_joint_passes_an_inelastic_stop(name):
     simulator = Simulator(
         arm,
         qd=3 * rng.normal(size=5),
-        effects=JointEffects(stops=InelasticStop()),
+        joint_models=JointModels(stops=InelasticStop()),
         integrator=INTEGRATORS[name],
     )
     run = simulate(simulator, still, 1.0)
@@ -125,8 +125,10 @@ def test_a_fast_arm_does_not_pass_its_stops_while_other_joints_rest_at_theirs(
     model = limited(random_tree(5, rng), 0.2)
     if friction == 'stick_slip':
         model = model.with_actuation(coulomb=1.0)
-    effects = JointEffects(stops=InelasticStop(), friction=friction)
-    simulator = Simulator(Dynamics(model), qd=speed * rng.normal(size=5), effects=effects)
+    joint_models = JointModels(stops=InelasticStop(), friction=friction)
+    simulator = Simulator(
+        Dynamics(model), qd=speed * rng.normal(size=5), joint_models=joint_models
+    )
     run = simulate(simulator, still, 1.0)
     assert np.abs(run.q).max() == 0.2
     assert ((np.abs(run.q) == 0.2).sum(axis=1) > 1).any()
@@ -139,8 +141,10 @@ def test_impacts_of_a_coupled_arm_err_by_the_square_of_the_step():
     for h in (1e-3, 2.5e-4):
         rng = np.random.default_rng(0)
         arm = Dynamics(limited(random_tree(5, rng), 0.2))
-        effects = JointEffects(stops=SpringDamperStop(1e4, 100.0))
-        simulator = Simulator(arm, qd=5 * rng.normal(size=5), time_step=h, effects=effects)
+        joint_models = JointModels(stops=SpringDamperStop(1e4, 100.0))
+        simulator = Simulator(
+            arm, qd=5 * rng.normal(size=5), time_step=h, joint_models=joint_models
+        )
         energy = []
         for _ in range(round(0.5 / h)):
             simulator.step(np.zeros(5))
@@ -153,7 +157,7 @@ def test_impacts_of_a_coupled_arm_err_by_the_square_of_the_step():
 def test_an_arm_falls_on_its_stops_and_lies_there():
     model = replace(planar_2r(), lower=np.array([-0.5, -0.3]), upper=np.array([2.0, 1.0]))
     arm = Dynamics(model)
-    run = simulate(Simulator(arm, effects=JointEffects(stops=InelasticStop())), still, 3.0)
+    run = simulate(Simulator(arm, joint_models=JointModels(stops=InelasticStop())), still, 3.0)
     assert np.array_equal(run.q[-1], model.lower)
     assert not run.qd[-1].any()
 
@@ -161,15 +165,15 @@ def test_an_arm_falls_on_its_stops_and_lies_there():
 def test_it_lies_in_the_springs_as_deep_as_its_weight_takes_it():
     model = replace(planar_2r(), lower=np.array([-0.5, -0.3]))
     arm, k = Dynamics(model), 5e3
-    effects = JointEffects(stops=SpringDamperStop(stiffness=k, damping=100.0))
-    run = simulate(Simulator(arm, effects=effects), still, 4.0)
+    joint_models = JointModels(stops=SpringDamperStop(stiffness=k, damping=100.0))
+    run = simulate(Simulator(arm, joint_models=joint_models), still, 4.0)
     depth = model.lower - run.q[-1]
     assert k * depth == pytest.approx(arm.gravity_torque(run.q[-1]), rel=1e-6)
 
 
 def test_a_joint_may_leave_its_stop():
     model = replace(weightless(planar_2r()), lower=np.array([0.0, -np.inf]))
-    simulator = Simulator(Dynamics(model), effects=JointEffects(stops=InelasticStop()))
+    simulator = Simulator(Dynamics(model), joint_models=JointModels(stops=InelasticStop()))
     simulate(simulator, lambda t, q, qd: [-5.0, 0.0], 0.1)
     assert simulator.q[0] == 0.0
     simulate(simulator, lambda t, q, qd: [5.0, 0.0], 0.1)
@@ -185,7 +189,7 @@ def test_a_joint_that_starts_beyond_its_limit_may_come_back(stop, side):
     model = limited(weightless(random_tree(5, np.random.default_rng(0))), 0.2)
     arm = Dynamics(model)
     q = np.array([0.3 * side, 0.0, 0.0, 0.0, 0.0])
-    simulator = Simulator(arm, q=q, effects=JointEffects(stops=STOPS[stop]))
+    simulator = Simulator(arm, q=q, joint_models=JointModels(stops=STOPS[stop]))
     run = simulate(simulator, still, 0.2)
     if stop == 'inelastic':
         # It is not pushed: nothing moves.
@@ -203,10 +207,12 @@ def test_a_softer_stop_gives_back_what_its_damper_leaves():
         upper=np.array([0.1, np.inf]),
     ).with_actuation(rotor_inertia=1.0)
     k, d = 1000.0, 5.0
-    effects = JointEffects(stops=SpringDamperStop(stiffness=k, damping=d))
+    joint_models = JointModels(stops=SpringDamperStop(stiffness=k, damping=d))
     back = []
     for h in (4e-4, 2e-4, 1e-4):
-        simulator = Simulator(Dynamics(model), qd=[1.0, 0.0], effects=effects, time_step=h)
+        simulator = Simulator(
+            Dynamics(model), qd=[1.0, 0.0], joint_models=joint_models, time_step=h
+        )
         back.append(-simulate(simulator, still, 0.4).qd[-1, 0])
     # I x'' + d x' + k x = 0 from x = 0; it leaves where the push would turn into a pull.
     w, z = np.sqrt(k), d / (2 * np.sqrt(k))
@@ -232,8 +238,8 @@ def one_joint(**limits):
 @pytest.mark.parametrize('gap', [1e-9, 1e-4, 5e-4, 9.99e-4])
 def test_no_stop_pushes_a_joint_that_has_not_come_to_it(gap):
     # However strong its damper: the step in which the joint arrives ends at the stop or beyond.
-    effects = JointEffects(stops=SpringDamperStop(1e3, 1e5))
-    simulator = Simulator(Dynamics(one_joint(upper=gap)), qd=[1.0, 0.0], effects=effects)
+    joint_models = JointModels(stops=SpringDamperStop(1e3, 1e5))
+    simulator = Simulator(Dynamics(one_joint(upper=gap)), qd=[1.0, 0.0], joint_models=joint_models)
     simulator.step([0.0, 0.0])
     assert simulator.q[0] >= gap
     assert 0.0 < simulator.qd[0] < 1.0
@@ -244,8 +250,8 @@ def test_friction_goes_on_within_a_stop_that_yields(friction):
     # I x'' + b x' + k x = 0: out of the spring with what b leaves of the speed.
     k, b, depth, h = 1000.0, 5.0, 0.1, 1e-4
     model = one_joint(upper=0.0).with_actuation(rotor_inertia=1.0, viscous=b)
-    effects = JointEffects(stops=SpringDamperStop(k), friction=friction)
-    simulator = Simulator(Dynamics(model), q=[depth, 0.0], effects=effects, time_step=h)
+    joint_models = JointModels(stops=SpringDamperStop(k), friction=friction)
+    simulator = Simulator(Dynamics(model), q=[depth, 0.0], joint_models=joint_models, time_step=h)
     while simulator.q[0] > 0.0:
         simulator.step([0.0, 0.0])
     w, decay = np.sqrt(k - b**2 / 4), b / 2
@@ -270,8 +276,8 @@ def test_a_joint_ends_exactly_at_its_stop_however_stiff_its_damping(side, viscou
     for at in awkward:
         model = one_joint(**{side: sign * at})
         model = model.with_actuation(rotor_inertia=1.0, viscous=viscous, coulomb=1.0)
-        effects = JointEffects(stops=InelasticStop(), friction='stick_slip')
-        simulator = Simulator(Dynamics(model, backend='python'), effects=effects)
+        joint_models = JointModels(stops=InelasticStop(), friction='stick_slip')
+        simulator = Simulator(Dynamics(model, backend='python'), joint_models=joint_models)
         for _ in range(2):
             simulator.step([1e7 * sign, 0.0])
             assert simulator.q[0] == sign * at
@@ -290,7 +296,7 @@ def test_wrong_numbers_are_refused_by_name():
         (SpringDamperStop([1.0, 2.0, 3.0]), r'stiffness of the stops has shape \(3,\)'),
     ):
         with pytest.raises(ModelError, match=message):
-            Simulator(arm, effects=JointEffects(stops=stop))
+            Simulator(arm, joint_models=JointModels(stops=stop))
     # The class instead of one of it would be no stop at all.
     with pytest.raises(ValueError, match=r'stops is <class .*; it must be an InelasticStop\(\)'):
-        JointEffects(stops=InelasticStop)
+        JointModels(stops=InelasticStop)

@@ -29,7 +29,7 @@ FRICTION_LAWS = ('smooth', 'stick_slip')
 
 
 @dataclass(frozen=True)
-class JointEffects:
+class JointModels:
     """The effects that a simulator adds to the equation of motion.
 
     Raises:

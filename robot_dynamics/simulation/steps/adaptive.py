@@ -41,7 +41,7 @@ class ContinuousArm:
 
     def __init__(self, simulator: Simulator, torque: Callable[[float, Array, Array], ArrayLike]):
         """Take the present loads; raises ValueError for effects that are no function of x."""
-        _require_smooth_effects(simulator)
+        _require_smooth_joint_models(simulator)
         self._body, self._torque = simulator.body, torque
         self._n = len(simulator.q)
         self._limit = simulator.arm.model.effort_limit
@@ -103,12 +103,12 @@ def advance(
     return t, x, efforts
 
 
-def _require_smooth_effects(simulator: Simulator) -> None:
-    effects, coulomb = simulator.effects, simulator.arm.model.coulomb
+def _require_smooth_joint_models(simulator: Simulator) -> None:
+    joint_models, coulomb = simulator.joint_models, simulator.arm.model.coulomb
     chosen = {
-        'friction that sticks': effects.friction == 'stick_slip' and coulomb.any(),
-        'stops': effects.stops is not None,
-        'actuators': effects.actuators is not None,
+        'friction that sticks': joint_models.friction == 'stick_slip' and coulomb.any(),
+        'stops': joint_models.stops is not None,
+        'actuators': joint_models.actuators is not None,
     }
     if any(chosen.values()):
         names = ', '.join(name for name, present in chosen.items() if present)

@@ -23,7 +23,7 @@ import numpy as np
 
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.simulation.joint_models.settings import JointEffects
+from robot_dynamics.simulation.joint_models.settings import JointModels
 from robot_dynamics.simulation.joint_models.smooth_friction import Taken
 from robot_dynamics.simulation.steps.body import Body, Step
 from robot_dynamics.simulation.steps.contact_step import contact_step
@@ -49,20 +49,20 @@ class Motion:
         body: what is stepped.
     """
 
-    def __init__(self, body: Body, integrator: AnyIntegrator, h: float, effects: JointEffects):
+    def __init__(self, body: Body, integrator: AnyIntegrator, h: float, joint_models: JointModels):
         """Choose what has to be looked at in a step. Raises as `Simulator`."""
         b, c = body.friction
         self._integrator, self._h = integrator, h
         self._dry = c > 0
         self._has_friction = bool((b > 0).any() or self._dry.any())
-        self._sticks = effects.friction == 'stick_slip' and bool(self._dry.any())
+        self._sticks = joint_models.friction == 'stick_slip' and bool(self._dry.any())
         limited = np.isfinite(body.lower).any() or np.isfinite(body.upper).any()
-        self._has_stops = effects.stops is not None and bool(limited)
+        self._has_stops = joint_models.stops is not None and bool(limited)
         mobility = MARGIN * _mobility(body) if self._has_friction else 0 * b
         self._stiff_below = body.friction.stiff_below(mobility, h)
         self._overdamped = self._sticks and bool((h * b * mobility >= 1).any())
         self._stiff_springs = h * body.fastest > RESOLVED
-        self._stiff = StiffStep(body, h, effects)
+        self._stiff = StiffStep(body, h, joint_models)
         self._yields = self._stiff.yielding is not None
         self._bind(body)
 
@@ -105,7 +105,7 @@ class Motion:
         return kinetic, potential
 
     def step(self, y: Array, yd: Array, force: Array) -> State:
-        """Return the state after one step under forces (m,) and the effects."""
+        """Return the state after one step under forces (m,) and the joint_models."""
         if not (self._has_friction or self._has_stops):
             return self._plain(y, yd, force)
         at_stop = self._touches(y)

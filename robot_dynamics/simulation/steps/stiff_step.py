@@ -17,7 +17,7 @@ import numpy as np
 
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.simulation.joint_models.per_joint import per_joint, positive_per_joint
-from robot_dynamics.simulation.joint_models.settings import JointEffects
+from robot_dynamics.simulation.joint_models.settings import JointModels
 from robot_dynamics.simulation.joint_models.smooth_friction import CONVERGED, MAX_ITERATIONS
 from robot_dynamics.simulation.joint_models.stops import (
     InelasticStop,
@@ -45,18 +45,18 @@ class StiffStep:
         yielding: its spring-damper stops, None if there are none.
     """
 
-    def __init__(self, body: Body, h: float, effects: JointEffects):
+    def __init__(self, body: Body, h: float, joint_models: JointModels):
         """Look up the limits. Raises ModelError for a wrong stiffness or damping."""
         self._h = h
-        self._sticks = effects.friction == 'stick_slip'
+        self._sticks = joint_models.friction == 'stick_slip'
         self._nothing, unlimited = np.zeros(len(body.lower)), np.full(len(body.lower), np.inf)
-        rigid = isinstance(effects.stops, InelasticStop)
+        rigid = isinstance(joint_models.stops, InelasticStop)
         self.limits = Limits(
             body.friction.coulomb if self._sticks else self._nothing,
             body.lower if rigid else -unlimited,
             body.upper if rigid else unlimited,
         )
-        self.yielding = _yielding(body, effects.stops)
+        self.yielding = _yielding(body, joint_models.stops)
 
     def __call__(self, body: Body, y: Array, yd: Array, force: Array) -> State:
         """Return the state after one step under forces (m,) and friction."""

@@ -12,7 +12,7 @@ from robot_dynamics.simulation import (
     Actuators,
     Elasticity,
     InelasticStop,
-    JointEffects,
+    JointModels,
     Simulator,
     SpringDamperStop,
 )
@@ -61,13 +61,13 @@ def run(simulator, seconds, tool):
 @pytest.mark.parametrize('elastic', [False, True])
 def test_momentum_changes_by_the_torques_of_the_equation_of_motion(stops, elastic):
     arm = arm_with_everything(elastic)
-    effects = JointEffects(
+    joint_models = JointModels(
         friction='stick_slip',
         actuators=Actuators(delay=2e-3, rate_limit=5e3, velocity_limit=2.0),
         stops=stops,
         elasticity=Elasticity(8e3, 5.0) if elastic else None,
     )
-    simulator = Simulator(arm, q=np.full(6, 0.3), effects=effects)
+    simulator = Simulator(arm, q=np.full(6, 0.3), joint_models=joint_models)
     model = arm.model
     quiet = stuck = stopped = 0
     for (body, before), after, effort, pushed in run(simulator, 0.6, model.body_names[-1]):
@@ -115,12 +115,14 @@ def test_momentum_changes_by_the_torques_of_the_equation_of_motion(stops, elasti
 )
 def test_whatever_the_integrator_an_idle_arm_runs_down(name, elastic):
     arm = arm_with_everything(elastic)
-    effects = JointEffects(
+    joint_models = JointModels(
         friction='stick_slip',
         stops=SpringDamperStop(1e4, 20.0),
         elasticity=Elasticity(8e3, 5.0) if elastic else None,
     )
-    simulator = Simulator(arm, q=np.full(6, 0.3), effects=effects, integrator=INTEGRATORS[name])
+    simulator = Simulator(
+        arm, q=np.full(6, 0.3), joint_models=joint_models, integrator=INTEGRATORS[name]
+    )
     energies = [simulator.kinetic_energy() + simulator.potential_energy()]
     peak = 0.0
     for _ in range(500):

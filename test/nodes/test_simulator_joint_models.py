@@ -5,32 +5,33 @@ pytest.importorskip('rclpy')
 
 from simulator_view import START, SimulatorView
 
+from robot_dynamics import cli
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros.parameters import snapshot
-from robot_dynamics.ros.simulator_joint_models import EffectParameters, joint_effects
+from robot_dynamics.ros.simulator_parameters import SimulatorParameters, settings
 from robot_dynamics.simulation import (
     Actuators,
     InelasticStop,
-    JointEffects,
+    JointModels,
     Simulator,
     SpringDamperStop,
 )
 
 
-def effects(elbow, **values):
+def joint_models(elbow, **values):
     given = {name.replace('__', '.'): value for name, value in values.items()}
-    return joint_effects(snapshot(EffectParameters, given), elbow.model)
+    return settings(snapshot(SimulatorParameters, given), elbow.model).joint_models()
 
 
 def test_an_ideal_arm_but_for_its_stops_unless_told_otherwise(elbow):
-    assert effects(elbow) == JointEffects(stops=InelasticStop())
-    assert effects(elbow, stops__kind='none') == JointEffects()
-    assert effects(elbow, dry_friction='stick_slip').friction == 'stick_slip'
+    assert joint_models(elbow) == JointModels(stops=InelasticStop())
+    assert joint_models(elbow, stops__kind='none') == JointModels()
+    assert joint_models(elbow, dry_friction='stick_slip').friction == 'stick_slip'
 
 
 def test_values_per_joint_come_in_the_order_of_joints(elbow):
-    result = effects(
+    result = joint_models(
         elbow,
         joints=['elbow', 'shoulder'],
         stops__kind='spring',
@@ -43,12 +44,12 @@ def test_values_per_joint_come_in_the_order_of_joints(elbow):
     np.testing.assert_array_equal(result.actuators.rate_limit, [5, np.inf])
     np.testing.assert_array_equal(result.elasticity.stiffness, [40, 30])
     with pytest.raises(RobotDynamicsError, match=r'stops\.damping has 3 values'):
-        effects(elbow, stops__kind='spring', stops__damping=[1.0, 2.0, 3.0])
+        joint_models(elbow, stops__kind='spring', stops__damping=[1.0, 2.0, 3.0])
 
 
 def test_speed_limits_are_those_of_the_model(elbow):
-    assert effects(elbow, drives__speed_limits=True).actuators.velocity_limit is None
-    assert effects(elbow, drives__delay=0.01).actuators.velocity_limit == np.inf
+    assert joint_models(elbow, drives__speed_limits=True).actuators.velocity_limit is None
+    assert joint_models(elbow, drives__delay=0.01).actuators.velocity_limit == np.inf
 
 
 def test_the_node_simulates_them(graph, elbow):
@@ -60,7 +61,7 @@ def test_the_node_simulates_them(graph, elbow):
     same = Simulator(
         elbow,
         q=START,
-        effects=JointEffects('stick_slip', Actuators(0.003), InelasticStop()),
+        joint_models=JointModels('stick_slip', Actuators(0.003), InelasticStop()),
     )
     for _ in range(20):
         same.step([5.0, 1.0])
@@ -90,12 +91,11 @@ def test_drives_in_motion_begin_no_recording_and_after_a_reset_they_do(graph, tm
     assert view.record(False).success
     refused = view.record(True)
     assert not refused.success
-    assert 'begin after a reset' in refused.message
+    assert 'start recording after a reset' in refused.message
     assert view.call('reset').success
     assert view.record(True).success
     view.drive(rng, 10)
     assert view.record(False).success
-    from robot_dynamics.ros.recordings.replay import replay_file
 
     for file in tmp_path.iterdir():
-        assert replay_file(file) == 0
+        assert cli.main(['replay', str(file)]) == 0

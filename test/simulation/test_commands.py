@@ -1,0 +1,158 @@
+import numpy as np
+import pytest
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
+from robot_dynamics.model.robots import planar_2r, random_tree
+from robot_dynamics.simulation import (
+    NotFinite,
+    Payload,
+    SimulationDiverged,
+    Simulator,
+    semi_implicit_euler,
+)
+from robot_dynamics.simulation.commands import (
+    EffortCommand,
+    ExternalWrench,
+    Plant,
+    SetPayload,
+    SetState,
+)
+
+TAU = np.array([3.0, -1.0])
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Dynamics(planar_2r())
+
+
+@pytest.fixture
+def plant(arm):
+    return Plant(Simulator(arm, integrator=semi_implicit_euler))
+
+
+def bits(plant):
+    return plant.q.tobytes() + plant.qd.tobytes()
+
+
+def tip(arm):
+    return arm.model.link_names[-1]
+
+
+def test_brakes_hold_and_release(plant, arm):
+    plant.apply(SetState(np.array([0.5, 0.2]), np.zeros(2)))
+    for _ in range(10):
+        plant.step()
+    np.testing.assert_array_equal(plant.q, [0.5, 0.2])
+    np.testing.assert_array_equal(plant.effort, [0, 0])
+    assert plant.steps == 10
+    plant.apply(EffortCommand(TAU))
+    free = Simulator(arm, q=[0.5, 0.2], integrator=semi_implicit_euler)
+    for _ in range(10):
+        plant.step()
+        free.step(TAU)
+    assert bits(plant) == free.q.tobytes() + free.qd.tobytes()
+    np.testing.assert_array_equal(plant.effort, TAU)
+    plant.apply(EffortCommand(None))
+    where = plant.q.copy()
+    plant.step()
+    np.testing.assert_array_equal(plant.q, where)
+    np.testing.assert_array_equal(plant.qd, [0, 0])
+
+
+def test_a_wrench_is_given_in_the_axes_of_its_frame():
+    # Any arm, any posture: the torque is that of the wrench turned into the world's axes.
+    rng = np.random.default_rng(0)
+    arm = Dynamics(random_tree(4, rng))
+    frame, F = arm.model.link_names[-1], rng.uniform(-1, 1, 6)
+    q = rng.uniform(-1, 1, 4)
+    plant = Plant(Simulator(arm, integrator=semi_implicit_euler))
+    plant.apply(SetState(q, np.zeros(4)))
+    plant.apply(EffortCommand(np.zeros(4)))
+    plant.apply(ExternalWrench(frame, F))
+    plant.step()
+    R = arm.forward_kinematics(q, frame)[:3, :3]
+    external = arm.jacobian(q, frame).T @ np.concatenate([R @ F[:3], R @ F[3:]])
+    qdd = arm.forward_dynamics(q, np.zeros(4), external)
+    np.testing.assert_allclose(plant.qd, 1e-3 * qdd, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(plant.effort, np.zeros(4))
+
+
+def test_a_load_is_attached_and_dropped(plant, arm):
+    load = Payload(2.0, np.array([0.1, 0.0, 0.0]), np.zeros((3, 3)))
+    plant.apply(SetState(np.zeros(2), np.zeros(2)))
+    plant.apply(SetPayload(tip(arm), load))
+    plant.apply(EffortCommand(TAU))
+    loaded = Dynamics(arm.model.with_payload(tip(arm), *load))
+    plant.step()
+    qdd = loaded.forward_dynamics(np.zeros(2), np.zeros(2), TAU)
+    np.testing.assert_allclose(plant.qd, 1e-3 * qdd, rtol=1e-9)
+    q, qd = plant.q.copy(), plant.qd.copy()
+    plant.apply(SetPayload(tip(arm), None))
+    plant.step()
+    np.testing.assert_allclose(plant.qd, qd + 1e-3 * arm.forward_dynamics(q, qd, TAU), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('command', 'error'),
+    [
+        (SetPayload('link2', Payload(-1.0)), ModelError),
+        (SetPayload('elbow', Payload(1.0)), FrameNotFound),
+        (SetState(np.array([np.nan, 0.0]), np.zeros(2)), NotFinite),
+        (SetState(np.zeros(3), np.zeros(3)), ShapeError),
+        (ExternalWrench('elbow', np.ones(6)), FrameNotFound),
+        (ExternalWrench('link2', np.ones(7)), ShapeError),
+        (ExternalWrench('link2', np.full(6, np.inf)), NotFinite),
+    ],
+    ids=str,
+)
+def test_an_invalid_command_changes_nothing_and_is_not_passed_on(plant, command, error):
+    plant.apply(SetPayload('link2', Payload(2.0)))
+    plant.apply(ExternalWrench('link2', np.ones(6)))
+    plant.apply(EffortCommand(TAU))
+    plant.step()
+    passed, before = [], (bits(plant), plant.simulator.payloads['link2'], plant.wrenches.keys())
+    plant.listener = lambda steps, command: passed.append(command)
+    with pytest.raises(error):
+        plant.apply(command)
+    assert passed == []
+    assert (bits(plant), plant.simulator.payloads['link2'], plant.wrenches.keys()) == before
+    np.testing.assert_array_equal(plant.wrenches['link2'], np.ones(6))
+    plant.step()
+
+
+def test_the_listener_receives_only_commands_that_change_something(plant, arm):
+    passed = []
+    plant.listener = lambda steps, command: passed.append((steps, type(command)))
+    for _ in range(3):
+        plant.apply(EffortCommand(TAU.copy()))
+        plant.apply(ExternalWrench(tip(arm), np.ones(6)))
+        plant.apply(SetPayload(tip(arm), Payload(1.0)))
+        plant.step()
+    assert passed == [(0, EffortCommand), (0, ExternalWrench), (0, SetPayload)]
+    plant.apply(EffortCommand(-0.0 * TAU))
+    plant.apply(EffortCommand(0.0 * TAU))  # other bits
+    plant.apply(ExternalWrench(tip(arm), None))
+    plant.apply(SetPayload(tip(arm), None))
+    assert passed[3:] == [
+        (3, EffortCommand),
+        (3, EffortCommand),
+        (3, ExternalWrench),
+        (3, SetPayload),
+    ]
+
+
+def test_an_arm_that_diverges_is_braked_in_its_last_state(plant):
+    plant.apply(EffortCommand(TAU))
+    plant.step()
+    good = plant.q.copy()
+    passed = []
+    plant.listener = lambda steps, command: passed.append((steps, command))
+    plant.simulator.reset(plant.q, [1e200, 1e200])
+    with pytest.raises(SimulationDiverged):
+        plant.step()
+    assert passed == [(1, EffortCommand(None))]
+    assert plant.braked
+    np.testing.assert_array_equal(plant.q, good)
+    np.testing.assert_array_equal(plant.qd, [0, 0])
