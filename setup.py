@@ -14,7 +14,7 @@ NODES = [
     'state_publisher_node',
 ]
 
-# What the nodes need beside rclpy.
+# Packages that the nodes need in addition to rclpy.
 ROS_WHEELS = [
     'ament-index-python',
     'diagnostic-msgs',
@@ -77,7 +77,7 @@ setup(
     extras_require={
         'ros': ros('jazzy'),
         'ros-kilted': ros('kilted'),
-        # Where PyBullet has no wheel the other two engines judge.
+        # Without a wheel of PyBullet the validator uses the other two engines.
         'sim': [
             f'pybullet>=3.2.7; {PYBULLET_WHEEL}',
             f'pin>=2.7; {NO_PYBULLET_WHEEL}',
@@ -86,7 +86,7 @@ setup(
         'demo': ['rich>=13', 'matplotlib>=3.8'],
         # Simulated batches on more than one machine.
         'cluster': ['distributed>=2024.1'],
-        # Recordings of real robots, to be compared with a model.
+        # Recordings of real robots, for comparison with a model.
         'bags': ['rosbags>=0.11.7'],
         'test': [
             'pytest>=8',
@@ -100,12 +100,12 @@ setup(
             'mcap>=1.1',
             'rosbags>=0.11.7',
             'import-linter>=2.5',
-            # A formatter of another minor version formats otherwise, a checker finds more.
+            # Other minor versions format differently and report other errors.
             'ruff>=0.17,<0.18',
             'mypy>=2.4,<2.5',
             'scipy-stubs',
             'types-PyYAML',
-            # They build and install the package in test_packaging.py.
+            # test_packaging.py builds and installs the package with these.
             'pip',
             'setuptools>=70.1',
             'wheel',

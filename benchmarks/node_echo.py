@@ -17,7 +17,7 @@ from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics.ros import executable as _main
 from robot_dynamics.ros import qos
-from robot_dynamics.ros.diagnostics import Health
+from robot_dynamics.ros.health import Health
 from robot_dynamics.ros.messages import JointStateWriter, MatrixWriter
 
 # Outputs of the dynamics node for a state without efforts, in its order.

@@ -12,28 +12,27 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks/ is not installed
 
-# A shell ignores SIGINT for what it runs in the background, and whatever the tests start would
-# inherit that.
+# Background processes of a shell ignore SIGINT, and children of the tests would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes says something about the machine, not about the code.
+# The duration of an example depends on the load of the machine.
 settings.register_profile('robot_dynamics', deadline=None)
 settings.load_profile('robot_dynamics')
 
 
 def pytest_configure():
-    """Let a crash be seen in the terminal.
+    """Print crashes to the terminal.
 
-    The executor of rclpy sends what is said of one to the standard error of the moment, which
-    pytest holds back and then loses.
+    The executor of rclpy enables faulthandler on the present standard error, which pytest captures
+    and loses in a crash.
     """
     enable, terminal = faulthandler.enable, os.dup(2)
     faulthandler.enable = lambda *_arguments, **_options: enable(terminal)
 
 
 @pytest.fixture(scope='session', autouse=True)
-def _no_shared_memory_is_left():
-    """Remove what nodes that tests have killed could not remove themselves."""
+def _remove_shared_memory():
+    """Remove the shared memory of nodes that tests have killed."""
     from benchmarks.shared_memory import remove_shared_memory, shared_memory
 
     before = shared_memory()

@@ -1,7 +1,7 @@
 """A stand-in for `launch` and `launch_ros`, which come with a ROS 2 distribution only.
 
-It visits actions in the order in which `launch` does, depth first, and records the nodes that
-would be started instead of starting them. It has what our launch files use, and no more.
+It visits actions in the order of `launch`, depth first, and records nodes without starting them.
+It contains only what our launch files use.
 
 Source: the architecture document of ros2/launch.
 """

@@ -1,4 +1,4 @@
-"""Who may import what: the contracts of pyproject.toml, and that each of them can be broken."""
+"""Import contracts of pyproject.toml: they hold, and each detects a violation."""
 
 import os
 import re
@@ -92,7 +92,7 @@ def test_contracts_hold():
 
 
 @pytest.mark.parametrize(('contract', 'file', 'line'), VIOLATIONS)
-def test_broken_contract_is_noticed(contract, file, line, tmp_path):
+def test_a_violation_of_a_contract_is_detected(contract, file, line, tmp_path):
     shutil.copy(CHECKOUT / 'pyproject.toml', tmp_path)
     shutil.copytree(CHECKOUT / 'robot_dynamics', tmp_path / 'robot_dynamics')
     with (tmp_path / 'robot_dynamics' / file).open('a') as source:
@@ -123,7 +123,7 @@ def python_without(packages, code):
     )
 
 
-def test_all_but_the_nodes_import_without_ros():
+def test_packages_without_ros_import_without_ros():
     modules = [module for module in package_modules() if not module.startswith(NEED_ROS)]
     assert 'robot_dynamics.dynamics' in modules
     result = python_without(ROS, '\n'.join(f'import {module}' for module in modules))

@@ -1,4 +1,4 @@
-"""What is installed is what the checkout holds, and the descriptions of the package agree."""
+"""Installed files and the checkout agree, as do the descriptions of the package."""
 
 import ast
 import importlib.metadata
@@ -176,7 +176,7 @@ def test_resources_are_found_in_the_checkout():
     assert resources.share_file('package.xml').read_text() == package_xml_text()
 
 
-def test_missing_resource_is_named_with_the_places_looked_at():
+def test_the_error_of_a_missing_resource_names_the_searched_folders():
     with pytest.raises(resources.ResourceNotFound) as error:
         resources.share_file('urdf/no_such_robot.urdf')
     assert isinstance(error.value, FileNotFoundError)
@@ -262,7 +262,7 @@ def test_dependencies_are_rosdep_keys():
     assert rosdep_keys() - known == set()
 
 
-def test_what_installs_the_package_here_is_declared(installed):
+def test_tools_that_install_the_package_are_declared(installed):
     tools = {'pip', 'setuptools', 'wheel'}
     declared = {element.text for element in package_xml().findall('test_depend')}
     assert {f'python3-{tool}' for tool in tools} <= declared

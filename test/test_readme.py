@@ -1,4 +1,4 @@
-"""The README and the page of parameters: code runs, tables are those of the code, links exist."""
+"""README and docs/parameters.md: code runs, tables match the code, links exist."""
 
 import importlib
 import math
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / 'README.md').read_text()
 PARAMETERS = (ROOT / 'docs' / 'parameters.md').read_text()
 
-# Of each page: in which module of the nodes its parameters are.
+# Module of each table of parameters.
 TABLES = {
     'RobotParameters': 'ros.parameters',
     'LiveRobotParameters': 'ros.parameters',
@@ -37,7 +37,7 @@ def test_python_runs(monkeypatch):
     for code in blocks('python'):
         names: dict = {}
         exec(compile(code, 'README.md', 'exec'), names)
-        # What the comments promise.
+        # The statements of the comments.
         assert names['tau'].shape == (7,)
         residual = names['M'] @ names['qdd'] + names['C'] @ names['qd'] + names['g']
         np.testing.assert_allclose(residual, names['tau'], atol=1e-9)
@@ -46,7 +46,7 @@ def test_python_runs(monkeypatch):
 
 
 def parameter_table(name: str) -> str:
-    """Return the table of the parameters that a class of them adds to those above it."""
+    """Return the table of the parameters that a class adds to those of its bases."""
     specs = importlib.import_module('robot_dynamics.ros.parameters').specs
     module = importlib.import_module(f'robot_dynamics.{TABLES[name]}')
     table = getattr(module, name)
@@ -78,7 +78,7 @@ def test_parameter_tables_are_those_of_the_code(name):
     assert written.group(1) == parameter_table(name)
 
 
-def test_links_lead_somewhere():
+def test_links_exist():
     for target in re.findall(r'\]\(([^)#:]+)\)', README):
         assert (ROOT / target).exists(), target
 
@@ -99,7 +99,7 @@ def test_gains_are_those_of_the_command_line(capsys):
 
 
 def test_growth_is_that_of_the_formulations():
-    """The column of the README is that of the package's own table."""
+    """The column of the README equals that of the docstring of formulations."""
     rows = dict(re.findall(r'^\| `(\w+)` \|.*\| (n(?:\^\d)?) \|$', README, re.MULTILINE))
     assert set(rows) == {
         module.__name__.rsplit('.', 1)[-1] for module in formulations.FORMULATIONS

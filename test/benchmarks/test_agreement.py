@@ -11,25 +11,25 @@ def test_the_error_is_relative_to_the_largest_entry_of_each_result():
     assert relative_error(found, wanted) == pytest.approx(0.5)
 
 
-def test_nothing_passes_for_a_number():
+def test_nan_is_an_infinite_error():
     assert relative_error([np.array([np.nan])], [np.array([1.0])]) == np.inf
     with pytest.raises(Disagreement, match='mine'):
         check('mine', float('nan'), 1.0)
 
 
-def test_shapes_have_to_agree():
+def test_different_shapes_are_a_disagreement():
     with pytest.raises(Disagreement, match=r'\(2,\).*\(1, 2\)'):
         relative_error([np.zeros(2)], [np.zeros((1, 2))])
 
 
-def test_only_forward_dynamics_may_lose_what_the_mass_matrix_costs():
+def test_the_tolerance_of_forward_dynamics_grows_with_the_condition_number():
     stiff = np.diag([1.0, 1e-7])
     assert tolerance('inverse_dynamics', stiff) == TOLERANCE
     assert tolerance('forward_dynamics', np.eye(2)) == TOLERANCE
     assert tolerance('forward_dynamics', stiff) == pytest.approx(1e3 * TOLERANCE)
 
 
-def test_a_disagreement_says_who_and_how_much():
+def test_a_disagreement_names_the_side_and_the_error():
     check('mine', 1e-12, 1e-10)
     with pytest.raises(Disagreement, match=r'mine differs by 2\.0e-10, allowed is 1\.0e-10'):
         check('mine', 2e-10, 1e-10)

@@ -34,7 +34,7 @@ def test_all_sides_agree_and_have_a_time(name, request):
         assert set(batch.ns) >= {batches.OURS, batches.OURS_NEW, batches.OURS_TWO, batches.LOOP}
 
 
-def test_one_wrong_sample_is_found(chain, monkeypatch):
+def test_one_wrong_sample_is_a_disagreement(chain, monkeypatch):
     right = Dynamics(chain.model).inverse_dynamics
 
     class Wrong(Dynamics):
@@ -50,7 +50,7 @@ def test_one_wrong_sample_is_found(chain, monkeypatch):
         batches.measure(chain, ['inverse_dynamics'], SHORT)
 
 
-def test_long_chains_have_the_vectors_only(monkeypatch):
+def test_batches_of_long_chains_have_no_matrices(monkeypatch):
     from benchmarks.robots import find
 
     assert batches.functions_of(find('chain40')) == ['inverse_dynamics', 'forward_dynamics']

@@ -16,7 +16,7 @@ class Side:
         return number * next(self.times)
 
 
-def test_sides_take_turns_and_the_least_counts():
+def test_sides_alternate_and_the_minimum_is_kept():
     log = []
     # The first two calls of each find out how many calls fill the time. Then each turn begins with
     # a call that is not timed.
@@ -28,16 +28,16 @@ def test_sides_take_turns_and_the_least_counts():
     assert log[4:] == [('a', 1), ('a', 1), ('b', 1), ('b', 2)] * 3
 
 
-def test_enough_calls_fill_the_time():
+def test_the_number_of_calls_fills_the_time():
     assert calls_within(lambda number: number * 1e-6, 0.02) == pytest.approx(20000)
     assert calls_within(lambda number: number * 10.0, 0.02) == 1
 
 
-def test_a_stopwatch_calls_as_often_as_it_says():
+def test_a_stopwatch_makes_the_given_number_of_calls():
     count = itertools.count()
     assert stopwatch(lambda: next(count))(7) > 0
     assert next(count) == 7
 
 
-def test_the_least_of_rounds():
+def test_the_minimum_over_rounds():
     assert least_of([{'a': 2.0, 'b': 1.0}, {'a': 3.0, 'b': 0.5}]) == {'a': 2.0, 'b': 0.5}

@@ -4,7 +4,7 @@ from benchmarks.measure_compile import recorded
 from robot_dynamics.dynamics import Dynamics
 
 
-def test_every_function_is_made_and_counted(chain, tmp_path, monkeypatch):
+def test_every_function_is_compiled_and_counted(chain, tmp_path, monkeypatch):
     monkeypatch.setenv('ROBOT_DYNAMICS_CACHE_DIR', str(tmp_path))
     made, given_up = compile_all(chain, batched=['gravity_torque'])
     assert given_up == []

@@ -1,4 +1,4 @@
-"""Each library answers in this package's form, whatever the order of its joints."""
+"""Results of each library in the form of this package, for any joint order."""
 
 import importlib.util
 
@@ -48,7 +48,7 @@ def test_libraries_agree_with_this_package(name, kind, request):
         assert relative_error(found, wanted) < TOLERANCE, function
 
 
-def test_ours_is_what_the_book_says(robot):
+def test_this_package_fulfills_the_equation_of_motion(robot):
     state = state_of(robot)
     ours = load('ours', robot)
     ours.prepare(state)
@@ -56,7 +56,7 @@ def test_ours_is_what_the_book_says(robot):
     assert relative_error(ours.evaluate('inverse_dynamics'), [wanted]) < 1e-13
 
 
-def test_results_in_place_are_the_same(robot):
+def test_results_with_out_are_equal(robot):
     state, functions = state_of(robot), list(FUNCTIONS)
     arm = Dynamics(robot.model)
     new, in_place = Ours(arm, functions), OursInPlace(arm, functions)
@@ -67,7 +67,7 @@ def test_results_in_place_are_the_same(robot):
             np.testing.assert_array_equal(a, b)
 
 
-def test_the_state_is_given_in_the_librarys_order(fork):
+def test_the_state_has_the_joint_order_of_the_library(fork):
     pinocchio = load('pinocchio', fork)
     state = state_of(fork)
     assert list(fork.model.joint_names) == ['turn', 'z_swing', 'a_slide']
@@ -78,7 +78,7 @@ def test_the_state_is_given_in_the_librarys_order(fork):
     np.testing.assert_array_equal(q, [np.cos(turn), np.sin(turn), slide, swing])
 
 
-def test_joints_of_another_robot_are_refused():
+def test_joints_of_another_robot_are_rejected():
     from benchmarks.contenders import Local
 
     with pytest.raises(RobotRefused, match="'elbow'"):

@@ -1,4 +1,4 @@
-"""The benchmark of the nodes: what it counts is what happened. No time is asserted."""
+"""The benchmark of the nodes: counts and statistics. Times are not asserted."""
 
 import json
 
@@ -33,14 +33,14 @@ def test_stamps_are_read_from_serialized_messages():
     assert node_client.matrix_stamp(matrix) == stamp
 
 
-def test_the_echo_answers_with_what_the_dynamics_node_has_to_say():
+def test_the_echo_has_the_outputs_of_the_dynamics_node():
     # Without efforts and a wrench, which the client does not send.
     unasked = {'external_torque', 'effort_residual'}
     assert set(node_echo.MATRICES) == set(dynamics_node.MATRICES)
     assert set(node_echo.TORQUES) == set(dynamics_node.TORQUES) - unasked
 
 
-def test_a_state_is_answered_by_its_last_answer():
+def test_latency_ends_with_the_last_output_of_a_state():
     block = running_block()
     block.sent[:] = 0.0
     for k in (0, 1, 2):
@@ -53,7 +53,7 @@ def test_a_state_is_answered_by_its_last_answer():
     assert result.late >= 2
 
 
-def test_answers_to_nothing_are_told_apart():
+def test_outputs_without_a_state_are_counted_separately():
     block = running_block()
     for stamp in (6 * MS, 11 * MS, 7 * MS + 1):
         block.take(stamp)
@@ -63,7 +63,7 @@ def test_answers_to_nothing_are_told_apart():
     assert block.open == 3 * node_client.ANSWERS
 
 
-def test_the_slope_of_a_line_is_found_within_its_error():
+def test_the_slope_of_a_line_is_within_its_standard_error():
     t = np.arange(500.0)
     noise = np.random.default_rng(0).normal(0, 0.5, t.size)
     best, error = nodes.slope(np.stack([t, 80 + 0.01 * t + noise], axis=1))
@@ -80,7 +80,7 @@ def blocks_of(latencies):
     ]
 
 
-def test_the_interval_of_a_ratio_holds_it_and_knows_what_turns_have_in_common():
+def test_the_interval_contains_the_ratio_and_accounts_for_common_phases():
     rng = np.random.default_rng(0)
     # Turns differ by more than the nodes do, and each state does a little.
     phase = rng.uniform(1e-4, 9e-4, (40, 1))
@@ -92,13 +92,13 @@ def test_the_interval_of_a_ratio_holds_it_and_knows_what_turns_have_in_common():
     assert (same.low, same.best, same.high) == (1, 1, 1)
 
 
-def test_a_verdict_is_open_while_chance_decides():
+def test_a_verdict_is_open_if_the_interval_contains_the_bound():
     assert nodes.Ratio(1.1, 1.0, 1.2).verdict == 'met'
     assert nodes.Ratio(1.2, 1.1, 1.3).verdict == 'open'
     assert nodes.Ratio(1.4, 1.3, 1.5).verdict == 'MISSED'
 
 
-def test_a_sleeping_process_is_counted():
+def test_wake_ups_of_a_sleeping_process_are_counted():
     with timer_jitter.measured(500.0) as jitter:
         while_it_runs = jitter.ticks
     assert while_it_runs == 0 < jitter.ticks

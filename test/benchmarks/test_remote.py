@@ -14,7 +14,7 @@ def state(fork):
     return random_state(fork.model, np.random.default_rng(5))
 
 
-def test_the_same_answers_from_another_process(fork, state):
+def test_results_from_another_process_are_equal(fork, state):
     here = load('mujoco', fork)
     with Remote('mujoco', fork) as there:
         assert there.title == here.title
@@ -28,7 +28,7 @@ def test_the_same_answers_from_another_process(fork, state):
 @pytest.mark.skipif(
     importlib.util.find_spec('pybullet') is None, reason='PyBullet is not installed'
 )
-def test_pybullet_agrees_although_it_prints(fork, state):
+def test_pybullet_agrees_despite_its_output(fork, state):
     ours = load('ours', fork)
     ours.prepare(state)
     with Remote('pybullet', fork) as there:

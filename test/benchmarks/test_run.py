@@ -26,7 +26,7 @@ def test_a_complete_run(tmp_path, capsys):
     assert os.environ['ROBOT_DYNAMICS_CACHE_DIR'] == cache
 
 
-def test_a_disagreement_leaves_no_figures(tmp_path, monkeypatch, capsys):
+def test_no_figures_are_written_after_a_disagreement(tmp_path, monkeypatch, capsys):
     def disagree(*_):
         raise Disagreement('chain2: mass_matrix of new array differs by 1.0e-03')
 

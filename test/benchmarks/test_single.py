@@ -1,4 +1,4 @@
-"""Nothing is timed that has not agreed."""
+"""Functions are timed only after their results agree."""
 
 import numpy as np
 import pytest

@@ -9,14 +9,14 @@ from benchmarks import starting
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-def test_fresh_processes_come_to_a_result(chain):
+def test_new_processes_compute_a_result(chain):
     start = starting.measure(chain, repeats=1)
     assert set(start.ms) == {starting.OURS, starting.IMPORTS, starting.PINOCCHIO}
     assert set(start.peak_mib) == {*start.ms, starting.INTERPRETER}
 
 
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='Linux tells')
-def test_peak_memory_sees_what_was_freed():
+def test_peak_memory_includes_freed_memory():
     # In a fresh process: what other tests have freed may be more.
     script = """
 from benchmarks.memory import peak_mib

@@ -7,7 +7,7 @@ from benchmarks.clock import Effort
 SHORT = Effort(repeats=1, seconds=1e-4)
 
 
-def test_both_simulators_come_to_the_same_state(fork):
+def test_both_simulators_agree(fork):
     run = stepping.measure(fork, SHORT)
     assert run.error < 1e-10
     assert len(run.steps_per_s) == 6

@@ -1,4 +1,4 @@
-"""Verdicts and tables, from figures made up here."""
+"""Verdicts for given figures."""
 
 import math
 
@@ -29,7 +29,7 @@ def target(title):
     return found
 
 
-def test_without_figures_nothing_is_met(results):
+def test_targets_without_figures_are_not_measured(results):
     assert {t.verdict(results) for t in TARGETS} == {OPEN}
     assert 'not measured' in report.markdown(results)
 
@@ -65,7 +65,7 @@ def test_batches_and_steps(results):
     assert target('simulation steps').verdict(results) == MET
 
 
-def test_times_are_met_from_below_and_a_function_given_up_takes_for_ever(results):
+def test_times_are_upper_bounds_and_a_function_given_up_is_infinite(results):
     made = Compilation('chain100', 'inverse_dynamics', 0.1, 1.5, 0.0, {'mul': 3}, 90.0)
     results.compilations = [made]
     assert target('100-joint chain, compile ID').verdict(results) == MET

@@ -1,4 +1,4 @@
-"""docs/evaluate.md shows what is really printed, and explains all of it."""
+"""docs/evaluate.md: its output is current, and every part of it is explained."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ NUMBER = re.compile(r'-?\d+(?:\.\d+)?(?:e-\d+)?')
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """A Panda with more friction than its URDF says, and a tool that nobody mentioned."""
+    """A Panda with more friction than in its URDF, and a tool that the URDF lacks."""
     model = load_urdf(share_file('urdf/panda.urdf'))
     coulomb = model.coulomb.copy()
     coulomb[3] += 1.9
@@ -40,7 +40,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_output_is_what_is_printed(run, capsys):
+def test_the_output_on_the_page_is_printed(run, capsys):
     command, *wanted = re.search(r'```\n\$ (robot-dynamics .*?)```', PAGE, re.DOTALL)[
         1
     ].splitlines()

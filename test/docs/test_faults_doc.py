@@ -1,7 +1,4 @@
-"""The fault table of the docs: every row is complete, and every test that it names exists.
-
-What the log is said to say is looked for in the sources.
-"""
+"""docs/faults.md: rows are complete, their tests exist, logged texts are in the sources."""
 
 import ast
 import re
@@ -59,7 +56,7 @@ def said():
     return ''.join(words)
 
 
-def test_every_line_of_a_table_is_a_row():
+def test_every_table_line_is_parsed():
     assert len(ROWS) > 50
     assert PAGE.count('\n|---') == PAGE.count('| condition |') == PAGE.count('\n## ')
 
@@ -76,7 +73,7 @@ def test_a_row_is_complete_and_its_tests_exist(row):
 
 
 @each_row
-def test_what_is_logged_is_what_the_sources_say(row):
+def test_logged_texts_are_in_the_sources(row):
     for phrase in re.findall('`([^`]+)`', row[2]):
         if phrase in OTHERS or FIELDS.fullmatch(phrase) or NAME.fullmatch(phrase):
             continue
@@ -85,7 +82,7 @@ def test_what_is_logged_is_what_the_sources_say(row):
             assert part.strip().removesuffix(' rejected:') in said(), phrase
 
 
-def test_every_node_is_killed():
+def test_every_node_has_a_row_about_being_killed():
     listed = re.search(r'^NODES = [\[(](.*?)[\])]', (ROOT / 'setup.py').read_text(), re.M | re.S)
     scripts = re.findall(r"'(\w+)'", listed[1])
     assert len(scripts) >= 6

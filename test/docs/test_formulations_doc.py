@@ -103,7 +103,7 @@ MISPRINTS = rows(section('## Misprints'))
 
 
 @pytest.mark.parametrize(('where', 'printed', 'right', 'proof'), MISPRINTS)
-def test_every_misprint_is_proved(where, printed, right, proof):
+def test_every_misprint_has_a_proof(where, printed, right, proof):
     assert printed
     assert right
     (name,) = re.findall(r'`(test_\w+)`', proof)
@@ -186,7 +186,7 @@ def shown(operations):
 
 
 @pytest.mark.parametrize('n', [1, 2, 3, 4, 7])
-def test_linear_costs_are_as_stated(n):
+def test_linear_operation_counts(n):
     """129 n - 124 and 104 n - 110 in link frames; 86 n - 126 and 75 n - 117 compiled."""
     text = section('## Operation counts')
     arm = oc.general_arm(n)

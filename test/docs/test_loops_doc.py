@@ -1,4 +1,4 @@
-"""docs/loops.md tells the truth: its example runs as printed, its names exist."""
+"""docs/loops.md: its example runs as printed, its names exist."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_the_example_runs(capsys):
     assert np.abs(simulator.q - names['q']).max() < 1e-12
 
 
-def test_methods_and_kinds_are_those_of_the_code():
+def test_methods_and_kinds_exist():
     table = DOC.split('## What a chain answers')[1].split('\n- ')[0]
     cells = [line.split('|')[1] for line in table.splitlines() if line.startswith('| `')]
     named = {name for cell in cells for name in re.findall(r'`(\w+)', cell)}

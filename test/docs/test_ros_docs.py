@@ -1,4 +1,4 @@
-"""What the pages about rviz, several robots and ros2_control name exists; their code compiles."""
+"""Pages about rviz, several robots and ros2_control: their names exist, their code compiles."""
 
 import re
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_launch_files_exist_and_take_the_arguments(page):
             assert f"'{argument}'" in known, f'{name}: {argument}'
 
 
-def test_the_parameters_of_the_nodes_are_named_right():
+def test_parameters_on_the_pages_exist():
     known = set(specs(RobotParameters))
     for file in (ROOT / 'config').glob('*.yaml'):
         known |= set(re.findall(r'^ +(\w+):', file.read_text(), re.MULTILINE))

@@ -1,4 +1,4 @@
-"""The example of docs/simulation_batch.md runs, and gives what is written beside it."""
+"""docs/simulation_batch.md: its example runs and gives the values in its comments."""
 
 import re
 import warnings
@@ -7,7 +7,7 @@ from pathlib import Path
 FILE = Path(__file__).parents[2] / 'docs' / 'simulation_batch.md'
 
 
-def test_the_example_gives_what_it_says(monkeypatch):
+def test_the_example_prints_the_values_of_the_page(monkeypatch):
     monkeypatch.chdir(FILE.parents[1])
     code = re.findall(r'```python\n(.*?)```', FILE.read_text(encoding='utf-8'), re.DOTALL)[0]
     *lines, last = code.strip().splitlines()

@@ -1,4 +1,4 @@
-"""docs/simulation.md tells the truth: its example runs, what it names exists."""
+"""docs/simulation.md: its example runs, its names exist."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""Launch files with bad arguments: an error that names the argument, before any node starts.
+"""Invalid arguments of launch files: an error that names the argument, before any node is started.
 
 `launch` is not on the package index; `launch_stand_in` visits the actions in its place.
 """
@@ -63,7 +63,7 @@ def _stand_in(monkeypatch):
 
 
 def installed(monkeypatch, names):
-    """Let just these packages be installed, as far as the packages of other nodes go."""
+    """Pretend that of the packages of other nodes only these are installed."""
     prefix = packages.get_package_prefix
 
     def get_package_prefix(package):
@@ -81,7 +81,7 @@ def launched(file, **arguments):
 
 
 @pytest.mark.parametrize(('file', 'name', 'value'), CASES)
-def test_a_bad_argument_is_named_before_any_node_starts(file, name, value):
+def test_an_invalid_argument_raises_before_any_node_is_started(file, name, value):
     context, error = launched(file, **{name: value})
     assert error is not None
     assert name in str(error)
@@ -90,14 +90,14 @@ def test_a_bad_argument_is_named_before_any_node_starts(file, name, value):
 
 
 @pytest.mark.parametrize('file', BAD)
-def test_every_argument_that_can_be_wrong_is_tried(file):
+def test_every_argument_with_invalid_values_is_covered(file):
     free = {'frame_prefix', 'tip_frame', 'fixed_frame'}
     taken = launched(file)[0].launch_configurations
     included = {'params_file'} if file == SIMULATION else set()
     assert set(taken) - free - included == set(BAD[file])
 
 
-def test_a_robot_that_has_no_gains_is_named_before_any_node_starts(tmp_path):
+def test_a_robot_without_gains_raises_before_any_node_is_started(tmp_path):
     file = tmp_path / 'robot.urdf'
     link, joint = urdf_text.link, urdf_text.joint
     file.write_text(urdf_text.robot(link('a'), link('b', ''), joint('idle', 'a', 'b')))
@@ -115,7 +115,7 @@ def test_a_robot_that_has_no_gains_is_named_before_any_node_starts(tmp_path):
         ('rviz', 'true', 'rviz2'),
     ],
 )
-def test_a_missing_package_is_named_before_any_node_starts(
+def test_a_missing_package_raises_before_any_node_is_started(
     monkeypatch, file, argument, value, package
 ):
     others = {'robot_state_publisher', 'joint_state_publisher_gui', 'rviz2'} - {package}
@@ -129,7 +129,7 @@ def test_a_missing_package_is_named_before_any_node_starts(
     assert launched(file, **{argument: other})[1] is None
 
 
-def test_good_arguments_start_the_nodes_with_the_computed_values():
+def test_valid_arguments_start_the_nodes_with_the_computed_values():
     context, error = launched(
         SIMULATION, namespace='cell', frame_prefix='left/', time_step='2e-3', markers='true'
     )
@@ -156,7 +156,7 @@ def test_good_arguments_start_the_nodes_with_the_computed_values():
     assert nodes['robot_state_publisher'][0]['robot_description'] == PANDA.read_text()
 
 
-def test_gains_from_the_file_are_left_to_it():
+def test_gains_from_the_file_are_not_overridden():
     context, error = launched(SIMULATION, gains='from_file')
     assert error is None
     (parameters,) = [p for name, _, p, _ in context.started if name == 'feedforward_node']

@@ -1,4 +1,4 @@
-"""The launch files: what they name exists; and, where `launch` is installed, that they build.
+"""Launch files: their names exist, and, where `launch` is installed, descriptions are built.
 
 `launch` and `launch_ros` come with a ROS 2 distribution and are on no package index, so that the
 second half runs only there. The first half reads the files as text and runs everywhere.
@@ -60,7 +60,7 @@ def keywords(call):
     return {keyword.arg: keyword.value for keyword in call.keywords}
 
 
-def test_there_is_one_for_each_purpose():
+def test_launch_files_are_complete():
     assert [path.name for path in FILES] == [
         'display.launch.py',
         'dynamics.launch.py',
@@ -69,7 +69,7 @@ def test_there_is_one_for_each_purpose():
 
 
 @each_file
-def test_the_files_it_uses_come_with_the_package(path):
+def test_files_of_a_launch_file_are_installed_with_the_package(path):
     named = [[constant(argument) for argument in call.args] for call in calls(path, 'share')]
     assert named
     for parts in named:
@@ -77,7 +77,7 @@ def test_the_files_it_uses_come_with_the_package(path):
 
 
 @each_file
-def test_the_nodes_it_starts_exist(path):
+def test_nodes_of_a_launch_file_exist(path):
     for call in calls(path, 'Node'):
         package, executable = (constant(keywords(call)[k]) for k in ('package', 'executable'))
         if package != 'robot_dynamics':
@@ -160,7 +160,7 @@ def launch_description(path):
 
 
 @each_file
-def test_it_builds_a_launch_description(path):
+def test_a_launch_description_is_built(path):
     import_launch = pytest.importorskip('launch', reason='launch comes with ROS 2 only')
     description = launch_description(path)
     assert isinstance(description, import_launch.LaunchDescription)
@@ -168,7 +168,7 @@ def test_it_builds_a_launch_description(path):
     assert 'robot_description_file' in names
 
 
-def test_dynamics_takes_all_common_arguments():
+def test_dynamics_declares_all_common_arguments():
     (path,) = [path for path in FILES if path.name == 'dynamics.launch.py']
     names = {argument.name for argument in launch_description(path).get_launch_arguments()}
     assert names >= COMMON

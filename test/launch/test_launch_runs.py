@@ -1,4 +1,4 @@
-"""A launch file, started for real: where `launch` is and the package is installed for it."""
+"""A launch file run as a whole, where `launch` and the package are installed."""
 
 import json
 import os
@@ -115,7 +115,7 @@ def environments(process):
             yield dict(entry.split('=', 1) for entry in entries if '=' in entry)
 
 
-def test_the_simulation_comes_up_in_its_namespace_with_gains_for_its_robot(launched, probe):
+def test_the_simulation_runs_in_its_namespace_with_gains_of_its_robot(launched, probe):
     discovery = quick_discovery()
     description = probe.create_publisher(String, '/cell/robot_description', qos.LATCHED)
     description.publish(String(data=PANDA.read_text()))

@@ -1,4 +1,4 @@
-"""The ros2_control example: its robot loads, and its YAML names what the robot has."""
+"""The ros2_control example: its robot loads, and its YAML matches the robot."""
 
 import ast
 import importlib.util
@@ -43,7 +43,7 @@ def test_the_xacro_is_the_panda_with_torque_interfaces(model):
         assert states == ['position', 'velocity', 'effort']
 
 
-def test_every_controller_is_known_to_the_manager():
+def test_every_controller_is_declared_to_the_manager():
     manager = parameters('controller_manager')
     declared = {k: v['type'] for k, v in manager.items() if isinstance(v, dict)}
     assert declared == CONTROLLERS
@@ -51,19 +51,19 @@ def test_every_controller_is_known_to_the_manager():
 
 
 @pytest.mark.parametrize('node', ['effort_controller', 'arm_controller', 'feedforward_node'])
-def test_the_joints_are_the_robots_in_one_order(model, node):
+def test_all_joint_lists_have_the_order_of_the_robot(model, node):
     # Commands have no names: another order would send torques to the wrong joints.
     assert tuple(parameters(node)['joints']) == model.joint_names
 
 
-def test_torques_go_out_and_what_feedback_needs_comes_in():
+def test_interfaces_are_effort_commands_and_position_velocity_states():
     assert parameters('effort_controller')['interface_name'] == 'effort'
     arm = parameters('arm_controller')
     assert arm['command_interfaces'] == ['effort']
     assert arm['state_interfaces'] == ['position', 'velocity']
 
 
-def test_the_efforts_have_a_frame_that_the_robot_has(model):
+def test_the_frame_of_the_efforts_is_a_link_of_the_robot(model):
     assert parameters('joint_state_broadcaster')['frame_id'] in model.link_names
 
 
@@ -94,7 +94,7 @@ def test_the_parameters_of_our_node_exist():
         assert f"'{name}'" in text
 
 
-def test_the_launch_file_starts_what_the_yaml_configures():
+def test_the_launch_file_starts_the_configured_nodes():
     text = LAUNCH.read_text()
     ast.parse(text)
     for controller in CONTROLLERS:
