@@ -269,7 +269,7 @@ def started_nodes(
             end(nodes.values())
             executor.shutdown()
             client.destroy_node()
-            rclpy.try_shutdown()  # type: ignore[attr-defined]
+            rclpy.try_shutdown()
 
 
 def end(nodes: Any) -> None:

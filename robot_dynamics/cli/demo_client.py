@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,7 @@ class Run:
         return float(np.ptp(self.states.sent)) / messages.SECOND
 
 
-class DemoClient(Node):
+class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
     """Sends commands to the four nodes and records their topics.
 
     Attributes:
@@ -156,6 +157,7 @@ class DemoClient(Node):
         super().__init__('demo')
         self._names, self._executor, self._check = list(joint_names), executor, check
         self.report: DiagnosticStatus | None = None
+        self._run: Run | None = None
         self.simulation: DiagnosticStatus | None = None
         self._status, self._run, self._stamps = '', None, array('q')
         topics = {
@@ -240,6 +242,9 @@ class DemoClient(Node):
                 while (taken := subscription.handle.take_message(JointState, False)) is not None:
                     self._record(name, taken[0], taken[1]['source_timestamp'])
 
+    def _is_later(self, stamp: int) -> bool:
+        return self._stamps[-1] > stamp
+
     def _record(self, name: str, message: JointState, sent: int) -> None:
         self._seen.add(name)
         stamp, run = messages.nanoseconds(message.header.stamp), self._run
@@ -283,7 +288,7 @@ class DemoClient(Node):
         self._simulate('resume')
         while self._stamps[-1] < run.end:
             before = self._stamps[-1]
-            self.wait(lambda before=before: self._stamps[-1] > before, 'simulated time')
+            self.wait(partial(self._is_later, before), 'simulated time')
             if len(run.states):
                 show(*run.now())
         self._simulate('pause')

@@ -1,14 +1,14 @@
-"""The reference of the arm at every state: a trajectory, a stream of references, or a hold.
+"""Reference of the arm at every joint state: a trajectory, a stream of references, or a hold.
 
-The rule: **the reference is continuous, or the arm is held where it is, softly.** Whatever is new
-begins at the reference that was last returned, with its velocity; what ends early decelerates and
-then holds. The reference is placed anew, at rest where the arm is (`placed`), in these cases only:
-nothing was followed before, time went back, or the arm is further than `start_tolerance` from the
-reference when joint states come back or a motion begins. Torques then have to start softly.
+The rule: **the reference is continuous, or the arm is held where it is, softly.** A new motion
+begins at the reference that was last returned, with its velocity; a motion that ends early
+decelerates and then holds. The reference is placed anew, at rest where the arm is (`placed`), in
+these cases only: nothing was followed before, time went back, or the arm is further than
+`start_tolerance` from the reference when joint states come back or a motion begins. Torques then
+have to start softly.
 
 Time is the joint states' own, taken from their stamps (ns), so that a simulation may be slow or
-stop and nothing runs ahead. What is rejected changes nothing: the arm goes on with what it did.
-No ROS here.
+stop without the reference running ahead. A rejected motion changes nothing.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from robot_dynamics.spatial import Array
 SECOND = 1e9  # ns
 FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by another clock
 STOPPING = 'stopping'
-CLOSE = 0.01  # s; references that are closer in time may differ in velocity as if they were not
+CLOSE = 0.01  # s; the least time counted for a change of velocity between two references
 
 
 class Streamed(NamedTuple):
-    """A reference that came alone; it holds until the next one."""
+    """A single reference of a stream; it holds until the next one."""
 
     reference: Reference
     duration: float = float('inf')
@@ -51,7 +51,7 @@ class Streamed(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """What is followed, since when, and its name; a hold has none."""
+    """A path, its start, and its name; a hold has none."""
 
     path: Trajectory | Joined | Stop | Streamed
     start: int  # ns
@@ -70,7 +70,7 @@ class Pending(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is, for people."""
+        """Description for status and log."""
         return f'a trajectory of {self.trajectory.duration:g} s'
 
 
@@ -124,14 +124,15 @@ class ReferenceFollower:
         self._decelerate()
 
     def _decelerate(self) -> None:
-        if self._motion is None or self._motion.name in ('', STOPPING):
+        motion, reference = self._motion, self._reference
+        if motion is None or reference is None or motion.name in ('', STOPPING):
             return
-        path = stop(self._model, self._reference, self._stopping_time(self._reference))
+        path = stop(self._model, reference, self._stopping_time(reference))
         self._motion = Motion(path, self._now, STOPPING)
 
     @property
     def doing(self) -> str:
-        """What the arm does, for people."""
+        """Description of the present motion, for status and log."""
         present = self._motion.name if self._motion is not None else ''
         if self._pending is None:
             return present or 'holding'
@@ -215,7 +216,7 @@ class ReferenceFollower:
         return pending is not None and pending.start is not None and pending.start > self._now
 
     def _start(self, state: JointReading) -> Reference:
-        """Return where a motion begins: the present reference, unless the arm is not there."""
+        """Return the start of a motion: the present reference, or the arm if it is elsewhere."""
         present = self._reference
         if present is None or self._is_off(present.q, state.q):
             return at_rest(state.q)
@@ -224,9 +225,9 @@ class ReferenceFollower:
     def _path(
         self, trajectory: Trajectory, start: int | None, begin: int, reference: Reference
     ) -> Trajectory | Joined:
-        """Return how a trajectory is followed from the time `begin` [ns] on, at a reference."""
+        """Return the path along a trajectory from the time `begin` [ns] on, from a reference."""
         elapsed = 0.0 if start is None else max(0.0, (begin - start) / SECOND)
-        if elapsed > trajectory.duration:
+        if start is not None and elapsed > trajectory.duration:
             raise TrajectoryError(
                 f'the trajectory ended {elapsed - trajectory.duration:.3f} s ago: its stamp is '
                 f'{start / SECOND:.3f} s and the joint states are at {begin / SECOND:.3f} s'
@@ -247,9 +248,9 @@ class ReferenceFollower:
 
     def _check_change(self, reference: Reference, before: Reference) -> None:
         """Raise if the velocity changes faster than the acceleration limit allows."""
-        since = CLOSE
-        if self._is_streaming:
-            since = max(CLOSE, (self._now - self._motion.start) / SECOND)
+        since, motion = CLOSE, self._motion
+        if motion is not None and isinstance(motion.path, Streamed):
+            since = max(CLOSE, (self._now - motion.start) / SECOND)
         change = np.abs(reference.qd - before.qd)
         most = acceleration_limit(self._model) * since * (1 + 1e-9)
         if (change > most).any():
@@ -263,7 +264,7 @@ class ReferenceFollower:
     def _is_off(self, wanted: Array, q: Array) -> bool:
         return bool((np.abs(wanted - q) > self._tolerance).any())
 
-    # -- where to be ------------------------------------------------------------------------
+    # -- the reference ------------------------------------------------------------------------
 
     def reference(self, state: JointReading, returned: bool = False) -> tuple[Reference, str]:
         """Return the reference for this state, and why a motion was dropped, or ''.
@@ -274,35 +275,35 @@ class ReferenceFollower:
         """
         before, self._state = self._state, state
         self.placed, self._moved = self._moved, False
-        if before is None or self._motion is None:
+        motion = self._motion
+        if before is None or motion is None:
             self._now = state.stamp
-            self._place(state)
-            return self._advance(state)
-        why = self._reason_to_place(before, state, returned)
+            return self._advance(self._place(state), state)
+        why = self._reason_to_place(before, motion, state, returned)
         if why:
             why = why if self.moving else ''
             self._now, self._pending = state.stamp, None
-            self._place(state)
-            return self._reference, why
+            return self._place(state).sample(self._now), why
         # Joint states of different drivers may overtake each other.
         self._now = max(self._now, state.stamp)
-        self._reference = self._motion.sample(self._now)
-        return self._advance(state)
+        self._reference = motion.sample(self._now)
+        return self._advance(motion, state)
 
-    def _advance(self, state: JointReading) -> tuple[Reference, str]:
-        """Begin what is due, and end what is over."""
-        motion, why = self._motion, ''
+    def _advance(self, motion: Motion, state: JointReading) -> tuple[Reference, str]:
+        """Begin a motion that is due, and end one that is over; return as `reference`."""
+        why, path = '', motion.path
         elapsed = self._now - motion.start
-        if self._is_streaming:
+        if isinstance(path, Streamed):
             if elapsed > self._timeout:
                 why = 'the stream of references has stopped'
                 self._decelerate()
-        elif motion.name and elapsed > motion.path.duration * SECOND:
-            self._hold(motion.path.end)
+        elif motion.name and elapsed > path.duration * SECOND:
+            self._hold(path.end)
         if self._pending is not None and not self._starts_later():
             why = self._begin(self._pending, state)
-        if why:
+        if why and self._motion is not None:
             self._reference = self._motion.sample(self._now)
+        assert self._reference is not None  # there is a motion
         return self._reference, why
 
     def _begin(self, pending: Pending, state: JointReading) -> str:
@@ -320,16 +321,19 @@ class ReferenceFollower:
         self._reference = self._motion.sample(self._now)
         return ''
 
-    def _place(self, state: JointReading) -> None:
+    def _place(self, state: JointReading) -> Motion:
         """Hold the arm where it is."""
-        self._hold(at_rest(state.q))
         self.placed = True
+        return self._hold(at_rest(state.q))
 
-    def _hold(self, reference: Reference) -> None:
+    def _hold(self, reference: Reference) -> Motion:
         self._reference = reference
         self._motion = Motion(Stop(reference, np.zeros(self._model.n)), self._now)
+        return self._motion
 
-    def _reason_to_place(self, before: JointReading, state: JointReading, returned: bool) -> str:
+    def _reason_to_place(
+        self, before: JointReading, motion: Motion, state: JointReading, returned: bool
+    ) -> str:
         """Return why the reference cannot go on to this state, or ''."""
         if state.restarted:
             return (
@@ -338,7 +342,7 @@ class ReferenceFollower:
             )
         gap = state.stamp - self._now
         if returned or gap > self._timeout:
-            wanted = self._motion.sample(max(self._now, state.stamp)).q
+            wanted = motion.sample(max(self._now, state.stamp)).q
             if self._is_off(wanted, state.q):
                 return f'no joint states for {gap / SECOND:.3f} s, and the arm is off its path'
         return ''

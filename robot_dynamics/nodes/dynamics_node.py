@@ -248,7 +248,8 @@ def equation_terms(
 def effort_residual(measured: Array, terms: dict[str, Array]) -> Array:
     """Return the measured effort (n,) minus the terms of the model, N m or N."""
     explained = terms['inverse_dynamics_torque'] + terms['friction_torque']
-    return measured - explained + terms.get('external_torque', 0.0)
+    residual: Array = measured - explained + terms.get('external_torque', 0.0)
+    return residual
 
 
 def effort_scale(parameters: DynamicsParameters, names: tuple[str, ...]) -> Array:

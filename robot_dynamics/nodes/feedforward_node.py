@@ -72,6 +72,8 @@ class FeedforwardNode(RobotNode):
         self._leaving = False  # disabled, and the torque is still being brought down
         self._rejecting = False  # the last reference was rejected
         self._state: JointReading | None = None
+        self._gate: TorqueGate  # of the present robot, as the follower
+        self._follower: ReferenceFollower
         self._output = TorqueOutput(self, bridge=self.parameters.publish_commands)
         self._filled_out = self.create_publisher(
             JointTrajectory, '~/joint_trajectory_with_effort', qos.STREAM_OUT

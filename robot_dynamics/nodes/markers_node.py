@@ -42,6 +42,7 @@ from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_source import RobotSource, bare_robot, with_gravity_and_payload
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization import (
+    Box,
     Ellipsoid,
     inertia_box,
     inertia_ellipsoid,
@@ -223,7 +224,7 @@ def shapes_of(
     return shapes
 
 
-def _inertias(model: RobotModel, poses: Array, kind: str) -> dict[str, Shape]:
+def _inertias(model: RobotModel, poses: Array, kind: str) -> dict[str, Box | Ellipsoid]:
     """Return the equivalent solid of each body with a mass."""
     make = inertia_box if kind == 'box' else inertia_ellipsoid
     solids = {b: make(model.inertial(i), poses[i]) for i, b in enumerate(model.body_names)}

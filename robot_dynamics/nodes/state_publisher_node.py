@@ -135,13 +135,14 @@ class StatePublisherNode(RobotNode):
 def tf_message_type() -> type:
     """Return tf2_msgs/TFMessage; raises TfMissing where it is not installed."""
     try:
-        return importlib.import_module('tf2_msgs.msg').TFMessage
+        kind: type = importlib.import_module('tf2_msgs.msg').TFMessage
     except ImportError as error:
         distro = os.environ.get('ROS_DISTRO', 'DISTRO')
         raise TfMissing(
             f'tf needs tf2_msgs, which is not installed (apt install ros-{distro}-tf2-msgs; '
             'it is no wheel on PyPI): without it there is no state_publisher_node'
         ) from error
+    return kind
 
 
 def positions_of(message: Any, joints: Iterable[str]) -> dict[str, float]:

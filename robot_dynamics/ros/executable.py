@@ -1,9 +1,9 @@
-"""Start, run and stop a node: the only exit path of the package's executables.
+"""Start, run and stop a node: the exit path of all executables of the package.
 
-Signals only set a flag and the executor is turned step by step, so that SIGINT, SIGTERM and
-SIGHUP end with exit code 0, after the last command to the motors. An exception in a callback ends
-with its traceback and exit code 1, after the last command as well. What cannot start says why in
-one line and exits with 1.
+Signals set a flag, and the executor makes one step at a time, so that SIGINT, SIGTERM and SIGHUP
+end the process with exit code 0, after the last command to the motors. An exception in a callback
+ends it with its traceback and exit code 1, after the last command as well. A node that cannot
+start logs the reason in one line and exits with 1.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ CANNOT_START = (
     rclpy_implementation.RCLError,
 )
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_POLL = 0.1  # s, the longest wait before a signal is seen
+_POLL = 0.1  # s, the longest wait before a signal is handled
 LONGEST_DELAY = 0.5  # s, in the queue of the executor
-LONGEST_QUEUE = 100  # callbacks in that time; fewer are slow, and no flood
-RELIEF = 5.0  # s, of an executor without a queue
+LONGEST_QUEUE = 100  # callbacks in that time; fewer are slow callbacks, not a flood
+RELIEF = 5.0  # s with an executor that has no queue
 
 
-def new_executor(context=None):
-    """Return the fastest executor there is.
+def new_executor(context: Any = None) -> Any:
+    """Return the fastest executor of this distribution.
 
-    Its `spin()` must not be used: in some releases it neither delivers nor stops.
+    Use `spin_once` only: in some releases `spin` neither delivers messages nor stops.
     """
     try:
         from rclpy.experimental import EventsExecutor
@@ -53,7 +53,7 @@ def new_executor(context=None):
 
 
 class NodeExecutor:
-    """Turns a node by the fastest executor, with a queue of bounded length.
+    """Runs a node with the fastest executor, and a queue of bounded length.
 
     The events executor queues one event for each message received, even if the middleware, which
     keeps the newest few, has dropped that message since. In a flood of messages its memory and the
@@ -64,6 +64,9 @@ class NodeExecutor:
     def __init__(self, node: Any):
         """Begin with the fastest executor."""
         self._node = node
+        self._marked, self._reached = 0.0, True  # s, when the mark was queued; since reached
+        self._callbacks = 0  # since then
+        self._relieved_until: float | None = None  # s; None: by the fastest executor
         self._use(new_executor())
 
     def spin_once(self) -> None:
@@ -82,14 +85,13 @@ class NodeExecutor:
                 self._relieve(now)
 
     def shutdown(self) -> None:
-        """Call no callback any more."""
+        """Stop calling callbacks."""
         self._executor.shutdown()
 
     def _use(self, executor: Any) -> None:
         self._executor = executor
-        self._relieved_until: float | None = None  # s; None: by the fastest executor
-        self._marked, self._reached = 0.0, True  # s, when the last mark was queued; since reached
-        self._callbacks = 0  # since then
+        self._relieved_until = None
+        self._marked, self._reached, self._callbacks = 0.0, True, 0
         executor.add_node(self._node)
 
     def _reach_mark(self) -> None:
@@ -107,7 +109,7 @@ class NodeExecutor:
         )
 
 
-def run(node_class, args=None) -> int:
+def run(node_class: type[Any], args: list[str] | None = None) -> int:
     """Run a node until a signal or its own failure; return the exit code.
 
     An exception in a callback ends the node as well, after its last command.
@@ -136,24 +138,24 @@ def run(node_class, args=None) -> int:
     return 0
 
 
-def _turn(executor, node, stop) -> None:
+def _turn(executor: NodeExecutor, node: Any, stop: list[int]) -> None:
     frozen = False
     while not stop and node.failure is None:
         executor.spin_once()
         if node.active and not frozen:
-            # What there is now stays: looking through it would take tens of ms of some message.
+            # Exempt present objects from collection: a full one takes tens of ms.
             gc.collect()
             gc.freeze()
             frozen = True
 
 
-def _failed(name, error) -> int:
+def _failed(name: str, error: Exception) -> int:
     get_logger(name).error(' '.join(str(error).split()))
     rclpy.try_shutdown()
     return 1
 
 
-def main(node_class) -> None:
+def main(node_class: type[Any]) -> None:
     """Run a node as a console script does, or print its help."""
     if not {'-h', '--help'}.isdisjoint(sys.argv[1:]):
         print(usage(Path(inspect.getfile(node_class)).stem, node_class.table))

@@ -64,7 +64,7 @@ def _stamp(data: bytes) -> int:
     seconds, rest = STAMP.unpack_from(data, BEGIN)
     if rest >= SECOND:
         raise JointDataError(f'the stamp has {rest} ns; there are less than {SECOND} in a second')
-    return seconds * SECOND + rest
+    return int(seconds * SECOND + rest)
 
 
 def _names(data: bytes) -> tuple[list[str], int]:

@@ -24,7 +24,7 @@ from robot_dynamics.errors import RobotDynamicsError
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
-class ManagedNode(LifecycleNode):
+class ManagedNode(LifecycleNode):  # type: ignore[misc]
     """Base of a node that is configured and activated before it works.
 
     Attributes:
@@ -63,7 +63,7 @@ class ManagedNode(LifecycleNode):
     @property
     def state(self) -> str:
         """The lifecycle state: unconfigured, inactive, active or finalized."""
-        return self._state_machine.current_state[1]
+        return str(self._state_machine.current_state[1])
 
     def fail(self, error: RobotDynamicsError) -> None:
         """End the process: the node cannot do its work."""

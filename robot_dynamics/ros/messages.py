@@ -22,7 +22,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynamics.control.trajectory import Reference, Trajectory, Waypoint
+from robot_dynamics.control.spline import Waypoint
+from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
@@ -55,7 +56,7 @@ def decode(data: bytes, message_type: type) -> Any:
 
 def nanoseconds(stamp: Time) -> int:
     """Return a stamp or duration as ns."""
-    return stamp.sec * SECOND + stamp.nanosec
+    return int(stamp.sec * SECOND + stamp.nanosec)
 
 
 def time_message(stamp: int) -> Time:

@@ -73,10 +73,11 @@ def changed(before: Any, after: Any) -> set[str]:
     return {name for name in new if new[name] != old[name]}
 
 
-def live(table: type, name: str) -> Any:
+def live(table: Any, name: str) -> Any:
     """Return the field of a table for a parameter that may change while the node is active."""
-    spec = replace(table.__dataclass_fields__[name].metadata['spec'], live=True)
-    return field(default=table.__dataclass_fields__[name].default, metadata={'spec': spec})
+    (item,) = (item for item in fields(table) if item.name == name)
+    spec = replace(item.metadata['spec'], live=True)
+    return field(default=item.default, metadata={'spec': spec})
 
 
 def values(parameters: Any) -> dict[str, Any]:

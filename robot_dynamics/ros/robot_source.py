@@ -59,7 +59,7 @@ def bare_robot(parameters: RobotParameters, text: str = '') -> RobotModel:
     Raises:
         RobotDynamicsError: the description or a parameter is rejected, and why.
     """
-    options = {
+    options: dict[str, Any] = {
         'gravity': gravity_in_base(parameters),
         'locked_joints': locked_joints(parameters),
         'tip_link': parameters.tip_link or None,
@@ -74,14 +74,17 @@ def gravity_in_base(parameters: RobotParameters) -> Array:
     """Return gravity (3,) in the base frame of a robot mounted at `base_orientation`."""
     roll, pitch, yaw = parameters.base_orientation
     # g_b = R_wb^T g_w,    R_wb = R_z(yaw) R_y(pitch) R_x(roll), as in URDF
-    return rotation_rpy(roll, pitch, yaw).T @ np.array(parameters.gravity)
+    gravity: Array = rotation_rpy(roll, pitch, yaw).T @ np.array(parameters.gravity)
+    return gravity
 
 
 def locked_joints(parameters: RobotParameters) -> dict[str, float]:
     """Return the positions of the locked joints by name. Raises ParameterError."""
     joints = given(parameters.locked_joints)
-    values = per_joint('locked_positions', parameters.locked_positions, joints) if joints else []
-    return dict(zip(joints, values, strict=True))
+    if not joints:
+        return {}
+    values = per_joint('locked_positions', parameters.locked_positions, joints)
+    return dict(zip(joints, values.tolist(), strict=True))
 
 
 def _with_payload(model: RobotModel, parameters: RobotParameters) -> RobotModel:
@@ -222,7 +225,8 @@ class RobotSource:
         """
         node = self._node
         if not node.parameters.autostart:
-            return node.get_logger().info('unconfigured: waiting for a lifecycle manager')
+            node.get_logger().info('unconfigured: waiting for a lifecycle manager')
+            return
         if self._is_available:
             return node.configure_and_activate()
         node.waiting = 'robot_description'

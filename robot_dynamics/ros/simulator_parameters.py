@@ -214,7 +214,7 @@ def settings(parameters: SimulatorParameters, model: RobotModel) -> SimulationSe
     order = joint_order(parameters.joints, model.joint_names)
 
     def of_joints(name: str, values: tuple[float, ...]) -> list[float]:
-        return per_joint(name, values, order, model.joint_names).tolist()
+        return list(map(float, per_joint(name, values, order, model.joint_names)))
 
     rate_limit = of_joints('drives.rate_limit', parameters.drives_rate_limit)
     return SimulationSettings(
@@ -296,7 +296,7 @@ def _initial_positions(parameters: SimulatorParameters, model: RobotModel) -> Ar
     q = per_joint('initial_positions', values, order, model.joint_names)
     if len(values) == 1:
         # One value for all joints is clamped to the limits of each.
-        return np.clip(q, model.lower, model.upper)
+        return np.asarray(np.clip(q, model.lower, model.upper))
     return _within('initial_positions', q, model)
 
 

@@ -154,9 +154,8 @@ def _queued(subscription: Any) -> Any:
 
 
 def _observation(pieces: dict[str, Array]) -> Observation:
+    gravity, coriolis, inertia, total = (pieces.get(f'{name}_torque') for name in TORQUES)
+    assert gravity is not None  # `newest` takes no states without
     return Observation(
-        pieces['q'],
-        pieces.get('qd'),
-        *(pieces.get(f'{name}_torque') for name in TORQUES),
-        pieces.get('mass_matrix'),
+        pieces['q'], pieces.get('qd'), gravity, coriolis, inertia, total, pieces.get('mass_matrix')
     )
