@@ -1,9 +1,10 @@
-"""Pure laws of control: what torque follows a trajectory, free of ROS and of any clock.
+"""Control laws, trajectories and limits, without ROS and without a clock.
 
-Reading order: `spline` (one polynomial between two points), `trajectory` (many points, sampled at
-any time), `limits` (can this robot follow it), `feedforward` (the torque that does), `laws` (other
-ways to the same end), `gains` (feedback that suits a robot), `friction`, `saturation` (what the
-drives allow), `filters` (velocities and accelerations that nobody measures).
+Reading order: `spline` (one polynomial between two points), `trajectory` (several points, sampled
+at any time), `limits` (trajectory against the limits of the robot), `feedforward` (torque of a
+reference), `laws` (other control laws), `gains` (feedback gains of a robot), `friction`,
+`saturation` (limits of the drives), `filters` (differentiation of measurements), `transitions`
+(stops and joins), `swing` (a trajectory for any robot).
 """
 
 from robot_dynamics.control.feedforward import (

@@ -1,18 +1,18 @@
-"""The torque that makes an arm follow a reference, split by what each part is for.
+"""Feed-forward torque of a reference, with PD feedback, as a sum of named parts.
 
     tau = M(q) qdd_d + C(q, qd) qd + g(q)  + friction(qd_d) + Kp (q_d - q) + Kd (qd_d - qd)
           inertia      coriolis      gravity friction         feedback
 
-The first four cancel the arm's own dynamics, so that the last has only the model's errors left to
-correct. Each can be switched off, because some drives supply it themselves: a robot that already
-compensates gravity must not be given it twice.
+The first four compensate the dynamics of the arm, so that feedback corrects model errors only.
+Each can be switched off, for drives that supply it themselves: gravity must not be compensated
+twice.
 
-Friction is that of the desired motion. At the measured velocity its compensation would be a
-positive feedback, as steep as dry friction is near standstill: it drives the arm on along every
-error, and an arm told to stand still would be pushed by the noise of its sensors.
+Friction is evaluated at the desired velocity. At the measured velocity its compensation would be
+positive feedback, as steep as dry friction near standstill: it would amplify every error, and
+sensor noise would move an arm at rest.
 
-Source: 000, section 6.6; Lynch and Park, Modern Robotics (2017), section 11.4; Siciliano et al.,
-Robotics: Modelling, Planning and Control (2009), section 8.5.
+Source: Spong, Hutchinson and Vidyasagar, section 6.6; Lynch and Park, Modern Robotics (2017),
+section 11.4; Siciliano et al., Robotics: Modelling, Planning and Control (2009), section 8.5.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from robot_dynamics.spatial import Array
 
 @dataclass(frozen=True)
 class Switches:
-    """Which parts of its own dynamics the arm is relieved of."""
+    """Parts of the dynamics that the feed-forward torque includes."""
 
     gravity: bool = True
     coriolis: bool = True
@@ -41,7 +41,7 @@ class Switches:
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """PD gains per joint; zero, the default, leaves feed-forward alone.
+    """PD gains per joint; zero, the default, gives pure feed-forward.
 
     Attributes:
         kp: (n,) or one number, N m/rad or N/m.
@@ -88,9 +88,9 @@ def feedforward(
     gains: Gains = NO_FEEDBACK,
     friction: Friction | None = None,
 ) -> FeedForward:
-    """Return the torque that leads the arm from its measured state along the reference.
+    """Return the torque that moves the arm from its measured state along the reference.
 
-    Pass the reference's own q and qd for pure feed-forward, which hears no sensor.
+    With q and qd of the reference it is pure feed-forward, independent of measurements.
 
     Args:
         arm: the dynamics of the robot.
@@ -99,7 +99,7 @@ def feedforward(
         qd: (..., n) velocities.
         switches: which parts to include.
         gains: feedback on the error.
-        friction: of the joints; the robot's own if None.
+        friction: of the joints; that of the model if None.
 
     Raises:
         ShapeError: an argument does not have n entries per row.
@@ -131,17 +131,16 @@ def waypoint_efforts(
 ) -> Array:
     """Return the torque (m, n) at each point of a trajectory, for its `effort` fields.
 
-    A controller that takes a trajectory with efforts interpolates between them and adds its own
-    feedback.
+    A controller that accepts efforts interpolates them and adds its own feedback.
 
     Args:
         arm: the dynamics of the robot.
         trajectory: m points, joints in the model's order: see `Trajectory.in_order`.
         switches: which parts to include.
-        friction: of the joints; the robot's own if None.
+        friction: of the joints; that of the model if None.
 
     Raises:
-        TrajectoryError: its joints are others, or in another order.
+        TrajectoryError: its joints differ from those of the model, or in order.
     """
     require_order(arm, trajectory)
     reference = trajectory.at_waypoints()
@@ -149,11 +148,11 @@ def waypoint_efforts(
 
 
 def require_order(arm: Dynamics, trajectory: Trajectory) -> None:
-    """Raise TrajectoryError unless the joints of a trajectory are those of the robot, in order."""
+    """Raise TrajectoryError unless a trajectory has the joints of the robot, in order."""
     if trajectory.joint_names != arm.model.joint_names:
         raise TrajectoryError(
             f'the trajectory has the joints {", ".join(trajectory.joint_names)}; they must be '
-            f'{", ".join(arm.model.joint_names)}, as `in_order` puts them'
+            f'{", ".join(arm.model.joint_names)}; see `in_order`'
         )
 
 

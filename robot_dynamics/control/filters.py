@@ -1,8 +1,8 @@
-"""Accelerations from velocities, velocities from positions: a difference behind a low-pass filter.
+"""Differentiation of measurements: a difference quotient and a first-order low-pass filter.
 
-JointState carries no acceleration, and some drives measure no velocity. Differences give them, but
-amplify the noise by 1/dt; a first-order low-pass takes it back out at the price of a delay of
-1 / (2 pi f_c), 8 ms at 20 Hz.
+JointState has no acceleration, and some drives measure no velocity. A difference quotient
+amplifies noise by 1/dt; the low-pass attenuates it at the cost of a delay of 1 / (2 pi f_c), 8 ms
+at 20 Hz.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class AccelerationFilter:
 
     Args:
         cutoff: f_c, Hz, of the low-pass.
-        max_gap: s; after a longer silence the estimate starts afresh.
+        max_gap: s; a longer interval between samples resets the filter.
 
     Raises:
         ValueError: one of them is not positive.
@@ -36,7 +36,7 @@ class AccelerationFilter:
         self.reset()
 
     def reset(self) -> None:
-        """Forget every sample."""
+        """Discard all samples."""
         self._stamp: float | None = None
         self._qd: Array | None = None
         self._qdd: Array | None = None
@@ -44,9 +44,8 @@ class AccelerationFilter:
     def update(self, stamp: float, qd: ArrayLike) -> Array | None:
         """Return the acceleration estimate (n,), or None until two samples give one.
 
-        A repeated stamp leaves the estimate as it is. A stamp that goes back, a gap, another
-        number of joints or a value that is not finite starts afresh: no estimate is better than
-        a wrong one.
+        A repeated stamp returns the last estimate. A decreasing stamp, a gap, another number of
+        joints or a value that is not finite resets the filter.
 
         Args:
             stamp: time of the sample, s.
@@ -80,4 +79,4 @@ class AccelerationFilter:
 
 
 class VelocityFilter(AccelerationFilter):
-    """Estimate velocities from a stream of stamped positions: the same, one derivative lower."""
+    """Estimate velocities from a stream of stamped positions, by the same filter."""

@@ -1,15 +1,15 @@
-"""PD gains from the mass matrix, and the stability of velocity feedback in discrete time.
+"""PD gains from the mass matrix, and stability of velocity feedback in discrete time.
 
     kp_j = w^2 m_j,    kd_j = 2 zeta w m_j,    m_j = sqrt( M_jj / (M^-1)_jj )
 
-The inertia seen at joint j is M_jj while the others stand still and 1/(M^-1)_jj while they are
-free; in an arm the two differ by up to a factor of a hundred, and m_j is their geometric mean.
-Every joint gets about the same frequency w, whatever mass it moves.
+The apparent inertia of joint j is M_jj with the other joints locked and 1/(M^-1)_jj with the other
+joints free; the two differ by up to a factor of a hundred, and m_j is their geometric mean. Every
+joint gets about the same natural frequency w.
 
-The torque is held over a time step h. Velocity feedback on a single joint is unstable where its
+The torque is held over a time step h. Velocity feedback on a single joint is unstable if its
 feedback number kd_j h (M^-1)_jj exceeds 2, and reverses the velocity in every step above 1. For
-the whole arm the limit is h lambda_max(M^-1 Kd) < 2, never below the largest feedback number; it
-bounds w.
+the whole arm the condition is h lambda_max(M^-1 Kd) < 2, an eigenvalue that is never below the
+largest feedback number; it bounds w.
 
 Source: Siciliano et al., Robotics: Modelling, Planning and Control (2009), section 8.3.
 """
@@ -25,7 +25,7 @@ from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.rollout import checked_time_step
 from robot_dynamics.spatial import Array
 
-FREQUENCY = 40.0  # rad/s, the stiffest feedback there is
+FREQUENCY = 40.0  # rad/s, largest natural frequency
 DAMPING = 1.0  # zeta
 PER_STEP = 0.5  # largest h lambda_max(M^-1 Kd)
 
@@ -33,13 +33,13 @@ PER_STEP = 0.5  # largest h lambda_max(M^-1 Kd)
 def pd_gains(
     arm: Dynamics, q: ArrayLike, time_step: float, *, frequency: float = FREQUENCY
 ) -> Gains:
-    """Return gains that keep the robot stable along a motion.
+    """Return gains for which the robot is stable along a motion.
 
     Args:
         arm: the robot, with its rotor inertia.
         q: (n,) a posture, or (m, n) positions along the motion.
         time_step: h, s.
-        frequency: w, rad/s; the gains are those of a lower one where h requires it.
+        frequency: w, rad/s; reduced if h requires it.
 
     Raises:
         ShapeError: q is not (n,) or (m, n).
@@ -62,7 +62,7 @@ def pd_gains(
 
 
 def free_inertias(arm: Dynamics, q: ArrayLike) -> Array:
-    """Return the inertia (n,) seen at each joint while the others are free, the least of postures.
+    """Return the apparent inertia (n,) of each joint with the others free, minimum over postures.
 
     It is 1 / (M^-1)_jj, and 0 where a joint moves no mass or M is singular. A joint's feedback
     number is h kd_j divided by it.
@@ -87,7 +87,7 @@ def free_inertias(arm: Dynamics, q: ArrayLike) -> Array:
 
 
 def feedback_eigenvalue(arm: Dynamics, q: ArrayLike, kd: ArrayLike, time_step: float) -> float:
-    """Return h lambda_max(M^-1 Kd), the largest of postures: damping is unstable above 2.
+    """Return h lambda_max(M^-1 Kd), maximum over postures; above 2 it is unstable.
 
     Args:
         arm: the robot, with its rotor inertia.
@@ -119,13 +119,13 @@ def _inverse(M: Array) -> Array:
         return np.linalg.inv(M)
     except np.linalg.LinAlgError as error:
         raise ModelError(
-            'no feedback gains suit this robot: its mass matrix is singular'
+            'the mass matrix is singular; expected a positive definite one'
         ) from error
 
 
 def _largest_eigenvalue(M_inverse: Array, diagonal: Array) -> float:
-    """Return the largest eigenvalue of M^-1 diag(d) of all M^-1 (m, n, n)."""
-    # They are those of the symmetric d^1/2 M^-1 d^1/2.
+    """Return the largest eigenvalue of M^-1 diag(d) over all M^-1 (m, n, n)."""
+    # The symmetric d^1/2 M^-1 d^1/2 has the same eigenvalues.
     root = np.sqrt(diagonal)
     return float(np.linalg.eigvalsh(root[:, None] * M_inverse * root).max())
 

@@ -1,4 +1,4 @@
-"""Other laws of control, each of them feed-forward and feedback woven together differently.
+"""Control laws: alternatives to feed-forward with PD feedback.
 
 With e = q_d - q, and friction(qd_d) added to each:
 
@@ -8,10 +8,10 @@ With e = q_d - q, and friction(qd_d) added to each:
     gravity_only      tau = g(q) - Kd qd
 
 PD+ multiplies C by the desired velocity: the error then obeys M e'' + C e' + Kd e' + Kp e = 0, and
-V = 1/2 e'^T M e' + 1/2 e^T Kp e falls as -e'^T Kd e', because dM/dt - 2 C is skew. For an arm that
-is to rest it is PD with gravity compensation. Computed torque makes the error linear and the same
-for every joint, e'' + Kd e' + Kp e = 0, with gains in 1/s^2 and 1/s; it relies on M. Gravity alone
-lets the arm be led by hand.
+V = 1/2 e'^T M e' + 1/2 e^T Kp e has the derivative -e'^T Kd e', since dM/dt - 2 C is
+skew-symmetric. For a constant reference it is PD with gravity compensation. Computed torque gives
+linear, decoupled error dynamics, e'' + Kd e' + Kp e = 0, with gains in 1/s^2 and 1/s; it relies on
+an accurate M. Gravity compensation alone allows hand guiding.
 
 Source: Paden and Panja, Int. J. Control 47 (1988), for PD+; Takegaki and Arimoto, ASME J. Dyn.
 Syst. 103 (1981), for PD with gravity; Lynch and Park, Modern Robotics (2017), section 11.4.
@@ -73,12 +73,12 @@ def computed_torque(
 ) -> FeedForward:
     """Return the torque of computed torque control, whose gains are in 1/s^2 and 1/s.
 
-    Other arguments and errors are those of `feedforward`. The feedback is shaped by M even if the
-    switch `inertia` leaves out M(q) qdd_d.
+    Other arguments and errors are those of `feedforward`. The feedback is multiplied by M even if
+    the switch `inertia` omits M(q) qdd_d.
     """
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
     parts = feedforward(arm, reference, q, qd, switches, gains, friction)
-    # M(q) (Kp e + Kd e'), of what is Kp e + Kd e' so far
+    # M(q) (Kp e + Kd e')
     return replace(parts, feedback=inertia_torque(arm, q, parts.feedback))
 
 
@@ -91,9 +91,9 @@ def gravity_only(
     gains: Gains = NO_FEEDBACK,
     friction: Friction | None = None,
 ) -> FeedForward:
-    """Return the torque that holds up the arm and damps it, wherever somebody leads it.
+    """Return gravity compensation with damping, for hand guiding.
 
-    Arguments and errors are those of `feedforward`; the reference, friction and kp play no part.
+    Arguments and errors are those of `feedforward`; reference, friction and kp have no effect.
     """
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
     check_shapes(arm, reference, q, qd, gains)
@@ -116,8 +116,8 @@ LAWS: dict[str, Law] = {
 
 
 def compile_laws(arm: Dynamics) -> None:
-    """Compile what a change of law, or a first trajectory, would wait for."""
-    # As many states as a trajectory has points: a few would be taken one by one, by other code.
+    """Compile everything that a change of law or a first trajectory needs."""
+    # Batches of the size of a trajectory: small batches use other code.
     still = np.zeros((64, arm.model.n))
     for law in LAWS.values():
         for q in (still, still[0]):

@@ -1,7 +1,7 @@
-"""Can this robot follow this trajectory? Positions and velocities against the model's limits.
+"""Check of trajectories and references against the limits of a robot.
 
-The extremes are those of the polynomials themselves, not of samples: a cubic that overshoots
-between two harmless points is found however short its excursion.
+The extremes of position, velocity and acceleration are those of the polynomials, not of samples: a
+cubic that overshoots between two points is found however short the excursion.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
-# Published limits are rounded, and so are the points that planners put on them.
+# Tolerance for the rounding of published limits and of trajectory points on a limit.
 TOLERANCE = 1e-6
 # A URDF has no acceleration limits: a joint may reach its velocity limit in this time, s.
 TO_FULL_SPEED = 0.1
-USUAL_SPEED = 3.0  # rad/s or m/s, in place of a velocity limit that the model does not have
+USUAL_SPEED = 3.0  # rad/s or m/s, for models without a velocity limit
 
 
 def violations(
     trajectory: Trajectory, model: RobotModel, present: Sequence[Array] = ()
 ) -> list[str]:
-    """Return why the robot cannot follow the trajectory, one sentence each; [] if it can.
+    """Return the reasons why the robot cannot follow the trajectory; [] if it can.
 
     Args:
         trajectory: joints of the model, in any order.
         model: its lower, upper and velocity_limit, infinite where there are none.
-        present: positions (n,) at which the arm is. Where one of them is beyond a position limit
-            the trajectory may begin there, and go no further.
+        present: measured positions (n,). If one is beyond a position limit, the trajectory may
+            start there, but go no further.
 
     Raises:
-        TrajectoryError: the trajectory is for other joints.
+        TrajectoryError: the trajectory has other joints.
     """
     trajectory = trajectory.in_order(model.joint_names)
     return limit_violations(trajectory, model, present) + _moving_end(trajectory)
@@ -47,7 +47,7 @@ def limit_violations(
     *,
     acceleration: bool = False,
 ) -> list[str]:
-    """Return the limits that a trajectory leaves, one sentence each; it may end in motion.
+    """Return the limits that a trajectory exceeds, one sentence each; it may end in motion.
 
     Args:
         trajectory: joints in the model's order.
@@ -79,7 +79,7 @@ def limit_violations(
 def reference_violations(
     reference: Reference, model: RobotModel, present: Sequence[Array] = ()
 ) -> list[str]:
-    """Return the limits that a single reference (n,) is beyond, accelerations among them."""
+    """Return the limits that a single reference (n,) exceeds, with acceleration limits."""
     lower, upper = position_limits(model, present)
     speed, acceleration = model.velocity_limit, acceleration_limit(model)
     ranges = [
@@ -99,8 +99,8 @@ def reference_violations(
 
 
 def position_limits(model: RobotModel, present: Sequence[Array] = ()) -> tuple[Array, Array]:
-    """Return lower and upper limits (n,), widened to where the arm is if that is beyond them."""
-    # lower == upper == 0 is how descriptions say that no one filled in the limits.
+    """Return lower and upper limits (n,), extended to positions that are beyond them."""
+    # lower == upper == 0 stands for limits that are not specified.
     unlimited = (model.lower == 0) & (model.upper == 0)
     lower = np.where(unlimited, -np.inf, model.lower)
     upper = np.where(unlimited, np.inf, model.upper)
@@ -110,9 +110,9 @@ def position_limits(model: RobotModel, present: Sequence[Array] = ()) -> tuple[A
 
 
 def acceleration_limit(model: RobotModel) -> Array:
-    """Return the largest acceleration (n,) of a reference, which the model does not state.
+    """Return the largest acceleration (n,) of a reference; models have no such limit.
 
-    It is that of reaching the velocity limit in TO_FULL_SPEED.
+    It reaches the velocity limit in TO_FULL_SPEED.
     """
     speed = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, USUAL_SPEED)
     return np.asarray(speed / TO_FULL_SPEED)
@@ -121,7 +121,7 @@ def acceleration_limit(model: RobotModel) -> Array:
 def _excursions(
     trajectory: Trajectory, rate: int, lower: Array, upper: Array
 ) -> Iterator[tuple[int, float, float]]:
-    """Yield (joint, lowest, highest) of every joint that leaves its limits.
+    """Yield (joint, lowest, highest) of every joint that exceeds its limits.
 
     Args:
         trajectory: in the model's order.
@@ -132,7 +132,7 @@ def _excursions(
     points = np.stack([trajectory.at_waypoints()[rate]] * 2)  # as bounds, (2, m, n)
     pieces, T = trajectory.polynomials[rate], np.diff(trajectory.times)
     low, high = spline.hull(pieces, T)
-    # Only where the cheap bounds leave the limits are the exact extremes worth their roots.
+    # Exact extremes need roots of polynomials; compute them only where the bounds exceed limits.
     for k, j in zip(*np.nonzero((low < lower) | (high > upper)), strict=True):
         low[k, j], high[k, j] = spline.extremes(pieces[k, :, j], T[k])
     lowest = np.concatenate([points[0], low]).min(axis=0)
@@ -142,7 +142,7 @@ def _excursions(
 
 
 def _moving_end(trajectory: Trajectory) -> list[str]:
-    """Return a sentence for each joint that would have to stop dead at the last point."""
+    """Return a sentence for each joint with a velocity at the last point."""
     velocity = trajectory.waypoints[-1].qd
     if velocity is None:
         return []

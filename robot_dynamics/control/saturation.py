@@ -1,4 +1,4 @@
-"""What the drives allow: torques clamped to their limits, changes to a rate, and a soft start."""
+"""Effort limits, rate limits and soft start of torques."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from robot_dynamics.spatial import Array
 
 
 class Saturated(NamedTuple):
-    """Torques after clamping, and where the clamp was felt."""
+    """Torques after clamping, and a mask of the clamped entries."""
 
     tau: Array  # (..., n) N m or N
     active: Array  # (..., n) bool
@@ -34,9 +34,9 @@ def saturate(tau: ArrayLike, effort_limit: ArrayLike) -> Saturated:
 
 
 class RateLimiter:
-    """Let torques change by no more than `max_rate` [N m/s or N/s] per second.
+    """Limit the rate of change of torques to `max_rate` [N m/s or N/s].
 
-    The first torque passes unchanged: there is nothing to compare it with. `reset` forgets.
+    The first torque, and the first after `reset`, passes unchanged.
     """
 
     def __init__(self, max_rate: ArrayLike):
@@ -46,19 +46,19 @@ class RateLimiter:
         self._previous: Array | None = None
 
     def reset(self, tau: ArrayLike | None = None) -> None:
-        """Forget the last torque, or start from a given one (n,)."""
+        """Discard the last torque, or start from a given one (n,)."""
         self._previous = None if tau is None else np.array(tau, dtype=float)
 
     def __call__(self, tau: ArrayLike, dt: float) -> Saturated:
-        """Return the torques (n,) that may be applied `dt` seconds after the previous ones.
+        """Return the limited torques (n,), `dt` seconds after the previous ones.
 
-        A step back in time counts as no time at all.
+        A negative dt counts as 0.
         """
         tau = np.array(tau, dtype=float)
         if self._previous is None:
             self._previous = tau
             return Saturated(tau.copy(), np.zeros(tau.shape, dtype=bool))
-        # |tau_k - tau_(k-1)| <= max_rate dt; without time nothing changes, even at infinite rate
+        # |tau_k - tau_(k-1)| <= max_rate dt; dt = 0 allows no change, even at infinite rate
         step = self.max_rate * dt if dt > 0 else np.zeros_like(self.max_rate)
         wanted = tau - self._previous
         limited = np.abs(wanted) > step
@@ -69,10 +69,10 @@ class RateLimiter:
 
 
 def ramp(elapsed: float, duration: float) -> float:
-    """Return the part of the torque, 0 to 1, that a soft start of `duration` seconds gives.
+    """Return the factor of the torque, 0 to 1, during a soft start of `duration` seconds.
 
-    It is smooth at both ends, so that neither torque nor its rate jumps. Without a duration, 0 s,
-    there is no soft start.
+    It is smooth at both ends: torque and torque rate are continuous. A duration of 0 s means no
+    soft start.
     """
     if duration <= 0 or elapsed >= duration:
         return 1.0

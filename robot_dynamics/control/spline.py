@@ -1,10 +1,10 @@
-"""One polynomial between two points: linear, cubic or quintic by what both points carry.
+"""Polynomial between two points: linear, cubic or quintic, depending on the data of both points.
 
 A segment of length T is stored as six coefficients per joint in the time s since its start,
 
     q(s) = a_0 + a_1 s + ... + a_5 s^5,
 
-whatever its degree, so that a whole trajectory is one array. The rule is that of ROS 2's
+for every degree, so that a trajectory is one array. The rule is that of ROS 2's
 joint_trajectory_controller: positions alone give a line, velocities at both ends a cubic,
 accelerations at both ends as well a quintic.
 
@@ -25,7 +25,7 @@ COEFFICIENTS = 6
 
 
 class Waypoint(NamedTuple):
-    """What a trajectory prescribes at one instant; a derivative it leaves open is None."""
+    """Point of a trajectory; a derivative that is not prescribed is None."""
 
     q: Array  # (n,) rad or m
     qd: Array | None = None  # (n,)
@@ -33,7 +33,7 @@ class Waypoint(NamedTuple):
 
 
 def segment(start: Waypoint, end: Waypoint, T: float) -> Array:
-    """Return the coefficients (6, n) that lead from one waypoint to the next in T seconds."""
+    """Return the coefficients (6, n) between two waypoints, T seconds apart."""
     if start.qd is None or end.qd is None:
         return line(start.q, end.q, T)
     if start.qdd is None or end.qdd is None:
@@ -49,7 +49,7 @@ def line(q0: Array, q1: Array, T: float) -> Array:
 
 
 def cubic(q0: Array, v0: Array, q1: Array, v1: Array, T: float) -> Array:
-    """Return the coefficients (6, n) that meet position and velocity at both ends."""
+    """Return the coefficients (6, n) for position and velocity at both ends."""
     zero = np.zeros_like(q0)
     h = q1 - q0
     # a_2 = (3 h - (2 v0 + v1) T) / T^2,   a_3 = (-2 h + (v0 + v1) T) / T^3
@@ -59,7 +59,7 @@ def cubic(q0: Array, v0: Array, q1: Array, v1: Array, T: float) -> Array:
 
 
 def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Array, a1: Array, T: float) -> Array:
-    """Return the coefficients (6, n) that meet position, velocity, acceleration at both ends."""
+    """Return the coefficients (6, n) for position, velocity, acceleration at both ends."""
     h = q1 - q0
     # a_3 = ( 20 h - ( 8 v1 + 12 v0) T - (3 a0 -   a1) T^2) / (2 T^3)
     # a_4 = (-30 h + (14 v1 + 16 v0) T + (3 a0 - 2 a1) T^2) / (2 T^4)
@@ -91,7 +91,7 @@ def evaluate(coefficients: Array, s: Array) -> Array:
 def hull(coefficients: Array, T: Array) -> tuple[Array, Array]:
     """Return bounds (m, n), (m, n) of the values of m segments (m, 6, n) of lengths T (m,).
 
-    A polynomial never leaves the range of its Bernstein coefficients: cheap bounds, not tight.
+    A polynomial stays within the range of its Bernstein coefficients: cheap bounds, not tight.
     """
     c = coefficients * T[:, None, None] ** np.arange(COEFFICIENTS)[:, None]
     # b_i = sum_(k <= i) C(i, k) / C(5, k) a_k T^k
@@ -105,7 +105,7 @@ def hull(coefficients: Array, T: Array) -> tuple[Array, Array]:
 
 def extremes(coefficients: Array, T: float) -> tuple[float, float]:
     """Return the lowest and highest values that one polynomial (6,) takes in [0, T]."""
-    # It turns where its derivative vanishes; the real part of a complex root does no harm.
+    # Extremes are at zeros of the derivative; the real part of a complex root adds a candidate.
     turns = np.polynomial.polynomial.polyroots(derivative(coefficients[:, None])[:, 0]).real
     candidates = np.concatenate([[0.0, T], turns[(turns > 0) & (turns < T)]])
     values = np.polynomial.polynomial.polyval(candidates, coefficients)

@@ -1,13 +1,13 @@
-"""A trajectory for any robot: every joint moves, within its limits and those of its drives.
+"""Trajectory for any robot: every joint moves, within position, velocity and effort limits.
 
-Each joint swings about a home posture by a sum of three sines which starts and ends at rest,
+Each joint swings about a home posture by a sum of three sines that starts and ends at rest,
 
     q_j(t) = c_j + a_j sin^2(pi t/T) sin(2 pi k_j t/T)
            = c_j + a_j [ 1/2 sin(k_j w t) - 1/4 sin((k_j + 1) w t) - 1/4 sin((k_j - 1) w t) ],
 
 with w = 2 pi/T: velocity and acceleration are zero at both ends. Neighbouring joints differ in k_j
-or in direction, so that they do not repeat each other. The amplitudes a_j are what the position
-limits leave, made smaller wherever a velocity or a torque would be too large.
+or in direction, so that their motions differ. The amplitudes a_j follow from the position limits,
+reduced until velocities and torques are within their limits.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ OF_SPEED = 0.7  # of the velocity limit, at most
 OF_EFFORT = 0.7  # of the effort limit, at most: feedback needs the rest
 CYCLES = (1, 2, 3, 4)  # k_j, joint after joint; then again in the other direction
 POINTS_PER_SECOND = 4
-SHRINK = 0.8  # of an amplitude that asks too much
-NEGLIGIBLE = 0.02  # of the amplitude; a joint that can move no further than that stands still
-ROUNDS, POSTURES = 20, 200  # of the search for a posture in which the drives can hold the arm
+SHRINK = 0.8  # factor of an amplitude that exceeds a limit
+NEGLIGIBLE = 0.02  # of the amplitude; a joint with a smaller one does not move
+ROUNDS, POSTURES = 20, 200  # of the search for a posture that the drives can hold
 
 
-class NoMotion(RobotDynamicsError, ValueError):  # noqa: N818  (says what it is)
-    """The drives of the robot are too weak for any motion, as its limits are written."""
+class NoMotion(RobotDynamicsError, ValueError):  # noqa: N818  (names the condition)
+    """The effort limits of the robot allow no motion."""
 
 
 class Swing(NamedTuple):
@@ -64,10 +64,10 @@ class Swing(NamedTuple):
         return Reference(self.home + a * q, a * qd, a * qdd)
 
     def trajectory(self, joint_names: Sequence[str]) -> Trajectory:
-        """Return points with velocities and accelerations, which quintics join."""
+        """Return points with velocities and accelerations, connected by quintics."""
         t = np.linspace(0.0, self.duration, 1 + max(8, round(POINTS_PER_SECOND * self.duration)))
         q, qd, qdd = self.at(t)
-        # At rest to the last bit, where the sines leave a rounding error.
+        # Exactly at rest, without the rounding errors of the sines.
         for rates in (qd, qdd):
             rates[[0, -1]] = 0.0
         return Trajectory(joint_names, t, q, qd, qdd)
@@ -76,10 +76,10 @@ class Swing(NamedTuple):
 def swing(arm: Dynamics, duration: float) -> Swing:
     """Return a motion of the given duration [s] that the robot's limits allow.
 
-    Joints whose drives cannot move them stand still: their amplitude is zero.
+    Joints whose drives are too weak have amplitude zero.
 
     Raises:
-        NoMotion: the drives cannot even hold the arm, or move none of its joints.
+        NoMotion: the drives cannot hold the arm, or cannot move any joint.
     """
     model = arm.model
     lower, upper = position_range(model)
@@ -93,7 +93,7 @@ def swing(arm: Dynamics, duration: float) -> Swing:
 
 
 def home(arm: Dynamics) -> Array:
-    """Return the posture (n,) to swing about: amid its limits, and one the drives can hold."""
+    """Return the home posture (n,): central in its limits, and one that the drives can hold."""
     lower, upper = position_range(arm.model)
     centre, half = (lower + upper) / 2, (upper - lower) / 2
     if _load(arm, arm.gravity_torque(centre)).max() <= OF_EFFORT / 2:
@@ -102,7 +102,7 @@ def home(arm: Dynamics) -> Array:
     inner = (1 - 2 * OF_RANGE) * half
     best = centre
     for _ in range(ROUNDS):
-        # Try other positions of some joints; keep the posture that is easiest to hold.
+        # Vary the positions of some joints; keep the posture of least load.
         other = centre + inner * rng.uniform(-1, 1, (POSTURES, arm.model.n))
         changed = rng.random(other.shape) < rng.random((POSTURES, 1))
         postures = np.concatenate([best[None], np.where(changed, other, best)])
@@ -120,7 +120,7 @@ def _within_effort(arm: Dynamics, motion: Swing) -> Swing:
         weak = peak_load(arm, motion.at(t)) > OF_EFFORT
         if not weak.any():
             return motion
-        # A joint that is overloaded though it stands still is so by the motion of the others.
+        # A joint without motion is overloaded by the motion of the others.
         part[weak | bool((weak & (part == 0)).any())] *= SHRINK
         part[part < NEGLIGIBLE] = 0.0
     loads = _load(arm, arm.gravity_torque(motion.home))
@@ -133,7 +133,7 @@ def _within_effort(arm: Dynamics, motion: Swing) -> Swing:
 
 
 def peak_load(arm: Dynamics, reference: Reference) -> Array:
-    """Return the largest torque of a motion over the effort limit (n,)."""
+    """Return the largest torque of a motion relative to the effort limit (n,)."""
     tau = arm.inverse_dynamics(*reference) + arm.friction_torque(reference.qd)
     return np.asarray(_load(arm, tau).max(axis=0))
 

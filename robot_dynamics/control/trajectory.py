@@ -1,13 +1,13 @@
-"""A joint trajectory: points in time, and the motion between them at any time.
+"""Joint trajectory: points in time, and the motion between them.
 
     trajectory = Trajectory(names, times, positions, velocities)
-    trajectory = trajectory.with_start(q, qd)        # from where the arm is now
+    trajectory = trajectory.with_start(q, qd)        # from the present state
     q_d, qd_d, qdd_d = trajectory.sample(t)
 
-It behaves as ROS 2's joint_trajectory_controller does: each segment is linear, cubic or quintic by
-what its two points carry, and a trajectory whose first point lies in the future starts from the
-present state. Where that controller would carry on with the velocity of the last point, or fill
-gaps with zeros, this one stops or rejects.
+It follows ROS 2's joint_trajectory_controller: each segment is linear, cubic or quintic, depending
+on the data of its two points, and a trajectory whose first point lies in the future starts from
+the present state. Unlike that controller it does not continue with the velocity of the last point,
+but stops, and rejects missing data instead of assuming zeros.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from robot_dynamics.spatial import Array
 
 
 class Reference(NamedTuple):
-    """The desired motion at one instant, or at many: arrays (..., n)."""
+    """Desired motion at one or more instants: arrays (..., n)."""
 
     q: Array  # rad or m
     qd: Array  # rad/s or m/s
@@ -36,12 +36,12 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Trajectory:
-    """An immutable sequence of m points for n named joints, joined by polynomials.
+    """Immutable sequence of m points for n named joints, connected by polynomials.
 
     Attributes:
         joint_names: the n joints, in the order of every row.
         times: (m,) seconds from the start, strictly increasing, the first not negative.
-        waypoints: the m points, each with the derivatives it was given.
+        waypoints: the m points, each with its prescribed derivatives.
     """
 
     joint_names: tuple[str, ...]
@@ -62,11 +62,11 @@ class Trajectory:
             joint_names: n names, each once.
             times: (m,) seconds from the start.
             positions: m rows of n numbers, rad or m.
-            velocities: m rows of n numbers; a row that is None or empty leaves it open.
-            accelerations: likewise; a point that has them needs velocities as well.
+            velocities: m rows of n numbers; None or an empty row: not prescribed.
+            accelerations: likewise; they require velocities at the same point.
 
         Raises:
-            TrajectoryError: names the point, the joint, the value, and what would be right.
+            TrajectoryError: the data are invalid; the message names point, joint and value.
         """
         names = _checked_names(joint_names)
         t = _checked_times(times, len(positions))
@@ -94,7 +94,7 @@ class Trajectory:
 
     @cached_property
     def end(self) -> Reference:
-        """The rest (n,) at the last point."""
+        """Rest (n,) at the last point."""
         q = self.waypoints[-1].q
         return Reference(q, np.zeros_like(q), np.zeros_like(q))
 
@@ -114,7 +114,7 @@ class Trajectory:
     def sample(self, t: ArrayLike) -> Reference:
         """Return the desired motion at the times t (...) [s], as arrays (..., n).
 
-        Before the first point and after the last the arm holds still there.
+        Before the first point and after the last the reference is at rest.
         """
         t = np.asarray(t, dtype=float)
         if len(self.times) == 1:
@@ -123,15 +123,15 @@ class Trajectory:
         k = np.clip(np.searchsorted(self.times, t, side='right') - 1, 0, len(self.times) - 2)
         s = np.clip(t, self.times[0], self.times[-1]) - self.times[k]
         q, qd, qdd = spline.evaluate(self.polynomials[:, k], s)
-        # Outside the points nothing moves.
+        # At rest outside the time range.
         moving = ((t >= self.times[0]) & (t <= self.times[-1]))[..., None]
         return Reference(q, np.where(moving, qd, 0.0), np.where(moving, qdd, 0.0))
 
     def at_waypoints(self) -> Reference:
         """Return the motion at the m points, (m, n).
 
-        A derivative that a point leaves open is the mean of what the motion arrives with and
-        what it leaves with; the first and the last point have one side only.
+        A derivative that is not prescribed is the mean of its values on both sides of the point;
+        the first and the last point have one side only.
         """
         q, qd, qdd = (np.array(rows) for rows in self.sample(self.times))
         T = np.diff(self.times)
@@ -150,9 +150,9 @@ class Trajectory:
     ) -> Trajectory:
         """Return the trajectory that starts from a given state at time 0.
 
-        If the first point lies at t > 0 the state becomes a new point before it; the segment
-        between them takes its degree from what both carry. A trajectory that has a point at
-        t = 0 is returned as it is, however far away it begins.
+        If the first point is at t > 0, the state becomes a new point at t = 0; the degree of the
+        first segment depends on the data of both. A trajectory with a point at t = 0 is returned
+        unchanged.
 
         Args:
             q: (n,) present positions.
@@ -201,7 +201,7 @@ class Trajectory:
 def _checked_names(joint_names: Sequence[str]) -> tuple[str, ...]:
     names = tuple(joint_names)
     if not names:
-        raise TrajectoryError('the trajectory names no joint')
+        raise TrajectoryError('the trajectory names no joint; expected at least one')
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise TrajectoryError(f'the trajectory names {", ".join(map(repr, repeated))} twice')
@@ -209,12 +209,12 @@ def _checked_names(joint_names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _checked_times(times: ArrayLike, points: int) -> Array:
-    """Return the times (m,), read-only, once they increase from 0 or later."""
+    """Return the times (m,), read-only, checked to increase from 0 or later."""
     t = np.array(times, dtype=float)
     if t.shape != (points,):
-        raise TrajectoryError(f'the trajectory has {points} points but times of shape {t.shape}')
+        raise TrajectoryError(f'times has shape {t.shape}; expected ({points},), one per point')
     if points == 0:
-        raise TrajectoryError('the trajectory has no points; it needs at least one')
+        raise TrajectoryError('the trajectory has no points; expected at least one')
     if not np.isfinite(t).all():
         k = int(np.argmin(np.isfinite(t)))
         raise TrajectoryError(f'time of point {k} is {t[k]}; it must be finite')
@@ -234,7 +234,7 @@ def _checked_times(times: ArrayLike, points: int) -> Array:
 def _checked_rows(
     field: str, values: Sequence[Any] | Array | None, names: tuple[str, ...], points: int
 ) -> list[Array | None]:
-    """Return m rows (n,), None where a point leaves the field open."""
+    """Return m rows (n,), None where the field is not prescribed."""
     if values is None:
         return [None] * points
     if len(values) != points:
@@ -269,6 +269,6 @@ def _waypoint(k: int, q: Array | None, qd: Array | None, qdd: Array | None) -> W
         raise TrajectoryError(f'point {k} has no positions')
     if qdd is not None and qd is None:
         raise TrajectoryError(
-            f'point {k} has accelerations but no velocities; give both, or neither'
+            f'point {k} has accelerations but no velocities; expected both, or neither'
         )
     return Waypoint(q, qd, qdd)

@@ -1,8 +1,8 @@
-"""Transitions between motions: stop softly, and join a trajectory from a moving reference.
+"""Transitions between motions: stops, and joins of a trajectory from a moving reference.
 
-A stop decelerates every joint constantly, to rest. A join is one polynomial that leads from the
-present reference onto a trajectory and meets it in position, velocity and acceleration. Neither
-changes the velocity faster than `acceleration_limit`.
+A stop decelerates every joint constantly to rest. A join is one polynomial from the present
+reference onto a trajectory, continuous in position, velocity and acceleration. Neither exceeds
+`acceleration_limit`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 SHORTEST_STOP, LONGEST_STOP = 0.25, 1.0  # s
-LEAST_TORQUE = 0.1  # of the effort limit, that counts as left for braking in any posture
-JOIN_TIMES = (0.05, 0.1, 0.2, 0.4, 0.8)  # s; the first that keeps the limits is taken
+LEAST_TORQUE = 0.1  # of the effort limit, assumed to be available for braking in any posture
+JOIN_TIMES = (0.05, 0.1, 0.2, 0.4, 0.8)  # s; the first within the limits is used
 NEGLIGIBLE = 1e-6  # rad or m, and per second: a smaller difference needs no join
 
 
@@ -32,11 +32,11 @@ def at_rest(q: Array) -> Reference:
 
 @dataclass(frozen=True, eq=False)
 class Stop:
-    """A motion that comes to rest with constant decelerations.
+    """Motion to rest with constant decelerations.
 
     Attributes:
-        start: (n,) where it begins; its acceleration has no effect.
-        times: (n,) s, until each joint is at rest; 0 where it is from the start.
+        start: (n,) initial reference; its acceleration has no effect.
+        times: (n,) s, until each joint is at rest; 0 for a joint at rest from the start.
     """
 
     start: Reference
@@ -45,7 +45,7 @@ class Stop:
     duration: float = field(init=False)  # s
 
     def __post_init__(self) -> None:
-        # |v| T / 2 is the way of a constant deceleration.
+        # Distance of a constant deceleration: |v| T / 2
         end = at_rest(self.start.q + self.start.qd * self.times / 2)
         object.__setattr__(self, 'end', end)
         object.__setattr__(self, 'duration', float(self.times.max(initial=0.0)))
@@ -68,14 +68,13 @@ class Stop:
 def stop(model: RobotModel, start: Reference, stopping_time: float) -> Stop:
     """Return the stop that begins at a reference (n,) and takes `stopping_time` [s].
 
-    A joint that would leave its position limits stops in less, as far as its acceleration limit
-    allows.
+    A joint that would exceed its position limits stops earlier, within its acceleration limit.
     """
     speed = np.abs(start.qd)
     lower, upper = position_limits(model)
     room = np.maximum(np.where(start.qd > 0, upper - start.q, start.q - lower), 0.0)
     with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
-        # The way v T / 2 stays within the room.
+        # The distance v T / 2 stays within the limits.
         times = np.minimum(stopping_time, 2 * room / speed)
     times = np.maximum(times, speed / acceleration_limit(model))
     return Stop(start, np.where(speed > 0, times, 0.0))
@@ -84,13 +83,13 @@ def stop(model: RobotModel, start: Reference, stopping_time: float) -> Stop:
 def stopping_time(arm: Dynamics, effort_limit: Array, start: Reference) -> float:
     """Return the time [s] in which the arm can be stopped within its effort limits.
 
-    The torque that brakes is what C qd + g leaves of the limit, at the reference where the stop
-    begins: |M qd| / T <= limit - |C qd + g|, within SHORTEST_STOP and LONGEST_STOP.
+    The braking torque is the limit less |C qd + g| at the start of the stop:
+    |M qd| / T <= limit - |C qd + g|, with T clipped to SHORTEST_STOP ... LONGEST_STOP.
 
     Args:
         arm: the dynamics of the robot.
         effort_limit: (n,) N m or N; inf where there is none.
-        start: (n,) where the stop begins.
+        start: (n,) reference at the start of the stop.
     """
     q, qd, _ = start
     momentum = np.abs(arm.mass_matrix(q) @ qd)
@@ -127,11 +126,11 @@ class Joined:
 def joined(
     trajectory: Trajectory, begin: float, start: Reference, model: RobotModel
 ) -> Trajectory | Joined:
-    """Return the motion that follows a trajectory from a reference on.
+    """Return the motion from a reference onto a trajectory.
 
-    A trajectory that begins later is reached at its first point. One that is under way is met
-    after the shortest of JOIN_TIMES that keeps position, velocity and acceleration limits, or
-    just followed where the reference is on it already.
+    A trajectory that begins later is reached at its first point. One in progress is reached after
+    the shortest of JOIN_TIMES within the position, velocity and acceleration limits; it is
+    returned unchanged if the reference is on it.
 
     Args:
         trajectory: joints in the model's order; within its limits.
@@ -167,7 +166,7 @@ def _entry(trajectory: Trajectory, begin: float, start: Reference, T: float) -> 
     """Return the segment that meets the trajectory T seconds after the time `begin`."""
     first, point = float(trajectory.times[0]), trajectory.waypoints[0]
     if first - begin == T:
-        # The first point itself: a velocity that it leaves open is that of the motion after it.
+        # The first point; a velocity that is not prescribed is that of the motion after it.
         qd = trajectory.sample(first).qd if point.qd is None else point.qd
         end = Waypoint(point.q, qd, point.qdd)
     elif begin + T < trajectory.duration:

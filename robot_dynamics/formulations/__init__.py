@@ -1,36 +1,41 @@
-"""Why the equations of motion are what they are: one derivation per file, to be read by the book.
+"""Derivations of the equations of motion, one per file, each in the notation of its source.
 
-Every module of `FORMULATIONS` has the verb `inverse_dynamics(model, q, qd, qdd)`, and the others
-that its derivation yields, under the same names; all give the same numbers, for any tree of
-revolute and prismatic joints. They share no dynamics: none imports another, so that their
-agreement is evidence. Four share forward kinematics (`kinematics.body_poses`), of which
-`euler_lagrange` and `hamiltonian` share the Jacobians of the centres of mass; `twist_wrench` and
-`closed_form_matrix` share the conversion to screws; the two Newton-Euler modules have kinematics
-of their own.
+Every module of `FORMULATIONS` has a function `inverse_dynamics(model, q, qd, qdd)`, and further
+functions of its derivation, under common names; all give the same numbers, for any tree of
+revolute and prismatic joints. No module imports another, so that their agreement is evidence. Four
+share forward kinematics (`kinematics.body_poses`), of which `euler_lagrange` and `hamiltonian`
+share the Jacobians of the centres of mass; `twist_wrench` and `closed_form_matrix` share the
+conversion to screws; the two Newton–Euler modules have kinematics of their own.
 
     module                    gives            wrench  cost   source
-    ------------------------  ---------------  ------  -----  -----------------------------------
-    euler_lagrange            tau M C g K P    yes     n^4    000, 6.2 and 6.3; 003, (29) to (46)
-    lagrange_euler_4x4        tau M C g        no      n^4    002, (2.3) to (2.15)
-    newton_euler_base_frame   tau              yes     n      002, table 1
-    newton_euler_link_frame   tau              yes     n      002, table 2; 000, section 6.6
-    generalized_dalembert     tau M   g h      no      n^3    002, (4.1) to (4.5)
-    twist_wrench              tau              yes     n      001, (9.53) to (9.58)
-    closed_form_matrix        tau M C g        yes     n^3    001, (9.62) to (9.88)
-    hamiltonian               tau M   g p H    no      n^3    000, end of chapter 6
+    ------------------------  ---------------  ------  -----  ----------------------------------
+    euler_lagrange            tau M C g K P    yes     n^4    Spong et al., 6.2 and 6.3;
+                                                              lecture notes, (29) to (46)
+    lagrange_euler_4x4        tau M C g        no      n^4    Milićević et al., (2.3) to (2.15)
+    newton_euler_base_frame   tau              yes     n      Milićević et al., table 1
+    newton_euler_link_frame   tau              yes     n      Milićević et al., table 2;
+                                                              Spong et al., section 6.6
+    generalized_dalembert     tau M   g h      no      n^3    Milićević et al., (4.1) to (4.5)
+    twist_wrench              tau              yes     n      Lynch and Park, (9.53) to (9.58)
+    closed_form_matrix        tau M C g        yes     n^3    Lynch and Park, (9.62) to (9.88)
+    hamiltonian               tau M   g p H    no      n^3    Spong et al., end of chapter 6
 
     tau inverse dynamics    M inertia matrix    C Christoffel matrix    g gravity torque
-    K, P kinetic and potential energy    h Coriolis torque, translation and rotation apart
+    K, P kinetic and potential energy    h Coriolis torque, translation and rotation separate
     p generalized momentum    H Hamiltonian
-    wrench: takes tip_wrench=, tip_frame=, what the environment exerts on a frame of the robot
+    wrench: takes tip_wrench=, tip_frame=, the wrench of the environment on a frame of the robot
+
+Sources in full: Spong, Hutchinson and Vidyasagar, chapter 6; Lynch and Park, draft, chapter 9;
+Milićević, Golubović and Slavković; lecture notes, Lagrangian formulation. See docs/references.md.
 
 The cost is that of inverse dynamics as written here, n the number of joints. M is the inertia of
-links and rotors; joint friction is in none of them, unless `viscous=` of the two Newton–Euler
-modules asks for the damping of 002's tables.
+links and rotors; joint friction is in none of them, except that `viscous=` of the two Newton–Euler
+modules adds the damping of the tables of Milićević et al.
 
-Four modules stand beside the tuple. `forward_dynamics` (001, section 9.5) and `elastic_joints`
-(000, example 6.2) take any `inverse_dynamics` as an argument, `task_space` (001, section 9.6)
-takes M, C and g; `virtual_work` (000, section 6.1) needs no robot, only particles r_i(q).
+Four modules are not in the tuple. `forward_dynamics` (Lynch and Park, draft, section 9.5) and
+`elastic_joints` (Spong et al., example 6.2) take any `inverse_dynamics` as an argument,
+`task_space` (Lynch and Park, draft, section 9.6) takes M, C and g, and `virtual_work` (Spong et
+al., section 6.1) takes particles r_i(q) instead of a robot.
 """
 
 from types import ModuleType

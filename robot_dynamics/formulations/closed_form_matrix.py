@@ -1,17 +1,18 @@
-"""The recursion of twists and wrenches, written as one matrix equation.
+"""Recursion of twists and wrenches as one matrix equation.
 
-All twists are stacked into one vector of 6 n rows, and so are the wrenches. The recursion then
-says V = Gamma V + A thetad, which L = (1 - Gamma)^-1 solves at once, and M, c and g stand there
-in closed form. Gamma links each body to its parent and is all that changes with the posture; A
-and G, screws and inertias, are constant. In a tree, Gamma has its blocks at (child, parent).
+All twists are stacked into one vector of 6 n rows, and so are the wrenches. The recursion becomes
+V = Gamma V + A thetad, which L = (1 - Gamma)^-1 solves, and M, c and g follow in closed form.
+Gamma connects each body to its parent and is the only matrix that depends on the posture; A and G,
+screws and inertias, are constant. In a tree, Gamma has its blocks at (child, parent).
 
-The same equations give three matrices C with the same torque C qd: see `coriolis_matrix` and the
-two functions after it.
+The same equations give three matrices C with equal torque C qd: see `coriolis_matrix` and the two
+functions after it.
 
-Source: 001, section 9.4, (9.62)-(9.88). Misprints put right: the term with ad(A thetad) has a
-minus sign in (9.73), (9.78) and (9.83), since [V_i, A_i] thetad = -ad(A_i thetad) V_i; and the
-base accelerates by (0, -g). Frames {i} sit at the centres of mass. Joint angles theta of the nb
-bodies follow from the n coordinates by theta = S q + s0, so every A of the source is our A S.
+Source: Lynch and Park, draft, section 9.4, (9.62)-(9.88). Corrected misprints: the term with
+ad(A thetad) has a minus sign in (9.73), (9.78) and (9.83), since [V_i, A_i] thetad =
+-ad(A_i thetad) V_i; and the base accelerates by (0, -g). Frames {i} are at the centres of mass.
+Joint angles theta of the nb bodies follow from the n coordinates by theta = S q + s0, so every A
+of the source is A S here.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ class Stacked:
 
     @property
     def J(self) -> Array:
-        """L A (6 nb, n), the body Jacobians J_ib of all links: V = J qd. 001, (9.60)."""
+        """L A (6 nb, n), the body Jacobians J_ib of all links: V = J qd. (9.60)."""
         return np.asarray(self.L @ self.A)
 
 
 class Recursion(NamedTuple):
-    """What flows through the tree, each stacked by bodies."""
+    """Twists, accelerations and wrenches, each stacked by bodies."""
 
     V: Array  # (6 nb,) twists
     Vd: Array  # (6 nb,) their derivatives, less gravity
@@ -55,7 +56,7 @@ class Recursion(NamedTuple):
 
 
 class VelocityTorques(NamedTuple):
-    """The two kinds of torque that velocity causes; 000, below (6.65)."""
+    """Centrifugal and Coriolis torques; Spong, Hutchinson and Vidyasagar, below (6.65)."""
 
     centrifugal: Array  # (n,) terms in qd_j^2
     coriolis: Array  # (n,) terms in qd_j qd_k, j != k
@@ -87,8 +88,8 @@ def inverse_dynamics(
         (n,) torques of revolute joints [N m], forces of prismatic ones [N].
 
     Raises:
-        ShapeError: an argument does not have the entries it should.
-        FrameNotFound: there is no `tip_frame`.
+        ShapeError: an argument has the wrong shape.
+        FrameNotFound: `tip_frame` is unknown.
     """
     check_vector(model, qdd=qdd)
     inertia = mass_matrix(model, q) @ qdd
@@ -98,19 +99,19 @@ def inverse_dynamics(
 
 
 def mass_matrix(model: RobotModel, q: Array) -> Array:
-    """Return M (n, n), rotors included. 001, (9.82) and (9.61)."""
+    """Return M (n, n), rotors included. (9.82) and (9.61)."""
     s = stack(model, q)
     # M = A^T L^T G L A
     return np.asarray(s.J.T @ s.G @ s.J + np.diag(model.reflected_inertia))
 
 
 def coriolis_torque(model: RobotModel, q: Array, qd: Array) -> Array:
-    """Return c (n,), the Coriolis and centrifugal torque. 001, (9.83)."""
+    """Return c (n,), the Coriolis and centrifugal torque. (9.83)."""
     return np.asarray(coriolis_matrix_of_recursion(model, q, qd) @ qd)
 
 
 def gravity_torque(model: RobotModel, q: Array) -> Array:
-    """Return g (n,), what the motors must supply to hold the arm. 001, (9.84)."""
+    """Return g (n,), the torques that hold the arm against gravity. (9.84)."""
     s = stack(model, q)
     # g = A^T L^T G L Vd_base,   Vd_base = B (0, -g)
     Vd_base = s.B @ np.append(np.zeros(3), -model.gravity)
@@ -118,16 +119,16 @@ def gravity_torque(model: RobotModel, q: Array) -> Array:
 
 
 def coriolis_matrix(model: RobotModel, q: Array, qd: Array) -> Array:
-    """Return C (n, n) of the Christoffel symbols: dM/dt - 2 C is skew-symmetric. 001, (9.87)."""
+    """Return C (n, n) of the Christoffel symbols: dM/dt - 2 C is skew-symmetric. (9.87)."""
     check_vector(model, qd=qd)
     # c_ij = sum_k Gamma_ijk qd_k
     return np.asarray(christoffel_symbols(model, q) @ qd)
 
 
 def coriolis_matrix_of_recursion(model: RobotModel, q: Array, qd: Array) -> Array:
-    """Return the C (n, n) that (9.83) shows: right as a torque C qd, but dM/dt - 2 C is not skew.
+    """Return the C (n, n) of (9.83): the torque C qd is correct, but dM/dt - 2 C is not skew.
 
-    The counter-example: the same torque does not make a C that stability proofs can use.
+    A counter-example: stability proofs need more of C than the correct torque.
     """
     check_vector(model, qd=qd)
     s = stack(model, q)
@@ -137,9 +138,9 @@ def coriolis_matrix_of_recursion(model: RobotModel, q: Array, qd: Array) -> Arra
 
 
 def coriolis_matrix_skew(model: RobotModel, q: Array, qd: Array) -> Array:
-    """Return a third C (n, n): dM/dt - 2 C is skew-symmetric, yet C is not Christoffel's.
+    """Return a third C (n, n): dM/dt - 2 C is skew-symmetric, but C is not Christoffel's.
 
-    G [ad_V] adds nothing to the torque, as [V, V] = 0, but balances [ad_V]^T G.
+    G [ad_V] adds no torque, since [V, V] = 0, but makes [ad_V]^T G skew-symmetric.
     """
     check_vector(model, qd=qd)
     s = stack(model, q)
@@ -150,14 +151,14 @@ def coriolis_matrix_skew(model: RobotModel, q: Array, qd: Array) -> Array:
 
 
 def christoffel_symbols(model: RobotModel, q: Array) -> Array:
-    """Return Gamma_ijk (n, n, n), symmetric in j and k. 001, (9.86)."""
+    """Return Gamma_ijk (n, n, n), symmetric in j and k. (9.86)."""
     D = mass_matrix_partials(model, q)
     # Gamma_ijk = (dm_ij/dq_k + dm_ik/dq_j - dm_jk/dq_i) / 2,   with D[k, i, j] = dm_ij/dq_k
     return np.asarray((D.transpose(1, 2, 0) + D.transpose(1, 0, 2) - D) / 2)
 
 
 def velocity_torques(model: RobotModel, q: Array, qd: Array) -> VelocityTorques:
-    """Return the centrifugal and the Coriolis torques, whose sum is c."""
+    """Return the centrifugal and the Coriolis torques; their sum is c."""
     check_vector(model, qd=qd)
     Gamma, squares = christoffel_symbols(model, q), np.asarray(qd) ** 2
     # sum_j Gamma_ijj qd_j^2
@@ -195,10 +196,10 @@ def recursion(
     base_twist: Sequence[float] = (0, 0, 0, 0, 0, 0),
     base_acceleration: Sequence[float] = (0, 0, 0, 0, 0, 0),
 ) -> Recursion:
-    """Return all twists, accelerations and wrenches at once. 001, (9.77)-(9.80).
+    """Return all twists, accelerations and wrenches. (9.77)-(9.80).
 
-    Args are those of `inverse_dynamics`, and (6,) V_0 and dV_0/dt of a base that moves, in its own
-    frame; gravity is added here.
+    Args are those of `inverse_dynamics`, and V_0 and dV_0/dt (6,) of a moving base, in its own
+    frame, without gravity.
     """
     check_vector(model, qd=qd, qdd=qdd)
     s = stack(model, q)
@@ -218,7 +219,7 @@ def recursion(
 
 
 def stack(model: RobotModel, q: Array) -> Stacked:
-    """Return the stacked matrices of the posture q (n,). 001, (9.64)-(9.76)."""
+    """Return the stacked matrices of the posture q (n,). (9.64)-(9.76)."""
     check_vector(model, q=q)
     theta, nb = model.S @ q + model.s0, model.nb
     A, M, G = to_screws(model)
@@ -236,7 +237,7 @@ def stack(model: RobotModel, q: Array) -> Stacked:
         T.append((T[p] if p >= 0 else np.eye(4)) @ T_pi)
         Gamma_rows.append(np.hstack([Ad_ip if j == p else zero for j in range(nb)]))
         B_rows.append(zero if p >= 0 else Ad_ip)
-        # L = 1 + Gamma L, which is solved from the base outwards
+        # L = 1 + Gamma L, solved from the base to the tips
         unit = np.hstack([one if j == i else zero for j in range(nb)])
         L_rows.append(unit + Ad_ip @ L_rows[p] if p >= 0 else unit)
     return Stacked(
@@ -252,11 +253,11 @@ def stack(model: RobotModel, q: Array) -> Stacked:
 def tip_wrenches(
     model: RobotModel, q: Array, tip_wrench: Array | None, tip_frame: str | None
 ) -> Array:
-    """Return F_tip (6 nb,), what the robot exerts on the environment. 001, (9.71)."""
+    """Return F_tip (6 nb,), the wrench of the robot on the environment. (9.71)."""
     touch = contact(model, tip_wrench, tip_frame)
     blocks: list[Array] = [np.zeros(6)] * model.nb
     if touch.body >= 0:
-        # The tip frame {t} has the base's axes; Ad(T_ti)^T F_t, and the sign is against ours.
+        # The tip frame {t} has the base's axes; Ad(T_ti)^T F_t, with the opposite of our sign.
         R_0i, i = stack(model, q).T[touch.body][:3, :3], touch.body
         T_it = pose(R_0i.T, touch.p - model.com[i])
         F_ext = np.concatenate([touch.moment, touch.force])
@@ -265,7 +266,7 @@ def tip_wrenches(
 
 
 def block_lie_bracket(V: Array) -> Array:
-    """Return [ad_V] (6 nb, 6 nb) of stacked twists (6 nb,). 001, (9.66) and (9.67)."""
+    """Return [ad_V] (6 nb, 6 nb) of stacked twists (6 nb,). (9.66) and (9.67)."""
     return block_diagonal([lie_bracket(V_i) for V_i in np.split(V, len(V) // 6)])
 
 

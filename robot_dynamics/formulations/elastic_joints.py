@@ -1,22 +1,23 @@
-"""Arms with elastic joints: a spring between every motor and its link, twice the coordinates.
+"""Arms with elastic joints: a spring between each motor and its link, two coordinates per joint.
 
-Gears and long shafts yield. Then the link's angle q and the motor's angle theta, reflected to the
-link, are independent, and the spring between them adds to the potential energy:
+With compliant gears and shafts the link angle q and the motor angle theta, reflected to the link,
+are independent, and the spring between them adds to the potential energy:
 
     K = K_links(q, qd) + 1/2 thetad^T B thetad
     P = P_gravity(q) + 1/2 (q - theta)^T K_s (q - theta).
 
-Lagrange's equations are two sets, coupled by the springs alone:
+Lagrange's equations are two sets, coupled by the springs:
 
     M(q) qdd + C(q, qd) qd + g(q) + K_s (q - theta) = J^T F     the links
     B thetadd + K_s (theta - q) = u                             the motors.
 
-B holds the rotors, r^2 J_m each: what a rigid model adds to M stands here alone. The turning of a
-rotor with the link that carries it is neglected, as in the source. M, C and g come from any
-formulation's inverse dynamics, which is an argument.
+B holds the rotor inertias r^2 J_m, which a rigid model adds to M. The rotation of a rotor with the
+link that carries it is neglected, as in the source. M, C and g come from the inverse dynamics of
+any formulation, which is an argument.
 
-Source: 000, example 6.2, one joint, with its two angles the right way round; for arms Spong,
-"Modeling and control of elastic joint robots", J. Dynamic Systems 109(4), 1987.
+Source: Spong, Hutchinson and Vidyasagar, example 6.2, one joint (its two angles are interchanged
+there, a misprint); for arms Spong, "Modeling and control of elastic joint robots", J. Dynamic
+Systems 109(4), 1987.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Verb = Callable[[RobotModel, Array, Array, Array], Array]
 class ElasticTorques(NamedTuple):
     """Generalized forces of the two sets of coordinates, N m or N."""
 
-    link: Array  # (n,) what the environment must add at the joints: zero in free motion
+    link: Array  # (n,) external torque at the joints: zero in free motion
     motor: Array  # (n,) u, the motors' torques reflected to the links
 
 
@@ -61,7 +62,7 @@ def inverse_dynamics(
     *,
     inverse_dynamics: Verb,
 ) -> ElasticTorques:
-    """Return the generalized forces of a motion of links and motors. 000, example 6.2.
+    """Return the generalized forces of a motion of links and motors.
 
     Args:
         model: the arm; its reflected inertias are those of the motors.
@@ -109,18 +110,18 @@ def accelerations(
     if not np.all(B > 0):
         joint = model.joint_names[int(np.argmin(B))]
         raise SingularityError(
-            f'the motor of joint {joint!r} has no inertia, so that its acceleration is undefined; '
-            'give the model one by with_actuation'
+            f'the motor of joint {joint!r} has inertia 0; expected a positive inertia, '
+            'see RobotModel.with_actuation'
         )
     spring = spring_torque(model, stiffness, q, theta)
-    # The links feel the springs, the motors what is left of u.
+    # The springs drive the links; u less the spring torque accelerates the motors.
     return ElasticAccelerations(
         forward_dynamics(without_rotors(model), q, qd, spring), (u - spring) / B
     )
 
 
 def spring_torque(model: RobotModel, stiffness: ArrayLike, q: Array, theta: Array) -> Array:
-    """Return K_s (theta - q) (n,), what the springs exert on the links."""
+    """Return K_s (theta - q) (n,), the torques of the springs on the links."""
     check_vector(model, q=q, theta=theta)
     return np.asarray(_checked(model, stiffness) * (np.asarray(theta) - q))
 
@@ -131,7 +132,7 @@ def spring_energy(model: RobotModel, stiffness: ArrayLike, q: Array, theta: Arra
 
 
 def without_rotors(model: RobotModel) -> RobotModel:
-    """Return the links alone: the same arm without the inertia of its motors."""
+    """Return the same arm without the inertia of its motors."""
     return replace(model, reflected_inertia=np.zeros(model.n))
 
 

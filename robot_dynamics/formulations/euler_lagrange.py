@@ -1,27 +1,29 @@
-"""Euler–Lagrange: the equations of motion from the kinetic and the potential energy.
+"""Euler–Lagrange equations from the kinetic and the potential energy.
 
-The Jacobians of the centres of mass turn joint velocities into the velocities of the links, so
-the kinetic energy is a quadratic form in qd, K = 1/2 qd^T M(q) qd, and its matrix is the inertia
-matrix. Putting L = K - P into d/dt (dL/dqd) - dL/dq = tau leaves, beside M and the gradient of P,
-products of velocities whose coefficients are derivatives of M: the Christoffel symbols.
+The Jacobians of the centres of mass map joint velocities to the velocities of the links, so the
+kinetic energy is a quadratic form in qd, K = 1/2 qd^T M(q) qd, with the inertia matrix M.
+d/dt (dL/dqd) - dL/dq = tau with L = K - P gives M, the gradient of P, and products of velocities
+whose coefficients are derivatives of M: the Christoffel symbols.
 
-003 writes the same equation three ways, and so does this file:
+The lecture notes on the Lagrangian formulation write the same equation in three forms:
 
-    inverse_dynamics                M qdd + C qd + g                               003, (44)
-    inverse_dynamics_vector_form    M qdd + Mdot qd - 1/2 d(qd^T M qd)/dq + g      003, (39)
-    inverse_dynamics_detailed_form  sum_j b_ij qdd_j + sum_jk h_ijk qd_k qd_j + g_i    003, (40)
+    inverse_dynamics                M qdd + C qd + g                                  (44)
+    inverse_dynamics_vector_form    M qdd + Mdot qd - 1/2 d(qd^T M qd)/dq + g         (39)
+    inverse_dynamics_detailed_form  sum_j b_ij qdd_j + sum_jk h_ijk qd_k qd_j + g_i   (40)
 
-Each source numbers the symbols in its own way. The same number is called
+The sources order the indices of a symbol differently. The same number is called
 
-    000: c_ijk    001: Gamma_kij    002: h_kij    003: c_kij
+    c_ijk         Spong, Hutchinson and Vidyasagar: k is the joint of the torque
+    Gamma_kij     Lynch and Park, draft
+    h_kij         Milićević, Golubović and Slavković
+    c_kij         lecture notes, Lagrangian formulation
 
-that is, 000 puts the joint that feels the torque last, the others put it first.
+The Jacobians are those of the nb bodies; the chain rule for q_body = S q + s0 transforms the
+results to the n coordinates: S^T M S, S^T g, and one S per index of a derivative.
 
-The links' Jacobians are those of the nb bodies; the chain rule of q_body = S q + s0 takes the
-results to the n coordinates: S^T M S, S^T g, and S once per index of a derivative.
-
-Source: 000, sections 6.2 and 6.3; 003, (29) to (46). 000 calls the inertia matrix D, 003 calls it
-B; here it is M. 000 measures gravity upwards, 003 and this project the way things fall.
+Source: Spong, Hutchinson and Vidyasagar, sections 6.2 and 6.3; lecture notes, Lagrangian
+formulation, (29) to (46). The inertia matrix, M here, is D in the book and B in the notes. The
+gravity vector of the book points up; that of the notes and of this project points down.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ def inverse_dynamics(
     tip_wrench: Array | None = None,
     tip_frame: str | None = None,
 ) -> Array:
-    """Return the joint torques that produce the given motion: Christoffel form, 003, (44).
+    """Return the joint torques of a motion: Christoffel form. Lecture notes, (44).
 
         tau = M(q) qdd + C(q, qd) qd + g(q) - J(q)^T F
 
@@ -54,7 +56,7 @@ def inverse_dynamics(
         qd: (n,) joint velocities.
         qdd: (n,) joint accelerations.
         tip_wrench: (6,) F, moment and force of the environment on the robot, world-aligned at
-            the origin of `tip_frame`. 003's h_e is its opposite.
+            the origin of `tip_frame`; h_e of the lecture notes is its opposite.
         tip_frame: name of the frame it acts on, the model's last one if omitted.
 
     Returns:
@@ -62,7 +64,7 @@ def inverse_dynamics(
 
     Raises:
         ShapeError: q, qd or qdd is not (n,), or the wrench not (6,).
-        FrameNotFound: the model has no frame of that name.
+        FrameNotFound: the frame is unknown.
     """
     check_vector(model, q=q, qd=qd, qdd=qdd)
     tau: Array = mass_matrix(model, q) @ qdd + coriolis_matrix(model, q, qd) @ qd
@@ -75,7 +77,7 @@ def inverse_dynamics(
 
 
 def inverse_dynamics_vector_form(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Array:
-    """Return the same torques by the vector form. 003, (39)."""
+    """Return the same torques by the vector form. Lecture notes, (39)."""
     check_vector(model, q=q, qd=qd, qdd=qdd)
     dM = mass_matrix_partials(model, q)
     # Mdot = sum_k dM/dq_k qd_k
@@ -86,7 +88,7 @@ def inverse_dynamics_vector_form(model: RobotModel, q: Array, qd: Array, qdd: Ar
 
 
 def inverse_dynamics_detailed_form(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Array:
-    """Return the same torques by the detailed form. 003, (40)."""
+    """Return the same torques by the detailed form. Lecture notes, (40)."""
     check_vector(model, q=q, qd=qd, qdd=qdd)
     b, h, g = mass_matrix(model, q), detailed_symbols(model, q), gravity_torque(model, q)
     # sum_j b_ij qdd_j + sum_j sum_k h_ijk qd_k qd_j + g_i
@@ -97,14 +99,17 @@ def inverse_dynamics_detailed_form(model: RobotModel, q: Array, qd: Array, qdd: 
 
 
 def kinetic_energy(model: RobotModel, q: Array, qd: Array) -> Array:
-    """Return K [J], a scalar: that of every link, and of the rotors. 000, (6.46); 003, (34)."""
+    """Return K [J], a scalar, of links and rotors.
+
+    Spong, Hutchinson and Vidyasagar, (6.46); lecture notes, (34).
+    """
     poses, rates = kin.body_poses(model, q), kin.body_velocities(model, qd)
-    # A rotor that turns with its joint alone adds 1/2 B qd^2.
+    # Each rotor adds 1/2 B qd^2.
     K = np.asarray(model.reflected_inertia @ np.square(qd) / 2)
     for m, I, J in zip(
         model.mass, _base_inertias(model, poses), kin.com_jacobians(model, poses), strict=True
     ):
-        # w = J_O qd,  v = J_P qd: 000, (6.50)
+        # w = J_O qd,  v = J_P qd: Spong et al., (6.50)
         w, v = np.split(J @ rates, 2)
         # K_i = 1/2 m v^T v + 1/2 w^T (R I R^T) w
         K = K + (m * (v @ v) + w @ I @ w) / 2
@@ -112,7 +117,7 @@ def kinetic_energy(model: RobotModel, q: Array, qd: Array) -> Array:
 
 
 def potential_energy(model: RobotModel, q: Array) -> Array:
-    """Return P [J], a scalar, zero with all centres of mass at base height. 003, (38)."""
+    """Return P [J], a scalar, 0 with all centres of mass at base height. Lecture notes, (38)."""
     p = kin.com_positions(model, kin.body_poses(model, q))
     # U = -sum_i m_i g^T p_i
     return np.asarray(-(model.mass @ (p @ model.gravity)))
@@ -122,7 +127,10 @@ def potential_energy(model: RobotModel, q: Array) -> Array:
 
 
 def mass_matrix(model: RobotModel, q: Array) -> Array:
-    """Return M (n, n), the inertia matrix D of 000, (6.53), and B of 003, (37)."""
+    """Return the inertia matrix M (n, n).
+
+    D of Spong, Hutchinson and Vidyasagar, (6.53); B of the lecture notes, (37).
+    """
     poses = kin.body_poses(model, q)
     M = np.zeros((model.nb, model.nb))
     for m, I, J in zip(
@@ -159,9 +167,10 @@ def mass_matrix_partials(model: RobotModel, q: Array) -> Array:
 
 
 def christoffel_symbols(model: RobotModel, q: Array) -> Array:
-    """Return c (n, n, n), c[i, j, k] = c_ijk of the first kind. 000, (6.63); 003, (46).
+    """Return c (n, n, n), c[i, j, k] = c_ijk of the first kind.
 
-    Joint k feels the torque c_ijk qd_i qd_j: centrifugal where i = j, Coriolis elsewhere.
+    c_ijk qd_i qd_j is a torque on joint k: centrifugal for i = j, Coriolis otherwise. Spong,
+    Hutchinson and Vidyasagar, (6.63); lecture notes, (46).
     """
     # d[k, j, i] = dM_kj/dq_i
     d = np.moveaxis(mass_matrix_partials(model, q), 0, 2)
@@ -170,7 +179,10 @@ def christoffel_symbols(model: RobotModel, q: Array) -> Array:
 
 
 def detailed_symbols(model: RobotModel, q: Array) -> Array:
-    """Return h (n, n, n), h[i, j, k] = h_ijk; joint i feels h_ijk qd_j qd_k. 003, (41)."""
+    """Return h (n, n, n), h[i, j, k] = h_ijk; h_ijk qd_j qd_k acts on joint i.
+
+    Lecture notes, (41).
+    """
     # d[i, j, k] = db_ij/dq_k
     d = np.moveaxis(mass_matrix_partials(model, q), 0, 2)
     # h_ijk = db_ij/dq_k - 1/2 db_jk/dq_i
@@ -178,14 +190,20 @@ def detailed_symbols(model: RobotModel, q: Array) -> Array:
 
 
 def coriolis_matrix(model: RobotModel, q: Array, qd: Array) -> Array:
-    """Return C (n, n) of Christoffel symbols: Mdot - 2C is skew. 000, (6.67); 003, (45)."""
+    """Return C (n, n) of Christoffel symbols: Mdot - 2C is skew-symmetric.
+
+    Spong, Hutchinson and Vidyasagar, (6.67); lecture notes, (45).
+    """
     check_vector(model, qd=qd)
     # C_kj = sum_i c_ijk qd_i
     return np.tensordot(np.asarray(qd), christoffel_symbols(model, q), axes=1).T
 
 
 def gravity_torque(model: RobotModel, q: Array) -> Array:
-    """Return g (n,), the torques that hold the arm against gravity. 000, (6.68); 003, (42)."""
+    """Return g (n,), the torques that hold the arm against gravity.
+
+    Spong, Hutchinson and Vidyasagar, (6.68); lecture notes, (42).
+    """
     J = kin.com_jacobians(model, kin.body_poses(model, q))
     # g_i = dP/dq_i = -sum_j m_j g^T J_Pi^(j)
     g = [-m * (model.gravity @ J_j[3:]) for m, J_j in zip(model.mass, J, strict=True)]
@@ -193,5 +211,5 @@ def gravity_torque(model: RobotModel, q: Array) -> Array:
 
 
 def _base_inertias(model: RobotModel, poses: Array) -> list[Array]:
-    """Return R I R^T (3, 3) of every link about its centre of mass, base axes. 000, (6.48)."""
+    """Return R I R^T (3, 3) of every link about its centre of mass. Spong et al., (6.48)."""
     return [T[:3, :3] @ I @ T[:3, :3].T for T, I in zip(poses, model.inertia_com, strict=True)]

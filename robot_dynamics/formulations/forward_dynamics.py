@@ -1,11 +1,10 @@
-"""Forward dynamics from inverse dynamics alone, and the simplest simulation that uses it.
+"""Forward dynamics from inverse dynamics, and Euler integration.
 
-Which acceleration do given torques produce? M(q) qdd = tau - b(q, qd) is linear in qdd, and any
-inverse dynamics tells both b (run it with qdd = 0) and M (run it with unit accelerations). So one
-function, of whichever formulation, is enough: it is an argument here.
+M(q) qdd = tau - b(q, qd) is linear in qdd. Inverse dynamics gives b (with qdd = 0) and M (with
+unit accelerations), so the inverse dynamics of any formulation, here an argument, is sufficient.
 
-Source: 001, section 9.5: GetJointAccel, and the Euler integration algorithm. 001 counts F_tip from
-the robot to the environment, this project the other way round.
+Source: Lynch and Park, draft, section 9.5: GetJointAccel, and the Euler integration algorithm. The
+source counts F_tip from the robot to the environment, this project in the opposite direction.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def joint_acceleration(
     tip_wrench: Array | None = None,
     tip_frame: str | None = None,
 ) -> Array:
-    """Return the joint accelerations that the given torques produce. 001, GetJointAccel.
+    """Return the joint accelerations under given torques. GetJointAccel in the source.
 
     Args:
         model: the robot.
@@ -50,8 +49,8 @@ def joint_acceleration(
 
     Raises:
         ShapeError: q, qd or tau is not (n,), or the wrench not (6,).
-        FrameNotFound: the model has no frame of that name.
-        SingularityError: M(q) cannot be inverted.
+        FrameNotFound: the frame is unknown.
+        SingularityError: M(q) is singular.
     """
     check_vector(model, q=q, qd=qd, tau=tau)
     # gamma = b(q, qd), the torques of the motion with qdd = 0
@@ -89,10 +88,9 @@ def euler_integration(
     tip_wrench: Array | None = None,
     tip_frame: str | None = None,
 ) -> tuple[Array, Array]:
-    """Return the motion under given torques. 001, Euler integration algorithm.
+    """Return the motion under given torques. Euler integration algorithm of the source.
 
-    The error shrinks in proportion to the step: this is the book's scheme, to be read. The
-    package's simulator has better ones.
+    The method has order 1 and serves for study; see `simulation` for better integrators.
 
     Args:
         model: the robot.
@@ -108,9 +106,9 @@ def euler_integration(
         Positions and velocities, both (N + 1, n), at the times 0, h, ..., N h.
 
     Raises:
-        ShapeError: an argument has another shape than said above.
-        FrameNotFound: the model has no frame of that name.
-        SingularityError: M(q) cannot be inverted on the way.
+        ShapeError: an argument has the wrong shape.
+        FrameNotFound: the frame is unknown.
+        SingularityError: M(q) is singular in some step.
     """
     check_vector(model, q=q, qd=qd)
     if np.ndim(tau) != 2 or np.shape(tau)[1] != model.n:
@@ -120,7 +118,7 @@ def euler_integration(
         raise ShapeError(f'tip_wrench has shape {np.shape(tip_wrench)}; it must be ({N}, 6)')
 
     positions, velocities = [np.asarray(q)], [np.asarray(qd)]
-    # 001 counts from 1 to N; the torques given are those of k = 0 ... N - 1.
+    # The source counts from 1 to N; here k = 0 ... N - 1.
     for k in range(N):
         qdd = joint_acceleration(
             model,

@@ -1,27 +1,29 @@
-"""Generalized d'Alembert: closed equations in vectors, translation and rotation kept apart.
+"""Generalized d'Alembert equations in vectors, with separate terms of translation and rotation.
 
-002 prints (4.3) incompletely and (4.4) not at all, so here is where they come from. d'Alembert:
-in a virtual displacement dq, the joint torques do the work that accelerates all links,
+(4.3) of the source is incomplete and (4.4) is missing; this is their derivation. d'Alembert: in a
+virtual displacement dq, the work of the joint torques equals that of the inertial forces,
 
     tau . dq = sum_s [ m_s (a_s - g) . dr_s + (I_s wd_s + w_s x I_s w_s) . dphi_s ].
 
-With b_is the velocity of link s's centre of mass per unit velocity of joint i, and z_i the joint's
-axis (no turn, if it is prismatic),
+With b_is the velocity of the centre of mass of link s per unit velocity of joint i, and z_i the
+joint axis (zero in the rotational terms of a prismatic joint),
 
     dr_s = sum_i b_is dq_i          dphi_s = sum_i z_i dq_i
     a_s  = sum_j b_js qdd_j + a0_s    wd_s = sum_j z_j qdd_j + gamma_s.
 
-What multiplies qdd is D, what is left without it is h^tran (from a0) and h^rot (from gamma and
-the gyroscopic moment), and -m g is c. At constant joint velocities the angular acceleration is
-gamma_s, every axis being swept along by the links before it, and the acceleration a0_s of the
-centre of mass is found by walking the chain: a vector p* fixed in link k adds
-w_k x (w_k x p*) + gamma_k x p*, a sliding joint k adds the Coriolis acceleration 2 w_k x z_k qd_k.
+The factors of qdd form D; the terms without it are h^tran (from a0) and h^rot (from gamma and the
+gyroscopic moment), and the terms of -m g are c. At constant joint velocities the angular
+acceleration is gamma_s, since the links before it rotate each axis, and the acceleration a0_s of
+the centre of mass is a sum along the chain: a vector p* fixed in link k adds
+w_k x (w_k x p*) + gamma_k x p*, a prismatic joint k adds the Coriolis acceleration
+2 w_k x z_k qd_k.
 
-This adds prismatic joints and trees to the source, which treats revolute chains. Its frame
-i - 1, where axis i lies, is the frame of body i here: z_{i-1} becomes z_i, p_{i-1} becomes o_i,
-p*_k runs from joint k to the next joint towards link s, and c_s = r_s - o_s.
+Prismatic joints and trees are additions to the source, which treats revolute chains. Its frame
+i - 1, which contains axis i, is the frame of body i here: z_{i-1} becomes z_i, p_{i-1} becomes
+o_i, p*_k runs from joint k to the next joint toward link s, and c_s = r_s - o_s.
 
-Source: 002, section 4, (4.1), (4.2), (4.5), and the words on (4.3) and (4.4).
+Source: Milićević, Golubović and Slavković, section 4, (4.1), (4.2), (4.5), and the text on (4.3)
+and (4.4).
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from robot_dynamics.spatial import Array
 
 @dataclass(frozen=True)
 class Geometry:
-    """The arm in one posture, every vector seen from the base."""
+    """Geometry of one posture, in the base frame."""
 
     z: Array  # (nb, 3) joint axes
     o: Array  # (nb, 3) origins of the body frames, on the axes
@@ -49,7 +51,7 @@ class Geometry:
 
 
 class VelocityTorques(NamedTuple):
-    """The torques h that velocity causes, in four parts, each (n,)."""
+    """Four parts of the velocity-dependent torques h, each (n,)."""
 
     centrifugal_tran: Array  # from the links' translation, terms in qd_j^2
     coriolis_tran: Array  # from the links' translation, terms in qd_j qd_k, j != k
@@ -58,7 +60,7 @@ class VelocityTorques(NamedTuple):
 
 
 def inverse_dynamics(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Array:
-    """Return the joint torques that produce the given motion. 002, (4.1).
+    """Return the joint torques that produce the given motion. (4.1).
 
         tau = D(q) qdd + h^tran(q, qd) + h^rot(q, qd) + c(q)
 
@@ -86,15 +88,15 @@ def mass_matrix(model: RobotModel, q: Array) -> Array:
 
 
 def mass_matrix_parts(model: RobotModel, q: Array) -> tuple[Array, Array]:
-    """Return D^rot and D^tran, both (n, n). 002, (4.2)."""
+    """Return D^rot and D^tran, both (n, n). (4.2)."""
     return _mass_matrix_parts(model, geometry(model, q))
 
 
 def velocity_torque_parts(model: RobotModel, q: Array, qd: Array) -> tuple[Array, Array]:
-    """Return h^tran and h^rot, both (n,). 002, (4.3) and (4.4), derived above.
+    """Return h^tran and h^rot, both (n,). (4.3) and (4.4), derived above.
 
-    They are the Coriolis and centrifugal torques that come from the links' translation and from
-    their rotation.
+    They are the Coriolis and centrifugal torques of the translation and of the rotation of the
+    links.
 
     Raises:
         ShapeError: q or qd is not (n,).
@@ -106,9 +108,9 @@ def velocity_torques(model: RobotModel, q: Array, qd: Array) -> VelocityTorques:
     """Return h^tran and h^rot, each split into centrifugal and Coriolis torques.
 
     In the sums over p and q of (4.3) and (4.4), the terms with p = q are centrifugal and those
-    with p != q are Coriolis (Milicevic et al., section 4, below (4.5)). With joint j alone in
-    motion only p = q = j remains, so the centrifugal torque is the sum of h(q, e_j qd_j) over the
-    joints, and the rest of h is the Coriolis torque.
+    with p != q are Coriolis (section 4, below (4.5)). If joint j alone moves, only p = q = j
+    remains, so the centrifugal torque is the sum of h(q, e_j qd_j) over the joints, and the rest
+    of h is the Coriolis torque.
 
     Args:
         model: the robot.
@@ -129,7 +131,7 @@ def velocity_torques(model: RobotModel, q: Array, qd: Array) -> VelocityTorques:
 
 
 def gravity_torque(model: RobotModel, q: Array) -> Array:
-    """Return c (n,), the gravity loading. 002, (4.5)."""
+    """Return c (n,), the gravity loading. (4.5)."""
     return _gravity_torque(model, geometry(model, q))
 
 
@@ -182,7 +184,7 @@ def _gravity_torque(model: RobotModel, at: Geometry) -> Array:
 
 
 def geometry(model: RobotModel, q: Array) -> Geometry:
-    """Return the axes, points, tensors and lever velocities b_is at the joint positions q (n,)."""
+    """Return axes, points, tensors and velocities b_is at the joint positions q (n,)."""
     poses = kin.body_poses(model, q)
     z, o, r = kin.joint_axes(model, poses), poses[:, :3, 3], kin.com_positions(model, poses)
     # I_s = R_s I_com R_s^T
@@ -221,7 +223,7 @@ def velocity_accelerations(
 ) -> list[Array]:
     """Return a0_s (3,), the acceleration of every centre of mass at constant joint velocities.
 
-    002, (4.3): the braces.
+    The braces of (4.3).
     """
 
     def carried(k: int, vector: Array) -> Array:

@@ -1,23 +1,23 @@
 """Hamiltonian mechanics: generalized momentum, total energy, and two first-order equations.
 
-The momentum that belongs to a joint is p_k = dL/dqd_k, so p = M(q) qd. Taking (q, p) for the state
-in place of (q, qd), the total energy H = K + V generates the motion,
+The momentum of a joint is p_k = dL/dqd_k, so p = M(q) qd. With (q, p) as the state instead of
+(q, qd), the total energy H = K + V generates the motion,
 
     qd = dH/dp        pd = -dH/dq + tau        and        dH/dt = qd^T tau,
 
-the last because H changes only by the work of the joint torques.
+the last since H changes only by the work of the joint torques.
 
-No derivative of M is taken here. A link carries the linear momentum m v and, about its centre of
-mass, the angular momentum L = I w, both seen from the base. Through the link's Jacobian they make
-up the generalized momentum, and their rates, by Newton's and Euler's laws, make up its rate:
+No derivative of M is needed. A link has the linear momentum m v and, about its centre of mass, the
+angular momentum L = I w, both in base axes. Its Jacobian maps them to the generalized momentum,
+and their rates, by Newton's and Euler's laws, to its rate:
 
     p  = sum_i J_i^T (L_i, m_i v_i)
     pd = sum_i Jdot_i^T (L_i, m_i v_i) + J_i^T (Ldot_i, m_i a_i).
 
-The torques of a given motion are what Hamilton's second equation then leaves: tau = pd + dH/dq.
-Since L = K - V, dH/dq at constant p is -dL/dq = -dK/dq + dV/dq at constant qd.
+Hamilton's second equation gives the torques of a motion: tau = pd + dH/dq. Since L = K - V, dH/dq
+at constant p is -dL/dq = -dK/dq + dV/dq at constant qd.
 
-Source: 000, end of chapter 6 (generalized momentum, Hamiltonian).
+Source: Spong, Hutchinson and Vidyasagar, end of chapter 6 (generalized momentum, Hamiltonian).
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ def hamiltonian(model: RobotModel, q: Array, p: Array) -> Array:
 
     Raises:
         ShapeError: q or p is not (n,).
-        SingularityError: M(q) cannot be inverted.
+        SingularityError: M(q) is singular.
     """
     # sum_k p_k qd_k = 2 K, so H = sum_k p_k qd_k - L = 1/2 p^T M^-1 p + V
     return np.asarray(np.dot(p, velocity(model, q, p)) / 2 + potential_energy(model, q))
 
 
 def hamiltons_equations(model: RobotModel, q: Array, p: Array, tau: Array) -> tuple[Array, Array]:
-    """Return (qd, pd), both (n,): how the state (q, p) moves under the joint torques tau (n,).
+    """Return (qd, pd), both (n,): the rate of the state (q, p) under joint torques tau (n,).
 
     Raises:
         ShapeError: q, p or tau is not (n,).
-        SingularityError: M(q) cannot be inverted.
+        SingularityError: M(q) is singular.
     """
     check_vector(model, q=q, p=p, tau=tau)
     dH_dq, dH_dp = gradient(model, q, p)
@@ -86,7 +86,7 @@ def gradient(model: RobotModel, q: Array, p: Array) -> tuple[Array, Array]:
 
 
 def energy_rate(model: RobotModel, q: Array, p: Array, tau: Array) -> Array:
-    """Return dH/dt [W] along the motion, by the chain rule. Theory says that it is qd^T tau."""
+    """Return dH/dt [W] along the motion, by the chain rule; in theory qd^T tau."""
     dH_dq, dH_dp = gradient(model, q, p)
     qd, pd = hamiltons_equations(model, q, p, tau)
     # dH/dt = dH/dq qd + dH/dp pd
@@ -114,7 +114,7 @@ def velocity(model: RobotModel, q: Array, p: Array) -> Array:
 
     Raises:
         ShapeError: q or p is not (n,).
-        SingularityError: M(q) cannot be inverted.
+        SingularityError: M(q) is singular.
     """
     check_vector(model, p=p)
     try:
@@ -158,16 +158,16 @@ def kinetic_energy_gradient(model: RobotModel, q: Array, qd: Array) -> Array:
         momenta,
         strict=True,
     ):
-        # The velocity at constant qd changes by dJ/dq_k qd, and weighs with the momentum ...
+        # At constant qd the velocity changes by dJ/dq_k qd, ...
         dK = dK + (dJ @ rates) @ h
-        # ... and the tensor turns with the link: 1/2 w . d(R I R^T)/dq_k w = (w x w_k) . L
+        # ... and the tensor rotates with the link: 1/2 w . d(R I R^T)/dq_k w = (w x w_k) . L
         w, L = (J @ rates)[:3], h[:3]
         dK = dK + np.array([np.cross(w, w_k) @ L for w_k in J[:3].T])
     return np.asarray(model.S.T @ dK)
 
 
 def momentum_rate(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Array:
-    """Return pd (n,) = d/dt (M qd) of the given motion, from the laws of Newton and Euler.
+    """Return pd (n,) = d/dt (M qd) of the given motion, by the laws of Newton and Euler.
 
     Raises:
         ShapeError: q, qd or qdd is not (n,).

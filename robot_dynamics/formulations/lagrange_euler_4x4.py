@@ -1,18 +1,18 @@
-"""Lagrange–Euler with 4x4 homogeneous transforms and pseudo-inertias.
+"""Lagrange–Euler equations with 4x4 homogeneous transforms and pseudo-inertias.
 
-A point of link i is one constant vector r in the link's frame, and the transform T_wi carries all
-of its motion. So the kinetic energy needs no velocities of links, only the derivatives of their
-transforms, U_ij = dT_wi/dq_j and U_ijk = dU_ij/dq_k, and one matrix of second mass moments per
-link, J_i = integral of r r^T dm. Everything else is traces of products of these 4x4 matrices. The
-form is compact and entirely explicit, and its cost grows with the fourth power of n.
+A point of link i is a constant vector r in the frame of the link, and the transform T_wi contains
+all of its motion. The kinetic energy therefore needs only the derivatives of the transforms,
+U_ij = dT_wi/dq_j and U_ijk = dU_ij/dq_k, and one matrix of second mass moments per link,
+J_i = integral of r r^T dm. All terms are traces of products of these 4x4 matrices. The form is
+compact and explicit; its cost grows with the fourth power of n.
 
-002 multiplies by Q_j from the left of the joint's transform, since a Denavit–Hartenberg frame sits
-at the far end of its link. Here a body's frame sits at its joint, where the axis is constant, so
-Q_j stands on the right: dT_pj/dq_j = T_pj Q_j. All that follows is the source's, in its letters,
-for trees as well: U_ij vanishes unless joint j carries link i, and "j = max(i, k) ... n" becomes
-"every link that both joints carry".
+The source multiplies by Q_j from the left of the joint transform, since a Denavit–Hartenberg frame
+is at the far end of its link. Here a body frame is at its joint, where the axis is constant, so
+Q_j is on the right: dT_pj/dq_j = T_pj Q_j. The rest follows the source, in its letters, also for
+trees: U_ij is zero unless joint j carries link i, and "j = max(i, k) ... n" becomes "every link
+that both joints carry".
 
-Source: 002, section 2, (2.3) to (2.15).
+Source: Milićević, Golubović and Slavković, section 2, (2.3) to (2.15).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Indexed = dict[tuple[int, ...], Array]
 
 
 def inverse_dynamics(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Array:
-    """Return the joint torques that produce the given motion. 002, (2.6).
+    """Return the joint torques that produce the given motion. (2.6).
 
         tau = D(q) qdd + h(q, qd) + c(q)
 
@@ -53,9 +53,9 @@ def inverse_dynamics(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Arra
 
 
 def lagrangian(model: RobotModel, q: Array, qd: Array) -> Any:
-    """Return the Lagrangian L = E_K - E_P, J, rotors included. Milicevic et al., (2.3).
+    """Return the Lagrangian L = E_K - E_P, J, rotors included. (2.3).
 
-    The potential energy is zero where the masses are level with the base's origin.
+    The potential energy is zero with all centres of mass at base height.
 
     Args:
         model: the robot.
@@ -69,7 +69,7 @@ def lagrangian(model: RobotModel, q: Array, qd: Array) -> Any:
     poses, rates = kin.body_poses(model, q), kin.body_velocities(model, qd)
     U = first_derivatives(model, poses)
     g = np.append(model.gravity, 0.0)
-    # The rotors' share of E_K is not in (2.3).
+    # The energy of the rotors is an addition to (2.3).
     L: Any = np.sum(model.reflected_inertia * qd * qd) / 2
     for i, J_i in enumerate(_pseudo_inertias(model)):
         for j in model.support(i):
@@ -87,7 +87,7 @@ def lagrangian(model: RobotModel, q: Array, qd: Array) -> Any:
 def first_derivatives(model: RobotModel, poses: Array) -> Indexed:
     """Return U_ij = d(0A_i)/dq_j, (4, 4), for every link i and every joint j that carries it.
 
-    002, below (2.3). The pairs that are left out are zero.
+    Below (2.3). Omitted pairs are zero.
     """
     Q = joint_generators(model)
     U: Indexed = {}
@@ -115,11 +115,11 @@ def second_derivatives(model: RobotModel, poses: Array) -> Indexed:
 
 
 def joint_generators(model: RobotModel) -> list[Array]:
-    """Return Q_j (4, 4), with which a joint's transform changes: dA/dq_j = A Q_j."""
+    """Return Q_j (4, 4), the generators of the joint transforms: dA/dq_j = A Q_j."""
     generators = []
     for axis, revolute in zip(model.axis, model.revolute, strict=True):
         Q = np.zeros((4, 4))
-        # Q = [[axis], 0; 0, 0] for a turn about the axis,  [0, axis; 0, 0] for a slide along it
+        # Q = [[axis], 0; 0, 0] for rotation about the axis,  [0, axis; 0, 0] for translation
         if revolute:
             Q[:3, :3] = skew(axis)
         else:
@@ -132,7 +132,7 @@ def joint_generators(model: RobotModel) -> list[Array]:
 
 
 def mass_matrix(model: RobotModel, q: Array) -> Array:
-    """Return D (n, n), the inertial acceleration-related matrix. 002, (2.11)."""
+    """Return D (n, n), the inertial acceleration-related matrix. (2.11)."""
     U = first_derivatives(model, kin.body_poses(model, q))
     D: list[list[Any]] = [[0.0] * model.nb for _ in range(model.nb)]
     for j, J_j in enumerate(_pseudo_inertias(model)):
@@ -144,9 +144,9 @@ def mass_matrix(model: RobotModel, q: Array) -> Array:
 
 
 def velocity_coefficients(model: RobotModel, q: Array) -> Array:
-    """Return h (n, n, n), h[i, k, m] = h_ikm, symmetric in k and m. 002, (2.14).
+    """Return h (n, n, n), h[i, k, m] = h_ikm, symmetric in k and m. (2.14).
 
-    Joint i feels the torque h_ikm qd_k qd_m: centrifugal where k = m, Coriolis elsewhere.
+    h_ikm qd_k qd_m is a torque on joint i: centrifugal for k = m, Coriolis otherwise.
     """
     poses, nb, S = kin.body_poses(model, q), model.nb, model.S
     U, U2 = first_derivatives(model, poses), second_derivatives(model, poses)
@@ -170,7 +170,7 @@ def coriolis_matrix(model: RobotModel, q: Array, qd: Array) -> Array:
 
 
 def gravity_torque(model: RobotModel, q: Array) -> Array:
-    """Return c (n,), the gravity loading. 002, (2.15)."""
+    """Return c (n,), the gravity loading. (2.15)."""
     U = first_derivatives(model, kin.body_poses(model, q))
     # A direction has the fourth coordinate 0, a point has 1.
     g = np.append(model.gravity, 0.0)

@@ -1,16 +1,15 @@
-"""Recursive Newton–Euler, every vector in the base frame.
+"""Recursive Newton–Euler inverse dynamics, every vector in the base frame.
 
-The recursion as first written down: Newton's and Euler's laws hold in the frame that does not
-move, so no vector is ever turned, only the geometry: p*, s̄ and the tensors I_i follow the arm
-and are computed anew in each state. `newton_euler_link_frame` avoids that; the physics is the
-same.
+The original form of the recursion: Newton's and Euler's laws hold in the fixed frame, so no vector
+is transformed, but p*, s̄ and the tensors I_i are recomputed in each state.
+`newton_euler_link_frame` avoids that; the physics is the same.
 
-Source: 002, section 3.1 and table 1. Its frame i sits at the far end of link i, so that joint i
-turns about z_{i-1}; ours sits at the joint, so that the same axis is z_i, attached to link i,
-with p standing for the parent where the source has i - 1. Joint i then shifts no origin by
-turning, and the acceleration of o_i is that of a point of the parent, plus the sliding if the
-joint slides. The rows of the table are overwritten in the text (a revolute link's v̇ is missing):
-derived here again.
+Source: Milićević, Golubović and Slavković, section 3.1 and table 1. Its frame i is at the far end
+of link i, so joint i rotates about z_{i-1}; ours is at the joint, so the same axis is z_i, fixed
+in link i, and p denotes the parent where the source has i - 1. A revolute joint i then shifts no
+origin, and the acceleration of o_i is that of a point of the parent, plus the sliding acceleration
+of a prismatic joint. The rows of the table are overwritten in the source (v̇ of a revolute link is
+missing) and are derived here.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from robot_dynamics.spatial import Array
 
 @dataclass(frozen=True)
 class LinkMotion:
-    """Where link i is and how it moves, every vector in the base frame."""
+    """Pose and motion of link i, every vector in the base frame."""
 
     R: Array  # (3, 3) orientation of frame i
     p_star: Array  # (3,) p*_i, from the parent's origin to o_i, m
@@ -77,7 +76,7 @@ def inverse_dynamics(
 
     # tau_i = n_i . z_i of a rotational link, f_i . z_i of a translational one
     tau_body = [(n[i] if model.revolute[i] else f[i]) @ motions[i].z for i in range(model.nb)]
-    # From bodies to coordinates; the rotors turn with them.
+    # From bodies to coordinates; rotors add their own torque.
     tau: Array = model.S.T @ np.array(tau_body) + model.reflected_inertia * qdd
     if viscous is not None:
         check_vector(model, viscous=viscous)
@@ -87,10 +86,10 @@ def inverse_dynamics(
 
 
 def forward_equations(model: RobotModel, q: Array, qd: Array, qdd: Array) -> list[LinkMotion]:
-    """Return the link motions, from the base to the tips. 002, table 1, forward equations."""
+    """Return the link motions, from the base to the tips. Table 1, forward equations."""
     theta, thetad, thetadd = model.S @ q + model.s0, model.S @ qd, model.S @ qdd
 
-    # v̇_0 points up, against gravity: the links then feel their weight as inertia.
+    # v̇_0 = -g: an upward acceleration of the base is equivalent to gravity.
     zero = np.zeros(3)
     base = LinkMotion(np.eye(3), zero, zero, zero, zero, zero, -model.gravity, -model.gravity)
     motions: list[LinkMotion] = []
@@ -100,7 +99,7 @@ def forward_equations(model: RobotModel, q: Array, qd: Array, qdd: Array) -> lis
         R, p_star = parent.R @ R_pi, parent.R @ p_pi
         z, s = R @ model.axis[i], R @ model.com[i]
 
-        # Carried by the parent:   w_p,   ẇ_p,   v̇_p + ẇ_p x p* + w_p x (w_p x p*)
+        # Motion of the parent:   w_p,   ẇ_p,   v̇_p + ẇ_p x p* + w_p x (w_p x p*)
         w, wd = parent.w, parent.wd
         vd = parent.vd + np.cross(wd, p_star) + np.cross(w, np.cross(w, p_star))
         if model.revolute[i]:
@@ -122,19 +121,19 @@ def backward_equations(
 ) -> tuple[list[Array], list[Array]]:
     """Return force f_i and moment n_i about o_i, exerted on link i by its parent, base frame.
 
-    002, table 1, backward equations; the source's link i + 1 is here every child of link i.
+    Table 1, backward equations; link i + 1 of the source is here every child of link i.
     """
     f: list[Array] = [np.zeros(3)] * model.nb
     n: list[Array] = [np.zeros(3)] * model.nb
     if touch.body >= 0:
-        # f_{n+1} is what the last link exerts on the environment, against our sign.
+        # f_{n+1} is the force of the last link on the environment, the opposite of our sign.
         lever = motions[touch.body].R @ touch.p
         f[touch.body] = -touch.force
         n[touch.body] = -(touch.moment + np.cross(lever, touch.force))
 
     for i in reversed(range(model.nb)):
         link = motions[i]
-        # I_i about the centre of mass turns with the link: R I R^T
+        # I_i about the centre of mass in base axes: R I R^T
         I = link.R @ model.inertia_com[i] @ link.R.T
         # F_i = m_i ā_i,   M_i = I_i ẇ_i + w_i x (I_i w_i)
         F = model.mass[i] * link.a

@@ -1,16 +1,17 @@
-"""Recursive Newton–Euler, every vector in its own link's frame.
+"""Recursive Newton–Euler inverse dynamics, every vector in its own link's frame.
 
-Outward, from the base to the tips, the motion of each link follows from its parent's; inward,
-from the tips to the base, the force and moment through each joint follow from Newton's and
-Euler's laws. Written in link frames the inertia tensors stay constant, which makes the cost
-linear in the number of joints and each step cheap.
+Forward, from the base to the tips, the motion of each link follows from that of its parent;
+backward, from the tips to the base, the force and moment through each joint follow from Newton's
+and Euler's laws. In link frames the inertia tensors are constant, so each step is cheap and the
+cost is linear in the number of joints.
 
-Source: 002, section 3.2 and table 2; 000, section 6.6. Their frames sit at the far end of each
-link, ours at its joint, one per link i with parent p; so the source's p*_i, from origin to
-origin, is `p_pi` here and s̄_i, from the origin to the centre of mass, is `c`. Table 2's linear
-accelerations and backward equations are lost in the text and derived here again: the comments
-hold them. 000 carries gravity as a force -m g on each link; like 002 we let the base accelerate
-upwards instead, so that our `a` is 000's a_e less gravity, and our `a_com` its a_c less gravity.
+Source: Milićević, Golubović and Slavković, section 3.2 and table 2; Spong, Hutchinson and
+Vidyasagar, section 6.6. Their frames are at the far end of each link, ours at its joint, one per
+link i with parent p; p*_i of the source, from origin to origin, is `p_pi` here, and s̄_i, from the
+origin to the centre of mass, is `c`. The linear accelerations and backward equations of table 2
+are illegible in the source and derived here: see the comments. The book treats gravity as a force
+-m g on each link; here, as in the paper, the base accelerates upwards instead, so that `a` is a_e
+of the book less gravity, and `a_com` its a_c less gravity.
 """
 
 from __future__ import annotations
@@ -70,14 +71,14 @@ def inverse_dynamics(
     check_vector(model, q=q, qd=qd, qdd=qdd)
     touch = contact(model, tip_wrench, tip_frame)
 
-    motions = outward_sweep(model, q, qd, qdd)
-    forces, moments = inward_sweep(model, motions, touch)
+    motions = forward_equations(model, q, qd, qdd)
+    forces, moments = backward_equations(model, motions, touch)
 
     # tau_i = n_i . z_i of a revolute joint, f_i . z_i of a prismatic one
     tau_body = [
         (moments[i] if model.revolute[i] else forces[i]) @ model.axis[i] for i in range(model.nb)
     ]
-    # From bodies to coordinates; the rotors turn with them.
+    # From bodies to coordinates; rotors add their own torque.
     tau: Array = model.S.T @ np.array(tau_body) + model.reflected_inertia * qdd
     if viscous is not None:
         check_vector(model, viscous=viscous)
@@ -86,11 +87,11 @@ def inverse_dynamics(
     return tau
 
 
-def outward_sweep(model: RobotModel, q: Array, qd: Array, qdd: Array) -> list[LinkMotion]:
-    """Return the link motions, from the base to the tips. 002, table 2, forward equations."""
+def forward_equations(model: RobotModel, q: Array, qd: Array, qdd: Array) -> list[LinkMotion]:
+    """Return the link motions, from the base to the tips. Table 2, forward equations."""
     theta, thetad, thetadd = model.S @ q + model.s0, model.S @ qd, model.S @ qdd
 
-    # Accelerating the base upwards is the same as gravity pulling downwards.
+    # An upward acceleration of the base is equivalent to gravity.
     zero = np.zeros(3)
     base = LinkMotion(np.eye(3), zero, zero, zero, -model.gravity, -model.gravity)
     motions: list[LinkMotion] = []
@@ -99,7 +100,7 @@ def outward_sweep(model: RobotModel, q: Array, qd: Array, qdd: Array) -> list[Li
         R_pi, p_pi = model.joint_transform(i, theta[i])
         R_ip, z, c = R_pi.T, model.axis[i], model.com[i]
 
-        # Moving with the parent: w_p, wd_p, and a_p + wd_p x p + w_p x (w_p x p)
+        # Motion of the parent: w_p, wd_p, and a_p + wd_p x p + w_p x (w_p x p)
         w, wd = R_ip @ parent.w, R_ip @ parent.wd
         a = R_ip @ (
             parent.a + np.cross(parent.wd, p_pi) + np.cross(parent.w, np.cross(parent.w, p_pi))
@@ -113,23 +114,23 @@ def outward_sweep(model: RobotModel, q: Array, qd: Array, qdd: Array) -> list[Li
             # a_i = ... + z qdd + 2 w x z qd
             a = a + z * thetadd[i] + 2 * np.cross(w, z) * thetad[i]
 
-        # a_c = a + wd x c + w x (w x c)        000, (6.160)
+        # a_c = a + wd x c + w x (w x c)        Spong et al., (6.160)
         a_com = a + np.cross(wd, c) + np.cross(w, np.cross(w, c))
         motions.append(LinkMotion(R_pi, p_pi, w, wd, a, a_com))
     return motions
 
 
-def inward_sweep(
+def backward_equations(
     model: RobotModel, motions: list[LinkMotion], touch: Contact
 ) -> tuple[list[Array], list[Array]]:
     """Return force and moment through each joint, from the tips to the base, in link frames.
 
-    002, table 2, backward equations; 000, (6.148) and (6.149).
+    Table 2, backward equations; Spong, Hutchinson and Vidyasagar, (6.148) and (6.149).
     """
     forces: list[Array] = [np.zeros(3)] * model.nb
     moments: list[Array] = [np.zeros(3)] * model.nb
     if touch.body >= 0:
-        # What the environment gives, the joint need not.
+        # The wrench of the environment reduces the wrench through the joint.
         f, n = in_link_frame(model, motions, touch)
         forces[touch.body], moments[touch.body] = -f, -n
 
@@ -145,7 +146,7 @@ def inward_sweep(
 
         p = model.parent[i]
         if p >= 0:
-            # What link i needs, its parent has to pass on.
+            # The reaction to f_i and n_i acts on the parent.
             f = link.R_pi @ forces[i]
             forces[p] = forces[p] + f
             moments[p] = moments[p] + link.R_pi @ moments[i] + np.cross(link.p_pi, f)

@@ -1,23 +1,21 @@
-"""The equations of motion seen from the hand: F = Lambda dV/dt + eta.
+"""Equation of motion in task coordinates: F = Lambda dV/dt + eta.
 
-Take the equation of motion in joint space, M qdd + C qd + g = tau, and a task velocity V = J qd
-with as many rows m as the task has directions. Where J is square and regular, qd = J^-1 V turns
-one into the other. A redundant arm, m < n, has many right inverses of J; the one weighted by the
-mass matrix,
+From the equation of motion in joint space, M qdd + C qd + g = tau, and a task velocity V = J qd
+with one row per task direction, m in all. If J is square and regular, qd = J^-1 V transforms one
+into the other. For a redundant arm, m < n, J has many right inverses; the one weighted by the mass
+matrix,
 
     J̄ = M^-1 J^T (J M^-1 J^T)^-1,
 
-is the dynamically consistent one: torques that it leaves over, (1 - J^T J̄^T) tau, move the arm
-without accelerating the hand. For a square J every right inverse is J^-1, so one formula serves
-both.
+is the dynamically consistent one: torques (1 - J^T J̄^T) tau do not accelerate the end effector.
+For a square J every right inverse is J^-1, so one formula serves both cases.
 
-The functions work on matrices, wherever they come from: M, C and g of any formulation or of
-`Dynamics`, J and its derivative from `kinematics`, or some rows of them (three for position
-alone).
+The arguments are matrices from any source: M, C and g of a formulation or of `Dynamics`, J and its
+derivative of `kinematics`, or some of their rows (three for position alone).
 
-Source: 001, section 9.6, (9.90)-(9.99), where (9.95) has a misprint: its last term is b, not
-J^-T b. The consistent inverse: Khatib, "A unified approach for motion and force control of robot
-manipulators: the operational space formulation", IEEE J. Robotics and Automation 3(1), 1987.
+Source: Lynch and Park, draft, section 9.6, (9.90)-(9.99); (9.95) has a misprint: its last term is
+b, not J^-T b. The consistent inverse: Khatib, "A unified approach for motion and force control of
+robot manipulators: the operational space formulation", IEEE J. Robotics and Automation 3(1), 1987.
 """
 
 from __future__ import annotations
@@ -36,15 +34,15 @@ MAX_CONDITION = 1e6
 class TaskDynamics(NamedTuple):
     """Dynamics of an arm with n joints in m task directions."""
 
-    Lambda: Array  # (m, m) inertia felt at the hand
+    Lambda: Array  # (m, m) task-space inertia matrix
     mu: Array  # (m,) Coriolis and centrifugal part of eta
     p: Array  # (m,) gravity part of eta
     J_bar: Array  # (n, m) dynamically consistent inverse of J
-    N: Array  # (n, n) joint velocities that leave the hand at rest: N = 1 - J̄ J
+    N: Array  # (n, n) projector onto null-space velocities: N = 1 - J̄ J
 
     @property
     def eta(self) -> Array:
-        """Return eta = mu + p (m,), the force that velocity and gravity need. 001, (9.99)."""
+        """Return eta = mu + p (m,), the force that balances velocity terms and gravity. (9.99)."""
         return np.asarray(self.mu + self.p)
 
 
@@ -70,8 +68,8 @@ def task_dynamics(
         max_condition: condition number of J up to which a posture counts as regular.
 
     Raises:
-        ShapeError: the arguments do not fit together.
-        SingularityError: J has lost a direction, or has more rows than columns.
+        ShapeError: the shapes are inconsistent.
+        SingularityError: J is rank-deficient, or has more rows than columns.
     """
     _check_shapes(J, M=(M, 'nn'), C=(C, 'nn'), g=(g, 'n'), Jd=(Jd, 'mn'), qd=(qd, 'n'))
     J_bar = consistent_inverse(M, J, max_condition=max_condition)
@@ -84,19 +82,19 @@ def task_dynamics(
 
 
 def task_force(task: TaskDynamics, Vd: Array) -> Array:
-    """Return F (m,), what accelerates the hand by Vd (m,). 001, (9.97)."""
+    """Return F (m,), the task force of the acceleration Vd (m,). (9.97)."""
     # F = Lambda Vd + eta
     return np.asarray(task.Lambda @ Vd + task.eta)
 
 
 def joint_velocity(J: Array, V: Array, *, max_condition: float = MAX_CONDITION) -> Array:
-    """Return qd (n,), which moves the hand at V (m,). Lynch and Park, draft, (9.93).
+    """Return qd (n,) of the task velocity V (m,). (9.93).
 
-    Of the many qd that a redundant arm has, the one of least norm.
+    For a redundant arm, the solution of least norm.
 
     Raises:
-        ShapeError: J (m, n) and V do not fit together.
-        SingularityError: J has lost a direction, or has more rows than columns.
+        ShapeError: the shapes of J and V are inconsistent.
+        SingularityError: J is rank-deficient, or has more rows than columns.
     """
     _check_shapes(J, V=(V, 'm'))
     # qd = J^-1 V
@@ -106,10 +104,10 @@ def joint_velocity(J: Array, V: Array, *, max_condition: float = MAX_CONDITION) 
 def joint_acceleration(
     J: Array, Jd: Array, qd: Array, Vd: Array, *, max_condition: float = MAX_CONDITION
 ) -> Array:
-    """Return qdd (n,), which accelerates the hand by Vd. Lynch and Park, draft, (9.94).
+    """Return qdd (n,) of the task acceleration Vd (m,). (9.94).
 
-    With qd and qdd, M(q) qdd + b(q, qd) is the torque of the task motion, (9.95). Of the many qdd
-    that a redundant arm has, the one of least norm.
+    With qd and qdd, M(q) qdd + b(q, qd) is the torque of the task motion, (9.95). For a redundant
+    arm, the solution of least norm.
 
     Args:
         J: (m, n) Jacobian, m <= n.
@@ -119,8 +117,8 @@ def joint_acceleration(
         max_condition: condition number of J up to which a posture counts as regular.
 
     Raises:
-        ShapeError: the arguments do not fit together.
-        SingularityError: J has lost a direction, or has more rows than columns.
+        ShapeError: the shapes are inconsistent.
+        SingularityError: J is rank-deficient, or has more rows than columns.
     """
     _check_shapes(J, Jd=(Jd, 'mn'), qd=(qd, 'n'), Vd=(Vd, 'm'))
     # qdd = J^-1 Vd - J^-1 Jd J^-1 V,   with qd for J^-1 V
@@ -128,7 +126,7 @@ def joint_acceleration(
 
 
 def joint_torque(task: TaskDynamics, J: Array, F: Array, tau_null: Array) -> Array:
-    """Return tau (n,): task force F (m,), and the part of tau_null (n,) that spares the hand."""
+    """Return tau (n,) of a task force F (m,), plus tau_null (n,) projected onto the null space."""
     # tau = J^T F + N^T tau_null
     return np.asarray(J.T @ F + task.N.T @ tau_null)
 
@@ -157,12 +155,12 @@ def right_pseudo_inverse(J: Array, W: Array, *, max_condition: float = MAX_CONDI
 
 
 def check_regular(J: Array, max_condition: float = MAX_CONDITION) -> None:
-    """Raise SingularityError, with the condition number, where J (m, n) has lost a direction."""
+    """Raise SingularityError, with the condition number, if J (m, n) is rank-deficient."""
     m, n = J.shape
     if m > n:
         raise SingularityError(
-            f'the task has {m} directions and the arm {n} joints: J ({m}, {n}) cannot have a '
-            f'right inverse; choose at most {n} rows of it'
+            f'J is ({m}, {n}), which has no right inverse; expected at most {n} rows for an arm '
+            f'of {n} joints'
         )
     sigma = np.linalg.svd(J, compute_uv=False)
     condition = sigma[0] / sigma[-1] if sigma[-1] > 0 else np.inf
@@ -174,7 +172,7 @@ def check_regular(J: Array, max_condition: float = MAX_CONDITION) -> None:
 
 
 def _check_shapes(J: Array, **arguments: tuple[Array, str]) -> None:
-    """Check arguments, each with the letters of its axes, against J (m, n)."""
+    """Raise ShapeError unless arguments, each with its axes, are consistent with J (m, n)."""
     if np.ndim(J) != 2:
         raise ShapeError(f'J has shape {np.shape(J)}; it must be (m, n)')
     sizes = dict(zip('mn', np.shape(J), strict=True))

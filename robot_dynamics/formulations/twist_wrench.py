@@ -1,16 +1,16 @@
 """Recursive inverse dynamics with twists and wrenches.
 
-Angular and linear motion travel together as a twist V = (w, v), moment and force as a wrench F =
-(m, f), both in the link's own frame {i} at its centre of mass. Newton's and Euler's laws become
-one,
+Angular and linear motion form a twist V = (w, v), moment and force a wrench F = (m, f), both in
+the link's own frame {i} at its centre of mass. Newton's and Euler's laws become one equation,
 
     F = G dV/dt - ad_V^T (G V),
 
-and the recursion of Newton and Euler four lines: (9.54) to (9.57).
+and the Newton–Euler recursion four lines: (9.54) to (9.57).
 
-Source: 001, sections 9.2 and 9.3. Misprints put right: A_i is in frame {i} (9.51), the parent's
-twist is carried over by Ad(T_{i,i-1}) in (9.47) and (9.58), and gravity enters as a base that
-accelerates against it, dV_0/dt = (0, -g). In a tree, every child takes the place of link i + 1.
+Source: Lynch and Park, draft, sections 9.2 and 9.3. Corrected misprints: A_i is in frame {i}
+(9.51), the twist of the parent is transformed by Ad(T_{i,i-1}) in (9.47) and (9.58), and gravity
+enters as an upward acceleration of the base, dV_0/dt = (0, -g). In a tree, every child takes the
+place of link i + 1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from robot_dynamics.spatial import Array, adjoint, inverse_pose, lie_bracket, po
 
 @dataclass(frozen=True)
 class LinkMotion:
-    """Motion of link i, seen from its frame {i} at the centre of mass."""
+    """Motion of link i, in its frame {i} at the centre of mass."""
 
     T_pi: Array  # (4, 4) pose of frame {i} in its parent's frame
     A: Array  # (6,) screw of joint i
@@ -40,12 +40,12 @@ class LinkMotion:
 
 
 def bracket_of_own_twist(V: Array, V_carried: Array, A: Array, thetad: Any) -> Array:
-    """Return [V_i, A_i] thetad_i, how the joint's motion bends the acceleration. 001, (9.55)."""
+    """Return [V_i, A_i] thetad_i, the velocity term of the acceleration. (9.55)."""
     return np.asarray(lie_bracket(V) @ A * thetad)
 
 
 def bracket_of_carried_twist(V: Array, V_carried: Array, A: Array, thetad: Any) -> Array:
-    """Return [Ad(T_ip) V_p, A_i] thetad_i, the same since [A_i, A_i] = 0. 001, (9.58)."""
+    """Return [Ad(T_ip) V_p, A_i] thetad_i, equal since [A_i, A_i] = 0. (9.58)."""
     return np.asarray(lie_bracket(V_carried) @ A * thetad)
 
 
@@ -73,7 +73,7 @@ def inverse_dynamics(
         tip_wrench: (6,) moment and force of the environment on the robot, in base axes, about the
             origin of `tip_frame`; none if omitted.
         tip_frame: name of the frame the wrench acts at; the model's last one if omitted.
-        base_twist: (6,) V_0 of a base that moves, in its own frame; at rest if omitted.
+        base_twist: (6,) V_0 of a moving base, in its own frame; at rest if omitted.
         base_acceleration: (6,) dV_0/dt, without gravity; zero if omitted.
         bracket: `bracket_of_own_twist` (9.55) or `bracket_of_carried_twist` (9.58).
 
@@ -87,7 +87,7 @@ def inverse_dynamics(
     check_vector(model, q=q, qd=qd, qdd=qdd)
     touch = contact(model, tip_wrench, tip_frame)
     V_0 = _six('base_twist', base_twist)
-    # dV_0/dt - (0, g): the base rises against gravity.
+    # dV_0/dt - (0, g): an upward acceleration of the base is equivalent to gravity.
     Vd_0 = _six('base_acceleration', base_acceleration) - np.append(np.zeros(3), model.gravity)
 
     motions = forward_iteration(model, q, qd, qdd, V_0, Vd_0, bracket)
@@ -95,7 +95,7 @@ def inverse_dynamics(
 
     # tau_i = F_i^T A_i        (9.57)
     tau_body = np.array([F[i] @ motions[i].A for i in range(model.nb)])
-    # From bodies to coordinates; the rotors turn with them.
+    # From bodies to coordinates; rotors add their own torque.
     tau: Array = model.S.T @ tau_body + model.reflected_inertia * qdd
     return tau
 
@@ -109,7 +109,7 @@ def forward_iteration(
     Vd_0: Array,
     bracket: Callable[[Array, Array, Array, Any], Array] = bracket_of_own_twist,
 ) -> list[LinkMotion]:
-    """Return the link motions, from the base to the tips. 001, (9.53)-(9.55)."""
+    """Return the link motions, from the base to the tips. (9.53)-(9.55)."""
     theta, thetad, thetadd = model.S @ q + model.s0, model.S @ qd, model.S @ qdd
     screws = to_screws(model)
     motions: list[LinkMotion] = []
@@ -133,10 +133,10 @@ def forward_iteration(
 def backward_iteration(
     model: RobotModel, motions: list[LinkMotion], touch: Contact
 ) -> list[Array]:
-    """Return F_i (6,), the wrench of the parent on link i, in frame {i}. 001, (9.56)."""
+    """Return F_i (6,), the wrench of the parent on link i, in frame {i}. (9.56)."""
     F: list[Array] = [np.zeros(6)] * model.nb
     if touch.body >= 0:
-        # F_{n+1} is what the last link exerts on the environment, against our sign.
+        # F_{n+1} is the wrench of the last link on the environment, the opposite of our sign.
         F[touch.body] = -in_link_frame(model, motions, touch)
 
     for i in reversed(range(model.nb)):
@@ -150,9 +150,9 @@ def backward_iteration(
 
 
 def body_wrench(G: Array, V: Array, Vd: Array) -> Array:
-    """Return F (6,), what gives a body of inertia G the acceleration Vd at the twist V.
+    """Return the wrench F (6,) on a body of inertia G with twist V and acceleration Vd.
 
-    One equation in any frame of the body. 001, (9.33).
+    The equation holds in any frame of the body. (9.33).
     """
     # F = G Vd - ad_V^T (G V)
     return np.asarray(G @ Vd - lie_bracket(V).T @ (G @ V))
@@ -163,10 +163,10 @@ def body_moment_and_force(
 ) -> tuple[Array, Array]:
     """Return moment and force on a body, in its frame at the centre of mass: the classical form.
 
-    The same as `body_wrench`, by Euler's and Newton's separate laws. 001, (9.17) and (9.20).
+    Equal to `body_wrench`, by Euler's and Newton's separate laws. (9.17) and (9.20).
     """
     (w, v), (wd, vd) = np.split(V, 2), np.split(Vd, 2)
-    # m_b = I wd + w x (I w),   f_b = m (vd + w x v): v is seen from a frame that turns
+    # m_b = I wd + w x (I w),   f_b = m (vd + w x v): v is in a rotating frame
     moment = inertia_com @ wd + np.cross(w, inertia_com @ w)
     return moment, mass * (vd + np.cross(w, v))
 

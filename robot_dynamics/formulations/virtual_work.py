@@ -1,28 +1,27 @@
-"""Constrained particles and virtual work: where the Euler–Lagrange equations come from.
+"""Constrained particles and virtual work: the origin of the Euler–Lagrange equations.
 
-k particles feel external forces f_i and the forces f_i^a that hold them together. Let their
-positions follow from n independent coordinates, r_i = r_i(q): then the virtual displacements are
-dr_i = sum_j dr_i/dq_j dq_j with any dq, and constraint forces do no work in them. d'Alembert's
-principle adds the inertial force -m_i a_i to each particle and leaves
+External forces f_i and constraint forces f_i^a act on k particles. Their positions follow from n
+independent coordinates, r_i = r_i(q), so virtual displacements are dr_i = sum_j dr_i/dq_j dq_j
+with any dq, and constraint forces do no work in them. d'Alembert's principle adds the inertial
+force -m_i a_i to each particle and gives
 
     sum_i (f_i - m_i a_i) . dr_i = 0        for every dq,
 
-from which the constraint forces are gone. Sorted by dq_j, with K = 1/2 sum_i m_i rd_i . rd_i,
+without the constraint forces. Sorted by dq_j, with K = 1/2 sum_i m_i rd_i . rd_i,
 
     d/dt dK/dqd_j - dK/dq_j = psi_j,        psi_j = sum_i f_i . dr_i/dq_j.
 
-So r_i(q), the masses and the potential P(q) are all there is to give; M, C, g and the constraint
-forces follow. A rigid body is particles at fixed distances; two of half its mass, at the
-distance sqrt(I/m) on either side of the centre of mass, move in the plane exactly as it does.
+The inputs are r_i(q), the masses and the potential P(q); M, C, g and the constraint forces follow.
+A rigid body is a set of particles at fixed distances; in the plane, two particles of half its mass
+at the distance sqrt(I/m) on either side of the centre of mass are equivalent to it.
 
 The functions r and P are written with NumPy's sin, cos and arithmetic. Their first and second
-derivatives are exact: they are evaluated on numbers that carry them along (`SecondOrder`).
+derivatives are exact: they are evaluated on hyper-dual numbers (`SecondOrder`).
 
-Constraints on the velocities, A(q) qd = 0, need not be integrable (nonholonomic). The principle
-holds for them as well, in the virtual displacements that they allow, A(q) dq = 0: see
-`constrained_acceleration`.
+Velocity constraints A(q) qd = 0 need not be integrable (nonholonomic). The principle holds for
+them as well, in the virtual displacements with A(q) dq = 0: see `constrained_acceleration`.
 
-Source: 000, section 6.1, (6.15)-(6.45).
+Source: Spong, Hutchinson and Vidyasagar, section 6.1, (6.15)-(6.45).
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def _nothing(q: Array) -> Any:
 
 @dataclass(frozen=True)
 class Particles:
-    """Particles whose positions follow from n generalized coordinates. 000, (6.19)."""
+    """Particles whose positions follow from n generalized coordinates. (6.19)."""
 
     masses: Sequence[float]  # (k,) kg
     positions: Callable[[Array], Any]  # r(q): q (n,) to (k, 3) or (k, 2), m
@@ -51,7 +50,7 @@ class Particles:
 
 
 def inverse_dynamics(system: Particles, q: Array, qd: Array, qdd: Array) -> Array:
-    """Return tau (n,), the generalized forces that produce the given motion. 000, (6.45).
+    """Return tau (n,), the generalized forces that produce the given motion. (6.45).
 
         tau = d/dt dL/dqd - dL/dq = M(q) qdd + C(q, qd) qd + g(q)
 
@@ -62,12 +61,12 @@ def inverse_dynamics(system: Particles, q: Array, qd: Array, qdd: Array) -> Arra
         qdd: (n,) their accelerations.
 
     Raises:
-        ShapeError: q, qd and qdd differ in length, or the system's r(q) and masses do not fit.
+        ShapeError: q, qd and qdd differ in length, or the numbers of positions and masses differ.
     """
     if not np.shape(q) == np.shape(qd) == np.shape(qdd):
         raise ShapeError(
             f'q, qd and qdd have shapes {np.shape(q)}, {np.shape(qd)} and {np.shape(qdd)}; '
-            'they must be equal'
+            'expected equal shapes'
         )
     # sum_i m_i a_i . dr_i/dq_j + dP/dq_j
     a = accelerations(system, q, qd, qdd)
@@ -86,7 +85,7 @@ def displacements(system: Particles, q: Array) -> Array:
     if len(partials) != len(system.masses):
         raise ShapeError(
             f'positions(q) gives {len(partials)} particles and masses has {len(system.masses)}; '
-            'there must be one mass per particle'
+            'expected one mass per particle'
         )
     return partials
 
@@ -110,7 +109,7 @@ def accelerations(system: Particles, q: Array, qd: Array, qdd: Array) -> Array:
 def generalized_forces(system: Particles, q: Array, forces: Array) -> Array:
     """Return psi (n,) of forces f_i (k, 3) on the particles: psi_j = sum_i f_i . dr_i/dq_j.
 
-    000, (6.31). Forces of constraint have psi = 0: they do no work.
+    (6.31). Constraint forces have psi = 0: they do no work.
     """
     return np.asarray(np.einsum('ix,ixj->j', forces, displacements(system, q)))
 
@@ -118,10 +117,10 @@ def generalized_forces(system: Particles, q: Array, forces: Array) -> Array:
 def constraint_forces(
     system: Particles, q: Array, qd: Array, qdd: Array, external: Array
 ) -> Array:
-    """Return f_i^a (k, 3), what holds the particles together in a motion.
+    """Return the constraint forces f_i^a (k, 3) in a motion.
 
-    d'Alembert: the momentum of each particle changes by all forces on it, m_i a_i = f_i + f_i^a.
-    `external` (k, 3) are the forces f_i that keep the motion going, gravity included.
+    Newton: m_i a_i = f_i + f_i^a for each particle. `external` (k, 3) are the forces f_i of the
+    motion, gravity included.
     """
     a = accelerations(system, q, qd, qdd)
     return np.asarray(np.asarray(system.masses)[:, None] * a - external)
@@ -135,8 +134,8 @@ def constrained_acceleration(
 ) -> tuple[Array, Array]:
     """Return qdd (n,) and the multipliers (m,) of a system with constraints A(q) qd = 0.
 
-    Spong, Hutchinson and Vidyasagar, section 6.1, below (6.18): the principle of virtual work
-    remains valid for nonholonomic constraints, variational principles do not. For every virtual
+    Below (6.18): the principle of virtual work remains valid for nonholonomic constraints,
+    variational principles do not. For every virtual
     displacement with A dq = 0, (M qdd + C qd + g - psi) . dq = 0, so that
 
         M qdd + C qd + g = psi + A^T lambda,        A qdd + dA/dt qd = 0.
@@ -153,10 +152,10 @@ def constrained_acceleration(
 
     Raises:
         ShapeError: q, qd and psi differ in length, or A(q) does not have n columns.
-        SingularityError: rows of A depend on each other, or a coordinate moves no mass.
+        SingularityError: rows of A are linearly dependent, or a coordinate moves no mass.
     """
     if np.shape(psi) != np.shape(q):
-        raise ShapeError(f'psi has shape {np.shape(psi)}; q has {np.shape(q)}, and so must psi')
+        raise ShapeError(f'psi has shape {np.shape(psi)}; expected {np.shape(q)}, the shape of q')
     rest = np.zeros(np.shape(q))
     c = np.asarray(psi) - inverse_dynamics(system, q, qd, rest)
     A_q = np.array(A(np.asarray(q, dtype=float)), dtype=float)
@@ -181,16 +180,16 @@ def constrained_acceleration(
 
 
 def mass_matrix(system: Particles, q: Array) -> Array:
-    """Return M (n, n), so that K = 1/2 qd^T M qd. 000, (6.39)."""
+    """Return M (n, n), so that K = 1/2 qd^T M qd. (6.39)."""
     J = displacements(system, q)
     # M_jl = sum_i m_i dr_i/dq_j . dr_i/dq_l
     return np.asarray(np.einsum('i,ixj,ixl->jl', np.asarray(system.masses), J, J))
 
 
 def christoffel_symbols(system: Particles, q: Array) -> Array:
-    """Return c (n, n, n), c[i, j, k] = c_ijk of 000, (6.63).
+    """Return c (n, n, n), c[i, j, k] = c_ijk of (6.63).
 
-    For particles the three derivatives of M in that definition leave one sum.
+    For particles the three derivatives of M in the definition reduce to one sum.
     """
     J, H = displacements(system, q), second_displacements(system, q)
     # c_ijk = sum_p m_p d2r_p/dq_i dq_j . dr_p/dq_k
@@ -198,13 +197,13 @@ def christoffel_symbols(system: Particles, q: Array) -> Array:
 
 
 def coriolis_matrix(system: Particles, q: Array, qd: Array) -> Array:
-    """Return C (n, n) of Christoffel symbols. 000, (6.67)."""
+    """Return C (n, n) of Christoffel symbols. (6.67)."""
     # C_kj = sum_i c_ijk qd_i
     return np.asarray(np.einsum('ijk,i->kj', christoffel_symbols(system, q), np.asarray(qd)))
 
 
 def gravity_torque(system: Particles, q: Array) -> Array:
-    """Return g (n,) = dP/dq, of gravity and of any other potential. 000, (6.44)."""
+    """Return g (n,) = dP/dq, of gravity and any other potential. (6.44)."""
     return np.array([float(_derivatives(system.potential, q, j, j)[0]) for j in range(len(q))])
 
 
@@ -212,10 +211,11 @@ def gravity_torque(system: Particles, q: Array) -> Array:
 
 
 class SecondOrder:
-    """A number x + a e1 + b e2 + c e1 e2 with e1^2 = e2^2 = 0 that knows arithmetic, sin and cos.
+    """Hyper-dual number x + a e1 + b e2 + c e1 e2, e1^2 = e2^2 = 0, with arithmetic, sin and cos.
 
-    With a = b = 1 and c = 0 to start with, a function's result holds its derivatives in e1 and e2
-    and, in e1 e2, the mixed second derivative. (Fike and Alonso, "The development of hyper-dual
+    For an argument with a = b = 1 and c = 0 the result of a function holds its derivatives in e1
+    and e2, and the mixed second derivative in e1 e2. (Fike and Alonso, "The development of
+    hyper-dual
     numbers for exact second-derivative calculations", AIAA 2011-886.)
     """
 
@@ -280,7 +280,7 @@ class SecondOrder:
 
 
 def _lifted(value: Any) -> SecondOrder | None:
-    """Return a number as one that carries derivatives, or None for an array, which goes first."""
+    """Return a number as a SecondOrder, or None for an array, whose operator takes precedence."""
     if isinstance(value, SecondOrder):
         return value
     return None if isinstance(value, np.ndarray) else SecondOrder(float(value))

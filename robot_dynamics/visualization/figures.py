@@ -1,4 +1,4 @@
-"""A sheet to draw on, where matplotlib is: it is not among the package's requirements."""
+"""Creation of matplotlib figures; matplotlib is an optional dependency."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from robot_dynamics.errors import RobotDynamicsError
 RESOLUTION = 120  # dots per inch
 
 
-class MatplotlibMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what it is)
-    """matplotlib is not there."""
+class MatplotlibMissing(RobotDynamicsError, ImportError):  # noqa: N818  (names the condition)
+    """matplotlib cannot be imported."""
 
 
 def sheet(width: float, height: float) -> Any:
-    """Return an empty matplotlib Figure of a size in inches, which belongs to no window.
+    """Return an empty matplotlib Figure of a size in inches, without a window.
 
     Raises:
         MatplotlibMissing: it is not installed.
@@ -23,7 +23,7 @@ def sheet(width: float, height: float) -> Any:
 
 
 def picture_formats() -> list[str]:
-    """Return the suffixes of the files that matplotlib writes, as 'png'.
+    """Return the suffixes of the file formats that matplotlib writes, such as 'png'.
 
     Raises:
         MatplotlibMissing: it is not installed.
@@ -36,7 +36,6 @@ def _figure_class() -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MatplotlibMissing(
-            f'a picture needs matplotlib, which cannot be imported ({error}): '
-            'pip install matplotlib'
+            f'figures need matplotlib, which cannot be imported ({error}): pip install matplotlib'
         ) from error
     return Figure

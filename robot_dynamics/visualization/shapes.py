@@ -45,8 +45,8 @@ class Box(NamedTuple):
 def quaternion(R: Array) -> Array:
     """Return the unit quaternion (x, y, z, w), w >= 0, of a rotation matrix (3, 3).
 
-    It is the eigenvector to the largest eigenvalue of K, which has no case distinctions and is
-    the nearest rotation where R is one only to rounding.
+    It is the eigenvector of the largest eigenvalue of K: no case distinctions, and the nearest
+    rotation if R is one only to rounding.
 
     Source: Bar-Itzhack, "New method for extracting the quaternion from a rotation matrix",
     J. Guidance, Control, and Dynamics 23(6), 2000.
@@ -85,8 +85,8 @@ def joint_torque_arrows(
 ) -> dict[str, Arrow]:
     """Return the torques tau (n,) along their joints' axes, by joint name.
 
-    A torque that turns the joint in its positive direction points along the axis (right-hand
-    rule), as does the force of a joint that slides.
+    A positive torque points along the axis (right-hand rule), and so does a positive force of a
+    prismatic joint.
 
     Args:
         model: the robot.
@@ -108,7 +108,7 @@ def joint_torque_arrows(
 
 
 def _driven_body(model: RobotModel, k: int) -> int:
-    """Return the body whose joint is coordinate k itself, not a mimic of it, if there is one."""
+    """Return the body whose joint is coordinate k, rather than a mimic of it, if there is one."""
     moved = np.flatnonzero(model.S[:, k])
     alone = (np.eye(model.n)[k] == model.S).all(axis=1) & (model.s0 == 0)
     return int(next((i for i in moved if alone[i]), moved[0]))
@@ -141,11 +141,11 @@ def inertia_box(body: Inertial, T: Array) -> Box | None:
 
 
 def manipulability_ellipsoid(J: Array, tip: Array, scale: float) -> Ellipsoid:
-    """Return the velocities of the tip that joint velocities of unit norm, |qd| = 1, give.
+    """Return the ellipsoid of tip velocities for joint velocities of unit norm, |qd| = 1.
 
-    Its half-axes are the singular values of the translational Jacobian J_v; flat means that the
-    tip cannot move in a direction. Where some joints turn and others slide, the norm of qd adds
-    up (rad/s)^2 and (m/s)^2.
+    Its half-axes are the singular values of the translational Jacobian J_v; a zero half-axis is a
+    direction in which the tip cannot move. With revolute and prismatic joints, the norm of qd adds
+    (rad/s)^2 and (m/s)^2.
 
     Args:
         J: (6, n) Jacobian of the tip, angular part first.
@@ -160,10 +160,10 @@ def manipulability_ellipsoid(J: Array, tip: Array, scale: float) -> Ellipsoid:
 
 
 def tip_inertia_ellipsoid(J: Array, M: Array, tip: Array, scale: float) -> Ellipsoid:
-    """Return the ellipsoid of the inertia that a force at the tip feels.
+    """Return the ellipsoid of the apparent inertia at the tip.
 
-    A half-axis is 1/sqrt(m), m the mass [kg] that the tip seems to have in that direction: long
-    where it is moved easily, flat where the arm is singular and cannot be moved at all.
+    A half-axis is 1/sqrt(m), with the apparent mass m [kg] in that direction: long for a small
+    mass, zero in the direction of a singularity.
 
     Args:
         J: (6, n) Jacobian of the tip, angular part first.
@@ -182,7 +182,7 @@ def _principal(body: Inertial, T: Array) -> tuple[Array, Array]:
     """Return the pose of a body's principal axes, and its second moments (3,) along them."""
     seen = transformed(body, T)
     sigma, R = principal_axes(second_moment(seen.inertia_com))
-    # Negative for a tensor that no body can have: as flat as can be drawn.
+    # Negative values of a physically inconsistent tensor are drawn as zero.
     return pose(R, seen.com), np.maximum(sigma, 0.0)
 
 
@@ -193,8 +193,8 @@ def _ellipsoid(A: Array, centre: Array, scale: float) -> Ellipsoid:
 
 
 def principal_axes(A: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues (3,) of a symmetric matrix and the rotation (3, 3) to its axes."""
+    """Return eigenvalues (3,) of a symmetric matrix, and a rotation (3, 3) of eigenvectors."""
     values, R = np.linalg.eigh(A)
-    # Eigenvectors have no sign; these make a right-handed frame.
+    # The sign of eigenvectors is free; choose a right-handed frame.
     R[:, 2] = np.cross(R[:, 0], R[:, 1])
     return values, R

@@ -274,7 +274,7 @@ def test_a_picture_without_matplotlib_is_an_error_before_the_work(verb, run, mon
     monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
     code, shown, said = run(verb, ELBOW, '--picture', 'x.png')
     assert (code, shown) == (2, '')
-    assert 'a picture needs matplotlib' in said
+    assert 'figures need matplotlib' in said
     assert said.endswith('pip install matplotlib\n')
 
 

@@ -67,7 +67,7 @@ def test_five_bar_postures_and_velocities_follow_the_motors():
 
 
 def test_decoupled_five_bar():
-    """000, (6.108), (6.110): M diagonal and constant, each motor with its own equation."""
+    """M diagonal and constant: Spong, Hutchinson and Vidyasagar, (6.108) and (6.110)."""
     by_hand, mapped, chain = five_bars(DECOUPLED)
     S, s0 = mapped.model.S, mapped.model.s0
     d11, _, d22 = by_hand.parameters()[:3]

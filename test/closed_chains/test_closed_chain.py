@@ -1,4 +1,4 @@
-"""Mechanisms with loops: laws that hold for all of them, and what is rejected."""
+"""Mechanisms with kinematic loops: laws for all of them, and rejected input."""
 
 from dataclasses import replace
 
@@ -266,7 +266,7 @@ def test_a_posture_is_found_nearby_without_turns_round_and_round(name):
         assert np.abs(q - start).max() < 2 * np.pi
 
 
-def test_velocities_after_the_closures_snap_shut(chain):
+def test_velocities_after_an_impact_that_imposes_the_closures(chain):
     """The nearest velocities in energy: what is lost is what separates them."""
     rng = np.random.default_rng(2)
     before = rng.normal(size=len(chain.q0))

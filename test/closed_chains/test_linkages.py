@@ -1,4 +1,4 @@
-"""The sample linkages: what their docstrings promise."""
+"""Example linkages against their docstrings."""
 
 import inspect
 from dataclasses import replace

@@ -111,7 +111,7 @@ def test_friction_must_be_finite_and_not_negative(wrong):
 def test_efforts_of_joints_in_another_order_are_rejected(arm, rng):
     names = arm.model.joint_names
     shuffled = Trajectory(names[::-1], [0.0], rng.normal(size=(1, N)))
-    with pytest.raises(TrajectoryError, match='as `in_order` puts them'):
+    with pytest.raises(TrajectoryError, match='see `in_order`'):
         waypoint_efforts(arm, shuffled)
     waypoint_efforts(arm, shuffled.in_order(names))
 

@@ -19,7 +19,7 @@ QDD = np.array([[0.0, 0.0], [-0.3, 0.6], [0.0, 0.0]])
         ({'joint_names': []}, 'names no joint'),
         ({'joint_names': ['elbow', 'elbow']}, "'elbow' twice"),
         ({'times': [], 'positions': []}, 'no points'),
-        ({'times': [0.0, 1.0]}, '3 points but times of shape'),
+        ({'times': [0.0, 1.0]}, 'expected \\(3,\\), one per point'),
         ({'times': [-0.5, 1.0, 2.0]}, 'point 0 is -0.5 s; it must not be negative'),
         ({'times': [0.0, 2.0, 2.0]}, 'point 2 is 2.0 s, after 2.0 s of point 1'),
         ({'times': [0.0, 2.0, 1.0]}, 'must increase strictly'),

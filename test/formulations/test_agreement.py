@@ -1,4 +1,4 @@
-"""All formulations, on all robots, give one answer; so do a hand-written one and another library.
+"""Agreement of all formulations with each other, a hand-written one and Pinocchio.
 
 The formulations share no dynamics, so agreement to rounding is evidence that each is right.
 """
@@ -186,7 +186,7 @@ def test_wrong_wrenches_and_frames_are_named(formulation, robot, at):
         formulation.inverse_dynamics(*motion, tip_wrench=np.zeros(6), tip_frame='nowhere')
 
 
-def test_the_capability_table_tells_the_truth():
+def test_the_capability_table():
     rows = [line.split() for line in formulations.__doc__.splitlines()]
     table = {row[0]: row[1:] for row in rows if row and row[0] in map(name, FORMULATIONS)}
     assert list(table) == [name(f) for f in FORMULATIONS]

@@ -1,4 +1,4 @@
-"""The stacked matrices have the properties the book says, and the three C matrices theirs."""
+"""Properties of the stacked matrices, and of the three C matrices."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_partials_of_the_mass_matrix(robot, at):
 
 
 def test_one_index_dictionary_for_all_sources(robot, at):
-    """001 Gamma_kij = 000 c_ijk = 003 c_kij = 002 h_kij."""
+    """Gamma_kij (Lynch and Park) = c_ijk (Spong et al.) = c_kij (notes) = h_kij (Milićević)."""
     Gamma = closed_form_matrix.christoffel_symbols(robot, at.q)
     close(Gamma, euler_lagrange.christoffel_symbols(robot, at.q).transpose(2, 0, 1))
     close(Gamma, lagrange_euler_4x4.velocity_coefficients(robot, at.q))

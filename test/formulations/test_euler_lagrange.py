@@ -49,7 +49,7 @@ def test_christoffel_symbols_are_symmetric_in_the_two_velocities(robot, at):
 def test_christoffel_symbols_term_by_term(robot, at):
     dM, c = el.mass_matrix_partials(robot, at.q), el.christoffel_symbols(robot, at.q)
     for i, j, k in np.ndindex(c.shape):
-        # 000, (6.63)
+        # Spong, Hutchinson and Vidyasagar, (6.63)
         expected = (dM[i, k, j] + dM[j, k, i] - dM[k, i, j]) / 2
         assert c[i, j, k] == pytest.approx(expected, abs=1e-13)
 
@@ -57,7 +57,7 @@ def test_christoffel_symbols_term_by_term(robot, at):
 def test_detailed_symbols_term_by_term(robot, at):
     dM, h = el.mass_matrix_partials(robot, at.q), el.detailed_symbols(robot, at.q)
     for i, j, k in np.ndindex(h.shape):
-        # 003, (41)
+        # Lecture notes, (41)
         assert h[i, j, k] == pytest.approx(dM[k, i, j] - dM[i, j, k] / 2, abs=1e-13)
 
 
@@ -74,7 +74,7 @@ def test_m_dot_minus_two_c_is_skew(robot, at):
     assert np.abs(N + N.T).max() <= 1e-12 * max(1.0, np.abs(M_dot).max())
 
 
-def test_no_joint_feels_its_own_centrifugal_torque(robot, at):
+def test_a_joint_has_no_centrifugal_torque_of_its_own_velocity(robot, at):
     # A law of plain joint coordinates: a coordinate map breaks it, so every body gets its own.
     bodies = [robot.inertial(i) for i in range(robot.nb)]
     plain = build_tree('plain', robot.parent, robot.revolute, robot.axis, robot.placement, bodies)

@@ -1,4 +1,4 @@
-"""The split into translation and rotation: each part alone is the dynamics of half a robot."""
+"""Translational and rotational parts, each against a robot that has only that part."""
 
 from dataclasses import replace
 

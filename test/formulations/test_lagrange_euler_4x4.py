@@ -1,4 +1,4 @@
-"""The derivatives of the transforms, and what the source says of the dynamic coefficients."""
+"""Derivatives of the transforms, and properties of the dynamic coefficients."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_velocity_coefficients_are_symmetric_and_h_iii_vanishes(tree, q):
 
 
 def test_index_dictionary(robot, at):
-    # 002: h_kij is 000: c_ijk
+    # h_kij of Milićević et al. is c_ijk of Spong et al.
     h, c = le.velocity_coefficients(robot, at.q), euler_lagrange.christoffel_symbols(robot, at.q)
     assert np.moveaxis(h, 0, 2) == pytest.approx(c, abs=1e-12 * max(1.0, np.abs(c).max()))
 

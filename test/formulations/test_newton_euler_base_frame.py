@@ -1,4 +1,4 @@
-"""The same vectors as in link frames, seen from the base, and the damping of table 1."""
+"""Vectors of the base-frame recursion against link frames, and the damping of table 1."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ from robot_dynamics.model.contact import contact
 
 def test_every_vector_is_that_of_the_link_frame_turned(robot, at):
     ours = base_frame.forward_equations(robot, at.q, at.qd, at.qdd)
-    theirs = link_frame.outward_sweep(robot, at.q, at.qd, at.qdd)
+    theirs = link_frame.forward_equations(robot, at.q, at.qd, at.qdd)
     touch = contact(robot, at.wrench)
     f, n = base_frame.backward_equations(robot, ours, touch)
-    forces, moments = link_frame.inward_sweep(robot, theirs, touch)
+    forces, moments = link_frame.backward_equations(robot, theirs, touch)
     size = max(np.abs(x).max() for x in n + f)
     for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         for x, y in ((a.w, b.w), (a.wd, b.wd), (a.vd, b.a), (a.a, b.a_com)):

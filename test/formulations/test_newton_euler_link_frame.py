@@ -1,4 +1,4 @@
-"""The planar elbow of 000, section 6.7, with every vector of the recursion written out by hand."""
+"""The recursion of the planar elbow by hand: Spong, Hutchinson and Vidyasagar, section 6.7."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def elbow():
 
 
 def by_hand(q, qd, qdd):
-    """Return a_c, a_e, f and tau of both links in their own frames; 000, (6.164)-(6.180)."""
+    """Return a_c, a_e, f and tau of both links in their own frames, (6.164)-(6.180)."""
     (q1, q2), (w1, w2), (al1, al2) = q, np.cumsum(qd), np.cumsum(qdd)
     s1, c1, s2, c2 = np.sin(q1), np.cos(q1), np.sin(q2), np.cos(q2)
     # The weight per kilogram, in frames 1 and 2, as it pulls.
@@ -43,8 +43,8 @@ def by_hand(q, qd, qdd):
 def test_elbow_recursion_by_hand(elbow):
     for q, qd, qdd in np.random.default_rng(0).uniform(-3, 3, (20, 3, 2)):
         hand = by_hand(q, qd, qdd)
-        motions = link_frame.outward_sweep(elbow, q, qd, qdd)
-        forces, moments = link_frame.inward_sweep(elbow, motions, contact(elbow, None))
+        motions = link_frame.forward_equations(elbow, q, qd, qdd)
+        forces, moments = link_frame.backward_equations(elbow, motions, contact(elbow, None))
         for i, (motion, force, moment) in enumerate(zip(motions, forces, moments, strict=True)):
             # Our accelerations are less gravity.
             np.testing.assert_allclose(motion.a_com[:2] + hand['g'][i], hand['a_c'][i], atol=1e-13)

@@ -1,4 +1,4 @@
-"""The arm seen from its hand: against joint space, in redundancy, and at singularities."""
+"""Task-space dynamics against joint space, with redundancy, and at singularities."""
 
 import numpy as np
 import pytest

@@ -91,7 +91,7 @@ def test_moving_base_against_a_free_flyer(n):
     close(tau, expected)
 
 
-def test_a_base_that_falls_freely_feels_no_gravity(robot, at):
+def test_a_base_in_free_fall_cancels_gravity(robot, at):
     falling = np.concatenate([np.zeros(3), robot.gravity])
     tau = twist_wrench.inverse_dynamics(robot, at.q, at.qd, at.qdd, base_acceleration=falling)
     weightless = robot.with_gravity(np.zeros(3))

@@ -1,4 +1,7 @@
-"""Constrained particles: the equations of motion from r_i(q) and P(q) alone."""
+"""Constrained particles: the equations of motion from r_i(q) and P(q) alone.
+
+Equation numbers are those of Spong, Hutchinson and Vidyasagar.
+"""
 
 import numpy as np
 import pytest
@@ -65,7 +68,7 @@ def test_equations_of_motion_from_centres_of_mass(mechanism):
 
 
 def test_velocity_jacobians_of_the_centres_of_mass(mechanism):
-    """000, (6.92), (6.93) and (6.104): M = sum_i m_i J_vi^T J_vi + I_i J_wi^T J_wi."""
+    """(6.92), (6.93) and (6.104): M = sum_i m_i J_vi^T J_vi + I_i J_wi^T J_wi."""
     by_hand, directions, masses, inertias = mechanism
     coms = vw.Particles(masses, by_hand.com_positions)
     for q, _, _ in states():
@@ -122,7 +125,7 @@ DUMBBELL = vw.Particles(
 
 
 def test_virtual_displacements_keep_the_rod_s_length():
-    """000, (6.21): (r1 - r2) . (dr1 - dr2) = 0."""
+    """(6.21): (r1 - r2) . (dr1 - dr2) = 0."""
     for q, dq, _ in states(3):
         r = dumbbell(q)
         dr = vw.displacements(DUMBBELL, q) @ dq
@@ -130,7 +133,7 @@ def test_virtual_displacements_keep_the_rod_s_length():
 
 
 def test_constraint_forces_act_along_the_rod_and_do_no_work():
-    """000, (6.24) to (6.28). Nothing but gravity acts on the free dumbbell."""
+    """(6.24) to (6.28). Only gravity acts on the free dumbbell."""
     weights = DUMBBELL_MASSES[:, None] * G
     for q, qd, _ in states(3):
         M = vw.mass_matrix(DUMBBELL, q)
@@ -146,7 +149,7 @@ def test_constraint_forces_act_along_the_rod_and_do_no_work():
 
 
 def test_generalized_forces_are_power_per_velocity():
-    """000, (6.31): psi . qd = sum_i f_i . rd_i, of any forces."""
+    """(6.31): psi . qd = sum_i f_i . rd_i, of any forces."""
     forces = np.random.default_rng(3).normal(size=(2, 2))
     for q, qd, _ in states(3):
         power = np.sum(forces * (vw.displacements(DUMBBELL, q) @ qd))

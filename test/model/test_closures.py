@@ -1,4 +1,4 @@
-"""Loop closures: what they hold, and what is rejected at the door."""
+"""Loop closures: constrained directions, and rejected input."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Where a wrench from outside goes, and what is rejected."""
+"""External wrenches: body and reference point, and rejected input."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_the_last_frame_is_the_default():
     assert contact(planar_2r(), wrench, 'link1').body == 0
 
 
-def test_nothing_is_felt_at_the_base_or_without_a_wrench():
+def test_no_torque_from_the_base_or_without_a_wrench():
     assert contact(planar_2r(), np.ones(6), 'base').body == -1
     assert contact(planar_2r(), None).body == -1
 

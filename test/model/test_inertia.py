@@ -127,7 +127,7 @@ def test_second_moment_and_tensor_determine_each_other(seed):
 
 
 @given(seeds)
-def test_points_always_form_a_possible_body(seed):
+def test_point_masses_form_a_consistent_body(seed):
     rng = np.random.default_rng(seed)
     for n in (1, 2, 3, 6):
         assert inconsistency(body_of(*cloud(rng, n))) is None
@@ -147,7 +147,7 @@ def test_points_always_form_a_possible_body(seed):
         (0, (1, 1, 1), 'it has no mass, but principal moments'),
     ],
 )
-def test_bodies_that_cannot_be(mass, moments, reason):
+def test_inconsistent_bodies(mass, moments, reason):
     R = Rotation.random(random_state=4).as_matrix()
     for tensor in (np.diag(moments), R @ np.diag(moments) @ R.T):
         answer = inconsistency(Inertial(mass, np.ones(3), tensor))

@@ -1,4 +1,4 @@
-"""The sample robots: what their docstrings promise, and the PUMA 560 against published constants.
+"""Example robots against their docstrings, and the PUMA 560 against published constants.
 
 Their equations of motion are tested in test/textbook/test_closed_forms.py.
 """
@@ -52,7 +52,7 @@ def test_geared_link():
     model = samples.geared_link(30.0, 1e-3, 0.5, 2.0, 0.4, 1e-4, 0.2)
     assert model.viscous == pytest.approx([30.0**2 * 1e-4 + 0.2], rel=1e-15)
     assert model.reflected_inertia == pytest.approx([30.0**2 * 1e-3], rel=1e-15)
-    # It hangs at q = 0, and stands level, feeling all its weight, at a quarter turn.
+    # It hangs down at q = 0 and is horizontal, with the full gravity torque, at a quarter turn.
     assert euler_lagrange.gravity_torque(model, np.zeros(1)) == 0
     level = euler_lagrange.gravity_torque(model, np.array([np.pi / 2]))
     assert level == pytest.approx([2.0 * 9.81 * 0.4], rel=1e-15)
@@ -176,7 +176,7 @@ def test_puma_drives():
     assert np.all(PUMA.viscous[:3] > PUMA.viscous[3:].max())
 
 
-def test_puma_data_that_no_body_can_have_are_as_documented():
+def test_inconsistent_puma_data_are_as_documented():
     reasons = [inconsistency(PUMA.inertial(i)) for i in range(6)]
     assert reasons[0].startswith('principal moments')
     assert 'triangle inequality' in reasons[2]

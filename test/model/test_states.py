@@ -1,4 +1,4 @@
-"""Random states stay within limits, however those are written."""
+"""Random states within limits, given, blank or missing."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def test_no_limits_and_absurd_ones_are_blank(limits):
     assert np.array_equal(position_range(model)[1], np.full(2, np.pi / 2))
 
 
-def test_a_slide_without_limits_moves_half_a_metre():
+def test_a_prismatic_joint_without_limits_moves_half_a_metre():
     model = random_tree(3, np.random.default_rng(0), prismatic=1.0)
     assert np.array_equal(position_range(model)[0], np.full(3, -0.5))
 

@@ -39,7 +39,7 @@ def test_same_torques_as_lagrange(state):
 @pytest.mark.parametrize('state', STATES)
 def test_forward_recursion_in_link_frames(state):
     by_hand = RECURSION.steps(*state)
-    link1, link2 = newton_euler_link_frame.outward_sweep(MODEL, *state)
+    link1, link2 = newton_euler_link_frame.forward_equations(MODEL, *state)
     assert_equal(along_z(link1.w), by_hand.w1)
     assert_equal(along_z(link2.w), by_hand.w2)
     assert_equal(along_z(link1.wd), by_hand.alpha1)
@@ -54,8 +54,8 @@ def test_forward_recursion_in_link_frames(state):
 @pytest.mark.parametrize('state', STATES)
 def test_backward_recursion_in_link_frames(state):
     by_hand = RECURSION.steps(*state)
-    motions = newton_euler_link_frame.outward_sweep(MODEL, *state)
-    (f1, f2), (tau1, tau2) = newton_euler_link_frame.inward_sweep(MODEL, motions, FREE)
+    motions = newton_euler_link_frame.forward_equations(MODEL, *state)
+    (f1, f2), (tau1, tau2) = newton_euler_link_frame.backward_equations(MODEL, motions, FREE)
     assert_equal(planar(f1), by_hand.f1)
     assert_equal(planar(f2), by_hand.f2)
     assert_equal(along_z(tau1), by_hand.tau1)

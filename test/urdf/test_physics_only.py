@@ -1,4 +1,4 @@
-"""What another engine gets to read."""
+"""Reduced URDF text for other engines."""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -31,7 +31,7 @@ def test_only_physics_is_left_and_it_is_the_same_robot():
         assert np.array_equal(whole, rest[: len(whole)]), field
 
 
-def test_a_link_without_inertial_says_zero_and_the_root_says_nothing():
+def test_a_link_without_inertial_gets_zeros_and_the_root_none():
     said = inertials(bare_urdf(ARM))
     assert said['bracket'].mass == 0.0
     assert not said['bracket'].inertia_com.any()
@@ -55,7 +55,7 @@ def test_a_payload_is_one_more_link():
     assert np.allclose(loaded.inertial_parameters(), expected.inertial_parameters(), atol=1e-15)
 
 
-def test_joints_that_stand_still_stand_where_they_were_locked():
+def test_positions_of_locked_joints():
     still = still_positions(ARM, {'grip': 0.06, 'elbow': 0.3})
     assert still['elbow'] == 0.3
     assert still['shoulder'] == 0.0

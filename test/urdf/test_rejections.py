@@ -110,7 +110,7 @@ WRONG_JOINTS = {
     'limit misspelt': (jointed('<limits/>'), "'j2' contains <limits>, .* did you mean 'limit'"),
     'negative damping': (jointed('<dynamics damping="-1"/>'), "damping='-1', which must be a num"),
     'friction NaN': (jointed('<dynamics friction="nan"/>'), "friction='nan', which must be"),
-    'mimic of nobody': (jointed('<mimic/>'), "<mimic> has no attribute 'joint'"),
+    'mimic without a leader': (jointed('<mimic/>'), "<mimic> has no attribute 'joint'"),
     'mimic NaN': (jointed('<mimic joint="j1" offset="nan"/>'), "offset='nan', which must be"),
     'mimic misspelt': (
         jointed('<mimic joint="j1" multiplyer="2"/>'),

@@ -133,8 +133,8 @@ def test_a_mimic_on_a_fixed_joint_is_ignored():
 
 
 def test_mimics_without_a_leader_are_rejected():
-    with pytest.raises(ModelError, match="'j2' mimics 'nobody', which is not defined"):
-        parse_urdf(chain(LIMIT, MIMIC.format('nobody', 1, 0)))
+    with pytest.raises(ModelError, match="'j2' mimics 'absent', which is not defined"):
+        parse_urdf(chain(LIMIT, MIMIC.format('absent', 1, 0)))
     fixed = urdf_text.robot(
         *map(link, 'abc'),
         joint('j', 'a', 'b', MIMIC.format('k', 1, 0)),

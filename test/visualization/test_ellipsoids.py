@@ -44,7 +44,7 @@ def test_a_known_solid_is_drawn_as_itself():
     np.testing.assert_allclose(drawn.half_axes, 0.15)
 
 
-def test_what_no_body_can_have_is_drawn_flat_and_no_mass_not_at_all():
+def test_an_inconsistent_inertia_is_drawn_flat_and_no_mass_not_at_all():
     impossible = Inertial(1.0, np.zeros(3), np.diag([0.1, 0.1, 0.5]))
     assert min(inertia_ellipsoid(impossible, T).half_axes) == 0
     assert inertia_ellipsoid(Inertial(), T) is inertia_box(Inertial(), T) is None
