@@ -8,17 +8,15 @@ share the Jacobians of the centres of mass; `twist_wrench` and `closed_form_matr
 conversion to screws; the two Newton–Euler modules have kinematics of their own.
 
     module                    gives            wrench  cost   source
-    ------------------------  ---------------  ------  -----  ----------------------------------
-    euler_lagrange            tau M C g K P    yes     n^4    Spong et al., 6.2 and 6.3;
-                                                              lecture notes, (29) to (46)
-    lagrange_euler_4x4        tau M C g        no      n^4    Milićević et al., (2.3) to (2.15)
-    newton_euler_base_frame   tau              yes     n      Milićević et al., table 1
-    newton_euler_link_frame   tau              yes     n      Milićević et al., table 2;
-                                                              Spong et al., section 6.6
-    generalized_dalembert     tau M   g h      no      n^3    Milićević et al., (4.1) to (4.5)
-    twist_wrench              tau              yes     n      Lynch and Park, (9.53) to (9.58)
-    closed_form_matrix        tau M C g        yes     n^3    Lynch and Park, (9.62) to (9.88)
-    hamiltonian               tau M   g p H    no      n^3    Spong et al., end of chapter 6
+    ------------------------  ---------------  ------  -----  -----------------------------------
+    euler_lagrange            tau M C g K P    yes     n^4    Spong, 6.2, 6.3; notes, (29) to (46)
+    lagrange_euler_4x4        tau M C g        no      n^4    Milićević, (2.3) to (2.15)
+    newton_euler_base_frame   tau              yes     n      Milićević, table 1
+    newton_euler_link_frame   tau              yes     n      Milićević, table 2; Spong, 6.6
+    generalized_dalembert     tau M   g h      no      n^3    Milićević, (4.1) to (4.5)
+    twist_wrench              tau              yes     n      Lynch, draft (9.53) to (9.58)
+    closed_form_matrix        tau M C g        yes     n^3    Lynch, draft (9.62) to (9.88)
+    hamiltonian               tau M   g p H    no      n^3    Spong, end of chapter 6
 
     tau inverse dynamics    M inertia matrix    C Christoffel matrix    g gravity torque
     K, P kinetic and potential energy    h Coriolis torque, translation and rotation separate
