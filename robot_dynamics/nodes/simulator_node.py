@@ -24,12 +24,13 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.ros import diagnostics, messages, qos
-from robot_dynamics.ros import executable as _main
+from robot_dynamics.ros import diagnostics, executable, messages, qos
+from robot_dynamics.ros.command_guard import CommandInputGuard
+from robot_dynamics.ros.diagnostics import Diagnostics, Status
+from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import JointStateWriter
 from robot_dynamics.ros.parameters import ParameterError, joint_order
-from robot_dynamics.ros.robot_node import LOOK, RobotNode
+from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.simulator_inputs import SimulatorInputs
 from robot_dynamics.ros.simulator_parameters import (
     SimulatorParameters,
@@ -69,18 +70,16 @@ class SimulatorNode(RobotNode):
             if self.parameters.publish_clock
             else None
         )
-        self._inputs = SimulatorInputs(self, self._on_command, self._on_wrench)
-        self._answering = TriggerServices(self), standard_services(self)
-        self.create_steady_timer(LOOK, self._on_look)
-        self._recording = SimulatorRecording(self)
-        self._ticks: Any = None
-        self.find_robot()
+        self._timer: Any = None
+        self.robot = self.add(RobotSource(self, unloaded_robot))
+        self.recording = self.add(SimulatorRecording(self))
+        self.inputs = SimulatorInputs(self, self._on_command, self._on_wrench)
+        self.inputs.guard = self.add(CommandInputGuard(self, self.inputs.topics))
+        self.diagnostics = self.add(Diagnostics(self, self._condition))
+        self._requests = TriggerServices(self), standard_services(self)
+        self.robot.begin()
 
     # -- robot and parameters -------------------------------------------------------
-
-    def model_of(self, parameters: SimulatorParameters, text: str) -> RobotModel:
-        """Return the robot without its payload, which is a command to the simulator."""
-        return unloaded_robot(parameters, text)
 
     def prepare(self, arm: Dynamics) -> None:
         """Compile the step; raises if the robot cannot be simulated."""
@@ -98,14 +97,14 @@ class SimulatorNode(RobotNode):
         self._log(self.end_record())  # of the previous robot
         self._loop = SimulationLoop(plant, start, loop_options(parameters), self._epoch)
         self._control = RunControl(self._loop)
-        self._inputs.use(model, joint_order(parameters.joints, model.joint_names))
+        self.inputs.use(model, joint_order(parameters.joints, model.joint_names))
         self._state = JointStateWriter(
             model.joint_names,
             parameters.frame_prefix + model.link_names[0],
             ('position', 'velocity', 'effort'),
         )
 
-    def start(self) -> None:
+    def activate(self) -> None:
         """Start to step from the start state."""
         self._loop.paused = self.parameters.start_paused
         self._control = RunControl(self._loop)
@@ -114,29 +113,29 @@ class SimulatorNode(RobotNode):
             self._log(self.record())
         self._restart_timer()
 
-    def stop(self) -> None:
+    def deactivate(self) -> None:
         """Stop stepping."""
-        self.destroy_timer(self._ticks)
+        self.destroy_timer(self._timer)
         self._log(self.end_record())
 
     def accept(self, parameters: SimulatorParameters) -> None:
-        """Reject a start outside the robot's limits, and an inconsistent payload."""
-        super().accept(parameters)
+        """Reject a physically inconsistent payload."""
         payload_commands(parameters)
-        if self.arm is not None:
-            start_state(parameters, self.arm.model)
 
-    def adopt(self, parameters: SimulatorParameters) -> None:
-        """Use other parameters."""
-        before = self.parameters
-        super().adopt(parameters)
+    def check(self, parameters: SimulatorParameters, arm: Dynamics) -> None:
+        """Reject a start outside the robot's limits."""
+        start_state(parameters, arm.model)
+
+    def adopt(self, changes: set[str]) -> None:
+        """Use the changed parameters."""
         if self.arm is None:
             return
+        parameters = self.parameters
         for command in payload_commands(parameters):
             self._loop.plant.apply(command)
         self._loop.set_options(loop_options(parameters))
-        if self.active and parameters.real_time_factor != before.real_time_factor:
-            self.destroy_timer(self._ticks)
+        if self.active and 'real_time_factor' in changes:
+            self.destroy_timer(self._timer)
             self._restart_timer()
 
     def _epoch(self) -> int:
@@ -145,7 +144,7 @@ class SimulatorNode(RobotNode):
     # -- time -------------------------------------------------------------------------------
 
     def _restart_timer(self) -> None:
-        self._ticks = self.create_steady_timer(self._loop.pace.period, self._on_tick)
+        self._timer = self.create_steady_timer(self._loop.pace.period, self._on_tick)
 
     def _on_tick(self) -> None:
         if self.active:  # a callback may be pending when its timer is destroyed
@@ -167,10 +166,6 @@ class SimulatorNode(RobotNode):
             self._publish_if_needed(now)
             now = self.clock()
 
-    def _on_look(self) -> None:
-        self._inputs.look()
-        self._recording.flush(self.clock())
-
     def _publish_if_needed(self, now: float) -> None:
         if self._loop.needs_publishing(now, REPEAT):
             self._publish_state(now)
@@ -182,8 +177,7 @@ class SimulatorNode(RobotNode):
         plant = loop.plant
         self._states.publish(self._state.fill(loop.stamp, plant.q, plant.qd, plant.effort))
         loop.state_published(now)
-        self._inputs.published()
-        self._recording.add_state()
+        self.recording.add_state()
 
     # -- requests ---------------------------------------------------------------------------
 
@@ -226,11 +220,11 @@ class SimulatorNode(RobotNode):
         """Start a recording."""
         if self.arm is None:
             return Outcome(Result.NOT_NOW, f'the node is {self.state}')
-        return self._recording.begin(self._loop, self._source.text)
+        return self.recording.begin(self._loop, self.robot.text)
 
     def end_record(self) -> Outcome:
         """End the recording."""
-        return self._recording.end()
+        return self.recording.end()
 
     def _request(self, request: Callable[[], Outcome]) -> Outcome:
         if not self.active:
@@ -248,15 +242,11 @@ class SimulatorNode(RobotNode):
 
     # -- diagnostics ------------------------------------------------------------------------
 
-    def trouble(self) -> tuple[bytes, str] | None:
-        """Return the diagnostic level and message of the present fault, None if there is none."""
+    def status(self) -> Status | None:
+        """Return the fault of the simulation; None if there is none."""
         loop = self._loop
         if loop.diverged:
             return diagnostics.ERROR, loop.diverged
-        if self._inputs.conflict:
-            return diagnostics.ERROR, self._inputs.conflict
-        if self._recording.failure:
-            return diagnostics.ERROR, self._recording.failure
         if loop.paused:
             return None
         if not loop.commanded:
@@ -278,10 +268,10 @@ class SimulatorNode(RobotNode):
         """Return wall clock minus stamp of the present state, s."""
         return (self.wall_clock() - self._loop.stamp) / messages.SECOND
 
-    def condition(self) -> tuple[bytes, str]:
-        """Return the diagnostic level and message of a node without faults."""
+    def _condition(self) -> Status:
+        """Return the status of a node without faults."""
         state = self._control.state
-        return super().condition() if state is State.PLAYING else (diagnostics.OK, state.value)
+        return diagnostics.OK, 'running' if state is State.PLAYING else state.value
 
     def figures(self) -> dict[str, str]:
         """Return further values for the diagnostics."""
@@ -301,13 +291,12 @@ class SimulatorNode(RobotNode):
                 if self.parameters.wall_stamps
                 else {}
             ),
-            **self._recording.figures(),
         }
 
 
 def main() -> None:
     """Run the node."""
-    _main.main(SimulatorNode)
+    executable.main(SimulatorNode)
 
 
 if __name__ == '__main__':

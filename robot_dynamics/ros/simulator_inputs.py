@@ -17,7 +17,8 @@ from robot_dynamics.control.joint_state import JointDataError, JointMap, finite
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
-from robot_dynamics.ros.publisher_guard import PublisherGuard
+from robot_dynamics.ros.command_guard import CommandInputGuard
+from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.simulation.commands import ExternalWrench
 from robot_dynamics.simulation.scheduling import ReceivedCommand
 
@@ -26,18 +27,25 @@ WRENCH_COMPONENTS = ('torque.x', 'torque.y', 'torque.z', 'force.x', 'force.y', '
 
 
 class SimulatorInputs:
-    """Subscribes to commands and wrenches for a simulator node."""
+    """Subscribes to commands and wrenches for a simulator node.
+
+    Attributes:
+        topics: full names of the command topics.
+        guard: rejects commands while a topic has several publishers.
+    """
+
+    guard: CommandInputGuard
 
     def __init__(
         self,
-        node: Any,
+        node: RobotNode,
         command: Callable[[ReceivedCommand], None],
         wrench: Callable[[ExternalWrench], None],
     ):
         """Subscribe.
 
         Args:
-            node: a RobotNode, with a `clock` of wall time, s.
+            node: with a `clock` of wall time, s.
             command: called with valid commands.
             wrench: called with finite wrenches on existing frames.
         """
@@ -47,47 +55,29 @@ class SimulatorInputs:
         )
         named = node.create_subscription(JointState, NAMED, self._on_named, qos.COMMANDS_IN)
         node.create_subscription(WrenchStamped, WRENCH, self._on_wrench, qos.COMMANDS_IN)
-        self._of_ordered, self._of_named = PublisherGuard(), PublisherGuard()
-        self._guards = {ordered.topic_name: self._of_ordered, named.topic_name: self._of_named}
+        self.topics = ordered.topic_name, named.topic_name
 
     def use(self, model: RobotModel, order: tuple[str, ...]) -> None:
         """Accept commands for this robot; those without names are in this order."""
         self._model, self._order = model, order
         self._joints = JointMap(model.joint_names)
 
-    @property
-    def conflict(self) -> str:
-        """Reason why commands are rejected at present; empty if they are not."""
-        return self._of_named.conflict or self._of_ordered.conflict
-
-    def published(self) -> None:
-        """Record that a state was published."""
-        for guard in self._guards.values():
-            guard.published()
-
-    def look(self) -> None:
-        """Check the publishers of the command topics."""
-        for topic, guard in self._guards.items():
-            guard.look(self._node.publishers_of(topic))
-
     def _on_named(self, message: JointState) -> None:
         if not self._node.active:
             return
-        self._of_named.heard()
         try:
-            _reject_conflict(self._of_named)
+            self._reject_conflict()
             tau = self._joints.complete(message.name, message.effort, NAMED)
         except RobotDynamicsError as error:
-            return self._node.refuse('command', error)
+            return self._node.reject('command', error)
         self._take(tau, messages.nanoseconds(message.header.stamp))
 
     def _on_ordered(self, message: Float64MultiArray) -> None:
         if not self._node.active:
             return
-        self._of_ordered.heard()
         order = self._order
         try:
-            _reject_conflict(self._of_ordered)
+            self._reject_conflict()
             if len(message.data) != len(order):
                 raise JointDataError(
                     f'{len(message.data)} efforts; expected {len(order)}, in the order '
@@ -95,7 +85,7 @@ class SimulatorInputs:
                 )
             tau = self._joints.complete(list(order), message.data, ORDERED)
         except RobotDynamicsError as error:
-            return self._node.refuse('command', error)
+            return self._node.reject('command', error)
         self._take(tau, None)
 
     def _take(self, tau: Any, stamp: int | None) -> None:
@@ -111,10 +101,9 @@ class SimulatorInputs:
             self._model.frame_index(frame)
             finite(F, WRENCH_COMPONENTS, WRENCH)
         except RobotDynamicsError as error:
-            return self._node.refuse('external wrench', error)
+            return self._node.reject('external wrench', error)
         self._wrench(ExternalWrench(frame, F))
 
-
-def _reject_conflict(guard: PublisherGuard) -> None:
-    if guard.conflict:
-        raise JointDataError(guard.conflict)
+    def _reject_conflict(self) -> None:
+        if self.guard.conflict:
+            raise JointDataError(self.guard.conflict)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import Any
 
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.ros import diagnostics
+from robot_dynamics.ros.diagnostics import Status
+from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.simulator_parameters import SimulatorParameters, settings, unloaded_robot
 from robot_dynamics.simulation.command_log import CommandLog, CommandLogError
 from robot_dynamics.simulation.run_control import Outcome, Result
@@ -21,17 +23,17 @@ FLUSH_PERIOD = 1.0  # s
 
 
 class SimulatorRecording:
-    """The command log of a simulator node, if it records.
+    """Part of a simulator node: its command log, while it records.
 
     Attributes:
         failure: error of the last recording, until it is ended or another one is started.
     """
 
-    def __init__(self, node: Any):
+    def __init__(self, node: RobotNode):
         self._node = node
         self._log: CommandLog | None = None
-        self._flushed = 0.0
         self.failure = ''
+        node.create_steady_timer(FLUSH_PERIOD, self.flush)
 
     def begin(self, loop: SimulationLoop, description: str) -> Outcome:
         """Start a log of a loop in the file of the parameter record_to.
@@ -81,15 +83,16 @@ class SimulatorRecording:
         if self._log is not None:
             self._log.add_state()
 
-    def flush(self, now: float) -> None:
-        """Write to the disk once per period, and end a log that failed."""
-        if self._log is None:
-            return
-        if now - self._flushed >= FLUSH_PERIOD or now < self._flushed:
+    def flush(self) -> None:
+        """Write to the disk, and drop a log that failed."""
+        if self._log is not None:
             self._log.flush()
-            self._flushed = now
-        if self._failed(self._log):
-            self._log = None
+            if self._failed(self._log):
+                self._log = None
+
+    def status(self) -> Status | None:
+        """Return the error of the last recording."""
+        return (diagnostics.ERROR, self.failure) if self.failure else None
 
     def figures(self) -> dict[str, str]:
         """Return the values for the diagnostics."""

@@ -91,11 +91,11 @@ def test_a_flood_of_commands_neither_stops_nor_deafens_it(graph, commander):
     assert view.call('resume').success
     graph.until(lambda: view.node._loop.steps > steps + 100, 'time to go on')
     np.testing.assert_array_equal(view.node._loop.plant.effort, [1.0, 0.5])
-    assert not view.node._inputs.conflict
+    assert not view.node.inputs.guard.conflict
     assert view.node.health.counts['command rejected'] == 0
 
 
-def test_a_commander_that_is_killed_and_comes_again(graph, commander):
+def test_a_killed_commander_may_return(graph, commander):
     view = SimulatorView(graph, command_timeout=0.2)
     graph.probe.destroy_publisher(view.commands)
     first = commander('controller', 200)
@@ -105,7 +105,7 @@ def test_a_commander_that_is_killed_and_comes_again(graph, commander):
     graph.until(lambda: view.node._loop.starved, 'the silence')
     graph.until(lambda: view.node._loop.plant.braked, 'the brakes')
     missed = view.node._loop.missed
-    # The dead one is still in the graph; its successor must not be locked out by it.
+    # The dead publisher is still in the graph and must not block its successor.
     commander('controller', 200)
     graph.until(lambda: not view.node._loop.plant.braked, 'the second')
     assert view.node._loop.missed == missed
@@ -299,7 +299,7 @@ def test_deactivated_it_stands_still_and_activated_it_begins_anew(graph, tmp_pat
     view.state(after=50 * MS)
     view.node.trigger_deactivate()
     steps, count = view.node._loop.steps, len(list(tmp_path.iterdir()))
-    assert not view.node._recording.figures()
+    assert not view.node.recording.figures()
     refused = view.call('pause')
     assert (refused.success, refused.message) == (False, 'the node is inactive')
     graph.drain(0.1)

@@ -234,14 +234,14 @@ def test_two_commanders_are_refused_until_one_is_gone(graph):
     import rclpy
 
     view = SimulatorView(graph)
-    rival = rclpy.create_node('rival', context=graph.context)
-    rival.create_publisher(JointState, 'joint_effort', 10)
-    graph.until(lambda: '/rival' in view.node._inputs.conflict, 'the conflict')
+    other = rclpy.create_node('other', context=graph.context)
+    other.create_publisher(JointState, 'joint_effort', 10)
+    graph.until(lambda: '/other' in view.node.inputs.guard.conflict, 'the conflict')
     view.command([1.0, 1.0])
     graph.until(lambda: view.node.health.counts['command rejected'], 'the refusal')
-    assert view.node.trouble()[0] == DiagnosticStatus.ERROR
-    rival.destroy_node()
-    graph.until(lambda: not view.node._inputs.conflict, 'its end')
+    assert view.node.diagnostics.fault()[0] == DiagnosticStatus.ERROR
+    other.destroy_node()
+    graph.until(lambda: not view.node.inputs.guard.conflict, 'its end')
     view.command([1.0, 1.0])
     graph.until(lambda: view.node._loop.commanded, 'the command')
 

@@ -114,7 +114,7 @@ def test_what_is_there_is_never_overwritten(graph, tmp_path):
     file.write_text('precious')
     view = SimulatorView(graph, record_to=str(file))
     view.state()  # it simulates all the same
-    level, message = view.node.trouble()
+    level, message = view.node.diagnostics.fault()
     assert level == DiagnosticStatus.ERROR
     assert 'precious.log exists' in message
     assert not view.record(True).success
@@ -154,7 +154,7 @@ def test_a_disk_that_fills_up_ends_the_recording_and_nothing_else(graph, tmp_pat
     )
     reports = graph.listen(DiagnosticArray, '/diagnostics')
     view.drive(np.random.default_rng(2), 50)
-    log = view.node._recording._log
+    log = view.node.recording._log
     graph.until(lambda: log.records > 50, 'records on the disk')
     flushed = log.records
 
@@ -169,10 +169,9 @@ def test_a_disk_that_fills_up_ends_the_recording_and_nothing_else(graph, tmp_pat
             self.file.close()
 
     log._file = FullDisk(log._file)
-    monkeypatch.setattr('robot_dynamics.ros.simulator_recording.FLUSH_PERIOD', 0.0)
     steps = view.node._loop.steps
     view.drive(np.random.default_rng(3), 50)
-    graph.until(lambda: view.node._recording.failure, 'the failure')
+    graph.until(lambda: view.node.recording.failure, 'the failure')
     view.drive(np.random.default_rng(4), 50)
     assert view.node._loop.steps >= steps + 100
     graph.until(lambda: reports[-1].status[0].level == DiagnosticStatus.ERROR, 'the error')
