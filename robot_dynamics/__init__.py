@@ -59,10 +59,10 @@ __all__ = [
 # before NumPy is loaded. Type checkers take TYPE_CHECKING as true, without importing typing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from robot_dynamics.algorithms.coriolis import Terms
     from robot_dynamics.algorithms.derivatives import Derivatives
     from robot_dynamics.algorithms.operational_space import OperationalSpace
     from robot_dynamics.algorithms.simulation_step import State
-    from robot_dynamics.algorithms.terms import Terms
     from robot_dynamics.closed_chains.closed_chain import ClosedChain
     from robot_dynamics.dynamics import Dynamics
     from robot_dynamics.errors import (
@@ -91,7 +91,7 @@ else:
         'OperationalSpace': 'algorithms.operational_space',
         'RobotModel': 'model.robot_model',
         'State': 'algorithms.simulation_step',
-        'Terms': 'algorithms.terms',
+        'Terms': 'algorithms.coriolis',
         'from_dh': 'model.dh',
         'from_screws': 'model.screws',
         'load_urdf': 'urdf.loading',

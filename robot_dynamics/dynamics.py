@@ -29,12 +29,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics import rollout as stepping
+from robot_dynamics.algorithms.coriolis import Terms
 from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.derivatives import Derivatives
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.operational_space import ALL_DIRECTIONS, OperationalSpace
 from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.algorithms.terms import Terms
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.errors import ModelError, SingularityError
 from robot_dynamics.model.canonical import ROUNDING, CanonicalTree

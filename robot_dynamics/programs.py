@@ -24,7 +24,6 @@ from robot_dynamics.algorithms.repeated_bodies import (
     coordinate_terms,
     independent,
     kind_keys,
-    per_joint,
     rolled_tree,
 )
 from robot_dynamics.algorithms.simulation_step import (
@@ -55,7 +54,7 @@ class Robot(NamedTuple):
         """Return the friction coefficients (n) of the model, or zeros for 'none'."""
         share = float(choice == 'model')
         viscous, coulomb = share * self.model.viscous, share * self.model.coulomb
-        return Friction(*(per_joint(self.tree, x.tolist()) for x in (viscous, coulomb)))
+        return Friction(*(self.tree.per_joint(x.tolist()) for x in (viscous, coulomb)))
 
 
 # -- the algorithms -------------------------------------------------------------------------------

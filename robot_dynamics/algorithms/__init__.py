@@ -37,21 +37,28 @@ follow each other), and `rolled.py` (a long tree as a few kinds of bodies, for l
 """
 
 from robot_dynamics.algorithms.aba import aba
-from robot_dynamics.algorithms.coriolis import coriolis_matrix, mass_and_coriolis_matrix
+from robot_dynamics.algorithms.coriolis import (
+    Terms,
+    coriolis_matrix,
+    mass_and_coriolis_matrix,
+    terms,
+)
 from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.derivatives import Derivatives, inverse_dynamics_derivatives
 from robot_dynamics.algorithms.energy import kinetic_energy, potential_energy
 from robot_dynamics.algorithms.forward_dynamics import forward_dynamics
-from robot_dynamics.algorithms.forward_kinematics import forward_kinematics
 from robot_dynamics.algorithms.friction import friction_torque
 from robot_dynamics.algorithms.gravity import gravity_torque
-from robot_dynamics.algorithms.jacobian import jacobian, jacobian_dot
+from robot_dynamics.algorithms.jacobian import (
+    forward_kinematics,
+    jacobian,
+    jacobian_dot,
+    wrench_torque,
+)
 from robot_dynamics.algorithms.operational_space import OperationalSpace, operational_space
 from robot_dynamics.algorithms.payload import with_payload
 from robot_dynamics.algorithms.regressor import regressor
 from robot_dynamics.algorithms.rnea import bias_torque, rnea
-from robot_dynamics.algorithms.terms import Terms, terms
-from robot_dynamics.algorithms.wrench_torque import wrench_torque
 
 __all__ = [
     'Derivatives',

@@ -19,17 +19,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from robot_dynamics.algorithms.composite_bodies import rotational_inertia
-from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
+from robot_dynamics.algorithms.joint_frame import (
+    JointFrame,
+    Wrench,
+    along_joint,
+    joint_frames,
+    total_wrench,
+    wrench_in_parent,
+)
 from robot_dynamics.algorithms.link_kinematics import angular_velocities
-from robot_dynamics.algorithms.scalars import Scalar, is_zero
-from robot_dynamics.algorithms.tree_traversal import inward, of_parent, outward
 from robot_dynamics.algorithms.vectors import (
     ZERO,
     Matrix,
+    Scalar,
     Vector,
     add,
     cross,
     dot,
+    is_zero,
     mat_add,
     mat_mul,
     mat_sub,
@@ -40,7 +47,6 @@ from robot_dynamics.algorithms.vectors import (
     symmetric,
     transposed,
 )
-from robot_dynamics.algorithms.wrench import Wrench, along_joint, total_wrench, wrench_in_parent
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.canonical import CanonicalTree, MassMoments
 
@@ -86,7 +92,7 @@ def aba(tree: CanonicalTree, q: Vector, qd: Vector, tau: Vector) -> list[Scalar]
     w = angular_velocities(tree, frames, qd)
     drift = [
         _drift(frame, w_p, w_i, rate)
-        for frame, w_p, w_i, rate in zip(frames, of_parent(tree, w, ZERO), w, qd, strict=True)
+        for frame, w_p, w_i, rate in zip(frames, tree.of_parent(w, ZERO), w, qd, strict=True)
     ]
 
     def gives_way(i: int, body: ArticulatedBody) -> FreeJoint:
@@ -97,9 +103,9 @@ def aba(tree: CanonicalTree, q: Vector, qd: Vector, tau: Vector) -> list[Scalar]
         return _in_parent(frames[i], felt)
 
     own = [_rigid(body, w_i) for body, w_i in zip(tree.bodies, w, strict=True)]
-    free = [gives_way(i, body) for i, body in enumerate(inward(tree, own, passed_on, _total))]
+    free = [gives_way(i, body) for i, body in enumerate(tree.inward(own, passed_on, _total))]
     base = Acceleration(ZERO, [-x for x in tree.gravity], 0.0)
-    motions = outward(tree, base, lambda i, parent: _moved(frames[i], parent, drift[i], free[i]))
+    motions = tree.outward(base, lambda i, parent: _moved(frames[i], parent, drift[i], free[i]))
     return [motion.qdd for motion in motions]
 
 

@@ -21,12 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robot_dynamics.algorithms.closed_chain_terms import LoopTerms, closure_state, loop_terms
+from robot_dynamics.algorithms.forward_dynamics import Factors, factorize, solve
 from robot_dynamics.algorithms.friction import friction_torque
 from robot_dynamics.algorithms.integrators import INTEGRATORS
-from robot_dynamics.algorithms.ltl import Factors, factorize, solve
-from robot_dynamics.algorithms.scalars import is_zero
 from robot_dynamics.algorithms.simulation_step import Friction
-from robot_dynamics.algorithms.vectors import Matrix, Scalar, Vector
+from robot_dynamics.algorithms.vectors import Matrix, Scalar, Vector, is_zero
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.closures import LoopClosure
 

@@ -22,10 +22,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from robot_dynamics.algorithms.crba import crba
-from robot_dynamics.algorithms.forward_kinematics import forward_kinematics
-from robot_dynamics.algorithms.jacobian import jacobian, jacobian_dot
+from robot_dynamics.algorithms.jacobian import forward_kinematics, jacobian, jacobian_dot
 from robot_dynamics.algorithms.rnea import bias_torque
-from robot_dynamics.algorithms.scalars import is_zero
 from robot_dynamics.algorithms.vectors import (
     Matrix,
     Scalar,
@@ -33,6 +31,7 @@ from robot_dynamics.algorithms.vectors import (
     add,
     cross,
     dot,
+    is_zero,
     mat_vec,
     scaled,
     sub,

@@ -1,49 +1,224 @@
-"""Columns that walk inwards: what the motion of one joint means for all the joints that carry it.
+"""Matrices between joints: columns propagated toward the base, projected on every joint there.
 
-Entry (j, i) of a matrix between joints, j nearer to the base, says what joint j feels of joint i.
-What i moves is summed up in its column, which passes from frame to frame towards the base. All the
-columns that come to a frame take the next step together.
+Column i is the spatial momentum of the bodies beyond joint i for unit velocity of that joint, and
+what belongs to it; entry (j, i) of a matrix, j nearer to the base, is a linear function of it. A
+tree of single bodies propagates columns from frame to frame, where most entries of transformations
+are 0 or 1; all columns that come to a frame take the next step together. In generated loops, where
+bodies stand for many, columns and projections meet in the base frame instead, without a walk: an
+entry then costs two scalar products.
+
+Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 6.2; Lynch and Park, draft
+chapters 5 and 8 (space Jacobian), for the base frame.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from robot_dynamics.algorithms.scalars import together
-from robot_dynamics.algorithms.tree_traversal import inward
+from robot_dynamics.algorithms.joint_frame import (
+    JointFrame,
+    Wrench,
+    along_joint,
+    wrench_in_parent,
+)
+from robot_dynamics.algorithms.link_kinematics import WorldPose, next_pose
+from robot_dynamics.algorithms.vectors import (
+    IDENTITY,
+    ZERO,
+    Scalar,
+    Vector,
+    add,
+    cross,
+    dot,
+    mat_vec,
+    together,
+)
 from robot_dynamics.model.canonical import CanonicalTree
 
-Column = TypeVar('Column')
+Item = TypeVar('Item')
 Entries = TypeVar('Entries')
 
+# Rows of scalars; of a tree in loops, the representation of its traversal.
+JointMatrix = Any
 
-def walk_inwards(
+Z: Vector = (0.0, 0.0, 1.0)
+
+
+class Column(NamedTuple):
+    """Momentum for unit velocity of joint i, and a rate; about one origin o, in its frame."""
+
+    momentum: Wrench  # sum m (r - o) x J_i  and  sum m J_i
+    rate: Wrench  # of this momentum, or of momentum along q_i: see the algorithm
+    spin: Vector  # sum m (rd - od) x J_i
+
+
+class Projection(NamedTuple):
+    """Linear function of a column: n . momentum.n + f . momentum.f + spin . spin."""
+
+    n: Vector
+    f: Vector
+    spin: Vector
+
+
+def column_matrices(
     tree: CanonicalTree,
+    frames: list[JointFrame],
+    pd: Sequence[Vector],
     columns: Sequence[Column],
-    in_parent: Callable[[int, Column], Column],
-    felt: Callable[[int, Column], Entries],
+    projections: Sequence[Projection],
+) -> tuple[JointMatrix, JointMatrix]:
+    """Return a symmetric matrix and another one (nb, nb) between the bodies' joints.
+
+    For joint j that carries joint i, with the axis s_j of joint j,
+
+        M_ij = M_ji = s_j . momentum_i,    A_ij = projection_j . column_i,    A_ji = s_j . rate_i.
+
+    Args:
+        tree: the robot.
+        frames: (nb) of the bodies in their parents'.
+        pd: (nb) velocity of every origin less that of its parent's, in the parent's frame.
+        columns: (nb) of each joint, in its own frame.
+        projections: (nb) of each joint, in its own frame.
+    """
+    if tree.by_kind:
+        return _in_base(tree, frames, pd, columns, projections)
+
+    def in_parent(i: int, column: Column) -> Column:
+        return column_in_outer(frames[i], pd[i], column)
+
+    def entries(j: int, column: Column) -> tuple[Scalar, Scalar, Scalar]:
+        return _entries(frames[j].revolute, projections[j], column)
+
+    M: list[list[Scalar]] = [[0.0] * tree.nb for _ in range(tree.nb)]
+    A: list[list[Scalar]] = [[0.0] * tree.nb for _ in range(tree.nb)]
+    for j, i, (inertia, along_j, projected) in _propagated(tree, columns, in_parent, entries):
+        M[i][j] = M[j][i] = inertia
+        A[i][j] = projected
+        A[j][i] = along_j
+    return M, A
+
+
+def symmetric_matrix(
+    tree: CanonicalTree, frames: list[JointFrame], momenta: Sequence[Wrench]
+) -> JointMatrix:
+    """Return the symmetric matrix of `column_matrices` for columns of these momenta."""
+    rest = Wrench(ZERO, ZERO)
+    columns = [Column(momentum, rest, ZERO) for momentum in momenta]
+    none = Projection(ZERO, ZERO, ZERO)
+    return column_matrices(tree, frames, [ZERO] * tree.nb, columns, [none] * tree.nb)[0]
+
+
+def column_in_outer(frame: JointFrame, pd: Vector, column: Column) -> Column:
+    """Return a column in another frame, in which its own has this pose and origin velocity."""
+    momentum = wrench_in_parent(frame, column.momentum)
+    # sum m (rd + pd) x J_i = spin + pd x sum m J_i
+    spin = add(frame.up(column.spin), cross(pd, momentum.f))
+    return Column(momentum, wrench_in_parent(frame, column.rate), spin)
+
+
+def projection_in_outer(frame: JointFrame, pd: Vector, projection: Projection) -> Projection:
+    """Return the projection of the outer frame with the same value for every column."""
+    n, f, spin = map(frame.up, projection)
+    # n . (N - p x F) + spin . (L - pd x F) = n . N + (p x n + pd x spin) . F + spin . L
+    return Projection(n, add(f, add(cross(frame.p, n), cross(pd, spin))), spin)
+
+
+def projected(projection: Projection, momentum: Wrench, spin: Vector) -> Scalar:
+    """Return the value of a projection."""
+    value = dot(projection.n, momentum.n) + dot(projection.f, momentum.f)
+    return value + dot(projection.spin, spin)
+
+
+def _entries(
+    revolute: bool, projection: Projection, column: Column
+) -> tuple[Scalar, Scalar, Scalar]:
+    """Return the entries that a column gives at the joint in whose frame it is."""
+    return (
+        along_joint(revolute, column.momentum),
+        along_joint(revolute, column.rate),
+        projected(projection, column.momentum, column.spin),
+    )
+
+
+def _propagated(
+    tree: CanonicalTree,
+    columns: Sequence[Item],
+    in_parent: Callable[[int, Item], Item],
+    entries: Callable[[int, Item], Entries],
 ) -> Iterator[tuple[int, int, Entries]]:
-    """Yield (j, i, what joint j feels of column i) for every joint j, its own column included.
+    """Yield (j, i, entries of column i at joint j) for every joint j on the way to the base.
 
     Args:
         tree: the robot.
         columns: (nb) of each joint, in its own frame.
-        in_parent: (i, a column in frame i) to the same column in the frame of its parent.
-        felt: (j, a column in frame j) to the entries that it gives.
+        in_parent: from i and a column in frame i to the same column in the frame of its parent.
+        entries: from j and a column in frame j to its entries there.
     """
 
-    def passed_on(i: int, beyond: dict[int, Column]) -> dict[int, Column]:
+    def passed_on(i: int, beyond: dict[int, Item]) -> dict[int, Item]:
         moved = together(functools.partial(in_parent, i), list(beyond.values()))
         return dict(zip(beyond, moved, strict=True))
 
-    seen = inward(
-        tree,
+    arrived = tree.inward(
         [{i: column} for i, column in enumerate(columns)],
         passed_on,
         lambda a, b: dict(sorted({**a, **b}.items())),
     )
-    for j, beyond in enumerate(seen):
-        entries = together(functools.partial(felt, j), list(beyond.values()))
-        yield from ((j, i, entry) for i, entry in zip(beyond, entries, strict=True))
+    for j, beyond in enumerate(arrived):
+        found = together(functools.partial(entries, j), list(beyond.values()))
+        yield from ((j, i, each) for i, each in zip(beyond, found, strict=True))
+
+
+# -- in the base frame ----------------------------------------------------------------------------
+
+
+class _Pose(NamedTuple):
+    """Pose of a body in the base frame, and the velocity of its origin."""
+
+    pose: WorldPose
+    od: Vector
+
+
+def _in_base(
+    tree: CanonicalTree,
+    frames: list[JointFrame],
+    pd: Sequence[Vector],
+    columns: Sequence[Column],
+    projections: Sequence[Projection],
+) -> tuple[JointMatrix, JointMatrix]:
+    """Return the matrices of `column_matrices` from columns and projections in the base frame."""
+
+    def step(i: int, parent: _Pose) -> _Pose:
+        od = add(parent.od, mat_vec(parent.pose.R, pd[i]))
+        return _Pose(next_pose(parent.pose, frames[i]), od)
+
+    poses = tree.outward(_Pose(WorldPose(IDENTITY, ZERO), ZERO), step)
+    outer = [(JointFrame(False, pose.R, 1.0, 0.0, pose.p), od) for pose, od in poses]
+    axes = [
+        Projection(Z, ZERO, ZERO) if frame.revolute else Projection(ZERO, Z, ZERO)
+        for frame in frames
+    ]
+    diagonal = [
+        _entries(frame.revolute, projection, column)
+        for frame, projection, column in zip(frames, projections, columns, strict=True)
+    ]
+    carriers = [
+        (projection_in_outer(*place, axis), projection_in_outer(*place, projection))
+        for place, axis, projection in zip(outer, axes, projections, strict=True)
+    ]
+    carried = [column_in_outer(*place, c) for place, c in zip(outer, columns, strict=True)]
+
+    def inertia(joint: tuple[Projection, Projection], column: Column) -> Scalar:
+        return projected(joint[0], column.momentum, ZERO)
+
+    M = tree.pairs([each[0] for each in diagonal], carriers, carried, inertia, inertia)
+    A = tree.pairs(
+        [each[1] for each in diagonal],
+        carriers,
+        carried,
+        below=lambda joint, column: projected(joint[1], column.momentum, column.spin),
+        above=lambda joint, column: projected(joint[0], column.rate, ZERO),
+    )
+    return M, A

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.algorithms.scalars import Scalar, is_zero
-from robot_dynamics.algorithms.vectors import Vector
+from robot_dynamics.algorithms.vectors import Scalar, Vector, is_zero
 
 # Speed at which dry friction has reached tanh(1) = 76 % of its full size, rad/s or m/s.
 COULOMB_SPEED = 1e-2

@@ -9,7 +9,6 @@ Source: 000, (6.68); 003, (42).
 from __future__ import annotations
 
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
-from robot_dynamics.algorithms.tree_traversal import inward, outward
 from robot_dynamics.algorithms.vectors import Scalar, Vector, add, scaled
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.coordinates import generalized_forces
@@ -21,7 +20,7 @@ def gravity_torque(tree: CanonicalTree, q: Vector) -> list[Scalar]:
     """Return g(q) (n), what the motors must supply to hold the arm. Arguments as for `rnea`."""
     frames = joint_frames(tree, q)
     upward: Vector = [-x for x in tree.gravity]
-    directions = outward(tree, upward, lambda i, parent: frames[i].down(parent))
+    directions = tree.outward(upward, lambda i, parent: frames[i].down(parent))
     g = [
         # z . (h x a), or m z . a, where a holds the body up against gravity
         h[0] * a[1] - h[1] * a[0] if frame.revolute else m * a[2]
@@ -32,8 +31,7 @@ def gravity_torque(tree: CanonicalTree, q: Vector) -> list[Scalar]:
 
 def first_moments(tree: CanonicalTree, frames: list[JointFrame]) -> list[FirstMoments]:
     """Return m and h of every body with all bodies beyond it, in its own frame."""
-    return inward(
-        tree,
+    return tree.inward(
         [(body.m, body.h) for body in tree.bodies],
         lambda i, moments: moments_in_parent(frames[i], moments),
         lambda a, b: (a[0] + b[0], add(a[1], b[1])),

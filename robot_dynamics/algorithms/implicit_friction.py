@@ -14,11 +14,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from robot_dynamics.algorithms.crba import crba
-from robot_dynamics.algorithms.ltl import factorize, solve
+from robot_dynamics.algorithms.forward_dynamics import factorize, solve
 from robot_dynamics.algorithms.rnea import bias_torque
-from robot_dynamics.algorithms.scalars import Scalar
 from robot_dynamics.algorithms.simulation_step import Friction, friction_slope
-from robot_dynamics.algorithms.vectors import Vector
+from robot_dynamics.algorithms.vectors import Scalar, Vector
 from robot_dynamics.model.canonical import CanonicalTree
 
 ROUNDS = 4

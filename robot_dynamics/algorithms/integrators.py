@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from robot_dynamics.algorithms.scalars import Scalar
+from robot_dynamics.algorithms.vectors import Scalar
 
 # (n,), of floats or of scalars
 Vector: TypeAlias = Any

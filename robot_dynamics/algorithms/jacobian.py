@@ -1,19 +1,38 @@
-"""The Jacobian of a frame, and its time derivative.
+"""Kinematics of a frame: pose, Jacobian and its time derivative, torques of a wrench.
 
 V = J qd is the frame's velocity, angular part first: (w, v), in the base's axes, v being that of
-the frame's origin. Its rate of change is Vd = J qdd + Jd qd.
+the frame's origin. Its time derivative is Vd = J qdd + Jd qd. By virtual work a wrench F at the
+frame is equivalent to the joint torques tau = J(q)^T F.
 
-Source: Siciliano, Sciavicco, Villani and Oriolo, Robotics (2009), section 3.1.
+Sources: Lynch and Park, Modern Robotics (2017), chapter 4, and draft (9.81); Siciliano, Sciavicco,
+Villani and Oriolo, Robotics (2009), section 3.1; lecture notes, Lagrangian formulation,
+generalized forces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from robot_dynamics.algorithms.base_frame_joints import Chain, WorldPose, chain_to
+from robot_dynamics.algorithms.link_kinematics import Chain, WorldPose, chain_to
 from robot_dynamics.algorithms.vectors import ZERO, Scalar, Vector, add, cross, scaled, sub
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.coordinates import body_rates, generalized_forces
+
+
+def forward_kinematics(tree: CanonicalTree, q: Vector, frame: str) -> list[list[Scalar]]:
+    """Return the pose T_wf (4, 4) of a named frame in the base frame.
+
+    Args:
+        tree: the robot.
+        q: (n) joint positions, rad or m.
+        frame: a name of `model.frame_names`.
+
+    Raises:
+        FrameNotFound: the robot has no frame of that name.
+    """
+    R, p = chain_to(tree, q, frame).frame
+    rows = [[*row, x] for row, x in zip(R, p, strict=True)]
+    return [*rows, [0.0, 0.0, 0.0, 1.0]]
 
 
 def jacobian(tree: CanonicalTree, q: Vector, frame: str) -> list[list[Scalar]]:
@@ -55,6 +74,20 @@ def jacobian_dot(tree: CanonicalTree, q: Vector, qd: Vector, frame: str) -> list
         else:
             columns[i] = [*ZERO, *zd]
     return _per_coordinate(tree, columns)
+
+
+def wrench_torque(tree: CanonicalTree, q: Vector, wrench: Vector, frame: str) -> list[Scalar]:
+    """Return tau = J^T F (n).
+
+    Args:
+        tree: the robot.
+        q: (n) joint positions.
+        wrench: (6) moment and force on the robot, world-aligned at the frame's origin.
+        frame: name of the frame.
+    """
+    J = jacobian(tree, q, frame)
+    # tau_j = sum_k J_kj F_k
+    return [sum(row[j] * F for row, F in zip(J, wrench, strict=True)) for j in range(tree.n)]
 
 
 def _chain_velocities(

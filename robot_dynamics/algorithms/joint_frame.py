@@ -1,6 +1,6 @@
-"""A body's frame in its parent's frame, at given joint positions.
+"""Frame of a body in its parent's frame, and the transformation of vectors and wrenches.
 
-Turning a vector takes 4 multiplications for the joint's own turn Rz(angle); the constant rotation
+Rotating a vector takes 4 multiplications for the joint's rotation Rz(angle); the constant rotation
 before it costs only as far as its entries differ from 0 and 1.
 """
 
@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from robot_dynamics.algorithms.scalars import is_zero, sincos
 from robot_dynamics.algorithms.vectors import (
     Matrix,
     Scalar,
     Vector,
     add,
+    cross,
+    is_zero,
     mat_vec,
     scaled,
+    sincos,
     symmetric,
     transposed,
 )
@@ -109,3 +111,30 @@ def joint_frame(joint: CanonicalJoint, position: Scalar) -> JointFrame:
         # sin(x + pi/2) = cos x,  cos(x + pi/2) = -sin x
         s, c = c, -s
     return JointFrame(True, joint.R, c, s, joint.p)
+
+
+# -- wrenches -------------------------------------------------------------------------------------
+
+
+class Wrench(NamedTuple):
+    """Moment n [N m] about the origin of frame i and force f [N], in frame i."""
+
+    n: Vector
+    f: Vector
+
+
+def total_wrench(a: Wrench, b: Wrench) -> Wrench:
+    """Return the sum of two wrenches of the same frame."""
+    return Wrench(add(a.n, b.n), add(a.f, b.f))
+
+
+def wrench_in_parent(frame: JointFrame, wrench: Wrench) -> Wrench:
+    """Return the same wrench in the parent's frame, about its origin."""
+    # f_p = R f,   n_p = R n + p x R f
+    f = frame.up(wrench.f)
+    return Wrench(add(frame.up(wrench.n), cross(frame.p, f)), f)
+
+
+def along_joint(revolute: bool, wrench: Wrench) -> Scalar:
+    """Return the component that the joint has to supply: z . n, or z . f if it slides."""
+    return wrench.n[2] if revolute else wrench.f[2]

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from robot_dynamics.algorithms.coriolis import terms
+from robot_dynamics.algorithms.forward_dynamics import factorize, solve
 from robot_dynamics.algorithms.jacobian import jacobian, jacobian_dot
-from robot_dynamics.algorithms.ltl import factorize, solve
-from robot_dynamics.algorithms.scalars import Scalar
-from robot_dynamics.algorithms.terms import terms
-from robot_dynamics.algorithms.vectors import Matrix, Vector
+from robot_dynamics.algorithms.vectors import Matrix, Scalar, Vector
 from robot_dynamics.model.canonical import CanonicalTree
 
 ALL_DIRECTIONS = (0, 1, 2, 3, 4, 5)

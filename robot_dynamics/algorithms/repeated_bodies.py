@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from robot_dynamics.model.canonical import CanonicalJoint, CanonicalTree, MassMoments
 
@@ -55,6 +55,46 @@ class RolledTree(CanonicalTree):
     """A tree with one body for each kind; that of frames stands for the only one of its kind."""
 
     rolling: Rolling
+    by_kind: ClassVar[bool] = True
+
+    def outward(self, base: Any, step: Callable[[int, Any], Any]) -> list[Any]:
+        """Record a forward pass."""
+        return self.rolling.outward(base, step)
+
+    def inward(
+        self,
+        own: Sequence[Any],
+        passed_on: Callable[[int, Any], Any],
+        total: Callable[[Any, Any], Any],
+    ) -> list[Any]:
+        """Record a backward pass, which sums loads entry by entry."""
+        return self.rolling.inward(own, passed_on)
+
+    def of_parent(self, values: Sequence[Any], base: Any) -> list[Any]:
+        """Record the values of the parents."""
+        return self.rolling.of_parent(values, base)
+
+    def pairs(
+        self, diagonal: Vector, carriers: Vector, carried: Vector, below: Any, above: Any
+    ) -> Any:
+        """Record a matrix between bodies."""
+        return self.rolling.pairs(diagonal, carriers, carried, below, above)
+
+    def per_joint(self, values: Sequence[float]) -> list[Any]:
+        """Return numbers, one for each joint of the robot, as one scalar per kind."""
+        return self.rolling.table(values)
+
+    def of_coordinates(self, M: Any) -> Any:
+        """Return M: the coordinates of this tree are its joints."""
+        return M
+
+    def plus_diagonal(self, M: Any, diagonal: Sequence[Any]) -> Any:
+        """Record M + diag(diagonal)."""
+        return self.rolling.plus_diagonal(M, diagonal)
+
+    def scaled(self, factor: float, M: Any) -> Any:
+        """Record factor M."""
+        return self.rolling.times(factor, M)
 
 
 def kind_keys(tree: CanonicalTree, apart: Collection[int] = ()) -> list[Hashable]:
@@ -121,11 +161,6 @@ def rolled_tree(tree: CanonicalTree, rolling: Rolling, apart: Collection[int] = 
         base_moment=tree.base_moment,
         rolling=rolling,
     )
-
-
-def per_joint(tree: CanonicalTree, values: Sequence[float]) -> list[Any]:
-    """Return numbers, one for each joint of the robot, as the algorithms on a tree take them."""
-    return tree.rolling.table(values) if isinstance(tree, RolledTree) else list(values)
 
 
 def _placement(joint: CanonicalJoint, s0: float) -> list[float]:

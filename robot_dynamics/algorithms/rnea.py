@@ -9,17 +9,16 @@ Algorithms (2008), table 5.1.
 
 from __future__ import annotations
 
-from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
-from robot_dynamics.algorithms.link_kinematics import Acceleration, accelerations
-from robot_dynamics.algorithms.scalars import is_zero
-from robot_dynamics.algorithms.tree_traversal import inward
-from robot_dynamics.algorithms.vectors import Scalar, Vector, add, cross, mat_vec, scaled
-from robot_dynamics.algorithms.wrench import (
+from robot_dynamics.algorithms.joint_frame import (
+    JointFrame,
     Wrench,
     along_joint,
+    joint_frames,
     total_wrench,
     wrench_in_parent,
 )
+from robot_dynamics.algorithms.link_kinematics import Acceleration, accelerations
+from robot_dynamics.algorithms.vectors import Scalar, Vector, add, cross, is_zero, mat_vec, scaled
 from robot_dynamics.model.canonical import CanonicalTree, MassMoments
 from robot_dynamics.model.coordinates import body_rates, generalized_forces
 
@@ -59,7 +58,7 @@ def joint_wrenches(
         inertial_wrench(body, motion) for body, motion in zip(tree.bodies, motions, strict=True)
     ]
     # What a body and those beyond it need, its joint has to pass on.
-    return inward(tree, needed, lambda i, F: wrench_in_parent(frames[i], F), total_wrench)
+    return tree.inward(needed, lambda i, F: wrench_in_parent(frames[i], F), total_wrench)
 
 
 def inertial_wrench(body: MassMoments, motion: Acceleration) -> Wrench:

@@ -24,8 +24,7 @@ import numpy as np
 from robot_dynamics.algorithms.forward_dynamics import forward_dynamics
 from robot_dynamics.algorithms.friction import COULOMB_SPEED, friction_torque
 from robot_dynamics.algorithms.integrators import INTEGRATORS, semi_implicit_euler
-from robot_dynamics.algorithms.scalars import Scalar, is_zero
-from robot_dynamics.algorithms.vectors import Vector
+from robot_dynamics.algorithms.vectors import Scalar, Vector, is_zero
 from robot_dynamics.model.canonical import CanonicalTree
 
 # Square of a speed too low to matter: it keeps the secant slope at standstill from being 0/0, and

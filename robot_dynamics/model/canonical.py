@@ -29,13 +29,14 @@ robots", IEEE Trans. Robotics and Automation 6(3), 1990.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from robot_dynamics.errors import FrameNotFound
+from robot_dynamics.model.coordinates import generalized_matrix
 from robot_dynamics.model.inertia import pseudo_inertia
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, inverse_pose, pose, skew
@@ -53,6 +54,7 @@ NEARLY_MEETING = 1e-9
 
 Vector = Sequence[Any]
 Matrix = Sequence[Sequence[Any]]
+State = TypeVar('State')
 
 
 class CanonicalJoint(NamedTuple):
@@ -128,6 +130,85 @@ class CanonicalTree:
             chain.append(i)
             i = self.joints[i].parent
         return chain[::-1]
+
+    # -- tree traversal: every recursive algorithm is a step for one body within these passes -----
+
+    by_kind: ClassVar[bool] = False  # whether each body stands for all bodies of its kind
+
+    def outward(self, base: State, step: Callable[[int, State], State]) -> list[State]:
+        """Return step(i, state of the parent) of every body i, from the base to the tips.
+
+        Args:
+            base: state of the base.
+            step: from a body and its parent's state to the state of the body.
+        """
+        states: list[State] = []
+        for i, joint in enumerate(self.joints):
+            states.append(step(i, states[joint.parent] if joint.parent >= 0 else base))
+        return states
+
+    def inward(
+        self,
+        own: Sequence[State],
+        passed_on: Callable[[int, State], State],
+        total: Callable[[State, State], State],
+    ) -> list[State]:
+        """Return for every body its own load plus those of all bodies beyond it.
+
+        Args:
+            own: (nb) load of each body by itself.
+            passed_on: from a body and its total load to that load as its parent receives it.
+            total: sum of two loads, entry by entry.
+        """
+        loads = list(own)
+        for i in reversed(range(self.nb)):
+            p = self.joints[i].parent
+            if p >= 0:
+                loads[p] = total(loads[p], passed_on(i, loads[i]))
+        return loads
+
+    def of_parent(self, values: Sequence[State], base: State) -> list[State]:
+        """Return the value of every body's parent; `base` is the value of the base."""
+        return [values[joint.parent] if joint.parent >= 0 else base for joint in self.joints]
+
+    def pairs(
+        self, diagonal: Vector, carriers: Vector, carried: Vector, below: Any, above: Any
+    ) -> Any:
+        """Return the matrix (nb, nb) with entries for every body i and each body j carrying it.
+
+        Args:
+            diagonal: (nb) entries (i, i).
+            carriers: (nb) data of a body as j.
+            carried: (nb) data of a body as i.
+            below: from carriers[j] and carried[i] to entry (i, j).
+            above: from carriers[j] and carried[i] to entry (j, i).
+        """
+        matrix: list[list[Any]] = [[0.0] * self.nb for _ in range(self.nb)]
+        for i, entry in enumerate(diagonal):
+            matrix[i][i] = entry
+            for j in self.support(self.joints[i].parent):
+                matrix[i][j] = below(carriers[j], carried[i])
+                matrix[j][i] = above(carriers[j], carried[i])
+        return matrix
+
+    def per_joint(self, values: Sequence[float]) -> list[Any]:
+        """Return numbers, one for each joint of the robot, as scalars of this tree."""
+        return list(values)
+
+    def of_coordinates(self, M: Any) -> Any:
+        """Return S^T M S (n, n) of a matrix (nb, nb) between the bodies' joints."""
+        return generalized_matrix(self.S, M)
+
+    def plus_diagonal(self, M: Any, diagonal: Sequence[Any]) -> Any:
+        """Return M + diag(diagonal)."""
+        return [
+            [x + diagonal[i] if i == j else x for j, x in enumerate(row)]
+            for i, row in enumerate(M)
+        ]
+
+    def scaled(self, factor: float, M: Any) -> Any:
+        """Return factor M."""
+        return [[factor * x for x in row] for row in M]
 
 
 def canonical_tree(model: RobotModel, *, snap: float = ROUNDING) -> CanonicalTree:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.algorithms import aba, crba, forward_dynamics, rnea
-from robot_dynamics.algorithms.ltl import factorize, fill_in, solve, solve_transposed
+from robot_dynamics.algorithms.forward_dynamics import factorize, fill_in, solve, solve_transposed
 from robot_dynamics.errors import ModelError
 
 

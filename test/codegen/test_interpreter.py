@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms.scalars import together
+from robot_dynamics.algorithms.vectors import together
 from robot_dynamics.codegen.backends import interpreter
 from robot_dynamics.codegen.calls import compile_program, kernels
 

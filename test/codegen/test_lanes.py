@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms.scalars import together
+from robot_dynamics.algorithms.vectors import together
 from robot_dynamics.codegen.backends.lanes import apart
 from robot_dynamics.codegen.backends.llvm_straight_line import (
     batch_kernel,
