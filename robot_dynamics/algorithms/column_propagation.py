@@ -47,10 +47,10 @@ Z: Vector = (0.0, 0.0, 1.0)
 
 
 class Column(NamedTuple):
-    """Momentum for unit velocity of joint i, and a rate; about one origin o, in its frame."""
+    """Momentum for unit velocity of joint i, and rates; about one origin o, in its frame."""
 
     momentum: Wrench  # sum m (r - o) x J_i  and  sum m J_i
-    rate: Wrench  # of this momentum, or of momentum along q_i: see the algorithm
+    rates: Sequence[Wrench]  # of momentum, in time or along q_i: one for each further matrix
     spin: Vector  # sum m (rd - od) x J_i
 
 
@@ -67,9 +67,9 @@ def column_matrices(
     frames: list[JointFrame],
     pd: Sequence[Vector],
     columns: Sequence[Column],
-    projections: Sequence[Projection],
-) -> tuple[JointMatrix, JointMatrix]:
-    """Return a symmetric matrix and another one (nb, nb) between the bodies' joints.
+    projections: Sequence[Sequence[Projection]],
+) -> list[JointMatrix]:
+    """Return a symmetric matrix (nb, nb) between the bodies' joints, and one for each rate.
 
     For joint j that carries joint i, with the axis s_j of joint j,
 
@@ -80,7 +80,7 @@ def column_matrices(
         frames: (nb) of the bodies in their parents'.
         pd: (nb) velocity of every origin less that of its parent's, in the parent's frame.
         columns: (nb) of each joint, in its own frame.
-        projections: (nb) of each joint, in its own frame.
+        projections: (nb) of each joint, in its own frame, one for each rate.
     """
     if tree.by_kind:
         return _in_base(tree, frames, pd, columns, projections)
@@ -88,26 +88,16 @@ def column_matrices(
     def in_parent(i: int, column: Column) -> Column:
         return column_in_outer(frames[i], pd[i], column)
 
-    def entries(j: int, column: Column) -> tuple[Scalar, Scalar, Scalar]:
+    def entries(j: int, column: Column) -> list[tuple[Scalar, Scalar]]:
         return _entries(frames[j].revolute, projections[j], column)
 
-    M: list[list[Scalar]] = [[0.0] * tree.nb for _ in range(tree.nb)]
-    A: list[list[Scalar]] = [[0.0] * tree.nb for _ in range(tree.nb)]
-    for j, i, (inertia, along_j, projected) in _propagated(tree, columns, in_parent, entries):
-        M[i][j] = M[j][i] = inertia
-        A[i][j] = projected
-        A[j][i] = along_j
-    return M, A
-
-
-def symmetric_matrix(
-    tree: CanonicalTree, frames: list[JointFrame], momenta: Sequence[Wrench]
-) -> JointMatrix:
-    """Return the symmetric matrix of `column_matrices` for columns of these momenta."""
-    rest = Wrench(ZERO, ZERO)
-    columns = [Column(momentum, rest, ZERO) for momentum in momenta]
-    none = Projection(ZERO, ZERO, ZERO)
-    return column_matrices(tree, frames, [ZERO] * tree.nb, columns, [none] * tree.nb)[0]
+    count = 1 + len(columns[0].rates)
+    matrices = [[[0.0] * tree.nb for _ in range(tree.nb)] for _ in range(count)]
+    for j, i, found in _propagated(tree, columns, in_parent, entries):
+        for A, (below, above) in zip(matrices, found, strict=True):
+            A[i][j] = below
+            A[j][i] = above
+    return matrices
 
 
 def column_in_outer(frame: JointFrame, pd: Vector, column: Column) -> Column:
@@ -115,7 +105,7 @@ def column_in_outer(frame: JointFrame, pd: Vector, column: Column) -> Column:
     momentum = wrench_in_parent(frame, column.momentum)
     # sum m (rd + pd) x J_i = spin + pd x sum m J_i
     spin = add(frame.up(column.spin), cross(pd, momentum.f))
-    return Column(momentum, wrench_in_parent(frame, column.rate), spin)
+    return Column(momentum, [wrench_in_parent(frame, rate) for rate in column.rates], spin)
 
 
 def projection_in_outer(frame: JointFrame, pd: Vector, projection: Projection) -> Projection:
@@ -132,14 +122,15 @@ def projected(projection: Projection, momentum: Wrench, spin: Vector) -> Scalar:
 
 
 def _entries(
-    revolute: bool, projection: Projection, column: Column
-) -> tuple[Scalar, Scalar, Scalar]:
-    """Return the entries that a column gives at the joint in whose frame it is."""
-    return (
-        along_joint(revolute, column.momentum),
-        along_joint(revolute, column.rate),
-        projected(projection, column.momentum, column.spin),
-    )
+    revolute: bool, projections: Sequence[Projection], column: Column
+) -> list[tuple[Scalar, Scalar]]:
+    """Return the entries (i, j) and (j, i) of all matrices, from a column in the frame of j."""
+    inertia = along_joint(revolute, column.momentum)
+    others = [
+        (projected(projection, column.momentum, column.spin), along_joint(revolute, rate))
+        for projection, rate in zip(projections, column.rates, strict=True)
+    ]
+    return [(inertia, inertia), *others]
 
 
 def _propagated(
@@ -181,13 +172,20 @@ class _Pose(NamedTuple):
     od: Vector
 
 
+class _Joint(NamedTuple):
+    """The axis of a joint and its projections, in the base frame."""
+
+    axis: Projection
+    projections: Sequence[Projection]
+
+
 def _in_base(
     tree: CanonicalTree,
     frames: list[JointFrame],
     pd: Sequence[Vector],
     columns: Sequence[Column],
-    projections: Sequence[Projection],
-) -> tuple[JointMatrix, JointMatrix]:
+    projections: Sequence[Sequence[Projection]],
+) -> list[JointMatrix]:
     """Return the matrices of `column_matrices` from columns and projections in the base frame."""
 
     def step(i: int, parent: _Pose) -> _Pose:
@@ -195,30 +193,27 @@ def _in_base(
         return _Pose(next_pose(parent.pose, frames[i]), od)
 
     poses = tree.outward(_Pose(WorldPose(IDENTITY, ZERO), ZERO), step)
-    outer = [(JointFrame(False, pose.R, 1.0, 0.0, pose.p), od) for pose, od in poses]
-    axes = [
-        Projection(Z, ZERO, ZERO) if frame.revolute else Projection(ZERO, Z, ZERO)
-        for frame in frames
-    ]
-    diagonal = [
-        _entries(frame.revolute, projection, column)
-        for frame, projection, column in zip(frames, projections, columns, strict=True)
-    ]
-    carriers = [
-        (projection_in_outer(*place, axis), projection_in_outer(*place, projection))
-        for place, axis, projection in zip(outer, axes, projections, strict=True)
-    ]
-    carried = [column_in_outer(*place, c) for place, c in zip(outer, columns, strict=True)]
+    joints, carried, diagonal = [], [], []
+    for frame, (pose, od), column, own in zip(frames, poses, columns, projections, strict=True):
+        place = JointFrame(False, pose.R, 1.0, 0.0, pose.p)
+        axis = Projection(Z, ZERO, ZERO) if frame.revolute else Projection(ZERO, Z, ZERO)
+        axis, *others = [projection_in_outer(place, od, each) for each in (axis, *own)]
+        joints.append(_Joint(axis, others))
+        carried.append(column_in_outer(place, od, column))
+        diagonal.append([below for below, _ in _entries(frame.revolute, own, column)])
 
-    def inertia(joint: tuple[Projection, Projection], column: Column) -> Scalar:
-        return projected(joint[0], column.momentum, ZERO)
+    def inertia(joint: _Joint, column: Column) -> Scalar:
+        return projected(joint.axis, column.momentum, ZERO)
 
-    M = tree.pairs([each[0] for each in diagonal], carriers, carried, inertia, inertia)
-    A = tree.pairs(
-        [each[1] for each in diagonal],
-        carriers,
-        carried,
-        below=lambda joint, column: projected(joint[1], column.momentum, column.spin),
-        above=lambda joint, column: projected(joint[0], column.rate, ZERO),
-    )
-    return M, A
+    matrices = [tree.pairs([each[0] for each in diagonal], joints, carried, inertia, inertia)]
+    for k in range(len(columns[0].rates)):
+
+        def below(joint: _Joint, column: Column, k: int = k) -> Scalar:
+            return projected(joint.projections[k], column.momentum, column.spin)
+
+        def above(joint: _Joint, column: Column, k: int = k) -> Scalar:
+            return projected(joint.axis, column.rates[k], ZERO)
+
+        own_entries = [each[k + 1] for each in diagonal]
+        matrices.append(tree.pairs(own_entries, joints, carried, below, above))
+    return matrices

@@ -87,7 +87,7 @@ def mass_and_coriolis_matrix(
             unit_column(frame.revolute, body, w_i)
             for frame, body, w_i in zip(frames, bodies, w, strict=True)
         ],
-        [moving_axis(frame.revolute, w_i) for frame, w_i in zip(frames, w, strict=True)],
+        [[moving_axis(frame.revolute, w_i)] for frame, w_i in zip(frames, w, strict=True)],
     )
     return in_coordinates(tree, M), tree.of_coordinates(C)
 
@@ -107,7 +107,7 @@ def unit_column(revolute: bool, body: MovingBody, w: Vector) -> Column:
     if not revolute:
         # J = z, Jd = zd:   sum m r x zd,   sum m rd x z,   rd = w x r + r'
         x, y, _ = add(cross(w, h), h_rate)
-        return Column(momentum, Wrench(cross(h, zd), scaled(m, zd)), [y, -x, 0.0])
+        return Column(momentum, [Wrench(cross(h, zd), scaled(m, zd))], [y, -x, 0.0])
     # Jd = w x J + z x r':   sum m Jd = w x (z x h) + z x h'
     f = add(cross(w, momentum.f), [-h_rate[1], h_rate[0], 0.0])
     # sum m r x (w x (z x r)) = -z x Sigma w,   sum m (w x r) x (z x r) = Sigma zd
@@ -116,7 +116,7 @@ def unit_column(revolute: bool, body: MovingBody, w: Vector) -> Column:
     Iz, zl = axial(body.Sigma_rate), [-l[1], l[0], 0.0]
     n = add([y, -x, 0.0], scaled(0.5, add(Iz, zl)))
     spin = add(mat_vec(Sigma, zd), scaled(0.5, sub(Iz, zl)))
-    return Column(momentum, Wrench(n, f), spin)
+    return Column(momentum, [Wrench(n, f)], spin)
 
 
 def moving_axis(revolute: bool, w: Vector) -> Projection:

@@ -9,21 +9,23 @@ Dyn. Sys. Meas. Control 104, 1982; Featherstone, Rigid Body Dynamics Algorithms 
 
 from __future__ import annotations
 
-from robot_dynamics.algorithms.column_propagation import JointMatrix, symmetric_matrix
+from robot_dynamics.algorithms.column_propagation import Column, JointMatrix, column_matrices
 from robot_dynamics.algorithms.composite_bodies import composite_bodies, unit_momentum
 from robot_dynamics.algorithms.joint_frame import joint_frames
-from robot_dynamics.algorithms.vectors import Scalar, Vector
+from robot_dynamics.algorithms.vectors import ZERO, Scalar, Vector
 from robot_dynamics.model.canonical import CanonicalTree
 
 
 def crba(tree: CanonicalTree, q: Vector) -> list[list[Scalar]]:
     """Return the mass matrix M(q) (n, n), rotors included. Arguments as for `rnea`."""
     frames = joint_frames(tree, q)
-    momenta = [
-        unit_momentum(frame.revolute, body)
+    columns = [
+        Column(unit_momentum(frame.revolute, body), rates=(), spin=ZERO)
         for frame, body in zip(frames, composite_bodies(tree, frames), strict=True)
     ]
-    return in_coordinates(tree, symmetric_matrix(tree, frames, momenta))
+    at_rest, none = [ZERO] * tree.nb, [()] * tree.nb
+    (M,) = column_matrices(tree, frames, at_rest, columns, none)
+    return in_coordinates(tree, M)
 
 
 def in_coordinates(tree: CanonicalTree, M: JointMatrix) -> list[list[Scalar]]:

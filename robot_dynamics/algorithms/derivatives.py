@@ -33,7 +33,8 @@ from robot_dynamics.algorithms.composite_bodies import (
     moving_composites,
     rotational_inertia,
 )
-from robot_dynamics.algorithms.coriolis import mass_and_coriolis_matrix, unit_column
+from robot_dynamics.algorithms.coriolis import moving_axis, unit_column
+from robot_dynamics.algorithms.crba import in_coordinates
 from robot_dynamics.algorithms.joint_frame import JointFrame, Wrench, joint_frames
 from robot_dynamics.algorithms.link_kinematics import (
     Acceleration,
@@ -71,24 +72,28 @@ def inverse_dynamics_derivatives(
     motions = accelerations(tree, frames, rates, body_rates(tree.S, qdd))
     through = joint_wrenches(tree, frames, motions)
     bodies = moving_composites(tree, frames, rates)
-    _, D = column_matrices(
+    M, C, D = column_matrices(
         tree,
         frames,
         relative_velocities(tree, frames, [motion.w for motion in motions], rates),
         [_unit_column(*each) for each in zip(frames, bodies, motions, through, strict=True)],
         [
-            _accelerating_axis(frame.revolute, motion)
+            [
+                moving_axis(frame.revolute, motion.w),
+                _accelerating_axis(frame.revolute, motion),
+            ]
             for frame, motion in zip(frames, motions, strict=True)
         ],
     )
-    M, C = mass_and_coriolis_matrix(tree, q, qd)
-    return Derivatives(tree.of_coordinates(D), tree.scaled(2.0, C), M)
+    return Derivatives(
+        tree.of_coordinates(D), tree.scaled(2.0, tree.of_coordinates(C)), in_coordinates(tree, M)
+    )
 
 
 def _unit_column(
     frame: JointFrame, body: MovingBody, motion: Acceleration, through: Wrench
 ) -> Column:
-    """Return the column of a joint; its rate is d/dq_i of sum m (r - o) x A and sum m A.
+    """Return the column of a joint as for C, and d/dq_i of sum m (r - o) x A and sum m A.
 
     Args:
         frame: of the joint's body in its parent's.
@@ -105,7 +110,7 @@ def _unit_column(
     if not frame.revolute:
         # J = z:   sum m r x zdd + z x sum m A,   sum m zdd
         n = add(cross(h, zdd), [-F[1], F[0], 0.0])
-        return Column(first.momentum, Wrench(n, scaled(m, zdd)), first.spin)
+        return first._replace(rates=[*first.rates, Wrench(n, scaled(m, zdd))])
     # sum m Jdd = zdd x h + 2 zd x hd + z x hdd,
     # hd = sum m rd = w x h + h',   zd x (w x h) = (zd . h) w,   hdd = sum m rdd = F - m a
     hdd, zd_2, w_2 = sub(F, scaled(m, a)), scaled(2.0, zd), scaled(2.0, w)
@@ -117,7 +122,7 @@ def _unit_column(
     n = add(n, add(mat_vec(rotational_inertia(body.Sigma_rate), zd), cross(zd, body.l)))
     # r x (z x rdd) + (z x r) x A = z x (r x A) - r x (z x a),   A = a + rdd
     n = add(n, sub([-N[1], N[0], 0.0], cross(h, [-a[1], a[0], 0.0])))
-    return Column(first.momentum, Wrench(n, f), first.spin)
+    return first._replace(rates=[*first.rates, Wrench(n, f)])
 
 
 def _accelerating_axis(revolute: bool, motion: Acceleration) -> Projection:
