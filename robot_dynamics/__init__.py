@@ -1,4 +1,4 @@
-"""Model-based torque for any robot: the equation of motion, from a URDF to compiled functions.
+"""Rigid-body dynamics of robots: the equation of motion, from a URDF to compiled functions.
 
     M(q) qdd + C(q, qd) qd + g(q) + friction(qd) = tau + J(q)^T F_ext
 
@@ -8,12 +8,12 @@ symbol  name here                  shape         meaning, unit
 q       `q`                        (..., n)      joint positions, rad or m
 qd      `qd`                       (..., n)      joint velocities
 qdd     `qdd`                      (..., n)      joint accelerations
-tau     `inverse_dynamics`         (..., n)      torques of the motors, N m or N
+tau     `inverse_dynamics`         (..., n)      joint torques, N m or N
 M       `mass_matrix`              (..., n, n)   symmetric, positive definite
 C       `coriolis_matrix`          (..., n, n)   of Christoffel symbols, dM/dt - 2 C is skew
-g       `gravity_torque`           (..., n)      what the motors supply to hold the arm
+g       `gravity_torque`           (..., n)      torques that hold the robot at rest
 J       `jacobian`                 (..., 6, n)   angular part first, world-aligned at the frame
-F_ext   `wrench`                   (..., 6)      what the environment exerts, moment first
+F_ext   `wrench`                   (..., 6)      exerted by the environment, moment first
 T       `forward_kinematics`       (..., 4, 4)   pose of a frame in the base
 Y, pi   `regressor`                see there     tau = Y pi, linear in the inertial parameters
 ======  =========================  ============  ==============================================
@@ -22,11 +22,9 @@ Y, pi   `regressor`                see there     tau = Y pi, linear in the inert
 control laws include it; docs/simulation.md has a table of all functions. Values are not checked:
 NaN and infinity propagate to the results, as in NumPy.
 
-To read the package, follow the subject: `spatial`, `model` (what the robot is), `kinematics`,
-`formulations` (every derivation, to be read beside its book), `algorithms` (how it is computed
-fast), `compiler`, `rolled` and `compiled` (how that becomes machine code, long robots as loops,
-and functions of arrays), `dynamics` (the front door), `control`, `simulation`, `validation`,
-`nodes`.
+Reading order: `spatial`, `model` (the robot), `kinematics`, `formulations` (derivations from the
+books), `algorithms` (the fast ones), `codegen` (from scalars to machine code), `programs` (their
+registry), `dynamics` (the public class), `control`, `simulation`, `validation`, `ros`, `nodes`.
 """
 
 __version__ = '0.1.0'
@@ -55,7 +53,7 @@ __all__ = [
     'parse_urdf',
 ]
 
-# Modules are imported when a name of theirs is first used: the command line, for one, begins
+# Modules are imported when a name of theirs is first used: the command line, for one, starts
 # before NumPy is loaded. Type checkers take TYPE_CHECKING as true, without importing typing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""Every error this package raises on purpose, in one place.
+"""Exceptions and warnings of the package.
 
-Each message names the thing, its value and what would be right. Each class is also the matching
-builtin, so that `except ValueError` written by someone who never met this package still works.
+Each message states what is wrong, the value and what is expected. Each class derives from the
+matching built-in exception, so that `except ValueError` also catches it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class RobotDynamicsError(Exception):
 
 
 class ModelError(RobotDynamicsError, ValueError):
-    """The robot description is wrong, or asks for something that has no dynamics here."""
+    """The robot description is wrong, or not supported."""
 
 
 class ShapeError(RobotDynamicsError, ValueError):
@@ -22,11 +22,11 @@ class ShapeError(RobotDynamicsError, ValueError):
 
 
 class TrajectoryError(RobotDynamicsError, ValueError):
-    """A trajectory cannot be followed: its message says which point, and why."""
+    """A trajectory is invalid; the message names the point and the reason."""
 
 
 class LoopNotClosed(RobotDynamicsError, ValueError):  # noqa: N818  (says what is wrong)
-    """A posture, velocity or acceleration does not fit the closures of a mechanism with loops."""
+    """A posture, velocity or acceleration violates the loop closures of a mechanism."""
 
 
 class SingularityError(RobotDynamicsError, ArithmeticError):
@@ -46,4 +46,4 @@ class FrameNotFound(RobotDynamicsError, KeyError):  # noqa: N818  (a public name
 
 
 class InertialWarning(UserWarning):
-    """A link's mass or inertia tensor is one that no body can have, or is missing."""
+    """A link's mass or inertia tensor is physically inconsistent or missing."""

@@ -1,18 +1,19 @@
-"""How frames move: poses, Jacobians, and their derivatives by time and by each joint position.
+"""Poses and Jacobians of frames, and their derivatives in time and in each joint position.
 
-Plain NumPy, written to be read and to be the oracle of its compiled twin. Everything is seen from
-the base (world-aligned), six-vectors have the angular part first, and a Jacobian belongs to the
-point it is named after: V = J qd is the angular velocity of the body and the velocity of that
-point.
+Plain NumPy, written for readability and as the reference of the compiled algorithms. All
+quantities are in the base frame (world-aligned), six-vectors have the angular part first, and a
+Jacobian belongs to the point it is named after: V = J qd is the angular velocity of the body and
+the velocity of that point.
 
-There are two layers. Functions of `model, q` answer in the robot's n coordinates, for a frame by
-name. Below them, functions of `model, poses` work on the nb bodies, each with its own joint; a
+There are two layers. Functions of `model, q` use the robot's n coordinates and frames by name.
+Below them, functions of `model, poses` work on the nb bodies, each with its own joint; a
 formulation builds its equations from these and maps them to coordinates at the end, by
 q_body = S q + s0. Indices i, j, k count bodies; joint j carries body j.
 
-Complex and object arrays pass through, so that complex steps and counting scalars can be used.
+Complex and object arrays are supported, for complex steps and counting scalars.
 
-Source: 003, (35); 000, section 6.2 (Jacobians of the centres of mass).
+Sources: lecture notes, Lagrangian formulation, (35); Spong, Hutchinson and Vidyasagar, section 6.2
+(Jacobians of the centres of mass).
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def jacobian_dot(model: RobotModel, q: Array, qd: Array, frame: str) -> Array:
 
 
 def wrench_torque(model: RobotModel, q: Array, wrench: Array, frame: str) -> Array:
-    """Return J^T F (n,), the joint torques that a wrench on a frame amounts to.
+    """Return J^T F (n,), the joint torques equivalent to a wrench on a frame.
 
     Args:
         model: the robot.
@@ -146,21 +147,22 @@ def wrench_in_base_axes(model: RobotModel, q: Array, wrench: Array, frame: str) 
 
 
 def joint_axes(model: RobotModel, poses: Array) -> Array:
-    """Return the unit axis z of every joint as seen from the base, (nb, 3)."""
+    """Return the unit axis z of every joint in the base frame, (nb, 3)."""
     # z_j = R_wj axis_j
     return np.stack([poses[j, :3, :3] @ model.axis[j] for j in range(model.nb)])
 
 
 def com_positions(model: RobotModel, poses: Array) -> Array:
-    """Return the centre of mass of every body as seen from the base, (nb, 3), m."""
+    """Return the centre of mass of every body in the base frame, (nb, 3), m."""
     # r_i = p_wi + R_wi c_i
     return np.stack([poses[i, :3, 3] + poses[i, :3, :3] @ model.com[i] for i in range(model.nb)])
 
 
 def point_jacobian(model: RobotModel, poses: Array, body: int, point: Array) -> Array:
-    """Return J (6, nb) of the point of a body that is now at `point` (3,), seen from the base.
+    """Return J (6, nb) of the point of a body at `point` (3,) in the base frame.
 
-    003, (35). Joints that do not carry the body have zero columns; body -1 is the base.
+    Lecture notes, Lagrangian formulation, (35). Joints that do not carry the body have zero
+    columns; body -1 is the base.
     """
     z, o = joint_axes(model, poses), poses[:, :3, 3]
     columns = [np.zeros(6)] * model.nb
@@ -248,13 +250,13 @@ def _frame_in_base(model: RobotModel, poses: Array, frame: str) -> Array:
 
 
 def _attachment(model: RobotModel, poses: Array, frame: str) -> tuple[int, Array]:
-    """Return the body that carries a frame, and the frame's origin seen from the base."""
+    """Return the body that carries a frame, and the frame's origin in the base frame."""
     origin = _frame_in_base(model, poses, frame)[:3, 3]
     return int(model.frame_body[model.frame_index(frame)]), origin
 
 
 def _column(model: RobotModel, j: int, axis: Array, lever: Array) -> Array:
-    """Return what joint j adds to a Jacobian: (axis, lever) if it turns, (0, axis) if it slides.
+    """Return column j of a Jacobian: (axis, lever) of a revolute joint, else (0, axis).
 
     `axis` and `lever` are z_j and z_j x (p - o_j), or the same derivative of both.
     """

@@ -1,9 +1,9 @@
-"""Find the files that come with the package: robots, parameter files, launch files.
+"""Paths of the files of the package: robots, parameter files, launch files.
 
-They lie in share/robot_dynamics, and where that is depends on how the package came here: built by
-colcon it is found through the ament index, installed by pip it is below the environment's prefix,
-and in a source checkout, or after `pip install -e`, it is the checkout itself. The first place
-that has the file wins, so a sourced workspace comes before everything else.
+They are installed in share/robot_dynamics. A colcon build is found through the ament index, a pip
+installation below the environment's prefix; in a source checkout, or after `pip install -e`, the
+files are in the checkout itself. The first location that has the file is used, so a sourced
+workspace comes first.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ PACKAGE = 'robot_dynamics'
 
 
 class ResourceNotFound(RobotDynamicsError, FileNotFoundError):  # noqa: N818  (as FileNotFoundError)
-    """A file of the package is in none of the places where installs put it."""
+    """A file of the package is in none of the locations of an installation."""
 
 
 def share_directory() -> Path:
     """Return the folder that holds the package's urdf, config and launch folders.
 
     Raises:
-        ResourceNotFound: there is none; the message lists the places looked at.
+        ResourceNotFound: there is none; the message lists the locations searched.
     """
     return share_file('package.xml').parent
 
@@ -39,7 +39,7 @@ def share_file(name: str) -> Path:
         name: path below the share directory, for example 'urdf/planar_2r.urdf'.
 
     Raises:
-        ResourceNotFound: no place has it; the message lists the places looked at.
+        ResourceNotFound: not found; the message lists the locations searched.
     """
     places = list(dict.fromkeys(_places()))
     for place in places:

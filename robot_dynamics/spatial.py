@@ -1,11 +1,12 @@
-"""so(3), SE(3), twists and wrenches: one formula per function, plain NumPy.
+"""Rotations, poses, twists and wrenches in plain NumPy: so(3), SE(3) and their adjoints.
 
-Conventions of the whole package, decided here once:
-six-vectors carry the angular part first, V = (w, v) and F = (m, f); `T_wi` is the pose of frame
-i in frame w, so adjacent letters match in a product, T_wi = T_wp T_pi; SI units and radians.
-Nothing here calls `abs` or `norm` on joint values, so complex arguments pass through.
+Conventions of the package: six-vectors carry the angular part first, V = (w, v) and F = (m, f);
+`T_wi` is the pose of frame i in frame w, so adjacent letters match in a product, T_wi = T_wp T_pi;
+SI units and radians. Nothing here calls `abs` or `norm` on joint values, so complex arguments pass
+through.
 
-Source: 001, sections 9.2 and 9.3; Lynch and Park, Modern Robotics (2017), chapter 3.
+Sources: Lynch and Park, draft sections 9.2 and 9.3; Lynch and Park, Modern Robotics (2017),
+chapter 3.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def inverse_pose(T: Array) -> Array:
 
 
 def adjoint(T: Array) -> Array:
-    """Return Ad_T (6, 6): V_a = Ad(T_ab) V_b for twists. 001, section 9.3."""
+    """Return Ad_T (6, 6): V_a = Ad(T_ab) V_b for twists. Lynch and Park, draft section 9.3."""
     # Ad_T = [[R, 0], [[p] R, R]]
     R, p = T[:3, :3], T[:3, 3]
     zero = np.zeros((3, 3))
@@ -80,14 +81,14 @@ def adjoint(T: Array) -> Array:
 
 
 def lie_bracket(V: Array) -> Array:
-    """Return ad_V (6, 6), so that ad_V W is the Lie bracket [V, W]. 001, (9.29)."""
+    """Return ad_V (6, 6), so that ad_V W is the Lie bracket [V, W]. Draft, (9.29)."""
     # ad_V = [[[w], 0], [[v], [w]]]
     w, v = skew(V[:3]), skew(V[3:])
     return np.block([[w, np.zeros((3, 3))], [v, w]])
 
 
 def spatial_inertia(mass: Any, com: Array, inertia_com: Array) -> Array:
-    """Return the (6, 6) inertia G about the frame's origin, angular part first. 001, (9.23)."""
+    """Return the (6, 6) inertia G about the frame's origin, angular part first. Draft, (9.23)."""
     # G = [[I_com - m [c][c], m [c]], [-m [c], m 1]]
     c = skew(com)
     return np.block(

@@ -1,39 +1,37 @@
-"""How dynamics is computed fast: each algorithm once, over plain scalars, one file each.
+"""Dynamics algorithms over plain scalars, each written once.
 
 Every function takes a `CanonicalTree`, joint quantities as sequences of n scalars, and returns
 (nested) lists of scalars. A scalar is a float, a complex number, a NumPy array used elementwise,
-or a recording scalar of the compiler: the same lines compute, differentiate, batch, or turn into
-straight-line code. Entries that are zero whatever q may be the plain float 0.0. Rotors' inertia is
-included throughout, friction nowhere.
+or a recording scalar of the code generator: the same lines compute, differentiate, process a batch
+or become straight-line code. Entries that are zero in every state may be the plain float 0.0. The
+reflected inertia of rotors is included throughout, friction only where the table says so.
 
-| file                    | gives                                       | operations grow as |
-|-------------------------|---------------------------------------------|--------------------|
-| `rnea.py`               | tau (inverse dynamics); C qd + g            | n                  |
-| `gravity.py`            | g                                           | n                  |
-| `crba.py`               | M                                           | n depth            |
-| `coriolis.py`           | C (Christoffel), with M                     | n depth            |
-| `terms.py`              | M, C, g                                     | n depth            |
-| `forward_dynamics.py`   | qdd, by M and its factors (`ltl.py`)        | n depth^2          |
-| `aba.py`                | qdd, by articulated bodies                  | n                  |
-| `derivatives.py`        | dtau/dq, dtau/dqd, M                        | n depth            |
-| `regressor.py`          | Y with Y pi = tau                           | n depth            |
-| `energy.py`             | kinetic and potential energy                | n                  |
-| `forward_kinematics.py` | pose of a frame                             | depth              |
-| `jacobian.py`           | J, Jd of a frame                            | depth              |
-| `operational_space.py`  | Lambda, eta, mu, p of a frame               | n depth^2          |
-| `wrench_torque.py`      | J^T F of a frame                            | depth              |
-| `friction.py`           | friction(qd), which no other file includes  | n                  |
-| `loop_terms.py`         | M, C qd + g; a linkage's phi, J, dJ/dt qd   | n depth            |
-| `loop_motion.py`        | a step of a linkage, far from singularities | n depth, equations |
-| `payload.py`            | the tree with a load known only at run time | 1                  |
-| `integrators.py`        | a step in time, of any state                | 1                  |
-| `simulation_step.py`    | a step of the arm, with friction            | as `qdd`           |
-| `braking.py`            | velocities that stiff friction leaves       | n depth^2          |
+| file                    | result                                          | operations grow as |
+|-------------------------|-------------------------------------------------|--------------------|
+| `rnea.py`               | tau (inverse dynamics); C qd + g                | n                  |
+| `gravity.py`            | g                                               | n                  |
+| `crba.py`               | M                                               | n depth            |
+| `coriolis.py`           | C (Christoffel), with M; M, C and g             | n depth            |
+| `derivatives.py`        | dtau/dq, dtau/dqd, M                            | n depth            |
+| `forward_dynamics.py`   | qdd, by M and its L^T D L factors               | n depth^2          |
+| `aba.py`                | qdd, by articulated bodies                      | n                  |
+| `regressor.py`          | Y with Y pi = tau                               | n depth            |
+| `energy.py`             | kinetic and potential energy                    | n                  |
+| `jacobian.py`           | pose, J, Jd and J^T F of a frame                | depth              |
+| `operational_space.py`  | Lambda, eta, mu, p of a frame                   | n depth^2          |
+| `friction.py`           | friction torque                                 | n                  |
+| `integrators.py`        | a time step of any state                        | 1                  |
+| `simulation_step.py`    | a time step of the robot, with friction         | as qdd             |
+| `implicit_friction.py`  | velocities after a step with stiff friction     | n depth^2          |
+| `closed_chain_terms.py` | M, C qd + g; phi, J, dJ/dt qd of loop closures  | n depth            |
+| `closed_chain_step.py`  | a time step with loop closures                  | n depth, equations |
+| `payload.py`            | the tree with a payload given at run time       | 1                  |
 
-Helpers: `scalars.py` and `vectors.py` (arithmetic), `sweeps.py` (the ways through a tree),
-`columns.py` (what each joint moves, walking inwards), `joint_frame.py`, `motion.py`, `wrench.py`,
-`composite.py`, `moving.py`, `world.py`, `deep.py` (the way that matrices take where many joints
-follow each other), and `rolled.py` (a long tree as a few kinds of bodies, for loops over them).
+Shared parts: `vectors.py` (arithmetic of scalars, vectors and matrices), `joint_frame.py` (frames
+and wrenches), `link_kinematics.py` (motion of the bodies), `composite_bodies.py` (mass moments of
+subtrees), `column_propagation.py` (matrices between joints) and `repeated_bodies.py` (a long tree
+as a few kinds of bodies, for loop code generation). The passes through a tree are methods of
+`model.canonical.CanonicalTree`.
 """
 
 from robot_dynamics.algorithms.aba import aba

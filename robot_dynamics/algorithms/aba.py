@@ -1,14 +1,14 @@
 """Articulated body algorithm: forward dynamics in a time linear in the number of joints.
 
-A body whose joints beyond it are free to move answers a force more softly than a rigid one: with
-its articulated inertia. Inward, each joint adds to its parent what it cannot escape by moving;
-outward, the joints' accelerations follow one after the other.
+The articulated inertia of a body includes the bodies beyond it, whose joints are free to move. The
+backward pass adds to each parent the part of it that the joint transmits; the forward pass
+computes the joint accelerations one after the other.
 
 The articulated inertia maps acceleration to wrench about the same origin,
 
     n = J wd + H a + n_0,      f = H^T wd + A a + f_0,      J, A symmetric,
 
-and (n_0, f_0) is the wrench that velocities alone require.
+and (n_0, f_0) is the bias wrench due to velocities.
 
 Source: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1, here with accelerations of
 the origins instead of spatial ones.
@@ -52,7 +52,7 @@ from robot_dynamics.model.canonical import CanonicalTree, MassMoments
 
 
 class ArticulatedBody(NamedTuple):
-    """How a body, with all that hangs on it, answers acceleration; origin and axes its own."""
+    """Wrench of a body and its subtree as a function of acceleration, in the body's frame."""
 
     J: Matrix  # moment per angular acceleration
     H: Matrix  # moment per acceleration of the origin
@@ -61,15 +61,15 @@ class ArticulatedBody(NamedTuple):
 
 
 class FreeJoint(NamedTuple):
-    """How a joint gives way: qdd = (u - U . (wd, a)) / d.
+    """Acceleration of a joint: qdd = (u - U . (wd, a)) / d.
 
-    (wd, a) is the acceleration that its body would have if the joint did not accelerate.
+    (wd, a) is the acceleration of its body without that of the joint.
     """
 
     U: Wrench  # wrench per unit acceleration of the joint
     d_inverse: Scalar
-    u: Scalar  # torque left for accelerating
-    rotor: bool  # whether a rotor resists as well
+    u: Scalar  # torque less the bias
+    rotor: bool  # whether a rotor contributes to d
 
 
 class Acceleration(NamedTuple):
@@ -95,15 +95,15 @@ def aba(tree: CanonicalTree, q: Vector, qd: Vector, tau: Vector) -> list[Scalar]
         for frame, w_p, w_i, rate in zip(frames, tree.of_parent(w, ZERO), w, qd, strict=True)
     ]
 
-    def gives_way(i: int, body: ArticulatedBody) -> FreeJoint:
+    def free_joint(i: int, body: ArticulatedBody) -> FreeJoint:
         return _free_joint(frames[i].revolute, body, tree.reflected_inertia[i], tau[i])
 
     def passed_on(i: int, body: ArticulatedBody) -> ArticulatedBody:
-        felt = _felt_by_parent(frames[i].revolute, body, gives_way(i, body), drift[i])
-        return _in_parent(frames[i], felt)
+        reduced = _transmitted(frames[i].revolute, body, free_joint(i, body), drift[i])
+        return _in_parent(frames[i], reduced)
 
     own = [_rigid(body, w_i) for body, w_i in zip(tree.bodies, w, strict=True)]
-    free = [gives_way(i, body) for i, body in enumerate(tree.inward(own, passed_on, _total))]
+    free = [free_joint(i, body) for i, body in enumerate(tree.inward(own, passed_on, _total))]
     base = Acceleration(ZERO, [-x for x in tree.gravity], 0.0)
     motions = tree.outward(base, lambda i, parent: _moved(frames[i], parent, drift[i], free[i]))
     return [motion.qdd for motion in motions]
@@ -127,7 +127,7 @@ def _check_independent(tree: CanonicalTree) -> None:
 
 
 def _drift(frame: JointFrame, w_p: Vector, w: Vector, qd: Scalar) -> tuple[Vector, Vector]:
-    """Return (wd, a) that velocities alone give a body: neither parent nor joint accelerates."""
+    """Return (wd, a) of a body due to velocities, without acceleration of parent or joint."""
     # a = R (w_p x (w_p x p))
     a = frame.down(cross(w_p, cross(w_p, frame.p)))
     if frame.revolute:
@@ -138,7 +138,7 @@ def _drift(frame: JointFrame, w_p: Vector, w: Vector, qd: Scalar) -> tuple[Vecto
 
 
 def _rigid(body: MassMoments, w: Vector) -> ArticulatedBody:
-    """Return the answer of a rigid body: Newton's and Euler's laws about its origin."""
+    """Return the inertia and bias of a rigid body: Newton's and Euler's laws at its origin."""
     # n = I wd + h x a + w x I w,   f = m a - h x wd + w x (w x h)
     J, m = rotational_inertia(body.Sigma), body.m
     bias = Wrench(cross(w, mat_vec(J, w)), cross(w, cross(w, body.h)))
@@ -146,7 +146,7 @@ def _rigid(body: MassMoments, w: Vector) -> ArticulatedBody:
 
 
 def _free_joint(revolute: bool, body: ArticulatedBody, rotor: Scalar, tau: Scalar) -> FreeJoint:
-    """Return how the joint of a body gives way under the torque tau."""
+    """Return the coefficients of the acceleration of a body's joint under the torque tau."""
     # U = (J z, H^T z), or (H z, A z) if it slides;   d = z . U + rotor;   u = tau - z . bias
     if revolute:
         U = Wrench(_column_z(body.J), body.H[2])
@@ -156,10 +156,10 @@ def _free_joint(revolute: bool, body: ArticulatedBody, rotor: Scalar, tau: Scala
     return FreeJoint(U, 1.0 / d, tau - along_joint(revolute, body.bias), not is_zero(rotor))
 
 
-def _felt_by_parent(
+def _transmitted(
     revolute: bool, body: ArticulatedBody, free: FreeJoint, drift: tuple[Vector, Vector]
 ) -> ArticulatedBody:
-    """Return what of a body's answer its joint cannot escape, with its drift in the bias."""
+    """Return the articulated inertia that the joint transmits, with its drift in the bias."""
     (n, f), (wd, a) = free.U, drift
     n_d, f_d = scaled(free.d_inverse, n), scaled(free.d_inverse, f)
     # J - n n^T / d,   H - n f^T / d,   A - f f^T / d
@@ -191,7 +191,7 @@ def _without_z(A: Matrix) -> Matrix:
 
 
 def _in_parent(frame: JointFrame, body: ArticulatedBody) -> ArticulatedBody:
-    """Return the same answer about the parent's origin, in its frame, X = [p]."""
+    """Return the articulated inertia about the parent's origin, in its frame, X = [p]."""
     # wd = R^T wd_p,   a = R^T (a_p - X wd_p),   n_p = R n + X R f
     X = skew(frame.p)
     J, H, A = frame.up_symmetric(body.J), frame.up_matrix(body.H), frame.up_symmetric(body.A)
@@ -204,7 +204,7 @@ def _in_parent(frame: JointFrame, body: ArticulatedBody) -> ArticulatedBody:
 def _moved(
     frame: JointFrame, parent: Acceleration, drift: tuple[Vector, Vector], free: FreeJoint
 ) -> Acceleration:
-    """Return the acceleration of a body whose parent accelerates as given."""
+    """Return the acceleration of a body from that of its parent."""
     # wd = R wd_p + drift,   a = R (a_p + wd_p x p) + drift
     wd = add(frame.down(parent.wd), drift[0])
     a = add(frame.down(add(parent.a, cross(parent.wd, frame.p))), drift[1])

@@ -1,13 +1,14 @@
-"""A step of a mechanism with loops, by r of its equations that are known to be independent.
+"""Simulation step of a mechanism with kinematic loops, by r independent constraint equations.
 
-With X = M^-1 J^T and the r x r matrix H = J X, everything a step needs is one small solution:
+With X = M^-1 J^T and the r x r matrix H = J X, a step solves one small system:
 
     accelerations    qdd = a_0 - X H^-1 (c + J a_0),    a_0 = M^-1 (tau - friction - C qd - g)
     closing          q  <- q - X H^-1 phi, twice;       qd <- qd - X H^-1 J qd
 
-Straight-line code cannot find out which equations are independent in a posture: where the chosen
-ones are not, it would divide by zero. So it says how independent they were, for the caller to look
-at; `loops.least_constraint` does the same work whatever the posture, at a hundred times the cost.
+Straight-line code cannot select independent equations for a posture: where the chosen ones are
+dependent, it divides by zero. It therefore returns a measure of independence, which the caller
+checks; `closed_chains.least_constraint` solves the equations in any posture, at a hundred times
+the cost.
 
 Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), section 8.5; Hairer and Wanner,
 Solving Ordinary Differential Equations II (1996), section VII.2 (projection).
@@ -29,7 +30,7 @@ from robot_dynamics.algorithms.vectors import Matrix, Scalar, Vector, is_zero
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.closures import LoopClosure
 
-CORRECTIONS = 2  # after the second, what the first leaves is squared once more
+CORRECTIONS = 2  # Newton iterations: each squares the remaining error
 
 
 class LoopStep(NamedTuple):
@@ -37,13 +38,13 @@ class LoopStep(NamedTuple):
 
     q: Any  # (n)
     qd: Any  # (n)
-    phi: Any  # (m) what is left open
-    before: Any  # (r) how independent the equations were when the step began, 0 to 1
-    after: Any  # (r) and when it ended
+    phi: Any  # (m) remaining constraint error
+    before: Any  # (r) independence of the equations at the start of the step, 0 to 1
+    after: Any  # (r) the same at its end
 
 
 class Loops(NamedTuple):
-    """A tree, and the equations that close its loops."""
+    """A tree, and the constraint equations of its loops."""
 
     tree: CanonicalTree
     closures: Sequence[LoopClosure]
@@ -51,7 +52,7 @@ class Loops(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """How r independent equations hold the joints."""
+    """Factors of M and H for r independent equations."""
 
     mass: Factors  # of M
     J: Matrix  # (r, n)
@@ -69,11 +70,11 @@ def loop_step(
     tau: Vector,
     h: Scalar,
 ) -> LoopStep:
-    """Return the state after h seconds, put where the loops are closed.
+    """Return the state after a time step h, projected onto closed loops.
 
     Args:
         loops: the mechanism.
-        friction: of its joints, taken at the velocities of each evaluation.
+        friction: of its joints, evaluated at the velocities of each evaluation.
         integrator: a name of `INTEGRATORS`.
         q: (n) joint positions, rad or m.
         qd: (n) joint velocities.
@@ -91,7 +92,7 @@ def loop_step(
 
 
 def loop_acceleration(loops: Loops, q: Vector, qd: Vector, tau: Vector) -> list[Scalar]:
-    """Return qdd (n) under torques (n), as the closures allow."""
+    """Return qdd (n) under torques (n), subject to the closures."""
     here = loop_terms(loops.tree, loops.closures, q, qd)
     hold = held(loops, here)
     # a_0 = M^-1 (tau - C qd - g)
@@ -113,7 +114,7 @@ def closed(loops: Loops, q: Vector, qd: Vector) -> LoopStep:
 
 
 def held(loops: Loops, here: LoopTerms) -> Hold:
-    """Return how the chosen equations hold the joints."""
+    """Return the factors of M and H for the chosen equations."""
     mass = factorize(loops.tree, here.M)
     J = [here.J[k] for k in loops.rows]
     X = [solve(mass, row) for row in J]
@@ -132,9 +133,9 @@ def held(loops: Loops, here: LoopTerms) -> Hold:
 
 
 def independence(loops: Loops, q: Vector) -> list[Scalar]:
-    """Return for each chosen equation how much it adds to those before it (r), 0 to 1.
+    """Return the independence of each chosen equation from those before it (r), 0 to 1.
 
-    D_k, compared with how freely the two frames of its closure turn, or move, in all directions.
+    D_k relative to the mobility of the two frames of its closure, in rotation or translation.
     """
     rest = [0.0] * len(q)
     here = loop_terms(loops.tree, loops.closures, q, rest)

@@ -1,4 +1,4 @@
-"""What a mechanism with loops needs in one pass: the tree's equation and those of its closures.
+"""Equation of motion of a cut-open mechanism, and the constraint equations of its loop closures.
 
 The closures hold phi(q) = 0. Differentiated twice, with J = dphi/dq and c = dJ/dt qd,
 
@@ -9,8 +9,7 @@ A closure of frames a and b has these rows, six-vectors' order, directions befor
     x . y                   direction x of a stays perpendicular to direction y of b
     R_a^T (p_b - p_a)       the origins coincide, seen from frame a
 
-Seen from frame a, the rows of a loop in a plane that the robot carries around are the same
-wherever it carries them.
+In frame a the rows of a planar loop do not depend on how the robot moves the plane.
 
 Source: Haug, Computer Aided Kinematics and Dynamics of Mechanical Systems (1989), sections 9.4
 and 11.1.
@@ -56,7 +55,7 @@ class LoopTerms(NamedTuple):
 
 
 class ClosureState(NamedTuple):
-    """Two frames of a closure in motion, seen from the base."""
+    """Motion of the two frames of a closure, in the base frame."""
 
     R_a: Matrix
     R_b: Matrix
@@ -74,11 +73,11 @@ class ClosureState(NamedTuple):
 def loop_terms(
     tree: CanonicalTree, closures: Sequence[LoopClosure], q: Vector, qd: Vector
 ) -> LoopTerms:
-    """Return all terms of a mechanism with loops.
+    """Return all terms of a mechanism with kinematic loops.
 
     Args:
-        tree: the robot, its loops cut open.
-        closures: what closes them.
+        tree: the robot with its loops cut open.
+        closures: the loop closures.
         q: (n) joint positions, rad or m.
         qd: (n) joint velocities.
 
@@ -102,7 +101,7 @@ def loop_terms(
 def closure_state(
     tree: CanonicalTree, closure: LoopClosure, q: Vector, qd: Vector
 ) -> ClosureState:
-    """Return where the frames of a closure are and how they move."""
+    """Return the poses, velocities and Jacobians of the frames of a closure."""
     frames = (closure.frame_a, closure.frame_b)
     T_a, T_b = (forward_kinematics(tree, q, frame) for frame in frames)
     J_a, J_b = (jacobian(tree, q, frame) for frame in frames)
@@ -153,7 +152,7 @@ def coincident(state: ClosureState, x: Vector) -> tuple[Scalar, list[Scalar], Sc
 
 
 def facing(tree: CanonicalTree, closures: Sequence[LoopClosure], q: Vector) -> list[Scalar]:
-    """Return the cosines between the directions which must point the same way."""
+    """Return the cosines between the directions that must coincide."""
     cosines: list[Scalar] = []
     for closure in closures:
         T_a, T_b = (forward_kinematics(tree, q, f) for f in (closure.frame_a, closure.frame_b))

@@ -1,6 +1,7 @@
 """Kinetic and potential energy.
 
-Source: 000, section 6.2, where (6.53) is the mass matrix of K; 003, (36) and (38).
+Sources: Spong, Hutchinson and Vidyasagar, section 6.2, where (6.53) is the mass matrix of K;
+lecture notes, Lagrangian formulation, (36) and (38).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _twice_kinetic(body: MassMoments, velocity: Velocity) -> Scalar:
 
 
 def potential_energy(tree: CanonicalTree, q: Vector) -> Scalar:
-    """Return P(q) [J], zero where a body's centre of mass is level with the base's origin."""
+    """Return P(q) [J], zero for a centre of mass at the height of the base's origin."""
     frames = joint_frames(tree, q)
     h = tree.base_moment
     for i, moments in enumerate(first_moments(tree, frames)):

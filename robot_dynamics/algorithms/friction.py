@@ -1,9 +1,10 @@
-"""Viscous and dry friction, smooth through zero speed.
+"""Viscous and dry friction, smooth at zero velocity.
 
-Dry friction jumps where the speed changes sign; tanh rounds the jump, so that integrators and
-derivatives see a smooth function.
+Dry friction is discontinuous where the velocity changes sign; tanh smooths it for integrators and
+derivatives.
 
-Source: 003, generalized forces (viscous F_v qd and Coulomb F_s sgn(qd)).
+Source: lecture notes, Lagrangian formulation, generalized forces (viscous F_v qd and Coulomb
+F_s sgn(qd)).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ COULOMB_SPEED = 1e-2
 def friction_torque(
     viscous: Sequence[Scalar], coulomb: Sequence[Scalar], qd: Vector
 ) -> list[Scalar]:
-    """Return what the motors must supply against friction (n).
+    """Return the torques that the motors supply against friction (n).
 
     Args:
         viscous: (n) N m s/rad or N s/m.

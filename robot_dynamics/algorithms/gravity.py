@@ -1,9 +1,8 @@
-"""The torques that hold the arm against gravity.
+"""Gravity torque, from the first mass moments of the subtrees.
 
-Only the first moment of what hangs beyond a joint matters, and the direction of gravity as the
-body sees it: half the work of the recursive Newton-Euler algorithm at rest.
+It takes half the operations of the recursive Newton-Euler algorithm at rest.
 
-Source: 000, (6.68); 003, (42).
+Sources: Spong, Hutchinson and Vidyasagar, (6.68); lecture notes, Lagrangian formulation, (42).
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ FirstMoments = tuple[Scalar, Vector]  # m, h = sum m r
 
 
 def gravity_torque(tree: CanonicalTree, q: Vector) -> list[Scalar]:
-    """Return g(q) (n), what the motors must supply to hold the arm. Arguments as for `rnea`."""
+    """Return g(q) (n), the torques that hold the robot at rest. Arguments as for `rnea`."""
     frames = joint_frames(tree, q)
     upward: Vector = [-x for x in tree.gravity]
     directions = tree.outward(upward, lambda i, parent: frames[i].down(parent))
     g = [
-        # z . (h x a), or m z . a, where a holds the body up against gravity
+        # z . (h x a), or m z . a, where a = -gravity
         h[0] * a[1] - h[1] * a[0] if frame.revolute else m * a[2]
         for frame, (m, h), a in zip(frames, first_moments(tree, frames), directions, strict=True)
     ]

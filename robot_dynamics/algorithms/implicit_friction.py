@@ -1,8 +1,8 @@
-"""The velocities at the end of a step in which friction is that of these velocities.
+"""Velocities at the end of a step under the friction of these velocities.
 
-Where friction is stiff, semi-implicit Euler's way out is to write it with its secant slope S at
-the velocities v of the start (`simulation_step`). Here S is that of the velocities v' of the end,
-found by a fixed number of rounds:
+For stiff friction, semi-implicit Euler uses the secant slope S of friction at the velocities v of
+the start (`simulation_step`). Here S belongs to the velocities v' of the end, found by a fixed
+number of iterations:
 
     (M + h S(v')) v' = M v + h (tau - C v - g).
 
@@ -24,10 +24,10 @@ ROUNDS = 4
 
 
 class Braked(NamedTuple):
-    """Where some rounds lead to."""
+    """Result of the iterations."""
 
     v: Any  # n, after the last
-    before: Any  # n, and after the last but one
+    before: Any  # n, after the last but one
     lost: Any  # n, the friction that belongs to v, S v
 
 
@@ -40,7 +40,7 @@ def braked_velocity(
     guess: Vector,
     h: Scalar,
 ) -> Braked:
-    """Return the velocities at the end of a step, after some rounds from a guess.
+    """Return the velocities at the end of a step, after `ROUNDS` iterations from a guess.
 
     Args:
         tree: the robot.

@@ -1,15 +1,15 @@
-"""Fixed-step integrators: one step of qdd = a(q, qd), each a function of a, q, qd and h.
+"""Fixed-step integrators of qdd = a(q, qd).
 
 | integrator | order | evaluations | energy of a conservative arm |
 |---|---|---|---|
-| explicit_euler | 1 | 1 | grows: for study, and as the textbooks' algorithm |
-| semi_implicit_euler | 1 | 1 | oscillates, hardly drifts: what physics engines do |
+| explicit_euler | 1 | 1 | grows: for study, as in textbooks |
+| semi_implicit_euler | 1 | 1 | oscillates, hardly drifts: usual in physics engines |
 | rk4 | 4 | 4 | drifts by O(h^4): accurate, the default of the simulator |
 
 q, qd and a(q, qd) are NumPy arrays: of floats, or of recording scalars (dtype object).
 
-Source: 001, section 9.5 (explicit Euler); Hairer, Lubich and Wanner, Geometric Numerical
-Integration (2006), sections I.1 and II.1.
+Sources: Lynch and Park, draft section 9.5 (explicit Euler); Hairer, Lubich and Wanner, Geometric
+Numerical Integration (2006), sections I.1 and II.1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Integrator = Callable[[Acceleration, Vector, Vector, Scalar], tuple[Vector, Vect
 
 
 def explicit_euler(a: Acceleration, q: Vector, qd: Vector, h: Scalar) -> tuple[Vector, Vector]:
-    """Return the state after h seconds, along the tangent at the start. 001, section 9.5."""
+    """Return the state after h seconds, along the tangent at the start."""
     # q' = q + h qd,   qd' = qd + h a(q, qd)
     return q + h * qd, qd + h * a(q, qd)
 

@@ -37,14 +37,14 @@ class JointFrame(NamedTuple):
     p: Vector
 
     def down(self, v: Vector) -> Vector:
-        """Return R_pi^T v: a vector of the parent's frame in frame i."""
+        """Return R_pi^T v: transform a vector from the parent's frame to frame i."""
         x, y, z = mat_vec(transposed(self.R), v)
         if not self.revolute:
             return [x, y, z]
         return [self.c * x + self.s * y, self.c * y - self.s * x, z]
 
     def up(self, v: Vector) -> Vector:
-        """Return R_pi v: a vector of frame i in the parent's frame."""
+        """Return R_pi v: transform a vector from frame i to the parent's frame."""
         if not self.revolute:
             return mat_vec(self.R, v)
         x, y, z = v
@@ -68,7 +68,7 @@ class JointFrame(NamedTuple):
 
 
 def is_x(v: Vector) -> bool:
-    """Tell whether a vector is known to be the x axis."""
+    """Return whether a vector is the constant x axis."""
     return all(is_zero(a - b) for a, b in zip(v, (1.0, 0.0, 0.0), strict=True))
 
 
@@ -117,7 +117,7 @@ def joint_frame(joint: CanonicalJoint, position: Scalar) -> JointFrame:
 
 
 class Wrench(NamedTuple):
-    """Moment n [N m] about the origin of frame i and force f [N], in frame i."""
+    """Moment n [N m] about the origin of frame i and force f [N], in frame i; also momentum."""
 
     n: Vector
     f: Vector
@@ -136,5 +136,5 @@ def wrench_in_parent(frame: JointFrame, wrench: Wrench) -> Wrench:
 
 
 def along_joint(revolute: bool, wrench: Wrench) -> Scalar:
-    """Return the component that the joint has to supply: z . n, or z . f if it slides."""
+    """Return the component along the joint: z . n, or z . f if it is prismatic."""
     return wrench.n[2] if revolute else wrench.f[2]

@@ -1,15 +1,15 @@
-"""The robot's dynamics seen at a frame: inertia, Coriolis and gravity wrench there.
+"""Operational-space dynamics of a frame: inertia, Coriolis and gravity wrench.
 
 With V = J qd and the wrench F at the frame, M qdd + C qd + g = J^T F becomes
 
     F = Lambda(q) Vd + mu(q, qd) + p(q),     Lambda = (J M^-1 J^T)^-1.
 
-For a square J this is Lambda = J^-T M J^-1 of 001; with more joints than directions it is the
-dynamically consistent form, in which the joints' motion within the null space of J takes no part.
+For a square J this is Lambda = J^-T M J^-1; with more joints than directions it is the dynamically
+consistent form, independent of motion in the null space of J.
 
-Sources: 001, (9.97) to (9.99), where mu + p is eta; Khatib, "A unified approach for motion and
-force control of robot manipulators: the operational space formulation", IEEE J. Robotics and
-Automation 3(1), 1987.
+Sources: Lynch and Park, draft (9.97) to (9.99), where mu + p is eta; Khatib, "A unified approach
+for motion and force control of robot manipulators: the operational space formulation", IEEE J.
+Robotics and Automation 3(1), 1987.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def operational_space(
         directions: which of the six to keep, for a robot that cannot move in all of them; a planar
             arm in x-y, for example, moves in (3, 4).
 
-    J must have full rank in these directions: at a singularity Lambda is infinite. Recorded
-    scalars cannot be tested for that, so the caller has to.
+    J must have full rank in these directions: at a singularity Lambda is infinite. The caller
+    checks that, since recorded scalars cannot be compared.
 
     Raises:
         FrameNotFound: the robot has no frame of that name.

@@ -1,9 +1,9 @@
-"""A load that is known only at run time, as scalars.
+"""Payloads given at run time, as scalars.
 
-`RobotModel.with_payload` makes another robot, and another program where programs are compiled. For
-a load that changes while the robot works, ten moments of the body that carries it can be inputs of
-one program instead: `with_payload` and `carrier_moments` find them once, and `with_carrier` puts
-them into the canonical tree as recording scalars, which every algorithm carries along.
+`RobotModel.with_payload` returns another robot, which needs other compiled programs. For a payload
+that changes while the robot works, the ten mass moments of the body that carries it can be inputs
+of one program instead: `with_payload` and `carrier_moments` compute them once, and `with_carrier`
+puts them into the canonical tree as recording scalars.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ def with_payload(tree: CanonicalTree, frame: str, parameters: Vector) -> Canonic
 
     Args:
         tree: the robot.
-        frame: name of the frame that carries the load.
+        frame: name of the frame that carries the payload.
         parameters: (10) scalars m, m c_x, m c_y, m c_z, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz, the
             tensor about the frame's origin, in its axes.
 
     Raises:
         FrameNotFound: the robot has no frame of that name.
-        ModelError: the frame is fixed to the base, where no torque feels a load.
+        ModelError: the frame is fixed to the base, where a payload has no effect.
     """
     place = tree.frame(frame)
     if place.body < 0:
         raise ModelError(f'payload on {frame!r}: it is fixed to the base; name a frame that moves')
-    # A frame fixed in a body is a joint that never moves.
+    # A frame fixed in a body is treated as a prismatic joint at position 0.
     fixed = JointFrame(False, place.R, 1.0, 0.0, place.p)
-    load = moments_in_parent(fixed, _moments(parameters))
+    payload = moments_in_parent(fixed, _moments(parameters))
     bodies = list(tree.bodies)
-    bodies[place.body] = total_moments(bodies[place.body], load)
+    bodies[place.body] = total_moments(bodies[place.body], payload)
     return replace(tree, bodies=tuple(bodies))
 
 

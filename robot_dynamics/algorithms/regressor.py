@@ -1,16 +1,16 @@
-"""The regressor: torques are linear in the inertial parameters,   Y(q, qd, qdd) pi = tau.
+"""Regressor of the joint torques in the inertial parameters: Y(q, qd, qdd) pi = tau.
 
 pi holds ten numbers per body, about the body's own frame and in the order
 m, m c_x, m c_y, m c_z, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz. Rotors are not among them: with
 rotor inertia B,  Y pi + B qdd = tau.
 
-What joint j feels of body i is the power that the body's inertial wrench has on the velocity
-(alpha, beta) that joint j alone gives it at unit rate:
+The torque of joint j due to body i is the power of the body's inertial wrench at the velocity
+(alpha, beta) that joint j gives the body at unit rate:
 
     alpha . (I wd + w x I w + h x a) + beta . (m a + U h)
 
-Sources: 000, (6.122); Atkeson, An and Hollerbach, "Estimation of inertial parameters of
-manipulator loads and links", IJRR 5(3), 1986.
+Sources: Spong, Hutchinson and Vidyasagar, (6.122); Atkeson, An and Hollerbach, "Estimation of
+inertial parameters of manipulator loads and links", IJRR 5(3), 1986.
 """
 
 from __future__ import annotations

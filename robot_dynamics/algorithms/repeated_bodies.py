@@ -1,10 +1,10 @@
-"""A long tree as its few kinds of bodies, for recording each algorithm once instead of nb times.
+"""A long tree as a few kinds of bodies, for loop code generation.
 
-Bodies are alike if their joints both turn or both slide, if both or neither have a rotor, and if
-both or neither hang on the base. A `RolledTree` has one body for each kind. Its numbers are those
-of a body that is not said yet (columns of a table: see `rolled.trace`), and only the ways
-of `sweeps.py` know how bodies follow each other. So algorithms that take these ways alone take a
-rolled tree like any other, and what they return, one scalar per kind, stands for all joints.
+Bodies are of one kind if their joints are of one type, if both or neither have a rotor, and if
+both or neither are attached to the base. A `RolledTree` has one symbolic body for each kind, whose
+parameters are columns of a table (see `codegen.loops.trace`). Only its traversals know the order
+of the bodies. Algorithms that use these traversals alone accept it like any other tree, and their
+results, one scalar per kind, stand for all joints.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Matrix = list[list[Any]]
 
 
 class Rolling(Protocol):
-    """What records loops over rows of several kinds: see `sweeps.py` for its verbs."""
+    """Recorder of loops over rows of several kinds; see `CanonicalTree` for the traversals."""
 
     kinds: Sequence[int]
     rows: Any
@@ -52,7 +52,7 @@ class Rolling(Protocol):
 
 @dataclass(frozen=True)
 class RolledTree(CanonicalTree):
-    """A tree with one body for each kind; that of frames stands for the only one of its kind."""
+    """A tree with one body for each kind; frames belong to bodies of a kind of their own."""
 
     rolling: Rolling
     by_kind: ClassVar[bool] = True
@@ -98,7 +98,7 @@ class RolledTree(CanonicalTree):
 
 
 def kind_keys(tree: CanonicalTree, apart: Collection[int] = ()) -> list[Hashable]:
-    """Return for each body what its kind is; those of `apart` are of kinds of their own."""
+    """Return the kind of each body; bodies in `apart` are of kinds of their own."""
     return [
         (joint.revolute, rotor != 0.0, i if i in apart else -1)
         for i, (joint, rotor) in enumerate(zip(tree.joints, rotors(tree), strict=True))
@@ -106,12 +106,12 @@ def kind_keys(tree: CanonicalTree, apart: Collection[int] = ()) -> list[Hashable
 
 
 def rotors(tree: CanonicalTree) -> Sequence[float]:
-    """Return the reflected inertia (nb) of joints; none where coordinates are something else."""
+    """Return the reflected inertia (nb) of the joints, zero where joints are not coordinates."""
     return tree.reflected_inertia if independent(tree) else [0.0] * tree.nb
 
 
 def independent(tree: CanonicalTree) -> bool:
-    """Tell whether every joint is a coordinate of its own."""
+    """Return whether every joint is a coordinate of its own."""
     return coordinate_terms(tree) == [(i, i, 1.0) for i in range(tree.nb)]
 
 
@@ -141,7 +141,7 @@ def rolled_tree(tree: CanonicalTree, rolling: Rolling, apart: Collection[int] = 
     joints = []
     for pose, first in zip(_columns(rolling, poses), firsts, strict=True):
         R, p, offset = _rows(pose[:9]), pose[9:12], pose[12]
-        # Nobody but the sweeps knows who the parent is.
+        # Only the traversals know the parent.
         parent: Any = -1 if first.parent < 0 else None
         joints.append(CanonicalJoint(parent, first.revolute, R, p, offset, 0))
     kinds = range(len(joints))

@@ -1,10 +1,11 @@
 """Recursive Newton-Euler algorithm: inverse dynamics, in a time linear in the number of joints.
 
-Outward, the motion of each body follows from its parent's; inward, the wrench through each joint
-follows from Newton's and Euler's laws. Everything is in body frames, where inertias are constant.
+The forward pass computes the motion of each body from that of its parent; the backward pass the
+wrench through each joint from Newton's and Euler's laws. All quantities are in body frames, where
+inertias are constant.
 
-Source: 002, section 3.2 and table 2; 000, section 6.6; Featherstone, Rigid Body Dynamics
-Algorithms (2008), table 5.1.
+Sources: Milićević, Golubović and Slavković, section 3.2 and table 2; Spong, Hutchinson and
+Vidyasagar, section 6.6; Featherstone, Rigid Body Dynamics Algorithms (2008), table 5.1.
 """
 
 from __future__ import annotations
@@ -53,16 +54,16 @@ def bias_torque(tree: CanonicalTree, q: Vector, qd: Vector) -> list[Scalar]:
 def joint_wrenches(
     tree: CanonicalTree, frames: list[JointFrame], motions: list[Acceleration]
 ) -> list[Wrench]:
-    """Return the wrench through each joint that moves its body, and those beyond it, as given."""
-    needed = [
+    """Return the wrench through each joint for given motions of the bodies."""
+    own = [
         inertial_wrench(body, motion) for body, motion in zip(tree.bodies, motions, strict=True)
     ]
-    # What a body and those beyond it need, its joint has to pass on.
-    return tree.inward(needed, lambda i, F: wrench_in_parent(frames[i], F), total_wrench)
+    # A joint transmits the wrenches of its body and of all bodies beyond it.
+    return tree.inward(own, lambda i, F: wrench_in_parent(frames[i], F), total_wrench)
 
 
 def inertial_wrench(body: MassMoments, motion: Acceleration) -> Wrench:
-    """Return the wrench that moves a body as given: Newton's and Euler's laws in mass moments."""
+    """Return the wrench for a given motion: Newton's and Euler's laws in mass moments."""
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.Sigma
     U = motion.U
     # f = sum m (a + U r) = m a + U h

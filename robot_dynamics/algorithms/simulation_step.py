@@ -1,16 +1,16 @@
-"""One step of simulation: the state a moment later, under torques held over the step, friction in.
+"""Simulation step with friction, under torques held over the step.
 
-Friction enters as its integrator allows. Explicit Euler and Runge-Kutta evaluate it like any other
-torque; where it could reverse a joint within a step, they make the joint chatter. Semi-implicit
-Euler takes it at the end of the step instead: written with its secant slope, friction(qd) = S qd,
+Explicit Euler and Runge-Kutta evaluate friction like any other torque; where it could reverse a
+joint within a step, the joint chatters. Semi-implicit Euler evaluates friction at the end of the
+step instead: with its secant slope, friction(qd) = S qd,
 
     (M + h S) qdd = tau - C qd - g - S qd,
 
-which brakes a joint and never reverses it, however stiff S is, and costs next to nothing. For
-viscous friction S is constant, and this is backward Euler.
+which brakes a joint and never reverses it for any S, at almost no cost. For viscous friction S is
+constant, and this is backward Euler.
 
-Sources: 001, section 9.5; Hairer and Wanner, Solving Ordinary Differential Equations II (1996),
-section IV.3 (stiff damping).
+Sources: Lynch and Park, draft section 9.5; Hairer and Wanner, Solving Ordinary Differential
+Equations II (1996), section IV.3 (stiff damping).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from robot_dynamics.algorithms.integrators import INTEGRATORS, semi_implicit_eul
 from robot_dynamics.algorithms.vectors import Scalar, Vector, is_zero
 from robot_dynamics.model.canonical import CanonicalTree
 
-# Square of a speed too low to matter: it keeps the secant slope at standstill from being 0/0, and
-# changes it elsewhere by less than a rounding error.
+# Square of a negligible speed: it avoids 0/0 in the secant slope at standstill, and changes the
+# slope elsewhere by less than a rounding error.
 STANDSTILL = 1e-20
 
 
@@ -55,7 +55,7 @@ def simulation_step(
     tau: Vector,
     h: Scalar,
 ) -> State:
-    """Return the state after h seconds.
+    """Return the state after a time step h.
 
     Args:
         tree: the robot.
@@ -90,7 +90,7 @@ def braked_acceleration(
     """Return qdd (n) with the friction of the velocities qd + h qdd."""
     if all(map(is_zero, (*friction.viscous, *friction.coulomb))):
         return forward_dynamics(tree, q, qd, tau)
-    # (M + h S) qdd = tau - C qd - g - S qd:  h S slows a joint down as a heavier rotor would
+    # (M + h S) qdd = tau - C qd - g - S qd:  h S acts like additional rotor inertia
     slope = friction_slope(friction, qd)
     rotors = [B + h * s for B, s in zip(tree.reflected_inertia, slope, strict=True)]
     braked: CanonicalTree = replace(tree, reflected_inertia=tuple(rotors))
