@@ -6,7 +6,7 @@ import pytest
 from benchmarks import single
 from benchmarks.agreement import Disagreement
 from benchmarks.clock import Effort
-from benchmarks.contenders import NOTHING, Local, RobotRefused
+from benchmarks.contenders import NOTHING, Local
 from benchmarks.contenders.ours import Ours, OursKept
 from benchmarks.contenders.pinocchio import Pinocchio
 from benchmarks.functions import random_state
@@ -22,10 +22,6 @@ class Liar(Pinocchio):
     def results(self, function, returned):
         results = super().results(function, returned)
         return [1.001 * a for a in results] if function == 'mass_matrix' else results
-
-
-def refuse(name, robot):
-    raise RobotRefused(f'{name} takes no {robot.name}')
 
 
 def test_every_side_has_a_time_and_an_error(chain, monkeypatch):

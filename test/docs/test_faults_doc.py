@@ -78,7 +78,7 @@ def test_logged_texts_are_in_the_sources(row):
         if phrase in OTHERS or FIELDS.fullmatch(phrase) or NAME.fullmatch(phrase):
             continue
         for part in phrase.split('…'):
-            # What is refused is one text in the sources, and that it is another.
+            # The name of the message and "rejected" are separate texts in the sources.
             assert part.strip().removesuffix(' rejected:') in said(), phrase
 
 

@@ -76,7 +76,7 @@ def test_the_gains_are_those_of_the_robot(model):
     np.testing.assert_allclose(ours['kd'], gains['kd'], rtol=0.05)
     assert [g['p'] for g in theirs.values()] == ours['kp']
     assert [g['d'] for g in theirs.values()] == ours['kd']
-    # ROS refuses an integer where a parameter is a number with a point.
+    # ROS rejects an integer value of a double parameter.
     assert all(type(x) is float for g in theirs.values() for x in g.values())
     assert all(type(x) is float for x in (*ours['kp'], *ours['kd']))
 
