@@ -16,7 +16,7 @@ SHORT = Effort(repeats=2, seconds=1e-4)
 FUNCTIONS = ['inverse_dynamics', 'mass_matrix']
 
 
-class Liar(Pinocchio):
+class WrongMassMatrix(Pinocchio):
     """Pinocchio, but for its mass matrix."""
 
     def results(self, function, returned):
@@ -39,14 +39,14 @@ def test_every_side_has_a_time_and_an_error(chain, monkeypatch):
 
 def test_disagreement_with_pinocchio_ends_the_run_before_any_time_is_taken(chain, monkeypatch):
     monkeypatch.setattr(single, 'OTHERS', {})
-    monkeypatch.setattr(single, 'Pinocchio', Liar)
+    monkeypatch.setattr(single, 'Pinocchio', WrongMassMatrix)
     monkeypatch.setattr(single, 'least', pytest.fail)
     with pytest.raises(Disagreement, match='mass_matrix of new array differs by'):
         single.measure(chain, FUNCTIONS, SHORT, [])
 
 
 def test_a_library_that_disagrees_is_left_out_by_name(chain, monkeypatch):
-    monkeypatch.setattr(single, 'OTHERS', {'liar': lambda name, robot: Liar(robot)})
+    monkeypatch.setattr(single, 'OTHERS', {'liar': lambda name, robot: WrongMassMatrix(robot)})
     notes = []
     inverse, mass = single.measure(chain, FUNCTIONS, SHORT, notes)
     assert 'liar' in inverse.ns
