@@ -14,7 +14,7 @@ import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,17 +31,33 @@ from robot_dynamics.codegen.tracing.program import Signature
 
 Entry = Callable[..., Any]
 
+FLOAT64 = np.dtype(np.float64)
+
+
+class Block(NamedTuple):
+    """Memory for the arguments and results of one sample, and the call that computes there."""
+
+    inputs: list[Array]
+    outputs: list[Array]
+    compute: Callable[[], None]
+    room: list[Array]  # what loops use, as long as the block is there
+
 
 class Kernels(ABC):
     """A program ready to run on rows; what can run on rows can do all of it."""
 
     backend: str
     signature: Signature
+    has_blocks: bool = False
     lanes: int = 0  # how many samples `march` takes side by side; 0: there is none
 
     @abstractmethod
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Fill outputs (N, size), C-contiguous, from inputs (N, size) with adjacent entries."""
+
+    def block(self) -> Block:
+        """Return new memory for one sample, if `has_blocks`."""
+        raise NotImplementedError
 
     def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Do the same row after row: rows of outputs may be later rows of inputs."""
@@ -111,8 +127,20 @@ def portable_entry(
     sizes = dict(kernels.signature.inputs)
     names = [key for key in sizes if key not in bound]
     free = Signature(tuple((key, sizes[key]) for key in names), kernels.signature.outputs)
+    single = single_sample(kernels, bound, pack)
+    exact_shapes = [(sizes[key],) for key in names]
 
     def call(*args: Any, out: Any = None, **named: Any) -> Any:
+        if single and out is None and not named and len(args) == len(exact_shapes):
+            for array, shape in zip(args, exact_shapes, strict=True):
+                if (
+                    type(array) is not np.ndarray
+                    or array.dtype is not FLOAT64
+                    or array.shape != shape
+                ):
+                    break
+            else:
+                return single(args)
         targets = None if out is None else as_outputs(name, free, out)
         given = all_as_vectors(name, free.inputs, ordered(name, free, args, named))
         leading = leading_shape(name, names, given)
@@ -145,6 +173,43 @@ def portable_entry(
     parameters = [Parameter(key, Parameter.POSITIONAL_OR_KEYWORD) for key in names]
     out = Parameter('out', Parameter.KEYWORD_ONLY, default=None)
     call.__signature__ = inspect.Signature([*parameters, out])  # type: ignore[attr-defined]
+    return call
+
+
+def single_sample(
+    kernels: Kernels, bound: Mapping[str, Array], pack: type[tuple[Any, ...]]
+) -> Callable[[Sequence[Array]], Any] | None:
+    """Return a function of float64 vectors of the right sizes, which are not checked again.
+
+    Arguments are copied to memory whose addresses are known: asking NumPy for those of the
+    arguments takes longer than a kernel. Threads never share a block.
+    """
+    if not kernels.has_blocks:
+        return None
+    spare: list[Block] = []
+    free = [i for i, (key, _) in enumerate(kernels.signature.inputs) if key not in bound]
+    several = len(kernels.signature.outputs) > 1
+
+    def new_block() -> Block:
+        made = kernels.block()
+        for (key, _), memory in zip(kernels.signature.inputs, made.inputs, strict=True):
+            if key in bound:
+                memory[:] = bound[key]
+        return made
+
+    def call(vectors: Sequence[Array]) -> Any:
+        try:
+            used = spare.pop()
+        except IndexError:
+            used = new_block()
+        for i, vector in zip(free, vectors, strict=True):
+            used.inputs[i][:] = vector
+        used.compute()
+        # As in NumPy, a new array without axes is a number.
+        results = [array.copy() if array.ndim else array[()] for array in used.outputs]
+        spare.append(used)
+        return tuple.__new__(pack, results) if several else results[0]
+
     return call
 
 

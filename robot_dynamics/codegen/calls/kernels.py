@@ -18,7 +18,7 @@ from robot_dynamics.codegen.calls import native_source as entry_source
 from robot_dynamics.codegen.calls import native_wrapper as native_entry
 from robot_dynamics.codegen.calls import threads
 from robot_dynamics.codegen.calls.arguments import Array
-from robot_dynamics.codegen.calls.call_wrapper import Entry, Kernels
+from robot_dynamics.codegen.calls.call_wrapper import Block, Entry, Kernels
 from robot_dynamics.codegen.calls.recipe import Recipe, operations
 from robot_dynamics.codegen.loops.program import RolledProgram
 from robot_dynamics.codegen.tracing.program import Signature
@@ -43,6 +43,7 @@ class MachineKernels(Kernels):
     """Runs a program's machine code on rows of arrays."""
 
     backend = 'llvm'
+    has_blocks = True
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
@@ -128,6 +129,14 @@ class MachineKernels(Kernels):
                 kernel(*_row_addresses(given, outputs), begin, end)
 
             threads.in_parts(work, samples, self._operations)
+
+    def block(self) -> Block:
+        """Return new memory for one sample."""
+        inputs = [np.zeros(size) for _, size in self.signature.inputs]
+        outputs = [np.zeros(shape) for _, shape in self.signature.outputs]
+        room = lent(self.memory)
+        addresses = [array.ctypes.data for array in (*inputs, *room, *outputs)]
+        return Block(inputs, outputs, functools.partial(self._sample, *addresses), room)
 
     def _kind_of_batch(self) -> str:
         large = self._rolled and sum(self.signature.output_sizes) > LARGEST_SIDE_BY_SIDE

@@ -3,6 +3,8 @@
 import copy
 import inspect
 import pickle
+import sys
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -414,3 +416,29 @@ def test_all_ways_in_agree_to_the_bit(machine, monkeypatch, random_function):
         compiled = compile_program(function, {'x': 4})
         results += [compiled(rows), compiled(rows), [compiled(row) for row in rows]]
     assert all(np.array_equal(result, results[0]) for result in results)
+
+
+def test_threads_of_the_portable_wrapper_have_memory_of_their_own(machine, monkeypatch):
+    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'portable')
+    compiled = compile_program(product, {'q': 2, 'v': 1}, name='product').bind(v=[2.0])
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(2000):
+            q = rng.integers(-9, 9, 2).astype(float)
+            result = compiled(q)
+            if result.tolist() != [2 * q[0], 2 * q[1], q[0] + q[1]]:
+                wrong.append(q)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == []
