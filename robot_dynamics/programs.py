@@ -34,7 +34,7 @@ from robot_dynamics.algorithms.simulation_step import (
 )
 from robot_dynamics.codegen.backends.cache import fingerprint
 from robot_dynamics.codegen.calls import CompiledFunction, compile_program
-from robot_dynamics.codegen.loops import Coordinates, Rolled, Rows
+from robot_dynamics.codegen.loops import Coordinates, LoopForm, Rows
 from robot_dynamics.codegen.tracing.program import LANES
 from robot_dynamics.model.canonical import CanonicalTree, canonical_tree
 from robot_dynamics.model.robot_model import RobotModel
@@ -313,7 +313,9 @@ class Programs:
 
         if full_key not in self.made:
             version = version_of(function.__module__)
-            several = {} if result is None else {'outputs': result._fields, 'pack': result._make}
+            several = (
+                {} if result is None else {'outputs': result._fields, 'result_type': result._make}
+            )
             as_loops = self._rolled(function, inputs, independent_joints) if loops else None
             self.made[full_key] = compile_program(
                 over_scalars,
@@ -322,7 +324,7 @@ class Programs:
                 key=f'{self._fingerprint} {self.snap!r} {full_key} {version}',
                 backend=self.backend,
                 documentation=documentation,
-                rolled=as_loops,
+                loops=as_loops,
                 **several,
             )
         made = self.made[full_key]
@@ -330,7 +332,7 @@ class Programs:
 
     def _rolled(
         self, function: Callable[..., Any], inputs: Mapping[str, int], independent_joints: bool
-    ) -> Rolled | None:
+    ) -> LoopForm | None:
         """Return how a function is recorded as loops over the bodies, None if it cannot be."""
         tree, coordinates = self.constants, None
         if not independent(tree):
@@ -350,7 +352,7 @@ class Programs:
 
         rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree, apart))
         vectors = tuple(name for name, size in inputs.items() if size == tree.n)
-        return Rolled(over_kinds, rows, vectors, coordinates)
+        return LoopForm(over_kinds, rows, vectors, coordinates)
 
     def __reduce__(self) -> Any:
         # Machine code cannot be pickled.

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from robot_dynamics.codegen.backends import machine_code
-from robot_dynamics.codegen.calls import native_wrapper as native_entry
+from robot_dynamics.codegen.calls import native_wrapper
 
-ENTRIES = ('native', 'portable', 'python')
+WRAPPERS = ('native', 'portable', 'python')
 
 
 @pytest.fixture(autouse=True)
@@ -24,15 +24,15 @@ def machine():
         pytest.skip(machine_code.why_not())
 
 
-@pytest.fixture(params=ENTRIES)
+@pytest.fixture(params=WRAPPERS)
 def entry(request, monkeypatch):
     """Force each way in."""
     reason = None if request.param == 'python' else machine_code.why_not()
     if request.param == 'native':
-        reason = reason or native_entry.why_not()
+        reason = reason or native_wrapper.why_not()
     if reason:
         pytest.skip(reason)
-    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', request.param)
+    monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', request.param)
     return request.param
 
 

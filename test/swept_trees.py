@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from robot_dynamics.codegen.loops import Rolled, Rows
-from robot_dynamics.codegen.loops.assembly import trace_rolled
+from robot_dynamics.codegen.loops import LoopForm, Rows
+from robot_dynamics.codegen.loops.assembly import trace_loops
 
 OUTPUTS = ('total', 'A', 'B', 'back')
 VECTORS = ('total', 'back')
@@ -70,7 +70,7 @@ class Tree:
         self.name = f'swept_{seed}_{n}'
         self.inputs = {'x': n, 'scale': 2}
         self.rows = Rows.of(self.parents, self.steep.tolist())
-        self.rolled = Rolled(self._function, self.rows, ('x',))
+        self.rolled = LoopForm(self._function, self.rows, ('x',))
 
     @classmethod
     def random(cls, seed, n, branching):
@@ -91,7 +91,7 @@ class Tree:
         return rng.uniform(-1, 1, (*leading, len(self.parents))), rng.uniform(-1, 1, (*leading, 2))
 
     def program(self):
-        return trace_rolled(self.rolled, self.inputs, name=self.name, outputs=OUTPUTS)
+        return trace_loops(self.rolled, self.inputs, name=self.name, outputs=OUTPUTS)
 
     def vectors(self, way, x, scale):
         """Go through the tree by a way, outward, inward, and outward again."""

@@ -135,7 +135,7 @@ def test_a_change_of_any_source_that_makes_code_changes_the_key(tmp_path):
         **os.environ,
         'PYTHONPATH': os.pathsep.join([str(tmp_path), *sys.path]),
         'PYTHONDONTWRITEBYTECODE': '1',
-        'ROBOT_DYNAMICS_ENTRY': 'native',
+        'ROBOT_DYNAMICS_WRAPPER': 'native',
     }
     command = [sys.executable, '-c', UNNOTICED, *GENERATORS]
     ended = subprocess.run(

@@ -11,13 +11,12 @@ import pytest
 from compiling import *  # noqa: F403  (fixtures)
 
 from robot_dynamics import Dynamics
-from robot_dynamics.codegen.backends import interpreter, machine_code
+from robot_dynamics.codegen.backends import machine_code, python
 from robot_dynamics.codegen.backends.llvm_arithmetic import shifted_input
-from robot_dynamics.codegen.calls import function, kernels, recipe, threads
-from robot_dynamics.codegen.calls import native_wrapper as native_entry
-from robot_dynamics.codegen.calls.python_kernels import PythonKernels
+from robot_dynamics.codegen.calls import function, kernels, native_wrapper, recipe, threads
+from robot_dynamics.codegen.calls.kernels import PythonKernels
 from robot_dynamics.codegen.loops import branch_vectorization as limbs
-from robot_dynamics.codegen.loops.program import RolledProgram
+from robot_dynamics.codegen.loops.program import LoopProgram
 from robot_dynamics.formulations import forward_dynamics
 from robot_dynamics.formulations.newton_euler_link_frame import inverse_dynamics
 from robot_dynamics.model.builder import build_tree
@@ -100,9 +99,9 @@ FORMS = {
 
 def form_of(program):
     """Return how a program is recorded."""
-    if isinstance(program, RolledProgram):
+    if isinstance(program, LoopProgram):
         return 'loops'
-    return 'vectors' if any(op == 'abreast' for op, *_ in program.nodes) else 'straight'
+    return 'vectors' if any(op == 'pack' for op, *_ in program.nodes) else 'straight'
 
 
 @pytest.fixture
@@ -112,11 +111,11 @@ def made(request, monkeypatch, tmp_path):
 
     def make(name, *, backend='llvm'):
         model, method, form = FORMS[name]
-        by_limbs, trace_limbs = [], limbs.trace_limbs
+        by_limbs, trace_branches = [], limbs.trace_branches
         monkeypatch.setattr(
             limbs,
-            'trace_limbs',
-            lambda *a, **k: by_limbs.append(trace_limbs(*a, **k)) or by_limbs[-1],
+            'trace_branches',
+            lambda *a, **k: by_limbs.append(trace_branches(*a, **k)) or by_limbs[-1],
         )
         if form == 'loops':
             monkeypatch.setattr(recipe, 'LONGEST_UNROLLED', 10)
@@ -151,18 +150,18 @@ def check(model, method, compiled, samples):
 @pytest.fixture
 def only_native(monkeypatch):
     """Let calls that reach Python fail."""
-    if native_entry.why_not():
-        pytest.skip(native_entry.why_not())
+    if native_wrapper.why_not():
+        pytest.skip(native_wrapper.why_not())
 
-    def portable_entry(name, *_):
+    def portable_call(name, *_):
         def call(*_, **__):
             pytest.fail('the call fell back to Python')
 
         call.__name__, call.__signature__ = name, inspect.Signature()
         return call
 
-    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'native')
-    monkeypatch.setattr(function, 'portable_entry', portable_entry)
+    monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'native')
+    monkeypatch.setattr(function, 'portable_call', portable_call)
 
 
 @pytest.mark.usefixtures('machine', 'only_native')
@@ -204,7 +203,7 @@ def test_batches_in_lanes(made, form):
 @pytest.mark.parametrize('largest', [0, 10**6])
 def test_batches_in_parts_for_threads(made, monkeypatch, form, largest):
     """Loops take rows one by one where results are large, else side by side."""
-    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'portable')
+    monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'portable')
     monkeypatch.setenv('ROBOT_DYNAMICS_THREADS', '3')
     monkeypatch.setattr(threads, 'SMALLEST_PART', 1)
     monkeypatch.setattr(kernels, 'LARGEST_SIDE_BY_SIDE', largest)
@@ -235,10 +234,10 @@ def test_without_optimisation(made, monkeypatch, form):
 
 
 @pytest.mark.parametrize('form', FORMS)
-@pytest.mark.parametrize('largest', [interpreter.LARGEST, 10])
+@pytest.mark.parametrize('largest', [python.LARGEST, 10])
 def test_without_machine_code(made, monkeypatch, form, largest):
     """As Python source, or node by node where programs are very large."""
-    monkeypatch.setattr(interpreter, 'LARGEST', largest)
+    monkeypatch.setattr(python, 'LARGEST', largest)
     model, method, compiled = made(form, backend='python')
     assert isinstance(compiled._kernels, PythonKernels)
     check(model, method, compiled, None)
@@ -267,7 +266,7 @@ def test_steps_of_one_and_of_many(monkeypatch, tmp_path, form):
         ends.append((u, v))
     alone = step.iterate(steps, q=q[0], qd=qd[0], tau=tau[0], time_step=[h])
     together = step.advance(steps, q=q, qd=qd, tau=tau, time_step=[h])
-    assert {'scan', 'march'} <= set(step._kernels._loaded)
+    assert {'scan', 'rollout'} <= set(step._kernels._loaded)
     for k in range(2):
         wanted = np.stack([end[k] for end in ends])
         scale = 1e-9 * np.abs(wanted).max()

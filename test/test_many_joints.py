@@ -179,7 +179,7 @@ def test_legs_go_side_by_side():
     arm.forward_dynamics(q, qd, x)
     for made in arm.programs.made.values():
         chosen = made._kernels._recipe.program
-        lanes = [len(node) - 1 for node in chosen.nodes if node[0] == 'abreast']
+        lanes = [len(node) - 1 for node in chosen.nodes if node[0] == 'pack']
         assert max(lanes) == 4
 
 

@@ -78,7 +78,7 @@ def test_at_standstill_friction_is_zero_and_continuous(arm):
 def test_the_default_takes_the_fast_call(arm):
     program = arm.program('forward_dynamics')
     # A call that Python code would see first is no built-in function.
-    assert inspect.isbuiltin(arm.forward_dynamics) == (program.entry == 'native')
+    assert inspect.isbuiltin(arm.forward_dynamics) == (program.wrapper == 'native')
     signature = inspect.signature(arm.forward_dynamics)
     assert str(signature) == "(q, qd, tau, *, out=None, friction='none')"
 

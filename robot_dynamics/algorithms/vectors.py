@@ -126,14 +126,14 @@ def together(function: Callable[[Item], Result], items: Sequence[Item]) -> list[
         function: from an item to nested tuples or lists of scalars.
         items: nested tuples or lists of scalars, of one form.
     """
-    recorded = [x for item in items for x in _leaves(item) if hasattr(x, 'abreast')]
+    recorded = [x for item in items for x in _leaves(item) if hasattr(x, 'pack')]
     lanes = recorded[0].lanes if recorded else 1
     if lanes == 1 or len(items) == 1:
         return [function(item) for item in items]
     if len(items) > lanes:
         return together(function, items[:-lanes]) + together(function, items[-lanes:])
     alike = zip(*map(_leaves, items), strict=True)
-    result = function(_like(items[0], (recorded[0].abreast(scalars) for scalars in alike)))
+    result = function(_like(items[0], (recorded[0].pack(scalars) for scalars in alike)))
     return [
         _like(result, (x.lane(k) if hasattr(x, 'lane') else x for x in _leaves(result)))
         for k in range(lanes - len(items), lanes)

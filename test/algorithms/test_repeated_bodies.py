@@ -11,12 +11,12 @@ from robot_dynamics.algorithms.repeated_bodies import (
     kind_keys,
     rolled_tree,
 )
-from robot_dynamics.codegen.backends import lanes
-from robot_dynamics.codegen.backends.python_loops import rolled_function
-from robot_dynamics.codegen.calls.python_kernels import PythonKernels
-from robot_dynamics.codegen.loops import Rolled, Rows
-from robot_dynamics.codegen.loops.assembly import trace_rolled
-from robot_dynamics.codegen.loops.branch_vectorization import trace_limbs
+from robot_dynamics.codegen.backends import scalarize
+from robot_dynamics.codegen.backends.python import loop_function
+from robot_dynamics.codegen.calls.kernels import PythonKernels
+from robot_dynamics.codegen.loops import LoopForm, Rows
+from robot_dynamics.codegen.loops.assembly import trace_loops
+from robot_dynamics.codegen.loops.branch_vectorization import trace_branches
 from robot_dynamics.codegen.loops.trace import Rolling
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.coordinates import with_coordinates
@@ -59,23 +59,23 @@ def tree(request):
     return canonical_tree(TREES[request.param]())
 
 
-def recorded(function, tree, trace=trace_rolled):
+def recorded(function, tree, trace=trace_loops):
     rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree))
     inputs = dict.fromkeys(FUNCTIONS[function], tree.n)
-    rolled = Rolled(lambda way, *x: function(rolled_tree(tree, way), *x), rows, tuple(inputs))
+    rolled = LoopForm(lambda way, *x: function(rolled_tree(tree, way), *x), rows, tuple(inputs))
     return trace(rolled, inputs, name='rolled')
 
 
 @pytest.mark.parametrize('function', FUNCTIONS)
 def test_loops_compute_what_the_algorithm_does(function, tree, relative):
     program = recorded(function, tree)
-    check(function, tree, program, PythonKernels(program, rolled_function), relative)
+    check(function, tree, program, PythonKernels(program, loop_function), relative)
 
 
 @pytest.mark.parametrize('function', [f for f in FUNCTIONS if f in VECTORS])
 def test_limbs_compute_what_the_algorithm_does(function, tree, relative):
-    program = recorded(function, tree, trace_limbs)
-    check(function, tree, program, PythonKernels(lanes.apart(program)), relative)
+    program = recorded(function, tree, trace_branches)
+    check(function, tree, program, PythonKernels(scalarize.scalarize(program)), relative)
 
 
 def check(function, tree, program, run, relative):
@@ -130,7 +130,7 @@ def test_coordinates_may_begin_elsewhere():
     shifted = canonical_tree(with_coordinates(arm, np.eye(4), np.ones(4)))
     assert independent(shifted)
     program = recorded(alg.rnea, shifted)
-    run = PythonKernels(program, rolled_function)
+    run = PythonKernels(program, loop_function)
     x = np.random.default_rng(1).normal(size=(3, 1, 4))
     tau = np.empty((1, 4))
     run.run(list(x), [tau])

@@ -7,10 +7,9 @@ import numpy as np
 from robot_dynamics.algorithms.gravity import gravity_torque
 from robot_dynamics.algorithms.repeated_bodies import kind_keys, rolled_tree
 from robot_dynamics.codegen.backends.llvm_straight_line import module_source, sample_kernel
-from robot_dynamics.codegen.backends.python import python_source
-from robot_dynamics.codegen.backends.python_loops import rolled_source
-from robot_dynamics.codegen.loops import Rolled, Rows
-from robot_dynamics.codegen.loops.assembly import trace_rolled
+from robot_dynamics.codegen.backends.python import loop_source, python_source
+from robot_dynamics.codegen.loops import LoopForm, Rows
+from robot_dynamics.codegen.loops.assembly import trace_loops
 from robot_dynamics.codegen.tracing import trace
 from robot_dynamics.model.builder import build_tree
 from robot_dynamics.model.canonical import canonical_tree
@@ -49,9 +48,9 @@ def test_the_loops_of_a_row_of_rods_are_shown_as_they_are():
     )
     tree = canonical_tree(rods)
     rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree))
-    rolled = Rolled(lambda way, q: gravity_torque(rolled_tree(tree, way), q), rows, ('q',))
-    program = trace_rolled(rolled, {'q': n}, name='gravity_torque', outputs=('g',))
-    source = rolled_source(program)
+    rolled = LoopForm(lambda way, q: gravity_torque(rolled_tree(tree, way), q), rows, ('q',))
+    program = trace_loops(rolled, {'q': n}, name='gravity_torque', outputs=('g',))
+    source = loop_source(program)
     page = (ROOT / 'docs' / 'compiler.md').read_text(encoding='utf-8')
     assert f'```python\n{source[source.index("def ") :]}```' in page
     np.testing.assert_allclose(program.table[0], np.arange(99.5, 0.0, -1.0))

@@ -41,7 +41,7 @@ class Arithmetic:
     def evaluate(self, indices: Iterable[int]) -> None:
         """Write nodes, given in order of evaluation."""
         for index in indices:
-            # A lane may never be needed by itself: see `store` and `_abreast`.
+            # A lane may never be needed by itself: see `store` and `_pack`.
             if index not in self.values and self.nodes[index][0] != 'lane':
                 self.values[index] = self._write(index, self.nodes[index])
                 self._count += 1
@@ -63,8 +63,8 @@ class Arithmetic:
             return self._load(node[1], node[2])
         if op == 'constant':
             return self.w.constant(node[1])
-        if op == 'abreast':
-            return self._abreast(node[1:])
+        if op == 'pack':
+            return self._pack(node[1:])
         wide = self._sizes[index] > 1
         w = self._vector if wide else self.w
         for functions, write in ELEMENTARY.items():
@@ -90,7 +90,7 @@ class Arithmetic:
             )
         return self._in_all_lanes[index]
 
-    def _abreast(self, entries: Sequence[int]) -> str:
+    def _pack(self, entries: Sequence[int]) -> str:
         """Write a vector of nodes, most of which may be in place in another."""
         places = list(enumerate(entries, LANES - len(entries)))
         lanes = [(self.nodes[i], k) for k, i in places if self.nodes[i][0] == 'lane']

@@ -1,20 +1,31 @@
-"""The loops over rows, in LLVM's language: for one sample, or for several in the lanes of vectors.
+"""Loop programs in LLVM's language: the same functions as `llvm_straight_line` writes.
 
-What rows keep is in memory. For one sample, a column's numbers are neighbours there, so that many
-entries of a matrix's row are computed side by side. For several samples every number is a vector,
-one sample in each lane, and a row's are neighbours; entries are computed one by one.
+They have one more input, the last: memory for the values of the rows, provided by the caller. For
+one sample, the numbers of a column are adjacent there, so that several entries of a row of a
+matrix are computed in the lanes of a vector. For a batch every number is a vector with a sample in
+each lane, the numbers of a row are adjacent, and entries are computed one by one. The bits are the
+same.
 
-A loop of LLVM's is a generator here (see `llvm_writer.counting`): what is written inside its
-`for`, which runs once, comes inside the loop.
+A loop in LLVM's language is a generator here (see `llvm_writer.counting`): what is written inside
+the `for`, which runs once, is the body of the loop.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
 from robot_dynamics.codegen.backends.llvm_arithmetic import Arithmetic
-from robot_dynamics.codegen.backends.llvm_functions import row_strides
+from robot_dynamics.codegen.backends.llvm_straight_line import (
+    begun,
+    ended,
+    row_strides,
+    rows_in_lanes,
+    scan_kernel,
+    steps_of_blocks,
+    transpose,
+)
 from robot_dynamics.codegen.backends.llvm_writer import Writer, counting, within
 from robot_dynamics.codegen.loops.program import (
     CARRIED,
@@ -23,11 +34,11 @@ from robot_dynamics.codegen.loops.program import (
     PARENT,
     ROW,
     TABLE,
+    LoopProgram,
     Pairs,
-    RolledProgram,
     Step,
 )
-from robot_dynamics.codegen.tracing.program import Program
+from robot_dynamics.codegen.tracing.program import Program, Signature
 
 # Doubles in a line of the processor's fastest memory.
 LINE = 8
@@ -51,12 +62,12 @@ class Loops:
         places: where the entries of inputs ('%in.q') and outputs ('%out.tau') are.
     """
 
-    def __init__(self, program: RolledProgram, w: Writer, abreast: int) -> None:
+    def __init__(self, program: LoopProgram, w: Writer, abreast: int) -> None:
         self.program, self.w = program, w
         self.places = {array: array for array in row_strides(program.signature)}
         self.one = w.with_lanes(1)
         self.n = len(program.rows)
-        self._abreast = abreast
+        self._pack = abreast
         self._wide = w.with_lanes(w.lanes * abreast)
         # How many doubles rows and columns are apart.
         self._row_length, self._column_length = program.columns * w.lanes, w.lanes
@@ -131,7 +142,7 @@ class Loops:
             # Some rows neither carry nor are carried by each other.
             if any(parent < row - 1 for row, parent in enumerate(self.program.rows.parents)):
                 zeros = [self._wide.constant(0.0)] * len(lines)
-                for i in counting(one, 0, self.n, self._abreast):
+                for i in counting(one, 0, self.n, self._pack):
                     self._store_abreast(zeros, lines, i, self.n)
             for line, column in zip(lines, pairs.diagonal, strict=True):
                 w.store(w.load(self._number(own, column)), self._at(line, row, w.lanes))
@@ -148,7 +159,7 @@ class Loops:
                 shared = where not in (CARRIER, CARRIED)
                 place = self._entry(f'%in.{where}', i) if shared else self._number(own, i)
                 value = self.w.load(place)
-                fixed[where, i] = value if self._abreast == 1 else self._wide.spread(value)
+                fixed[where, i] = value if self._pack == 1 else self._wide.spread(value)
         for other, end in self._related(row, moving):
             there = self._row(other)
 
@@ -167,14 +178,14 @@ class Loops:
             place = self.one.let(f'mul i64 {run}, 2')
             begin = self._integer(f'{moving}.runs', place)
             end = self._integer(f'{moving}.runs', self.one.let(f'add i64 {place}, 1'))
-            for other in counting(self.one, begin, end, self._abreast):
+            for other in counting(self.one, begin, end, self._pack):
                 yield other, end
 
     def _store_abreast(
         self, values: Sequence[str], lines: Sequence[str], i: str, end: object
     ) -> None:
         """Write entries i, i + 1, ..., none from `end` on."""
-        inside = within(self._wide, i, end) if self._abreast > 1 else None
+        inside = within(self._wide, i, end) if self._pack > 1 else None
         for value, line in zip(values, lines, strict=True):
             place = self._at(line, i, self.w.lanes)
             if inside is None:
@@ -276,3 +287,118 @@ def results(w: Writer, program: Program, load: Callable[[str, int], str]) -> lis
     arithmetic = Arithmetic(w, program, load)
     arithmetic.evaluate(range(len(program.nodes)))
     return [arithmetic.values[node] for node in program.results[0]]
+
+
+def kernels(kind: str, program: LoopProgram, lanes: int) -> tuple[list[Writer], int]:
+    """Return data and functions of a kind of kernel, and how many doubles of memory it needs."""
+    write = {'sample': sample_kernel, 'batch': batch_kernel, 'rollout': rollout_kernel}[kind]
+    loops = write(program, lanes)
+    scan = [scan_kernel(program.name, _signature(program))] if kind == 'sample' else []
+    return [_data(program), loops.w, *scan], loops.memory
+
+
+def sample_kernel(program: LoopProgram, lanes: int) -> Loops:
+    """Return the function of one sample, `lanes` entries of a matrix at a time."""
+    w = begun('sample', program.name, _signature(program), 1)
+    loops = Loops(program, w, lanes)
+    loops.write()
+    ended(w)
+    return loops
+
+
+def batch_kernel(program: LoopProgram, lanes: int) -> Loops:
+    """Return the function of many samples, `lanes` at a time."""
+    w = begun('batch', program.name, _signature(program), lanes)
+    loops, strides = Loops(program, w, 1), row_strides(program.signature)
+    for first in counting(w, '%begin', '%end', lanes):
+        numbers = rows_in_lanes(w, first)
+        rows = {
+            array: [w.element(array, w.let(f'mul i64 {i}, {stride}')) for i in numbers]
+            for array, stride in strides.items()
+        }
+        for name, size in program.signature.inputs:
+            array = f'%in.{name}'
+            loops.places[array] = loops.reserved(size)
+            _turn_in(w, rows[array], loops.places[array], size)
+        results = _reserve_results(loops)
+        loops.write()
+        for array, (place, size) in results.items():
+            _turn_back(w, place, rows[array], size)
+    ended(w)
+    return loops
+
+
+def rollout_kernel(program: LoopProgram, lanes: int) -> Loops:
+    """Return the function of many steps of many samples, `lanes` at a time."""
+    w = begun('rollout', program.name, _signature(program), lanes)
+    loops = Loops(program, w, 1)
+    for columns in steps_of_blocks(w, _signature(program)):
+        loops.places |= columns
+        # Outputs come last, as they may be where inputs are.
+        results = _reserve_results(loops)
+        loops.write()
+        for array, (place, size) in results.items():
+            for i in counting(w.with_lanes(1), 0, size):
+                entry = w.let(f'mul i64 {i}, {lanes}')
+                value = w.load(w.element(place, entry))
+                w.store(value, w.element(columns[array], entry))
+    ended(w)
+    return loops
+
+
+def _signature(program: LoopProgram) -> Signature:
+    """Return what the functions take and give."""
+    inputs, outputs = program.signature.inputs, program.signature.outputs
+    return Signature((*inputs, ('memory', 0)), outputs)
+
+
+def _reserve_results(loops: Loops) -> dict[str, tuple[str, int]]:
+    """Have results computed in memory; return where, and their sizes."""
+    signature, results = loops.program.signature, {}
+    for (name, _), size in zip(signature.outputs, signature.output_sizes, strict=True):
+        place = loops.places[f'%out.{name}'] = loops.reserved(size)
+        results[f'%out.{name}'] = place, size
+    return results
+
+
+def _turn_in(w: Writer, rows: Sequence[str], place: str, size: int) -> None:
+    """Write entries of rows as vectors."""
+    for i in counting(w.with_lanes(1), 0, size, w.lanes):
+        inside, block = within(w, i, size), w.element(place, w.let(f'mul i64 {i}, {w.lanes}'))
+        blocks = [w.load_where(inside, w.element(row, i)) for row in rows]
+        for lane, vector in enumerate(transpose(w, blocks)):
+            w.store(vector, w.element(block, lane * w.lanes))
+
+
+def _turn_back(w: Writer, place: str, rows: Sequence[str], size: int) -> None:
+    """Write vectors as entries of rows."""
+    for i in counting(w.with_lanes(1), 0, size, w.lanes):
+        inside, block = within(w, i, size), w.element(place, w.let(f'mul i64 {i}, {w.lanes}'))
+        vectors = [w.load(w.element(block, lane * w.lanes)) for lane in range(w.lanes)]
+        for row, entries in zip(rows, transpose(w, vectors), strict=True):
+            w.store_where(inside, entries, w.element(row, i))
+
+
+def _data(program: LoopProgram) -> Writer:
+    """Return the constants of the module."""
+    w, rows = Writer(1), program.rows
+    table = [w.constant(x) for column in program.table for x in column]
+    constants: list[tuple[str, str, Sequence[object]]] = [
+        ('table', 'double', table),
+        ('parent', 'i64', rows.parents),
+        ('kind', 'i8', rows.kinds),
+    ]
+    if program.pairs:
+        for name, related in ((CARRIER, rows.carriers), (CARRIED, rows.carried)):
+            runs = [rows.runs(related(row)) for row in range(len(rows))]
+            ends = itertools.chain.from_iterable(itertools.chain.from_iterable(runs))
+            first = [0, *itertools.accumulate(map(len, runs))]
+            constants += [(f'{name}.first', 'i64', first), (f'{name}.runs', 'i64', list(ends))]
+    if program.coordinates:
+        row, coordinate, weight = zip(*program.coordinates.terms, strict=True)
+        constants += [('term.row', 'i64', row), ('term.coordinate', 'i64', coordinate)]
+        constants.append(('term.weight', 'double', [w.constant(x) for x in weight]))
+    for name, kind, values in constants:
+        entries = ', '.join(f'{kind} {value}' for value in values)
+        w.lines.append(f'@{name} = private constant [{len(values)} x {kind}] [{entries}]')
+    return w

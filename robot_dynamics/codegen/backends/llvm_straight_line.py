@@ -1,26 +1,109 @@
-"""A program in LLVM's language: for one sample, and for many.
+"""Straight-line programs in LLVM's language, for one sample, a batch, and rollouts.
 
-`name.sample` computes one sample. Its sines and cosines are computed together, in the lanes of one
-vector: six joints cost little more than one. `name.batch` walks over rows of arrays, several
-samples at a time, one in each lane; blocks of rows are turned into columns in registers and back.
-`name.march` takes samples through many steps, in columns from the first step to the last. All do
-the same operations in the same order with the same rounding, products and sums fused alike: a
-sample has the same bits wherever it is computed, alone or in any batch.
+    void name.sample(const double *input..., double *output...)
+    void name.batch(const double *input, int64 stride, ..., double *output...,
+                    int64 begin, int64 end)
+    void name.scan(the same)
+    void name.rollout(double *input, int64 per_block, int64 per_step, ..., (outputs likewise) ...,
+                      int64 begin, int64 end, int64 steps)
+
+`sample` computes its sines and cosines together, in the lanes of one vector: six joints cost
+little more than one. `batch` and `scan` read row i of an input at `input + i stride` and write row
+i of an output of m entries at `output + i m`, for begin <= i < end. `batch` has a sample in each
+lane of its vectors and transposes blocks of rows in registers; its outputs must not overlap
+inputs. `scan` computes row after row, and outputs may be later inputs.
+
+`rollout` takes blocks, as many samples as there are lanes, through steps; the outputs of a step
+are the inputs of the next. Arrays hold columns: at a step, entry i of a block is at
+`array + block per_block + step per_step + i lanes`. So a step needs no transposing, and the state
+of a block stays in cache from its first step to its last. Inputs and outputs may be the same
+memory: a step reads everything before it writes.
+
+All functions do the same operations in the same order with the same rounding, products and sums
+fused alike: a sample has the same bits alone and in any batch.
 """
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
 
-from robot_dynamics.codegen.backends.lanes import apart
+from collections.abc import Iterator, Mapping, Sequence
+
 from robot_dynamics.codegen.backends.llvm_arithmetic import Arithmetic, elementary_groups
-from robot_dynamics.codegen.backends.llvm_functions import (
-    begun,
-    ended,
-    rows_in_lanes,
-    steps_of_blocks,
-)
 from robot_dynamics.codegen.backends.llvm_writer import Writer, counting
-from robot_dynamics.codegen.tracing.program import Program
+from robot_dynamics.codegen.backends.scalarize import scalarize
+from robot_dynamics.codegen.tracing.program import Program, Signature
 from robot_dynamics.codegen.tracing.sums import fused, soonest_first
+
+
+def begun(kind: str, program: str, signature: Signature, lanes: int) -> Writer:
+    """Return a writer that has begun a function of a program."""
+    w = Writer(lanes)
+    own = '' if kind in ('scan', 'rollout') else 'noalias '
+    arrays = row_strides(signature)
+    if kind == 'sample':
+        parameters = [f'ptr {own}{array}' for array in arrays]
+    elif kind == 'rollout':
+        parameters = [f'ptr {array}, i64 {array}.block, i64 {array}.step' for array in arrays]
+        parameters += ['i64 %begin', 'i64 %end', 'i64 %steps']
+    else:
+        parameters = [
+            f'ptr {own}{array}' if isinstance(stride, int) else f'ptr {own}{array}, i64 {stride}'
+            for array, stride in arrays.items()
+        ]
+        parameters += ['i64 %begin', 'i64 %end']
+    w.lines.append(f'define void @{program}.{kind}({", ".join(parameters)}) nounwind {{')
+    w.begin_block('start')
+    return w
+
+
+def ended(w: Writer) -> Writer:
+    """Return the writer, with the function's end written."""
+    w.lines += ['  ret void', '}']
+    return w
+
+
+def row_strides(signature: Signature) -> dict[str, int | str]:
+    """Return all arrays, and how many doubles the rows of each are apart."""
+    inputs = [f'%in.{name}' for name, _ in signature.inputs]
+    outputs = [f'%out.{name}' for name, _ in signature.outputs]
+    given = {array: f'{array}.stride' for array in inputs}
+    return given | dict(zip(outputs, signature.output_sizes, strict=True))
+
+
+def rows_in_lanes(w: Writer, first: str) -> list[str]:
+    """Return the number of a row for each lane of a batch, from the first on.
+
+    Past the end, lanes repeat the last row and write the same there again: any number will do.
+    """
+    w.intrinsics.add('declare i64 @llvm.smin.i64(i64, i64)')
+    last = w.let('sub i64 %end, 1')
+    ahead = [w.let(f'add i64 {first}, {lane}') for lane in range(w.lanes)]
+    return [w.let(f'call i64 @llvm.smin.i64(i64 {row}, i64 {last})') for row in ahead]
+
+
+def scan_kernel(program: str, signature: Signature) -> Writer:
+    """Return the function that calls `sample` for one row after the other."""
+    w = begun('scan', program, signature, 1)
+    for row in counting(w, '%begin', '%end'):
+        places = [
+            (array, w.let(f'mul i64 {row}, {stride}'))
+            for array, stride in row_strides(signature).items()
+        ]
+        rows = ', '.join(f'ptr {w.element(array, place)}' for array, place in places)
+        w.do(f'call void @{program}.sample({rows})')
+    return ended(w)
+
+
+def steps_of_blocks(w: Writer, signature: Signature) -> Iterator[dict[str, str]]:
+    """Write the loops of a march and yield where the columns of each array are, once."""
+    for block in counting(w, '%begin', '%end'):
+        of_block = {}
+        for array in row_strides(signature):
+            of_block[array] = w.element(array, w.let(f'mul i64 {block}, {array}.block'))
+        for step in counting(w, 0, '%steps'):
+            yield {
+                array: w.element(place, w.let(f'mul i64 {step}, {array}.step'))
+                for array, place in of_block.items()
+            }
 
 
 def module_source(kernels: Sequence[Writer]) -> str:
@@ -30,6 +113,13 @@ def module_source(kernels: Sequence[Writer]) -> str:
         '\n'.join([*declarations, *(line for kernel in kernels for line in ['', *kernel.lines])])
         + '\n'
     )
+
+
+def kernels(kind: str, program: Program, lanes: int) -> list[Writer]:
+    """Return the functions in the module of a kind of kernel: `sample` has `scan`, too."""
+    if kind == 'sample':
+        return [sample_kernel(program), scan_kernel(program.name, program.signature)]
+    return [batch_kernel(program, lanes) if kind == 'batch' else rollout_kernel(program, lanes)]
 
 
 def sample_kernel(program: Program) -> Writer:
@@ -48,7 +138,7 @@ def sample_kernel(program: Program) -> Writer:
 def batch_kernel(program: Program, lanes: int) -> Writer:
     """Return the function of a batch, `lanes` samples at a time."""
     w = begun('batch', program.name, program.signature, lanes)
-    program = apart(fused(program))
+    program = scalarize(fused(program))
     results: dict[int, list[tuple[str, int]]] = {}
     for (name, _), entries in zip(program.signature.outputs, program.results, strict=True):
         for place, index in enumerate(entries):
@@ -67,10 +157,10 @@ def batch_kernel(program: Program, lanes: int) -> Writer:
     return ended(w)
 
 
-def march_kernel(program: Program, lanes: int) -> Writer:
+def rollout_kernel(program: Program, lanes: int) -> Writer:
     """Return the function that takes blocks of samples through steps."""
-    w = begun('march', program.name, program.signature, lanes)
-    program = apart(fused(program))
+    w = begun('rollout', program.name, program.signature, lanes)
+    program = scalarize(fused(program))
     for columns in steps_of_blocks(w, program.signature):
 
         def place(array: str, i: int, columns: Mapping[str, str] = columns) -> str:

@@ -22,7 +22,7 @@ What it calls comes from `compiler`, as straight lines, or from `rolled`, as loo
 `entry`             what users call, from arrays to kernels and back
 `iterate`           a program applied again and again: simulation
 `entry_writer`      checks of Python objects in LLVM's language,
-`entry_source`      of which the commonest calls are made, in machine code,
+`wrapper_source`      of which the commonest calls are made, in machine code,
 `native_entry`      and whether this interpreter allows it
 ==================  ==============================================================================
 """

@@ -11,10 +11,9 @@ import inspect
 import itertools
 import math
 import pickle
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,50 +26,12 @@ from robot_dynamics.codegen.calls.arguments import (
     leading_shape,
     ordered,
 )
+from robot_dynamics.codegen.calls.kernels import Block, Kernels
 from robot_dynamics.codegen.tracing.program import Signature
 
-Entry = Callable[..., Any]
+Wrapper = Callable[..., Any]
 
 FLOAT64 = np.dtype(np.float64)
-
-
-class Block(NamedTuple):
-    """Memory for the arguments and results of one sample, and the call that computes there."""
-
-    inputs: list[Array]
-    outputs: list[Array]
-    compute: Callable[[], None]
-    room: list[Array]  # what loops use, as long as the block is there
-
-
-class Kernels(ABC):
-    """A program ready to run on rows; what can run on rows can do all of it."""
-
-    backend: str
-    signature: Signature
-    has_blocks: bool = False
-    lanes: int = 0  # how many samples `march` takes side by side; 0: there is none
-
-    @abstractmethod
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Fill outputs (N, size), C-contiguous, from inputs (N, size) with adjacent entries."""
-
-    def block(self) -> Block:
-        """Return new memory for one sample, if `has_blocks`."""
-        raise NotImplementedError
-
-    def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Do the same row after row: rows of outputs may be later rows of inputs."""
-        for i in range(outputs[0].shape[0]):
-            row = slice(i, i + 1)
-            self.run([array[row] for array in inputs], [array[row] for array in outputs])
-
-    def march(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
-        """Take columns (blocks, steps, size, lanes) through steps: outputs may be inputs.
-
-        An array with one block, or one step, gives or takes the same at all of them.
-        """
-        raise NotImplementedError
 
 
 class Origin:
@@ -89,7 +50,7 @@ class Origin:
 class PortableFunction:
     """A portable entry that can be pickled: as the attribute of its origin."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Wrapper) -> None:
         functools.update_wrapper(self, entry)
         self._entry = entry
         self.__self__ = Origin()
@@ -108,26 +69,26 @@ class PortableFunction:
         return self
 
 
-def portable_entry(
+def portable_call(
     name: str,
     kernels: Kernels,
     bound: dict[str, Array],
-    pack: type[tuple[Any, ...]],
+    result_type: type[tuple[Any, ...]],
     documentation: str,
-) -> Entry:
+) -> Wrapper:
     """Return the checked entry.
 
     Args:
         name: of the function, for its error messages.
         kernels: what computes.
         bound: inputs that the caller does not pass, and their values.
-        pack: class of the result of several outputs, `tuple` or a NamedTuple.
+        result_type: class of the result of several outputs, `tuple` or a NamedTuple.
         documentation: of the function.
     """
     sizes = dict(kernels.signature.inputs)
     names = [key for key in sizes if key not in bound]
     free = Signature(tuple((key, sizes[key]) for key in names), kernels.signature.outputs)
-    single = single_sample(kernels, bound, pack)
+    single = single_sample(kernels, bound, result_type)
     exact_shapes = [(sizes[key],) for key in names]
 
     def call(*args: Any, out: Any = None, **named: Any) -> Any:
@@ -166,7 +127,11 @@ def portable_entry(
         if len(free.outputs) == 1:
             return results[0]
         # A named tuple given as `out` is the result as it stands.
-        return out if type(out) not in (type(None), tuple, list) else tuple.__new__(pack, results)
+        return (
+            out
+            if type(out) not in (type(None), tuple, list)
+            else tuple.__new__(result_type, results)
+        )
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = documentation
@@ -177,7 +142,7 @@ def portable_entry(
 
 
 def single_sample(
-    kernels: Kernels, bound: Mapping[str, Array], pack: type[tuple[Any, ...]]
+    kernels: Kernels, bound: Mapping[str, Array], result_type: type[tuple[Any, ...]]
 ) -> Callable[[Sequence[Array]], Any] | None:
     """Return a function of float64 vectors of the right sizes, which are not checked again.
 
@@ -208,14 +173,14 @@ def single_sample(
         # As in NumPy, a new array without axes is a number.
         results = [array.copy() if array.ndim else array[()] for array in used.outputs]
         spare.append(used)
-        return tuple.__new__(pack, results) if several else results[0]
+        return tuple.__new__(result_type, results) if several else results[0]
 
     return call
 
 
-def choosing_entry(
-    portable: Entry, keyword: str, choices: Mapping[str, Callable[[], Entry]]
-) -> Entry:
+def choosing_call(
+    portable: Wrapper, keyword: str, choices: Mapping[str, Callable[[], Wrapper]]
+) -> Wrapper:
     """Return a checked entry with one more keyword, which selects the program that is called.
 
     Args:

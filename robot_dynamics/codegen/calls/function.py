@@ -12,31 +12,32 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.codegen.backends import machine_code
-from robot_dynamics.codegen.backends.interpreter import TooLarge, interpreted
-from robot_dynamics.codegen.backends.python import python_function
-from robot_dynamics.codegen.backends.python_loops import rolled_function
-from robot_dynamics.codegen.calls import native_wrapper as native_entry
+from robot_dynamics.codegen.backends.python import (
+    TooLarge,
+    interpreted,
+    loop_function,
+    python_function,
+)
+from robot_dynamics.codegen.calls import native_wrapper
 from robot_dynamics.codegen.calls.arguments import Array, as_vectors
 from robot_dynamics.codegen.calls.call_wrapper import (
-    Entry,
-    Kernels,
     PortableFunction,
-    choosing_entry,
-    portable_entry,
+    Wrapper,
+    choosing_call,
+    portable_call,
 )
 from robot_dynamics.codegen.calls.iteration import Feedback
-from robot_dynamics.codegen.calls.kernels import MachineKernels, make_entry
-from robot_dynamics.codegen.calls.python_kernels import PythonKernels
+from robot_dynamics.codegen.calls.kernels import Kernels, MachineKernels, PythonKernels
 from robot_dynamics.codegen.calls.recipe import Recipe
-from robot_dynamics.codegen.loops.program import Rolled, RolledProgram
+from robot_dynamics.codegen.loops.program import LoopForm, LoopProgram
 from robot_dynamics.codegen.tracing.program import Signature
 from robot_dynamics.errors import RobotDynamicsError, ShapeError
 
 BACKENDS = ('auto', 'llvm', 'python')
 
 # Forces a way in: machine code, checks in Python, or no machine code at all.
-ENTRY_VARIABLE = 'ROBOT_DYNAMICS_ENTRY'
-ENTRIES = ('auto', 'native', 'portable', 'python')
+WRAPPER_VARIABLE = 'ROBOT_DYNAMICS_WRAPPER'
+WRAPPERS = ('auto', 'native', 'portable', 'python')
 
 
 class CompilerMissing(RobotDynamicsError, RuntimeError):  # noqa: N818  (as in "no compiler here")
@@ -50,10 +51,10 @@ def compile_program(
     name: str = 'program',
     key: str | None = None,
     outputs: Sequence[str] | None = None,
-    pack: type[tuple[Any, ...]] | Callable[..., Any] = tuple,
+    result_type: type[tuple[Any, ...]] | Callable[..., Any] = tuple,
     backend: str = 'auto',
     documentation: str = '',
-    rolled: Rolled | None = None,
+    loops: LoopForm | None = None,
 ) -> 'CompiledFunction':
     """Return a fast function of arrays that computes what `function` computes on scalars.
 
@@ -66,11 +67,11 @@ def compile_program(
         key: names the computation in the cache on disk: it must change whenever the result of
             `function` would. Without it, `function` is run to see what it computes.
         outputs: names of the outputs.
-        pack: class of the result of several outputs, `tuple` or a NamedTuple (or its `_make`).
+        result_type: class of several outputs: `tuple`, or a NamedTuple (or its `_make`).
         backend: 'llvm' for machine code, 'python' for none, 'auto' for machine code if llvmlite is
-            there. A program of more than `interpreter.LARGEST` operations is never compiled.
+            there. A program of more than `python.LARGEST` operations is never compiled.
         documentation: of the function.
-        rolled: how the same is recorded as loops, for when it has many operations.
+        loops: how the same is recorded as loops, for when it has many operations.
 
     Raises:
         TraceError: `function` cannot be recorded.
@@ -78,10 +79,10 @@ def compile_program(
     """
     if backend not in BACKENDS:
         raise ValueError(f'backend {backend!r}, expected one of {", ".join(BACKENDS)}')
-    recipe = Recipe(function, inputs, name, outputs, key, rolled)
+    recipe = Recipe(function, inputs, name, outputs, key, loops)
     kernels = _kernels(recipe, backend)
     # The class of a method `_make`: it is filled without the help of Python code.
-    result_class: Any = getattr(pack, '__self__', pack)
+    result_class: Any = getattr(result_type, '__self__', result_type)
     return CompiledFunction(name, kernels, {}, result_class, documentation)
 
 
@@ -91,15 +92,15 @@ def _kernels(recipe: Recipe, backend: str) -> Kernels:
         if _use_llvm(backend):
             return MachineKernels(replace(recipe, vectors=True))
         program = recipe.program
-        rolled = isinstance(program, RolledProgram)
-        return PythonKernels(program, rolled_function if rolled else python_function)
+        rolled = isinstance(program, LoopProgram)
+        return PythonKernels(program, loop_function if rolled else python_function)
     except TooLarge as large:
         return PythonKernels(large.program, interpreted)
 
 
 def _use_llvm(backend: str) -> bool:
     """Tell whether to make machine code."""
-    if backend == 'python' or (backend == 'auto' and os.environ.get(ENTRY_VARIABLE) == 'python'):
+    if backend == 'python' or (backend == 'auto' and os.environ.get(WRAPPER_VARIABLE) == 'python'):
         return False
     reason = machine_code.why_not()
     if reason and backend == 'llvm':
@@ -109,12 +110,14 @@ def _use_llvm(backend: str) -> bool:
 
 def _use_native(kernels: MachineKernels) -> bool:
     """Tell whether to put machine code in front of the portable entry."""
-    choice = os.environ.get(ENTRY_VARIABLE, 'auto')
-    if choice not in ENTRIES:
-        raise ValueError(f'{ENTRY_VARIABLE} is {choice!r}, expected one of {", ".join(ENTRIES)}')
-    reason = native_entry.why_not()
+    choice = os.environ.get(WRAPPER_VARIABLE, 'auto')
+    if choice not in WRAPPERS:
+        raise ValueError(
+            f'{WRAPPER_VARIABLE} is {choice!r}, expected one of {", ".join(WRAPPERS)}'
+        )
+    reason = native_wrapper.why_not()
     if reason and choice == 'native':
-        raise CompilerMissing(f'{ENTRY_VARIABLE} asks for the native entry: {reason}')
+        raise CompilerMissing(f'{WRAPPER_VARIABLE} asks for the native entry: {reason}')
     if reason or choice not in ('auto', 'native'):
         return False
     # Several outputs of which one is a number are left to the portable entry.
@@ -138,26 +141,28 @@ class CompiledFunction:
         name: str,
         kernels: Kernels,
         bound: Mapping[str, Array],
-        pack: type[tuple[Any, ...]],
+        result_type: type[tuple[Any, ...]],
         documentation: str,
-        choice: tuple[str, Mapping[str, Callable[[], Entry]]] | None = None,
+        choice: tuple[str, Mapping[str, Callable[[], Wrapper]]] | None = None,
     ) -> None:
         self.name = name
         self.backend = kernels.backend
         free = tuple((key, size) for key, size in kernels.signature.inputs if key not in bound)
         self.signature = Signature(free, kernels.signature.outputs)
-        portable = portable_entry(name, kernels, dict(bound), pack, documentation)
+        portable = portable_call(name, kernels, dict(bound), result_type, documentation)
         if choice is not None:
-            portable = choosing_entry(portable, *choice)
+            portable = choosing_call(portable, *choice)
         if isinstance(kernels, MachineKernels) and _use_native(kernels):
-            self.call: Entry = make_entry(kernels, bound, portable, pack, documentation)
-            self.entry = 'native'
+            self.call: Wrapper = native_wrapper.make_native_call(
+                kernels, bound, portable, result_type, documentation
+            )
+            self.wrapper = 'native'
         else:
             self.call = PortableFunction(portable)
-            self.entry = 'portable'
+            self.wrapper = 'portable'
         self._kernels = kernels
         self._bound = dict(bound)
-        self._pack = pack
+        self._result_type = result_type
         self._documentation = documentation
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -184,14 +189,16 @@ class CompiledFunction:
                     f'expected ({sizes[key]},) to bind it'
                 )
             bound[key] = np.array(vector)
-        return CompiledFunction(self.name, self._kernels, bound, self._pack, self._documentation)
+        return CompiledFunction(
+            self.name, self._kernels, bound, self._result_type, self._documentation
+        )
 
     def made_by(self, make: Callable[..., Any], *arguments: Any) -> None:
         """Let `call` be pickled: as the attribute `name` of what `make(*arguments)` returns."""
         self.call.__self__.made_by = make, arguments  # type: ignore[attr-defined]
 
     def choosing(
-        self, keyword: str, choices: Mapping[str, Callable[[], Entry]]
+        self, keyword: str, choices: Mapping[str, Callable[[], Wrapper]]
     ) -> 'CompiledFunction':
         """Return this function with one more keyword, which selects the program that is called.
 
@@ -205,7 +212,7 @@ class CompiledFunction:
         choice = keyword, choices
         documentation = self._documentation
         made = CompiledFunction(
-            self.name, self._kernels, self._bound, self._pack, documentation, choice
+            self.name, self._kernels, self._bound, self._result_type, documentation, choice
         )
         made.call.__self__.made_by = self.call.__self__.made_by  # type: ignore[attr-defined]
         return made
@@ -254,9 +261,9 @@ class CompiledFunction:
         return Feedback(self.name, self._kernels, self._bound, self.signature)
 
     def _packed(self, results: list[Array]) -> Any:
-        return results[0] if len(results) == 1 else tuple.__new__(self._pack, results)
+        return results[0] if len(results) == 1 else tuple.__new__(self._result_type, results)
 
     def __repr__(self) -> str:
         inputs = ', '.join(f'{key} ({size},)' for key, size in self.signature.inputs)
         outputs = ', '.join(f'{key} {shape}' for key, shape in self.signature.outputs)
-        return f'<{self.name}({inputs}) -> {outputs}; {self.backend}, {self.entry} entry>'
+        return f'<{self.name}({inputs}) -> {outputs}; {self.backend}, {self.wrapper} entry>'

@@ -20,7 +20,7 @@ from robot_dynamics.codegen.calls.arguments import (
     leading_shape,
     ordered,
 )
-from robot_dynamics.codegen.calls.call_wrapper import Kernels
+from robot_dynamics.codegen.calls.kernels import Kernels
 from robot_dynamics.codegen.tracing.program import Signature
 from robot_dynamics.errors import ShapeError
 
@@ -149,7 +149,7 @@ class Feedback:
         lanes = self.kernels.lanes
         columns = {name: as_columns(array, leading, lanes) for name, array in given.items()}
         inputs = [columns[name] for name, _ in self.kernels.signature.inputs]
-        self.kernels.march(inputs, [columns[name] for name in state], steps)
+        self.kernels.rollout(inputs, [columns[name] for name in state], steps)
         for name, array in state.items():
             rows = columns[name].transpose(0, 3, 1, 2).reshape(-1, array.shape[-1])
             array[...] = rows[: math.prod(leading)].reshape(array.shape)

@@ -1,27 +1,29 @@
-"""A program as machine code: looked up, or made when it is first needed.
+"""Kernels: programs that run on rows of arrays, in machine code or in Python.
 
-The kernel of one sample is loaded at once, that of many samples at the first batch. Both come from
-the cache where they can; then the function that the program was recorded from is not even run.
+Machine code comes from the cache where it can; then the function that the program was recorded
+from is not run. The kernel of one sample is loaded at once, that of a batch at the first batch.
 """
+
+from __future__ import annotations
 
 import ctypes
 import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from robot_dynamics.codegen.backends import cache, machine_code
 from robot_dynamics.codegen.backends.machine_code import LoadedCode
-from robot_dynamics.codegen.calls import native_source as entry_source
-from robot_dynamics.codegen.calls import native_wrapper as native_entry
+from robot_dynamics.codegen.backends.python import Function, python_function
 from robot_dynamics.codegen.calls import threads
 from robot_dynamics.codegen.calls.arguments import Array
-from robot_dynamics.codegen.calls.call_wrapper import Block, Entry, Kernels
 from robot_dynamics.codegen.calls.recipe import Recipe, operations
-from robot_dynamics.codegen.loops.program import RolledProgram
-from robot_dynamics.codegen.tracing.program import Signature
+from robot_dynamics.codegen.loops.program import LoopProgram
+from robot_dynamics.codegen.tracing.program import Program, Signature
 
 # A program of more operations takes rows one by one, in the calling thread: it keeps most of its
 # values on the stack, and those of eight lanes, in a thread's small stack, might not fit.
@@ -37,6 +39,45 @@ LINE = 8
 # Results of one call that the entry in machine code makes of many samples, some ten microseconds'
 # work: meanwhile no other thread runs, and parts of one block come back faster (see `entry`).
 MOST_AT_ONCE = 50_000
+
+
+class Block(NamedTuple):
+    """Memory for the arguments and results of one sample, and the call that computes there."""
+
+    inputs: list[Array]
+    outputs: list[Array]
+    compute: Callable[[], None]
+    room: list[Array]  # what loops use, as long as the block is there
+
+
+class Kernels(ABC):
+    """A program ready to run on rows; what can run on rows can do all of it."""
+
+    backend: str
+    signature: Signature
+    has_blocks: bool = False
+    lanes: int = 0  # how many samples `march` takes side by side; 0: there is none
+
+    @abstractmethod
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Fill outputs (N, size), C-contiguous, from inputs (N, size) with adjacent entries."""
+
+    def block(self) -> Block:
+        """Return new memory for one sample, if `has_blocks`."""
+        raise NotImplementedError
+
+    def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Do the same row after row: rows of outputs may be later rows of inputs."""
+        for i in range(outputs[0].shape[0]):
+            row = slice(i, i + 1)
+            self.run([array[row] for array in inputs], [array[row] for array in outputs])
+
+    def rollout(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
+        """Take columns (blocks, steps, size, lanes) through steps: outputs may be inputs.
+
+        An array with one block, or one step, gives or takes the same at all of them.
+        """
+        raise NotImplementedError
 
 
 class MachineKernels(Kernels):
@@ -67,14 +108,11 @@ class MachineKernels(Kernels):
         """Return signature, number of operations, memory for loops, and code of a kernel."""
 
         def make() -> tuple[Any, bytes]:
-            # What is found in the cache starts faster without.
-            from robot_dynamics.codegen.calls import kernel_source as writers
-
             program = self._recipe.program
             count = operations(program)
             signature = (program.signature.inputs, program.signature.outputs)
-            rolled = isinstance(program, RolledProgram)
-            source, memory = writers.module_source(kind, program, _lanes(0 if rolled else count))
+            rolled = isinstance(program, LoopProgram)
+            source, memory = module_source(kind, program, _lanes(0 if rolled else count))
             return (signature, count, memory), machine_code.compile_module(source)
 
         with machine_code.ONE_AT_A_TIME:
@@ -99,7 +137,7 @@ class MachineKernels(Kernels):
         inputs = len(self.signature.inputs) + self._rolled
         outputs = len(self.signature.outputs)
         parameters = [pointer, count] * inputs + [pointer] * outputs + [count] * 2
-        if kind == 'march':
+        if kind == 'rollout':
             parameters = [pointer, count, count] * (inputs + outputs) + [count] * 3
         prototype = ctypes.CFUNCTYPE(None, *parameters)
         address = code.address(f'{self._recipe.name}.{kind}')
@@ -148,9 +186,9 @@ class MachineKernels(Kernels):
         given = [*inputs, *lent(memory)]
         kernel(*_row_addresses(given, outputs), 0, outputs[0].shape[0])
 
-    def march(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
+    def rollout(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
         """Take columns (blocks, steps, size, lanes) through steps: outputs may be inputs."""
-        kernel, memory = self._on_many('march')
+        kernel, memory = self._on_many('rollout')
 
         def work(begin: int, end: int) -> None:
             arrays = [*inputs, *lent(memory), *outputs]
@@ -162,7 +200,7 @@ class MachineKernels(Kernels):
         """Make the kernels of many samples now, not when they are first asked for."""
         if self._rolled or self._operations <= LARGEST_IN_LANES:
             self._on_many(self._kind_of_batch())
-        self._on_many('march')
+        self._on_many('rollout')
 
 
 def lent(doubles: int | None) -> list[Array]:
@@ -196,36 +234,61 @@ def _lanes(operations: int) -> int:
     return machine_code.lanes() if operations <= LARGEST_IN_LANES else 1
 
 
-def make_entry(
-    kernels: MachineKernels,
-    bound: Mapping[str, Array],
-    portable: Entry,
-    pack: type[tuple[Any, ...]],
-    documentation: str,
-) -> Entry:
-    """Return the entry in machine code in front of a portable one."""
-    # Entries are called one at a time, under Python's global lock: they share memory for loops.
-    memory = lent(kernels.memory)
-    sizes = [None if name in bound else size for name, size in kernels.signature.inputs]
-    sizes += [None] * len(memory)
-    return native_entry.native_entry(
-        _entry_code(tuple(sizes), tuple(shape for _, shape in kernels.signature.outputs)),
-        kernel=kernels.sample_address,
-        many=kernels.many,
-        owner=kernels.code,
-        portable=portable,
-        pack=pack,
-        bound=[*(bound.get(name) for name, _ in kernels.signature.inputs), *memory],
-        documentation=documentation,
-    )
+def module_source(kind: str, program: Program | LoopProgram, lanes: int) -> tuple[str, int | None]:
+    """Return the text of the module of a kernel, and the doubles of memory that its loops need.
+
+    Args:
+        kind: `sample`, whose module has `scan`, too; `batch` or `march`.
+        program: what it computes.
+        lanes: how many samples of a batch are computed at once.
+    """
+    # A program whose machine code is in the cache does not need these.
+    from robot_dynamics.codegen.backends import llvm_loops, llvm_straight_line
+
+    if isinstance(program, LoopProgram):
+        functions, memory = llvm_loops.kernels(kind, program, lanes)
+        return llvm_straight_line.module_source(functions), memory
+    return llvm_straight_line.module_source(llvm_straight_line.kernels(kind, program, lanes)), None
 
 
-@functools.cache
-def _entry_code(sizes: tuple[int | None, ...], shapes: tuple[tuple[int, ...], ...]) -> LoadedCode:
-    """Return the entry for these sizes and shapes: programs of the same form share it."""
-    source = entry_source.entry_source(sizes, shapes)
-    _, code = cache.kept(
-        f'entry\n{source}\n{machine_code.processor()}',
-        lambda: (None, machine_code.compile_module(source)),
-    )
-    return LoadedCode(code)
+class PythonKernels(Kernels):
+    """Runs a program in Python on rows of arrays.
+
+    Args:
+        program: what is run.
+        function: what makes a function of it.
+    """
+
+    backend = 'python'
+
+    def __init__(
+        self, program: Any, function: Callable[[Any], Function] = python_function
+    ) -> None:
+        self.signature = program.signature
+        make = function(program)
+        self._on_floats, self._on_arrays = make(math), make(np)
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Fill outputs (N, size) from inputs (N, size)."""
+        if outputs[0].shape[0] == 1:
+            results = self._single([array[0].tolist() for array in inputs])
+        else:
+            results = self._batch([list(array.T) for array in inputs])
+        for output, entries in zip(outputs, results, strict=True):
+            for i, entry in enumerate(entries):
+                output[:, i] = entry
+
+    def _single(self, inputs: list[list[float]]) -> Sequence[Any]:
+        try:
+            return self._several(self._on_floats(*inputs))
+        except (ValueError, ArithmeticError):
+            # sin(inf), 1/0, sqrt(-1): floats raise, arrays give the not-a-number that kernels
+            # give.
+            return self._batch([[np.array([entry]) for entry in vector] for vector in inputs])
+
+    def _batch(self, inputs: list[list[Array]]) -> Sequence[Any]:
+        with np.errstate(all='ignore'):
+            return self._several(self._on_arrays(*inputs))
+
+    def _several(self, returned: Any) -> Sequence[Any]:
+        return returned if len(self.signature.outputs) > 1 else (returned,)

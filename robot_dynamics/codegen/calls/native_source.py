@@ -25,19 +25,19 @@ from robot_dynamics.codegen.calls.native_writer import (
     NDIM,
     SLOTS,
     WRITEABLE,
-    EntryWriter,
     Shape,
+    WrapperWriter,
 )
 
 READABLE = C_CONTIGUOUS | ALIGNED
 
 # Entries of the largest results that are kept: making arrays of more takes no time by comparison.
-MOST_KEPT = 4096
+LARGEST_RECYCLED = 4096
 
 PARAMETERS = 'ptr %self, ptr %args, i64 %count, ptr %names'
 
 
-def entry_source(inputs: Sequence[int | None], outputs: Sequence[tuple[int, ...]]) -> str:
+def wrapper_source(inputs: Sequence[int | None], outputs: Sequence[tuple[int, ...]]) -> str:
     """Return the text of `entry`, for inputs of these sizes (None: bound) and these outputs."""
     entries = [OneSample(inputs, outputs)]
     if any(size is not None for size in inputs):
@@ -56,7 +56,7 @@ class Given(NamedTuple):
     stride: int | str = 0
 
 
-class OneSample(EntryWriter):
+class OneSample(WrapperWriter):
     """Writes `entry`, which takes a vector for every input."""
 
     name = 'entry'
@@ -132,10 +132,10 @@ class OneSample(EntryWriter):
             self.compute(sources, targets)
             # As in NumPy, a new array without axes is a number.
             return self.ret(self.call('ptr', 'PyArray_Return', f'ptr {result}'))
-        if sum(map(math.prod, self._outputs)) > MOST_KEPT:
+        if sum(map(math.prod, self._outputs)) > LARGEST_RECYCLED:
             return self.answer_anew(sources, shapes)
         with self.failing_to('anew'):
-            place, result, targets = self.spare_results(shapes)
+            place, result, targets = self.recycled_results(shapes)
         self.compute(sources, targets)
         self.add_reference(result)
         self.ret(result)

@@ -12,15 +12,18 @@ import importlib
 import inspect
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics.codegen.backends import cache, machine_code
 from robot_dynamics.codegen.backends.machine_code import LoadedCode
 from robot_dynamics.codegen.calls.arguments import Array
-from robot_dynamics.codegen.calls.call_wrapper import Origin
+from robot_dynamics.codegen.calls.call_wrapper import Origin, Wrapper
+from robot_dynamics.codegen.calls.kernels import MachineKernels, lent
+from robot_dynamics.codegen.calls.native_source import wrapper_source
 from robot_dynamics.codegen.calls.native_writer import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -59,7 +62,7 @@ TP_NEW = 65
 OUT = sys.intern('out')
 
 
-class EntryTable(Origin, np.ndarray):
+class WrapperTable(Origin, np.ndarray):
     """The addresses an entry uses, its definition, and who owns what is there: its `__self__`."""
 
     owners: tuple[Any, ...]
@@ -76,27 +79,64 @@ class MethodDefinition(ctypes.Structure):
     )
 
 
-def native_entry(
+def make_native_call(
+    kernels: MachineKernels,
+    bound: Mapping[str, Array],
+    portable: Wrapper,
+    result_type: type[tuple[Any, ...]],
+    documentation: str,
+) -> Wrapper:
+    """Return the entry in machine code in front of a portable one."""
+    # Entries are called one at a time, under Python's global lock: they share memory for loops.
+    memory = lent(kernels.memory)
+    sizes = [None if name in bound else size for name, size in kernels.signature.inputs]
+    sizes += [None] * len(memory)
+    return native_call(
+        _wrapper_code(tuple(sizes), tuple(shape for _, shape in kernels.signature.outputs)),
+        kernel=kernels.sample_address,
+        many=kernels.many,
+        owner=kernels.code,
+        portable=portable,
+        result_type=result_type,
+        bound=[*(bound.get(name) for name, _ in kernels.signature.inputs), *memory],
+        documentation=documentation,
+    )
+
+
+@functools.cache
+def _wrapper_code(
+    sizes: tuple[int | None, ...], shapes: tuple[tuple[int, ...], ...]
+) -> LoadedCode:
+    """Return the entry for these sizes and shapes: programs of the same form share it."""
+    source = wrapper_source(sizes, shapes)
+    _, code = cache.kept(
+        f'entry\n{source}\n{machine_code.processor()}',
+        lambda: (None, machine_code.compile_module(source)),
+    )
+    return LoadedCode(code)
+
+
+def native_call(
     code: LoadedCode,
     *,
     kernel: int,
     many: NDArray[np.int64],
     owner: Any,
     portable: Callable[..., Any],
-    pack: type[tuple[Any, ...]],
+    result_type: type[tuple[Any, ...]],
     bound: Sequence[Array | None],
     documentation: str,
 ) -> Callable[..., Any]:
     """Return a callable with machine code in front of the portable entry.
 
     Args:
-        code: the `entry` of entry_source, loaded.
+        code: the `entry` of wrapper_source, loaded.
         kernel: address of the kernel of one sample.
         many: two integers, which may change: the address of the kernel of many samples, and how
             many rows it may take at once.
         owner: keeps the kernel where it is.
         portable: takes every call that is not the commonest; its name and signature are shown.
-        pack: class of the result of several outputs.
+        result_type: class of the result of several outputs.
         bound: of each input, the vector it is bound to, or None.
         documentation: of the callable.
     """
@@ -108,8 +148,8 @@ def native_entry(
         *map(id, (np.ndarray, np.dtype(np.float64), tuple)),
         _tuple_new(),
         *map(id, (OUT, portable)),
-        0 if pack is tuple else id(pack),
-        0 if pack is tuple or sys.version_info >= TUPLES_WITH_HASH else id(pack),
+        0 if result_type is tuple else id(result_type),
+        0 if result_type is tuple or sys.version_info >= TUPLES_WITH_HASH else id(result_type),
         kernel,
         many.ctypes.data,
         kept.ctypes.data,
@@ -120,7 +160,7 @@ def native_entry(
     name, parameters = portable.__name__, str(inspect.signature(portable))[1:]
     documentation = f'{name}($self, {parameters}\n--\n\n{documentation}'
     table, definition = _table(addresses, code.address('entry'), name, documentation)
-    table.owners = (code, many, kept, turn, owner, portable, pack, bound)
+    table.owners = (code, many, kept, turn, owner, portable, result_type, bound)
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     entry: Callable[..., Any] = make(('PyCFunction_NewEx', ctypes.pythonapi))(
         definition, table, None
@@ -130,7 +170,7 @@ def native_entry(
 
 def _table(
     addresses: Sequence[int | None], function: int, name: str, documentation: str
-) -> tuple[EntryTable, int]:
+) -> tuple[WrapperTable, int]:
     """Return addresses with a method's definition and its texts behind them, and where that is.
 
     A callable reads its definition even while it goes, and what an attribute keeps may be gone by
@@ -147,7 +187,7 @@ def _table(
     definition.name, definition.documentation = first, first + len(texts[0])
     definition.function, definition.flags = function, METH_FASTCALL_KEYWORDS
     words.flags.writeable = False
-    return words.view(EntryTable), place
+    return words.view(WrapperTable), place
 
 
 def _address(function: str) -> int | None:

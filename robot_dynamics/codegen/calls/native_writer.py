@@ -40,7 +40,7 @@ OBJECTS = (
     'tuple new',
     'out',
     'portable',
-    'pack',
+    'result_type',
     'form',
     'kernel',
     'many',  # two numbers: the kernel of many samples, and how many it may take at once
@@ -58,7 +58,7 @@ Shape = Sequence[int | str]
 Memory = tuple[str, int | str]
 
 
-class EntryWriter(Writer):
+class WrapperWriter(Writer):
     """Writes checks, which lead to another block where they fail, and calls by table."""
 
     def __init__(self) -> None:
@@ -179,7 +179,9 @@ class EntryWriter(Writer):
         if count == 1:
             return [out]
         kind = self.read('ptr', out, TYPE)
-        known = [self.let(f'icmp eq ptr {kind}, {self.slot(c)}') for c in ('tuple type', 'pack')]
+        known = [
+            self.let(f'icmp eq ptr {kind}, {self.slot(c)}') for c in ('tuple type', 'result_type')
+        ]
         self.require([self.let(f'or i1 {", ".join(known)}')])
         self.require([self.has_length(out, count)])
         return [self.item(out, i) for i in range(count)]
@@ -221,7 +223,7 @@ class EntryWriter(Writer):
         self.ret_if_null(result)
         return result, addresses
 
-    def spare_results(self, shapes: Sequence[Shape]) -> tuple[str, str, list[str]]:
+    def recycled_results(self, shapes: Sequence[Shape]) -> tuple[str, str, list[str]]:
         """Require that nobody else holds the result whose turn it is, or a part of it.
 
         Returns:
@@ -290,7 +292,7 @@ class EntryWriter(Writer):
         """Return the result; several as the class in `pack`, if there is one."""
         if count == 1:
             return result
-        pack = self.slot('pack')
+        pack = self.slot('result_type')
         plain, bare, owned, done = map(self.new_block, ('plain', 'bare', 'owned', 'done'))
         # A named tuple given as `out` is the result as it stands.
         is_bare = self.let(
@@ -299,7 +301,7 @@ class EntryWriter(Writer):
         wanted = self.let(f'icmp ne ptr {pack}, null')
         self.branch(self.let(f'and i1 {is_bare}, {wanted}'), bare, plain)
         self.begin_block(bare)
-        # tuple.__new__(pack, result), whose arguments are a tuple: it owns the result.
+        # tuple.__new__(result_type, result), whose arguments are a tuple: it owns the result.
         arguments = self.call('ptr', 'PyTuple_New', 'i64 1')
         self.ret_if_null(arguments, release=result)
         self.do(f'br label %{owned}')

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from robot_dynamics.codegen.backends import machine_code
-from robot_dynamics.codegen.backends.interpreter import check_size
-from robot_dynamics.codegen.loops.program import Rolled, RolledProgram
+from robot_dynamics.codegen.backends.python import check_size
+from robot_dynamics.codegen.loops.program import LoopForm, LoopProgram
 from robot_dynamics.codegen.tracing.graph import TooLong
 from robot_dynamics.codegen.tracing.program import LANES, NO_OPERATIONS, Program, sizes
 from robot_dynamics.codegen.tracing.trace import trace
@@ -23,9 +23,9 @@ LONG_LINE = 9
 SLOWER = 1.15
 
 
-# Limbs go side by side if that shortens a program by a fifth. A batch takes them apart again, and
+# Branches are vectorized if that shortens a program by a fifth. A batch scalarizes them again and
 # is a little slower for it: a lane has numbers that are 0 or 1 in others.
-WORTH_LIMBS = 1.25
+WORTH_VECTORS = 1.25
 
 
 @dataclass(frozen=True)
@@ -37,63 +37,63 @@ class Recipe:
     name: str
     outputs: Sequence[str] | None
     key: str | None
-    rolled: Rolled | None = None
+    loops: LoopForm | None = None
     vectors: bool = False  # in straight-line programs
 
     @functools.cached_property
-    def program(self) -> Program | RolledProgram:
+    def program(self) -> Program | LoopProgram:
         """The program, recorded when it is first asked for.
 
         Loops are chosen over a straight line if it is very long, or if they take less time by
         their operations, several entries of a matrix in one. TooLarge is raised for what should
         not be compiled.
         """
-        if self.rolled is None:
+        if self.loops is None:
             return self._straight(None)
-        straight = self._straight_line(self.rolled)
+        straight = self._straight_line(self.loops)
         if straight is None or instructions(straight) > LONGEST_UNROLLED:
-            return self._loops(self.rolled)
+            return self._loops(self.loops)
         matrices = any(len(shape) == 2 for _, shape in straight.signature.outputs)
-        if not matrices or self.rolled.rows.depth < LONG_LINE or machine_code.why_not():
+        if not matrices or self.loops.rows.depth < LONG_LINE or machine_code.why_not():
             return straight
-        loops = self._loops(self.rolled)
+        loops = self._loops(self.loops)
         faster = SLOWER * operations(loops, machine_code.lanes()) < instructions(straight)
         return loops if faster else straight
 
-    def _straight_line(self, rolled: Rolled) -> Program | None:
+    def _straight_line(self, loops: LoopForm) -> Program | None:
         """Return the shorter one of two, limbs one by one or side by side; None: too long."""
-        limbs = self._limbs(rolled) if self.vectors else None
+        limbs = self._limbs(loops) if self.vectors else None
         try:
             straight = self._straight(MOST_RECORDED)
         except TooLong:
             return limbs
-        gain = limbs is not None and WORTH_LIMBS * effort(limbs) < effort(straight)
+        gain = limbs is not None and WORTH_VECTORS * effort(limbs) < effort(straight)
         return limbs if gain else straight
 
-    def _limbs(self, rolled: Rolled) -> Program | None:
+    def _limbs(self, loops: LoopForm) -> Program | None:
         """Return a straight line with limbs side by side, None if they cannot be, or are few."""
         # What is found in the cache starts faster without.
         from robot_dynamics.codegen.loops import branch_vectorization as limbs
 
-        if WORTH_LIMBS * len(limbs.side_by_side(rolled.rows)) > len(rolled.rows):
+        if WORTH_VECTORS * len(limbs.lane_groups(loops.rows)) > len(loops.rows):
             return None
         try:
-            return limbs.trace_limbs(
-                rolled, self.inputs, name=self.name, outputs=self.outputs, limit=MOST_RECORDED
+            return limbs.trace_branches(
+                loops, self.inputs, name=self.name, outputs=self.outputs, limit=MOST_RECORDED
             )
-        except (TooLong, limbs.NotSideBySide):
+        except (TooLong, limbs.NotVectorizable):
             return None
 
-    def _loops(self, rolled: Rolled) -> RolledProgram:
-        from robot_dynamics.codegen.loops.assembly import trace_rolled
+    def _loops(self, loops: LoopForm) -> LoopProgram:
+        from robot_dynamics.codegen.loops.assembly import trace_loops
 
-        return trace_rolled(rolled, self.inputs, name=self.name, outputs=self.outputs)
+        return trace_loops(loops, self.inputs, name=self.name, outputs=self.outputs)
 
     def _straight(self, limit: int | None) -> Program:
         program = self._traced(limit, self.vectors)
         # Vectors pay where results are matrices: their columns stay in the lanes. Where results
         # are vectors, lanes are taken out one by one, and packing loses what it gained.
-        packed = any(node[0] == 'abreast' for node in program.nodes)
+        packed = any(node[0] == 'result_type' for node in program.nodes)
         if packed and not any(len(shape) == 2 for _, shape in program.signature.outputs):
             program = self._traced(limit, vectors=False)
         check_size(program)
@@ -127,7 +127,7 @@ def effort(program: Program) -> int:
     whole = LANES // machine_code.lanes()  # instructions for a vector
     count = 0
     for node, size in zip(program.nodes, sizes(program.nodes), strict=True):
-        if node[0] == 'abreast':
+        if node[0] == 'result_type':
             entries = [(k, *program.nodes[i]) for k, i in enumerate(node[1:], LANES - size)]
             count += sum(
                 op != 'constant' and (op, *of[1:]) != ('lane', k) for k, op, *of in entries
@@ -139,6 +139,6 @@ def effort(program: Program) -> int:
     return count
 
 
-def operations(program: Program | RolledProgram, *lanes: int) -> int:
+def operations(program: Program | LoopProgram, *lanes: int) -> int:
     """Return how many operations a program takes."""
     return sum(program.operation_counts(*lanes).values())

@@ -16,6 +16,6 @@ whose graph and texts it stands, it knows nothing of robots.
 """
 
 from robot_dynamics.codegen.loops.program import Coordinates as Coordinates
-from robot_dynamics.codegen.loops.program import Rolled as Rolled
-from robot_dynamics.codegen.loops.program import RolledProgram as RolledProgram
+from robot_dynamics.codegen.loops.program import LoopForm as LoopForm
+from robot_dynamics.codegen.loops.program import LoopProgram as LoopProgram
 from robot_dynamics.codegen.loops.program import Rows as Rows

@@ -18,9 +18,9 @@ from robot_dynamics.codegen.loops.program import (
     ROW,
     TABLE,
     Loop,
+    LoopForm,
+    LoopProgram,
     Pairs,
-    Rolled,
-    RolledProgram,
     Step,
     Store,
 )
@@ -37,9 +37,9 @@ RESERVED_NAMES = {
 }
 
 
-def trace_rolled(
-    rolled: Rolled, inputs: Mapping[str, int], *, name: str, outputs: Sequence[str] | None = None
-) -> RolledProgram:
+def trace_loops(
+    rolled: LoopForm, inputs: Mapping[str, int], *, name: str, outputs: Sequence[str] | None = None
+) -> LoopProgram:
     """Run a function on recording scalars of each kind of rows and return the loops it stands for.
 
     Args:
@@ -82,8 +82,8 @@ class _Assembly:
         self._waiting: list[tuple[int, int, int]] = []
 
     def program(
-        self, signature: Signature, results: Mapping[str, Any], rolled: Rolled
-    ) -> RolledProgram:
+        self, signature: Signature, results: Mapping[str, Any], rolled: LoopForm
+    ) -> LoopProgram:
         """Return the loops that compute results."""
         matrices = {k: value for k, value in results.items() if isinstance(value, PairMatrix)}
         wanted = {
@@ -106,7 +106,7 @@ class _Assembly:
         self._keep()
         last = max(level for level, _ in self.stores)
         loops = [self._loop(level) for level in range(1, last + 1)]
-        return RolledProgram(
+        return LoopProgram(
             self.name,
             signature,
             self.rolling.rows,

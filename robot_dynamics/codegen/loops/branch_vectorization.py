@@ -15,19 +15,19 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from robot_dynamics.codegen.loops.program import Coordinates, Rolled, Rows
+from robot_dynamics.codegen.loops.program import Coordinates, LoopForm, Rows
 from robot_dynamics.codegen.loops.trace import rebuilt
 from robot_dynamics.codegen.tracing.graph import Graph
 from robot_dynamics.codegen.tracing.program import LANES, Program, Signature
 from robot_dynamics.codegen.tracing.trace import Scalar, by_name, nodes_of, recorded
 
 
-class NotSideBySide(Exception):  # noqa: N818  (never leaves this package and `compiled`)
+class NotVectorizable(Exception):  # noqa: N818  (never leaves this package and `compiled`)
     """A function does what is not recorded for several limbs at once."""
 
 
-def trace_limbs(
-    rolled: Rolled,
+def trace_branches(
+    rolled: LoopForm,
     inputs: Mapping[str, int],
     *,
     name: str,
@@ -37,7 +37,7 @@ def trace_limbs(
     """Run a function on vectors of recording scalars and return the program it stands for.
 
     Args:
-        rolled: the function takes a `Limbs`, and inputs as `assembly.trace_rolled` says; it
+        rolled: the function takes a `BranchTracer`, and inputs as `assembly.trace_loops` says; it
             returns lists of one scalar per kind.
         inputs: name and size of each input vector.
         name: of the program.
@@ -45,10 +45,10 @@ def trace_limbs(
         limit: how many nodes may be recorded; by default any number.
 
     Raises:
-        NotSideBySide: the function makes matrices.
+        NotVectorizable: the function makes matrices.
         TooLong: it records more nodes than the limit.
     """
-    limbs = Limbs(rolled.rows, rolled.coordinates, limit)
+    limbs = BranchTracer(rolled.rows, rolled.coordinates, limit)
     arguments = [
         limbs.vector(key) if key in rolled.vectors else limbs.shared(key, size)
         for key, size in inputs.items()
@@ -62,7 +62,7 @@ def trace_limbs(
     return recorded(name, signature, limbs.graph, tuple(results.values()))
 
 
-def side_by_side(rows: Rows) -> list[list[int]]:
+def lane_groups(rows: Rows) -> list[list[int]]:
     """Return the rows in groups, each of one kind and depth, in the order of their lanes."""
     height = [0] * len(rows)
     for row in reversed(range(len(rows))):
@@ -82,13 +82,13 @@ def side_by_side(rows: Rows) -> list[list[int]]:
     return ordered
 
 
-class Limbs:
+class BranchTracer:
     """Records what is done at the groups of rows: these are its kinds."""
 
     def __init__(
         self, rows: Rows, coordinates: Coordinates | None = None, limit: int | None = None
     ) -> None:
-        self._members = side_by_side(rows)
+        self._members = lane_groups(rows)
         self._lane: dict[int, int] = {}
         group: dict[int, int] = {}
         for kind, members in enumerate(self._members):
@@ -96,7 +96,7 @@ class Limbs:
             self._lane |= {row: k for k, row in enumerate(members, LANES - len(members))}
         self.rows = Rows(rows.parents, tuple(group[row] for row in range(len(rows))))
         self.kinds = range(len(self._members))
-        self.graph = LimbGraph(limit=limit)
+        self.graph = BranchGraph(limit=limit)
         one_each = tuple((row, row, 1.0) for row in range(len(rows)))
         self._terms = coordinates.terms if coordinates else one_each
         self._number = coordinates.number if coordinates else len(rows)
@@ -122,7 +122,7 @@ class Limbs:
     def gathered(self, values: Any) -> tuple[int, ...]:
         """Return the nodes of the rows', or coordinates', entries of a result."""
         if isinstance(values, Scalar):
-            raise NotSideBySide
+            raise NotVectorizable
         nodes = nodes_of(self.graph, values)
         entries = [self.graph.constant(0.0)] * self._number
         for row, i, weight in self._terms:
@@ -135,11 +135,11 @@ class Limbs:
 
     def _of_kinds(self, entries: Sequence[int]) -> list[Any]:
         """Return the nodes of all rows as a scalar or number of each kind."""
-        return [self._abreast(entries[row] for row in members) for members in self._members]
+        return [self._pack(entries[row] for row in members) for members in self._members]
 
-    def _abreast(self, entries: Iterable[int]) -> Any:
+    def _pack(self, entries: Iterable[int]) -> Any:
         """Return nodes, one for each lane, as a scalar, or as a number if it is one."""
-        index = self.graph.abreast(list(entries))
+        index = self.graph.pack(list(entries))
         op, *value = self.graph.nodes[index]
         return value[0] if op == 'constant' else Scalar(self.graph, index)
 
@@ -172,7 +172,7 @@ class Limbs:
 
     def pairs(self, *_: Any) -> NoReturn:
         """Refuse to record a matrix."""
-        raise NotSideBySide
+        raise NotVectorizable
 
     plus_diagonal = times = pairs
 
@@ -191,7 +191,7 @@ class Limbs:
             for parent in self._parents(kind)
         ]
         like = values[carriers[self._parents(kind)[0]]]
-        return rebuilt(like, map(self._abreast, zip(*lanes, strict=True)))
+        return rebuilt(like, map(self._pack, zip(*lanes, strict=True)))
 
     def _plus(self, carrier: int, total: Any, kind: int, passed: Sequence[int]) -> Any:
         """Return a load of a kind and what the rows of another one pass on to it."""
@@ -202,11 +202,11 @@ class Limbs:
                 children = [row for row in self._members[kind] if self.rows.parents[row] == parent]
                 lanes = [self.graph.lane(more, self._lane[row]) for row in children]
                 sums.append(functools.reduce(self.graph.add, lanes, self.graph.constant(0.0)))
-            entries.append(self._abreast([self.graph.add(own, self.graph.abreast(sums))]))
+            entries.append(self._pack([self.graph.add(own, self.graph.pack(sums))]))
         return rebuilt(total, iter(entries))
 
 
-class LimbGraph(Graph):
+class BranchGraph(Graph):
     """A graph in which sines and cosines of inputs are those of scalars.
 
     A kernel computes all of these at once, whatever groups their inputs belong to.
@@ -217,14 +217,14 @@ class LimbGraph(Graph):
         if self.size(i) == 1 or not self._is_input(i):
             return super().function(name, i)
         lanes = range(LANES - self.size(i), LANES)
-        return self.abreast([self.function(name, self._in_lane(i, k)) for k in lanes])
+        return self.pack([self.function(name, self._in_lane(i, k)) for k in lanes])
 
     def _is_input(self, i: int) -> bool:
         """Tell whether a vector is filled with scalars, perhaps plus a number."""
         op, *terms = self.nodes[i]
         if op == 'add':
             return all(self.size(term) == 1 or self._is_input(term) for term in terms)
-        return bool(op == 'abreast')
+        return bool(op == 'pack')
 
     def _in_lane(self, i: int, k: int) -> int:
         """Return lane k of an input, perhaps plus a number."""

@@ -109,7 +109,7 @@ class Coordinates(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rolled:
+class LoopForm:
     """How a function is recorded as loops."""
 
     function: Callable[..., Any]
@@ -149,7 +149,7 @@ class Pairs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RolledProgram:
+class LoopProgram:
     """Loops over rows."""
 
     name: str

@@ -56,7 +56,7 @@ class Graph(Nodes):
         """Return how many lanes a node has a use for: 1 for a scalar."""
         return self._sizes[i]
 
-    def abreast(self, entries: Sequence[int]) -> int:
+    def pack(self, entries: Sequence[int]) -> int:
         """Record a vector that has these nodes in its last lanes."""
         if len(set(entries)) == 1:
             return entries[0]
@@ -66,13 +66,13 @@ class Graph(Nodes):
             for lane, i in enumerate(entries, LANES - len(entries))
         ):
             return int(before[1])
-        return self.node('abreast', *entries)
+        return self.node('pack', *entries)
 
     def lane(self, i: int, k: int) -> int:
         """Record lane k of a vector; a scalar is the same in all lanes."""
         if self._sizes[i] == 1:
             return i
-        if self.nodes[i][0] == 'abreast':
+        if self.nodes[i][0] == 'pack':
             return entry_in_lane(self.nodes[i], k)
         return self.node('lane', i, k)
 

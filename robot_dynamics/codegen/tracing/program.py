@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 # ('input', name, i), ('constant', value), or an operation on earlier nodes, named by their index:
-# ('mul', 3, 7). Operations on a vector ('abreast', 3, 7, ...) are done with each of its entries;
+# ('mul', 3, 7). Operations on a vector ('pack', 3, 7, ...) are done with each of its entries;
 # ('lane', 9, k) is one of them again.
 Node = tuple[Any, ...]
 
@@ -19,7 +19,7 @@ Node = tuple[Any, ...]
 LANES = 8
 
 BINARY_OPERATIONS = ('add', 'sub', 'mul', 'div')
-NO_OPERATIONS = ('input', 'constant', 'abreast', 'lane')
+NO_OPERATIONS = ('input', 'constant', 'pack', 'lane')
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,13 @@ def sizes(nodes: Sequence[Node]) -> list[int]:
 
 def size(node: Node, before: Sequence[int]) -> int:
     """Return the size of a node, given those of the nodes before it."""
-    if node[0] == 'abreast':
+    if node[0] == 'pack':
         return len(node) - 1
     return 1 if node[0] == 'lane' else max((before[i] for i in operands(node)), default=1)
 
 
 def entry_in_lane(node: Node, k: int) -> int:
-    """Return the node that a vector ('abreast', i, j, ...) has in lane k."""
+    """Return the node that a vector ('pack', i, j, ...) has in lane k."""
     return int(node[k - LANES])
 
 

@@ -80,9 +80,9 @@ class Scalar:
         """How many scalars `abreast` may take."""
         return self.graph.lanes
 
-    def abreast(self, values: Sequence[Any]) -> 'Scalar':
+    def pack(self, values: Sequence[Any]) -> 'Scalar':
         """Return the vector of several scalars. What is done with it is done with each of them."""
-        return Scalar(self.graph, self.graph.abreast(nodes_of(self.graph, values)))
+        return Scalar(self.graph, self.graph.pack(nodes_of(self.graph, values)))
 
     def lane(self, k: int) -> 'Scalar':
         """Return the scalar in lane k of a vector; its scalars are in the last lanes."""
@@ -163,7 +163,7 @@ def trace(
         inputs: name and size of each input vector.
         name: of the program; an identifier.
         outputs: names of the outputs; by default `out`, or `out0`, `out1`, ...
-        vectors: record what the function does with several scalars alike, by `Scalar.abreast`.
+        vectors: record what the function does with several scalars alike, by `Scalar.pack`.
         limit: how many nodes may be recorded; by default any number.
 
     Raises:

@@ -3,12 +3,12 @@
 import pytest
 from compiling import *  # noqa: F403  (fixtures)
 
-from robot_dynamics.codegen.calls import native_wrapper as native_entry
+from robot_dynamics.codegen.calls import native_wrapper
 
 
 @pytest.fixture
 def native(monkeypatch):
     """Insist on the entry in machine code."""
-    if native_entry.why_not():
-        pytest.skip(native_entry.why_not())
-    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'native')
+    if native_wrapper.why_not():
+        pytest.skip(native_wrapper.why_not())
+    monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'native')

@@ -23,7 +23,7 @@ def test_documentation_runs(package):
 
 
 def test_backends(monkeypatch):
-    monkeypatch.delenv('ROBOT_DYNAMICS_ENTRY', raising=False)
+    monkeypatch.delenv('ROBOT_DYNAMICS_WRAPPER', raising=False)
 
     def backend(choice):
         return compile_program(lambda x: [x[0]], {'x': 1}, backend=choice).backend
@@ -31,7 +31,7 @@ def test_backends(monkeypatch):
     assert backend('python') == 'python'
     if machine_code.why_not() is None:
         assert backend('llvm') == backend('auto') == 'llvm'
-    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'python')
+    monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'python')
     assert backend('auto') == 'python'
     with pytest.raises(ValueError, match="backend 'fast', expected one of auto, llvm, python"):
         backend('fast')
@@ -67,7 +67,7 @@ sys.meta_path.insert(0, Blocker())
 import numpy as np
 from robot_dynamics.codegen.calls import compile_program
 f = compile_program(lambda x: [x[0].sin() * x[1]], {'x': 2}, key='k')
-assert f.backend == 'python' and f.entry == 'portable'
+assert f.backend == 'python' and f.wrapper == 'portable'
 assert f([0.5, 2.0]) == [2.0 * np.sin(0.5)]
 assert f(np.ones((3, 2))).shape == (3, 1)
 try:
@@ -81,7 +81,7 @@ else:
 
 def test_without_llvmlite_python_computes():
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)}
-    environment.pop('ROBOT_DYNAMICS_ENTRY', None)
+    environment.pop('ROBOT_DYNAMICS_WRAPPER', None)
     process = subprocess.run(
         [sys.executable, '-c', WITHOUT_LLVMLITE], env=environment, capture_output=True, check=False
     )

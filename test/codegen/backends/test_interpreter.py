@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.algorithms.vectors import together
-from robot_dynamics.codegen.backends import interpreter
+from robot_dynamics.codegen.backends import python
 from robot_dynamics.codegen.calls import compile_program, kernels
 
 
@@ -27,7 +27,7 @@ def arguments():
 @pytest.mark.parametrize('backend', ['auto', 'python'])
 def test_a_program_over_the_limit_is_interpreted_and_agrees(monkeypatch, arguments, backend):
     expected = compiled()(*arguments)
-    monkeypatch.setattr(interpreter, 'LARGEST', 3)
+    monkeypatch.setattr(python, 'LARGEST', 3)
     # Of another name, so that the cache has no machine code of it.
     program = compiled(backend=backend, name='large')
     assert program.backend == 'python'
@@ -39,7 +39,7 @@ def test_a_program_over_the_limit_is_interpreted_and_agrees(monkeypatch, argumen
 
 @pytest.mark.parametrize('backend', ['auto', 'python'])
 def test_vectors_of_a_large_program_are_taken_apart(monkeypatch, backend):
-    monkeypatch.setattr(interpreter, 'LARGEST', 3)
+    monkeypatch.setattr(python, 'LARGEST', 3)
 
     def function(x):
         pairs = [[x[0], x[1]], [x[1], 0.5], [x[2], x[0]]]
@@ -51,7 +51,7 @@ def test_vectors_of_a_large_program_are_taken_apart(monkeypatch, backend):
 
 
 def test_what_is_not_a_number_stays_one(monkeypatch):
-    monkeypatch.setattr(interpreter, 'LARGEST', 3)
+    monkeypatch.setattr(python, 'LARGEST', 3)
     x, _ = compiled(name='not_a_number')([np.inf, 0.0], [1.0, 1.0])
     assert np.isnan(x[0])
 
@@ -63,7 +63,7 @@ def test_a_state_can_be_fed_back(monkeypatch):
     expected = compile_program(step, {'q': 1, 'qd': 1}, outputs=('q', 'qd')).iterate(
         20, q=[0.3], qd=[0.0]
     )
-    monkeypatch.setattr(interpreter, 'LARGEST', 1)
+    monkeypatch.setattr(python, 'LARGEST', 1)
     large = compile_program(step, {'q': 1, 'qd': 1}, name='large_step', outputs=('q', 'qd'))
     assert large.backend == 'python'
     result = large.iterate(20, q=[0.3], qd=[0.0])

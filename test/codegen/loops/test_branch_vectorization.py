@@ -1,4 +1,4 @@
-"""Limbs side by side: the lanes of vectors, what they save, and that every lane is right."""
+"""Branch vectorization: lanes of vectors, instructions saved, and results of every lane."""
 
 import itertools
 from collections import Counter
@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from swept_trees import VECTORS, Plain, Tree
 
-from robot_dynamics.codegen.backends.interpreter import interpreted
-from robot_dynamics.codegen.backends.lanes import apart
+from robot_dynamics.codegen.backends.python import interpreted
+from robot_dynamics.codegen.backends.scalarize import scalarize
 from robot_dynamics.codegen.calls import compile_program, recipe
-from robot_dynamics.codegen.calls.python_kernels import PythonKernels
-from robot_dynamics.codegen.loops import Coordinates, Rolled
+from robot_dynamics.codegen.calls.kernels import PythonKernels
+from robot_dynamics.codegen.loops import Coordinates, LoopForm
 from robot_dynamics.codegen.loops.branch_vectorization import (
-    NotSideBySide,
-    side_by_side,
-    trace_limbs,
+    NotVectorizable,
+    lane_groups,
+    trace_branches,
 )
 from robot_dynamics.codegen.tracing.program import NO_OPERATIONS
 
@@ -31,8 +31,8 @@ def limbed(legs, joints, seed=0, steep=False):
 
 
 def recorded(tree, **options):
-    rolled = Rolled(tree.vectors, tree.rows, ('x',))
-    return trace_limbs(rolled, tree.inputs, name=tree.name, outputs=VECTORS, **options)
+    rolled = LoopForm(tree.vectors, tree.rows, ('x',))
+    return trace_branches(rolled, tree.inputs, name=tree.name, outputs=VECTORS, **options)
 
 
 def straight(tree):
@@ -48,7 +48,7 @@ def misplaced(program):
     return sum(
         program.nodes[i][0] == 'lane' and program.nodes[i][2] != k
         for node in program.nodes
-        if node[0] == 'abreast'
+        if node[0] == 'pack'
         for k, i in enumerate(node[1:], 9 - len(node))
     )
 
@@ -69,7 +69,7 @@ def test_every_lane_computes_what_the_function_does(tree):
     x, scale = tree.arguments()
     expected = straight(tree)(list(x), list(scale))
     program = recorded(tree)
-    for run in (PythonKernels(apart(program)), PythonKernels(program, interpreted)):
+    for run in (PythonKernels(scalarize(program)), PythonKernels(program, interpreted)):
         outputs = [np.empty((1, size)) for size in program.signature.output_sizes]
         run.run([x[None], scale[None]], outputs)
         for output, wanted in zip(outputs, expected, strict=True):
@@ -78,15 +78,15 @@ def test_every_lane_computes_what_the_function_does(tree):
 
 @pytest.mark.parametrize('tree', TREES[3:], ids=lambda tree: f'{tree.name}_{len(tree.parents)}')
 def test_a_sample_has_the_same_bits_alone_and_in_any_batch(machine, monkeypatch, tree):
-    monkeypatch.setattr(recipe, 'WORTH_LIMBS', 0.0)
+    monkeypatch.setattr(recipe, 'WORTH_VECTORS', 0.0)
     program = compile_program(
         straight(tree),
         tree.inputs,
         name=f'{tree.name}_{len(tree.parents)}',
         outputs=VECTORS,
-        rolled=Rolled(tree.vectors, tree.rows, ('x',)),
+        loops=LoopForm(tree.vectors, tree.rows, ('x',)),
     )
-    assert any(node[0] == 'abreast' for node in program._kernels._recipe.program.nodes)
+    assert any(node[0] == 'pack' for node in program._kernels._recipe.program.nodes)
     x, scale = tree.arguments(21)
     alone = [program(*each) for each in zip(x, scale, strict=True)]
     expected = [straight(tree)(*each) for each in zip(x, scale, strict=True)]
@@ -111,7 +111,7 @@ def test_lanes_stay_as_they_are_along_limbs_of_any_length():
     for length in lengths:
         parents += [0, *range(len(parents), len(parents) + length - 1)]
     tree = Tree(parents, [False] * len(parents))
-    groups = side_by_side(tree.rows)
+    groups = lane_groups(tree.rows)
     assert [len(group) for group in groups] == [1, 6, 5, 4, 3, 2]
     for before, group in itertools.pairwise(groups[1:]):
         assert [parents[row] for row in group] == before[-len(group) :]
@@ -120,7 +120,7 @@ def test_lanes_stay_as_they_are_along_limbs_of_any_length():
 
 def test_rows_of_two_kinds_or_depths_never_meet():
     tree = Tree.random(5, 60, 0.6)
-    groups = side_by_side(tree.rows)
+    groups = lane_groups(tree.rows)
     assert sorted(row for group in groups for row in group) == list(range(60))
     assert max(map(len, groups)) <= 8
     depth = [len(tree.rows.carriers(row)) for row in range(60)]
@@ -132,8 +132,8 @@ def test_rows_of_two_kinds_or_depths_never_meet():
 def test_matrices_and_single_numbers_are_not_recorded():
     tree = limbed(4, 3)
     for function in (tree.rolled.function, lambda way, x, scale: scale[0]):
-        with pytest.raises(NotSideBySide):
-            trace_limbs(Rolled(function, tree.rows, ('x',)), tree.inputs, name='matrices')
+        with pytest.raises(NotVectorizable):
+            trace_branches(LoopForm(function, tree.rows, ('x',)), tree.inputs, name='matrices')
 
 
 def test_vectors_are_spread_over_rows_and_gathered_again():
@@ -142,11 +142,11 @@ def test_vectors_are_spread_over_rows_and_gathered_again():
     S = np.zeros((len(tree.parents), n))
     for row, i, weight in terms:
         S[row, i] = weight
-    rolled = Rolled(tree.vectors, tree.rows, ('x',), Coordinates(n, terms))
-    program = trace_limbs(rolled, {'x': n, 'scale': 2}, name='spread', outputs=VECTORS)
+    rolled = LoopForm(tree.vectors, tree.rows, ('x',), Coordinates(n, terms))
+    program = trace_branches(rolled, {'x': n, 'scale': 2}, name='spread', outputs=VECTORS)
     x, scale = np.random.default_rng(1).uniform(-1, 1, (1, n)), np.array([[0.3, -0.8]])
     outputs = [np.empty((1, n)), np.empty((1, n))]
-    PythonKernels(apart(program)).run([x, scale], outputs)
+    PythonKernels(scalarize(program)).run([x, scale], outputs)
     expected = straight(tree)(list(S @ x[0]), list(scale[0]))
     for output, wanted in zip(outputs, expected, strict=True):
         np.testing.assert_allclose(output[0], S.T @ np.array(wanted, float), rtol=1e-13)
@@ -161,10 +161,10 @@ def form(tree, vectors=True, function=None):
         'chosen',
         None,
         None,
-        Rolled(function, tree.rows, ('x',)),
+        LoopForm(function, tree.rows, ('x',)),
         vectors,
     )
-    return any(node[0] == 'abreast' for node in chosen.program.nodes)
+    return any(node[0] == 'pack' for node in chosen.program.nodes)
 
 
 def test_limbs_are_chosen_where_they_shorten_a_program(machine):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from swept_trees import OUTPUTS, Plain, Tree
 
-from robot_dynamics.codegen.backends.python_loops import rolled_function
+from robot_dynamics.codegen.backends.python import loop_function
 from robot_dynamics.codegen.calls import compile_program, kernels, recipe
-from robot_dynamics.codegen.loops import Coordinates, Rolled, Rows
-from robot_dynamics.codegen.loops.assembly import trace_rolled
+from robot_dynamics.codegen.loops import Coordinates, LoopForm, Rows
+from robot_dynamics.codegen.loops.assembly import trace_loops
 from robot_dynamics.codegen.loops.program import PARENT, TABLE
 from robot_dynamics.codegen.tracing import TraceError, trace
 
@@ -66,13 +66,13 @@ def test_what_is_constant_along_the_tree_is_found():
 def test_a_number_that_all_rows_of_a_kind_share_is_no_column():
     rows = Rows.of([-1, 0, 1, 2], ['a', 'b', 'b', 'b'])
     values = [5.0, 2.0, 2.0, 2.0]
-    rolled = Rolled(
+    rolled = LoopForm(
         lambda way, x: [a * b for a, b in zip(way.table(values), x, strict=True)], rows, ('x',)
     )
-    program = trace_rolled(rolled, {'x': 4}, name='scaled')
+    program = trace_loops(rolled, {'x': 4}, name='scaled')
     assert program.table == ()
-    different = Rolled(lambda way, x: way.table([1.0, 2.0, 3.0, 4.0]), rows, ('x',))
-    program = trace_rolled(different, {'x': 4}, name='copied')
+    different = LoopForm(lambda way, x: way.table([1.0, 2.0, 3.0, 4.0]), rows, ('x',))
+    program = trace_loops(different, {'x': 4}, name='copied')
     assert program.table == ((1.0, 2.0, 3.0, 4.0),)
     assert ('input', TABLE, 0) in program.loops[0].steps[1].program.nodes
 
@@ -86,10 +86,12 @@ def test_a_state_that_is_constant_at_first_and_then_is_not():
         return [s[0] for s in states]
 
     program = compile_program(
-        lambda x: function(Plain(rows.parents), x), {'x': 5}, rolled=Rolled(function, rows, ('x',))
+        lambda x: function(Plain(rows.parents), x),
+        {'x': 5},
+        loops=LoopForm(function, rows, ('x',)),
     )
     expected = function(Plain(rows.parents), [1.0, 2.0, 3.0, 4.0, 5.0])
-    late = rolled_function(trace_rolled(Rolled(function, rows, ('x',)), {'x': 5}, name='late'))
+    late = loop_function(trace_loops(LoopForm(function, rows, ('x',)), {'x': 5}, name='late'))
     assert late(math)([1.0, 2.0, 3.0, 4.0, 5.0]) == expected
     np.testing.assert_allclose(program([1.0, 2.0, 3.0, 4.0, 5.0]), expected)
 
@@ -108,13 +110,13 @@ def test_operations_are_counted_as_often_as_they_run():
 def test_names_that_the_source_uses_itself_are_refused(name):
     rows = Rows.of([-1, 0], ['a', 'a'])
     with pytest.raises(TraceError, match=name):
-        trace_rolled(Rolled(lambda way, x: x, rows, (name,)), {name: 2}, name='copy')
+        trace_loops(LoopForm(lambda way, x: x, rows, (name,)), {name: 2}, name='copy')
 
 
 def test_what_is_no_scalar_is_refused():
     rows = Rows.of([-1, 0], ['a', 'a'])
     with pytest.raises(TraceError, match='neither scalar nor real number'):
-        trace_rolled(Rolled(lambda way, x: ['a', 'b'], rows, ('x',)), {'x': 2}, name='text')
+        trace_loops(LoopForm(lambda way, x: ['a', 'b'], rows, ('x',)), {'x': 2}, name='text')
 
 
 def test_equal_programs_have_equal_digests():
@@ -126,7 +128,7 @@ def test_equal_programs_have_equal_digests():
 
 
 def test_python_source_computes_what_the_function_does(tree):
-    compute = rolled_function(tree.program())(np)
+    compute = loop_function(tree.program())(np)
     x, scale = tree.arguments()
     n = len(x)
     total, A, B, back = compute(x.tolist(), scale.tolist())
@@ -141,7 +143,7 @@ def test_loops_agree_with_the_straight_line(always_rolled, tree, backend):
         tree.inputs,
         name=tree.name,
         outputs=OUTPUTS,
-        rolled=tree.rolled,
+        loops=tree.rolled,
         backend=backend,
     )
     x, scale = tree.arguments(21)
@@ -163,7 +165,7 @@ def test_a_sample_has_the_same_bits_alone_and_in_any_batch(
         tree.inputs,
         name=f'{tree.name}_{largest}',
         outputs=OUTPUTS,
-        rolled=tree.rolled,
+        loops=tree.rolled,
     )
     x, scale = tree.arguments(samples)
     alone = [program(*each) for each in zip(x, scale, strict=True)]
@@ -174,7 +176,7 @@ def test_a_sample_has_the_same_bits_alone_and_in_any_batch(
 def test_threads_that_use_the_same_kernel_have_memory_of_their_own(machine, always_rolled):
     tree = Tree.random(4, 33, 0.3)
     program = compile_program(
-        tree.straight, tree.inputs, name=tree.name, outputs=OUTPUTS, rolled=tree.rolled
+        tree.straight, tree.inputs, name=tree.name, outputs=OUTPUTS, loops=tree.rolled
     )
     x, scale = tree.arguments(300)
     expected = program(x, scale)
@@ -218,7 +220,7 @@ def test_every_entry_of_given_memory_is_written(
         tree.inputs,
         name=f'written_{len(parents)}_{largest}',
         outputs=OUTPUTS,
-        rolled=tree.rolled,
+        loops=tree.rolled,
         backend=backend,
     )
     assert program._kernels.memory is not None if backend == 'auto' else True
@@ -262,7 +264,7 @@ def test_outputs_can_be_fed_back(always_rolled):
         {'q': 4, 'qd': 4},
         name='fed_back',
         outputs=('q', 'qd'),
-        rolled=Rolled(function, rows, ('q', 'qd')),
+        loops=LoopForm(function, rows, ('q', 'qd')),
     )
     q, qd = np.random.default_rng(0).normal(size=(2, 11, 4))
     ends = []
@@ -291,7 +293,7 @@ def test_sums_over_a_batch_change_neither_inputs_nor_other_outputs(always_rolled
         lambda x: function(Plain(rows.parents), x),
         {'x': 4},
         name='summed',
-        rolled=Rolled(function, rows, ('x',)),
+        loops=LoopForm(function, rows, ('x',)),
         backend=backend,
     )
     x = np.random.default_rng(0).normal(size=(3, 4))
@@ -307,7 +309,7 @@ def test_the_cache_holds_loops_and_nothing_is_recorded_again(machine, always_rol
 
     def make(function, rolled):
         return compile_program(
-            function, tree.inputs, name='kept', key='kept loops', outputs=OUTPUTS, rolled=rolled
+            function, tree.inputs, name='kept', key='kept loops', outputs=OUTPUTS, loops=rolled
         )
 
     def never(*_):
@@ -315,7 +317,7 @@ def test_the_cache_holds_loops_and_nothing_is_recorded_again(machine, always_rol
 
     arguments = tree.arguments(9)
     expected = make(tree.straight, tree.rolled)(*arguments)
-    again = make(never, Rolled(never, tree.rows, ('x',)))
+    again = make(never, LoopForm(never, tree.rows, ('x',)))
     for result, reference in zip(again(*arguments), expected, strict=True):
         np.testing.assert_array_equal(result, reference)
 
@@ -337,7 +339,7 @@ def test_vectors_are_spread_over_rows_and_gathered_again(always_rolled, backend,
         name=f'gathered_{n}',
         key=f'gathered {n} {backend}',
         outputs=OUTPUTS,
-        rolled=Rolled(tree.rolled.function, tree.rows, ('x',), coordinates),
+        loops=LoopForm(tree.rolled.function, tree.rows, ('x',), coordinates),
         backend=backend,
     )
     p, scale = rng.uniform(-1, 1, (3, S.shape[1])), rng.uniform(-1, 1, (3, 2))
@@ -357,9 +359,9 @@ def form(tree, **options):
 
 def test_loops_are_chosen_where_they_take_fewer_operations(machine):
     assert form(Tree.random(3, 8, 0.0)) == 'Program'
-    assert form(Tree.random(3, 100, 0.0)) == 'RolledProgram'
+    assert form(Tree.random(3, 100, 0.0)) == 'LoopProgram'
 
 
 def test_a_very_long_program_becomes_loops_in_any_case(monkeypatch):
     monkeypatch.setattr(recipe, 'LONGEST_UNROLLED', 10)
-    assert form(Tree.random(3, 8, 0.0)) == 'RolledProgram'
+    assert form(Tree.random(3, 8, 0.0)) == 'LoopProgram'

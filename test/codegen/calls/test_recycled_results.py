@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from robot_dynamics.codegen.calls import compile_program
-from robot_dynamics.codegen.calls import native_wrapper as native_entry
-from robot_dynamics.codegen.calls.native_source import MOST_KEPT
+from robot_dynamics.codegen.calls import compile_program, native_wrapper
+from robot_dynamics.codegen.calls.native_source import LARGEST_RECYCLED
 
 pytestmark = pytest.mark.usefixtures('machine', 'native')
 
@@ -31,13 +30,13 @@ def cube():
 
 @pytest.fixture(params=[(3, 0), (3, 99)])
 def powers(request, monkeypatch):
-    monkeypatch.setattr(native_entry, 'TUPLES_WITH_HASH', request.param)
+    monkeypatch.setattr(native_wrapper, 'TUPLES_WITH_HASH', request.param)
     return compile_program(
         lambda x: ([a * a * a for a in x], [[a * b for b in x] for a in x]),
         {'x': N},
         name='powers',
         outputs=Powers._fields,
-        pack=Powers,
+        result_type=Powers,
     ).call
 
 
@@ -177,7 +176,7 @@ def test_numbers_are_numbers():
 
 @pytest.mark.parametrize('more', [0, 1])
 def test_large_results_are_not_kept(more):
-    size = MOST_KEPT + more
+    size = LARGEST_RECYCLED + more
     call = compile_program(lambda x: [x[0]] * size, {'x': 1}).call
     x = np.ones(1)
     call(x)
@@ -199,7 +198,7 @@ def test_kept_results_go_with_the_function():
         b: np.ndarray
 
     call = compile_program(
-        lambda x: (x, x), {'x': 1}, outputs=Alone._fields, pack=Alone, name='alone'
+        lambda x: (x, x), {'x': 1}, outputs=Alone._fields, result_type=Alone, name='alone'
     ).call
     gc.collect()
     before = sys.getrefcount(Alone)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.codegen.backends.python import python_source
-from robot_dynamics.codegen.calls.python_kernels import PythonKernels
+from robot_dynamics.codegen.calls.kernels import PythonKernels
 from robot_dynamics.codegen.tracing.trace import trace
 
 EPS = np.finfo(float).eps

@@ -36,7 +36,7 @@ def expected(q, v):
 @pytest.fixture
 def compiled(entry):
     function = compile_program(product, {'q': 2, 'v': 1}, name='product')
-    assert (function.entry, function.backend) == {
+    assert (function.wrapper, function.backend) == {
         'native': ('native', 'llvm'),
         'portable': ('portable', 'llvm'),
         'python': ('portable', 'python'),
@@ -53,7 +53,7 @@ def terms(entry):
         {'q': 2},
         name='terms',
         outputs=Terms._fields,
-        pack=Terms,
+        result_type=Terms,
     )
     function(np.ones((20, 2)))
     return function
@@ -412,14 +412,14 @@ def test_all_ways_in_agree_to_the_bit(machine, monkeypatch, random_function):
     rows = np.random.default_rng(6).normal(size=(20, 4))
     results = []
     for way in ('native', 'portable'):
-        monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', way)
+        monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', way)
         compiled = compile_program(function, {'x': 4})
         results += [compiled(rows), compiled(rows), [compiled(row) for row in rows]]
     assert all(np.array_equal(result, results[0]) for result in results)
 
 
 def test_threads_of_the_portable_wrapper_have_memory_of_their_own(machine, monkeypatch):
-    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'portable')
+    monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'portable')
     compiled = compile_program(product, {'q': 2, 'v': 1}, name='product').bind(v=[2.0])
     wrong = []
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from robot_dynamics.algorithms.vectors import together
-from robot_dynamics.codegen.backends.lanes import apart
 from robot_dynamics.codegen.backends.llvm_straight_line import (
     batch_kernel,
     module_source,
     sample_kernel,
 )
+from robot_dynamics.codegen.backends.scalarize import scalarize
 from robot_dynamics.codegen.calls import compile_program
 from robot_dynamics.codegen.tracing import trace
 from robot_dynamics.codegen.tracing.program import operands
@@ -42,9 +42,9 @@ def operations(program):
 
 
 def test_vectors_are_recorded_where_the_same_is_done_with_several():
-    assert 'abreast' not in operations(trace(walk, {'x': 8}))
+    assert 'pack' not in operations(trace(walk, {'x': 8}))
     program = trace(walk, {'x': 8}, vectors=True)
-    assert 'abreast' in operations(program)
+    assert 'pack' in operations(program)
     # The first vector turns alone, then two, then three.
     assert sum(program.operation_counts().values()) == 6 * (1 + 2 + 3)
     # No more than three turns are written down.
@@ -53,7 +53,7 @@ def test_vectors_are_recorded_where_the_same_is_done_with_several():
 
 def test_what_stays_in_its_lane_is_not_packed_again():
     program = trace(walk, {'x': 8}, vectors=True)
-    packed = [node for node in program.nodes if node[0] == 'abreast']
+    packed = [node for node in program.nodes if node[0] == 'pack']
     # Two coordinates, of two vectors and then of three.
     assert sorted(len(node) - 1 for node in packed) == [2, 2, 3, 3]
     *_, last = packed
@@ -74,12 +74,12 @@ def test_apart_there_are_no_vectors_and_nothing_that_is_not_needed():
     def function(x):
         return together(lambda v: turned(v, x[6], x[7]), [[x[0], x[1]], [x[2], x[3]]])[1][0]
 
-    alone = apart(fused(trace(function, {'x': 8}, vectors=True)))
+    alone = scalarize(fused(trace(function, {'x': 8}, vectors=True)))
     assert sorted(op for op, *_ in alone.nodes) == ['fma', *['input'] * 4, 'mul', 'neg']
 
 
 def test_apart_operations_on_zeros_disappear():
-    program = apart(fused(trace(walk_with_zeros, {'x': 6 + 2}, vectors=True)))
+    program = scalarize(fused(trace(walk_with_zeros, {'x': 6 + 2}, vectors=True)))
     # Two of the first products of each turn are those with a zero.
     multiplied = sum(op in ('mul', 'fma') for op, *_ in program.nodes)
     assert multiplied == 2 + 2 + 4 + 3 * 4

@@ -64,13 +64,13 @@ def test_what_comes_late_is_added_last():
 
 def test_a_vector_takes_no_scalar_products_into_its_sums():
     def function(x):
-        both = x[0].abreast(x[:2])
+        both = x[0].pack(x[:2])
         total = both * x[2] + x[3] * x[4]
         return [total.lane(6), total.lane(7)]
 
     program = fused(trace(function, {'x': 5}, vectors=True))
     found = [op for op, *_ in program.nodes if op not in ('input', 'lane')]
-    assert sorted(found) == ['abreast', 'fma', 'mul']
+    assert sorted(found) == ['fma', 'mul', 'pack']
 
 
 @pytest.mark.usefixtures('machine')

@@ -24,12 +24,12 @@ ZERO: Node = ('constant', 0.0)
 Entry = tuple[int, int]
 
 
-def apart(program: Program) -> Program:
+def scalarize(program: Program) -> Program:
     """Return the program without vectors. Products and sums stay fused as they are."""
-    return _Apart(program).program()
+    return _Scalarizer(program).program()
 
 
-class _Apart:
+class _Scalarizer:
     """The lanes of a program's vectors, each a node of its own."""
 
     def __init__(self, source: Program) -> None:
@@ -54,7 +54,7 @@ class _Apart:
     def _entry(self, index: int, k: int) -> Entry:
         """Return where lane k of a node is computed."""
         node = self._source.nodes[index]
-        while node[0] in ('lane', 'abreast'):
+        while node[0] in ('lane', 'pack'):
             index, k = node[1:] if node[0] == 'lane' else (entry_in_lane(node, k), 0)
             node = self._source.nodes[index]
         return index, (k if self._sizes[index] > 1 else 0)

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from robot_dynamics.codegen.backends import machine_code
-from robot_dynamics.codegen.calls import compile_program, kernels, threads
-from robot_dynamics.codegen.calls import native_wrapper as native_entry
+from robot_dynamics.codegen.calls import compile_program, kernels, native_wrapper, threads
 from robot_dynamics.codegen.calls.function import CompilerMissing
-from robot_dynamics.codegen.calls.native_source import entry_source
+from robot_dynamics.codegen.calls.native_source import wrapper_source
 from robot_dynamics.codegen.calls.native_writer import SLOTS
 from robot_dynamics.errors import ShapeError
 
@@ -23,11 +22,11 @@ pytestmark = pytest.mark.usefixtures('machine')
 @pytest.fixture
 def objecting(monkeypatch):
     """Let why_not() think again, now and after the test."""
-    monkeypatch.delenv('ROBOT_DYNAMICS_ENTRY', raising=False)
-    native_entry.why_not.cache_clear()
+    monkeypatch.delenv('ROBOT_DYNAMICS_WRAPPER', raising=False)
+    native_wrapper.why_not.cache_clear()
     yield monkeypatch
     monkeypatch.undo()
-    native_entry.why_not.cache_clear()
+    native_wrapper.why_not.cache_clear()
 
 
 def test_regular_interpreters_are_known():
@@ -38,7 +37,7 @@ def test_regular_interpreters_are_known():
         and not sysconfig.get_config_var('Py_GIL_DISABLED')
         and not hasattr(sys, 'gettotalrefcount')
     )
-    assert (native_entry.why_not() is None) == regular
+    assert (native_wrapper.why_not() is None) == regular
 
 
 @pytest.mark.parametrize(
@@ -59,26 +58,26 @@ def test_regular_interpreters_are_known():
     ],
 )
 def test_any_surprise_falls_back_to_the_portable_entry(objecting, place, value, reason):
-    objecting.setattr(native_entry, place, value)
-    assert reason in native_entry.why_not()
+    objecting.setattr(native_wrapper, place, value)
+    assert reason in native_wrapper.why_not()
     compiled = compile_program(lambda x: [x[0] * 2.0], {'x': 1})
-    assert compiled.entry == 'portable'
+    assert compiled.wrapper == 'portable'
     assert compiled([2.0]).tolist() == [4.0]
-    objecting.setenv('ROBOT_DYNAMICS_ENTRY', 'native')
+    objecting.setenv('ROBOT_DYNAMICS_WRAPPER', 'native')
     with pytest.raises(CompilerMissing, match='asks for the native entry'):
         compile_program(lambda x: [x[0] * 2.0], {'x': 1})
 
 
 def test_unknown_choice_is_refused(monkeypatch):
-    monkeypatch.setenv('ROBOT_DYNAMICS_ENTRY', 'fastest')
+    monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'fastest')
     with pytest.raises(ValueError, match='expected one of auto, native, portable, python'):
         compile_program(lambda x: [x[0]], {'x': 1})
 
 
 def test_source_depends_on_sizes_alone():
-    source = entry_source((3, None), ((3,), (3, 3)))
-    assert source == entry_source((3, None), ((3,), (3, 3)))
-    assert source != entry_source((3, 3), ((3,), (3, 3)))
+    source = wrapper_source((3, None), ((3,), (3, 3)))
+    assert source == wrapper_source((3, None), ((3,), (3, 3)))
+    assert source != wrapper_source((3, 3), ((3,), (3, 3)))
     machine_code.compile_module(source)
     assert len(set(SLOTS)) == len(SLOTS)
 
@@ -96,7 +95,7 @@ def test_references_balance(native, several):
     results = compiled.call(rows, v)
     outs = tuple(map(np.empty_like, results)) if several else np.empty_like(results)
     watched = [q, v, rows, out, outs, *(out if several else []), *(outs if several else [])]
-    watched += [compiled.call, native_entry.OUT, np.ndarray]
+    watched += [compiled.call, native_wrapper.OUT, np.ndarray]
     # What other tests have left behind holds references too.
     gc.collect()
     before = [sys.getrefcount(item) for item in watched]
@@ -162,7 +161,7 @@ def lines(native):
     both = []
     for entry in ('native', 'portable'):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv('ROBOT_DYNAMICS_ENTRY', entry)
+            patch.setenv('ROBOT_DYNAMICS_WRAPPER', entry)
             both.append(compile_program(line, {'a': 2, 'b': 1}, name='line').call)
         both[-1](np.ones((20, 2)), np.ones((20, 1)))
     return both
@@ -279,12 +278,12 @@ class Pair(NamedTuple):
 @pytest.mark.usefixtures('native')
 @pytest.mark.parametrize('with_hash', [(3, 0), (3, 99)])
 def test_several_results_are_a_named_tuple_however_tuples_are_made(monkeypatch, with_hash):
-    monkeypatch.setattr(native_entry, 'TUPLES_WITH_HASH', with_hash)
+    monkeypatch.setattr(native_wrapper, 'TUPLES_WITH_HASH', with_hash)
     compiled = compile_program(
         lambda x: ([3.0 * x[0]], [2.0 * x[0]]),
         {'x': 1},
         outputs=Pair._fields,
-        pack=Pair,
+        result_type=Pair,
     )
     x = np.array([0.5])
     gc.collect()

@@ -1,0 +1,3 @@
+"""What all tests of compiling share."""
+
+from compiling import *  # noqa: F403  (fixtures)
