@@ -1,9 +1,9 @@
-"""Joint data by name: from whatever a driver sends to complete vectors in the model's order.
+"""Joint data by name, from the messages of drivers to complete vectors in the model's order.
 
-A `sensor_msgs/JointState` may list joints in any order, with strangers among them, only some of
-them at a time, without velocities, or with NaN where an interface is missing. Nothing of that may
-become a zero or a guess: a joint not heard keeps its last value for a limited time, and after
-that there is no state. Messages are read by attribute, so that this file needs no ROS.
+A `sensor_msgs/JointState` may list joints in any order, with joints of other robots, only some at
+a time, without velocities, or with NaN where an interface is missing. Missing values never become
+zero: a joint keeps its last value for a limited time, and after that there is no state. Messages
+are read by attribute, so that this file needs no ROS.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from robot_dynamics.spatial import Array
 
 
 class JointDataError(RobotDynamicsError, ValueError):
-    """A message of joint data is refused: it contradicts itself, or is not finite."""
+    """A message of joint data is rejected: it is inconsistent, or not finite."""
 
 
 class JointReading(NamedTuple):
@@ -33,7 +33,7 @@ class JointReading(NamedTuple):
 
 
 class JointMap:
-    """The places of the model's joints in a list of names."""
+    """Indices of the model's joints in a list of names."""
 
     def __init__(self, joint_names: tuple[str, ...]):
         self.joint_names = tuple(joint_names)
@@ -91,9 +91,9 @@ def finite(values: Array, joint_names: tuple[str, ...], quantity: str) -> Array:
 
 
 class JointStateReader:
-    """Collects joint states until, and as long as, they describe the whole robot.
+    """Collects joint states into states of the whole robot.
 
-    What was heard is kept in lists: for the few joints of an arm they are quicker than arrays.
+    Values are kept in lists, which are faster than arrays for the few joints of an arm.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class JointStateReader:
         input_timeout: float,
         velocities: VelocityFilter | None = None,
     ):
-        """Begin with nothing heard.
+        """Begin without values.
 
         Args:
             joint_names: of the robot.
             input_timeout: how long a value is held, s of the stamps' time.
-            velocities: estimates them where a message has none; None: they stay unknown.
+            velocities: estimates velocities that a message lacks; None: they stay unknown.
         """
         self._map = JointMap(joint_names)
         self.adjust(input_timeout, velocities)
@@ -120,51 +120,51 @@ class JointStateReader:
         self._velocities = velocities
 
     def reset(self) -> None:
-        """Drop what was heard."""
+        """Drop all values."""
         n = len(self._map.joint_names)
         self._last = -1
-        # Positions, velocities, efforts. NaN: not heard, or not given.
+        # Positions, velocities, efforts; NaN: not received.
         self._values = [[math.nan] * n for _ in range(3)]
-        self._heard = [-1] * n
+        self._stamps = [-1] * n
 
     def missing(self) -> list[str]:
-        """Return the joints without a position that is young enough."""
+        """Return the joints without a position, or with one older than the timeout."""
         return [
             name
-            for name, position, heard in zip(
-                self._map.joint_names, self._values[0], self._heard, strict=True
+            for name, position, stamp in zip(
+                self._map.joint_names, self._values[0], self._stamps, strict=True
             )
-            if math.isnan(position) or self._last - heard > self._timeout
+            if math.isnan(position) or self._last - stamp > self._timeout
         ]
 
     def read(self, message: Any, stamp: int) -> JointReading | None:
-        """Take a message in; return the state, or None while joints are missing or too old.
+        """Read a message; return the state, or None while joints are missing or too old.
 
         Args:
             message: has `name`, `position`, `velocity` and `effort`, as JointState.
             stamp: its time in ns. A joint whose time runs backwards (a reset, a bag played
-                again) makes everything heard before invalid. Drivers of different joints may
+                again) invalidates all values before. Messages of different drivers may
                 overtake each other.
 
         Raises:
-            JointDataError: the message is not used at all, and why.
+            JointDataError: the message is rejected as a whole, and why.
         """
         places, joints = self._map.places(message.name)
         if not joints:
             return None  # a gripper's, or another robot's
         rows = self._checked(message, places, joints)
-        if stamp < self._last and stamp < max(self._heard[joint] for joint in joints):
+        if stamp < self._last and stamp < max(self._stamps[joint] for joint in joints):
             self.reset()
             self._restarted = True
         self._last = max(stamp, self._last)
-        if len(joints) == len(self._heard):  # the whole robot, in the model's order
-            self._heard = [stamp] * len(joints)
+        if len(joints) == len(self._stamps):  # the whole robot, in the model's order
+            self._stamps = [stamp] * len(joints)
             self._values = rows
         else:
             self._hold(joints, stamp, rows)
             if self.missing():
                 return None
-        # Positions are finite: `_checked` has seen to it.
+        # `_checked` has rejected positions that are not finite.
         q = np.array(self._values[0])
         qd, effort = map(_if_given, self._values[1:])
         restarted, self._restarted = self._restarted, False
@@ -195,7 +195,7 @@ class JointStateReader:
 
     def _hold(self, joints: list[int], stamp: int, rows: list[list[float]]) -> None:
         for k, joint in enumerate(joints):
-            self._heard[joint] = stamp
+            self._stamps[joint] = stamp
             for values, row in zip(self._values, rows, strict=True):
                 values[joint] = row[k]
 

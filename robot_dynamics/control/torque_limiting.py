@@ -1,8 +1,8 @@
-"""Effort limit, soft start and rate limit of every torque that is published. No ROS here.
+"""Effort limit, soft start and rate limit of published torques.
 
-Nothing is published that has not passed the gate: torques of the control law, the gravity torque
-when joint states are missing, the last torques when the node is switched off. A torque begins at
-the one that was published last, at first at zero, and changes by no more than the rate limit.
+Every torque passes the gate: that of the control law, the gravity torque when joint states are
+missing, the last torques when the node is disabled. The first torque begins at zero, later ones at
+the torque that was published last, and they change by no more than the rate limit.
 
 Time is the joint states' own, so that the same states give the same torques. A repeated state gets
 the same answer.
@@ -23,7 +23,7 @@ LONGEST_STEP = 0.02  # s; between two torques the rate limit counts no more time
 
 
 class Limits(NamedTuple):
-    """What the motors may be asked for."""
+    """Limits of the torques."""
 
     effort: Array  # (n,) N m or N; inf for no limit
     rate: Array  # (n,) N m/s or N/s; inf for no limit
@@ -31,7 +31,7 @@ class Limits(NamedTuple):
 
 
 class TorqueGate:
-    """Lets torques through as far as the limits allow.
+    """Limits torques, and keeps the last one.
 
     Attributes:
         last: the torque (n,) that passed last; zero at first.
@@ -43,8 +43,8 @@ class TorqueGate:
 
         Args:
             limits: see Limits.
-            counts: where it is counted that a limit was active.
-            last: (n,) what the motors were given last, N m or N; nothing if None.
+            counts: receives how often a limit was active.
+            last: (n,) the torque published last, N m or N; zero if None.
         """
         self._counts = counts
         self._saturated = np.zeros(len(limits.effort), dtype=bool)

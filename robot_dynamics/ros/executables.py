@@ -1,4 +1,4 @@
-"""The console scripts of the nodes. No ROS here: without it they say what to install."""
+"""Console scripts of the nodes. Without ROS 2 they print what to install."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NO_ROS = 2  # exit code, that of a command line that cannot be executed
 
 
 def start(node: str) -> None:
-    """Run a node of this package, and exit with its code."""
+    """Run a node of this package and exit with its exit code."""
     try:
         import rclpy  # noqa: F401
     except ImportError as error:

@@ -1,7 +1,7 @@
-"""Values of the launch files: checked arguments, and what is computed from the robot. No ROS here.
+"""Checked arguments of the launch files, and values computed from the robot.
 
-A launch file computes all of them before it starts the first node. An error after that ends the
-launch, but may leave nodes running.
+A launch file computes all of them before it starts a node: a later error ends the launch, but may
+leave nodes running.
 """
 
 from __future__ import annotations
@@ -86,17 +86,17 @@ def root_link(text: str) -> str:
 def feedback_gains(file: str | Path, time_step: float) -> dict[str, list[float] | float]:
     """Return kp, kd and expected_rate for a robot whose torque is held over a time step.
 
-    They are those of the demonstration, for postures all over the robot's range.
+    As in the demo, for random postures within the position limits.
 
     Args:
         file: its .urdf or .xacro file.
         time_step: s.
 
     Raises:
-        ModelError: the description is refused, or a joint moves no mass.
+        ModelError: the description is rejected, or a joint moves no mass.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # the nodes say it
+        warnings.simplefilter('ignore')  # the nodes log them
         model = load_urdf(file)
     try:
         gains = pd_gains(Dynamics(model), random_postures(model), time_step)

@@ -1,4 +1,4 @@
-"""The shapes of the package as rviz markers."""
+"""Shapes of `robot_dynamics.visualization` as rviz markers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Shape = Arrow | Box | Ellipsoid
 
 SHAFT, HEAD, HEAD_LENGTH = 0.012, 0.024, 0.04  # m, diameters and length of an arrow's parts
 SHORTEST = 1e-3  # m, of an arrow; shorter ones have no direction
-THINNEST = 1e-3  # m, of a solid; rviz refuses one of no thickness
+THINNEST = 1e-3  # m, of a solid; rviz rejects zero thickness
 
 
 def marker_array(
@@ -29,10 +29,10 @@ def marker_array(
     """Return markers, one namespace for each kind of shape.
 
     Args:
-        shapes: by kind, and within a kind by what each belongs to, always in the same order.
+        shapes: by kind, then by the name of their body or joint, always in the same order.
         colors: red, green, blue and opacity of each kind.
-        stamp: when they are so.
-        frame_id: the frame they are seen from.
+        stamp: of the joint state.
+        frame_id: the frame of their coordinates.
     """
     array = MarkerArray()
     for kind, named in shapes.items():

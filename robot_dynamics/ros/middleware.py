@@ -1,8 +1,8 @@
-"""What the package asks of Fast DDS, the usual middleware: to find and to forget nodes quickly.
+"""Discovery profile of Fast DDS, the default middleware.
 
-Left to itself Fast DDS finds a node that starts late only after up to 3 s, and keeps one that was
-killed in the graph for 20 s. With config/fastdds_profile.xml it is tenths of a second, and 2 s.
-Other middleware takes no notice. No ROS here.
+By default Fast DDS takes up to 3 s to discover a node that starts late, and keeps a killed node in
+the graph for 20 s. With config/fastdds_profile.xml it is tenths of a second, and 2 s. Other
+middleware ignores the profile.
 """
 
 from __future__ import annotations

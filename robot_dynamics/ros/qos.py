@@ -1,8 +1,8 @@
-"""The quality-of-service profiles, by purpose.
+"""Quality-of-service profiles, by purpose.
 
-Joint states are heard best effort, which matches reliable and best-effort drivers alike, and the
-user may override it (`qos_overrides`). What a controller or a person listens to goes out
-reliable: a default subscriber hears nothing from a best-effort publisher.
+Joint states are subscribed to best effort, which matches reliable and best-effort publishers; the
+user may override it (`qos_overrides`). Outputs are published reliably: a reliable subscriber,
+the default, does not match a best-effort publisher.
 """
 
 from rclpy.qos import (
@@ -13,7 +13,7 @@ from rclpy.qos import (
 )
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
-# Old joint states are worth nothing, but a hiccup of a few milliseconds should lose none.
+# Old joint states are useless, but a delay of a few milliseconds must lose none.
 JOINT_STATES_IN = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=10, reliability=ReliabilityPolicy.BEST_EFFORT
 )

@@ -1,7 +1,4 @@
-"""The text that `--help` prints for a node: what it does, its topics, services and parameters.
-
-No ROS here.
-"""
+"""Text of `--help` for a node: purpose, topics, services and parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ TRIGGER, SET_BOOL = 'std_srvs/srv/Trigger', 'std_srvs/srv/SetBool'
 
 
 class Interface(NamedTuple):
-    """What a node does and its names in the graph, with their types."""
+    """Purpose of a node, and its topics and services with their types."""
 
     purpose: str
     subscriptions: dict[str, str]
@@ -63,7 +60,7 @@ INTERFACES = {
         {},
     ),
     'feedforward_node': Interface(
-        'Publishes the torque that follows a trajectory: feed-forward by the model, and feedback.',
+        'Publishes the torque to follow a trajectory: feed-forward of the model, and feedback.',
         {
             **_DESCRIPTION,
             **_STATES,
@@ -103,7 +100,7 @@ INTERFACES = {
         },
     ),
     'pybullet_validator_node': Interface(
-        'Compares the torques of dynamics_node with those of another physics engine.',
+        'Compares the torques of dynamics_node with those of a reference engine.',
         {
             **_DESCRIPTION,
             **_STATES,
