@@ -91,3 +91,20 @@ def test_saturations_are_reported_while_they_last(graph):
     assert values['joints at their limit'] == 'shoulder'
     graph.until(lambda: send(Q).level == DiagnosticStatus.OK, 'its end')
     assert reports[-1].status[0].message == 'holding'
+
+
+def test_a_second_node_of_the_same_name_is_a_warning_until_it_is_gone(graph):
+    import rclpy
+
+    graph.start(DynamicsNode, remap=['__ns:=/pair'], diagnostics_period=0.1)
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+    twin = rclpy.create_node('dynamics_node', namespace='pair', context=graph.context)
+    sentence = '2 nodes are named /pair/dynamics_node; stop all but one'
+
+    def warns():
+        status = reports[-1].status[0] if reports else DiagnosticStatus()
+        return status.level == DiagnosticStatus.WARN and status.message.endswith(sentence)
+
+    graph.until(warns, 'the warning')
+    twin.destroy_node()
+    graph.until(lambda: sentence not in reports[-1].status[0].message, 'its end')
