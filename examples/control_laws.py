@@ -1,4 +1,4 @@
-"""Four control laws on a simulated arm: with an exact model, and with a payload they do not know.
+"""Compare four control laws on a simulated arm, with an exact model and with an unknown payload.
 
 python examples/control_laws.py
 """
@@ -24,12 +24,12 @@ def main() -> dict[str, list[float]]:
     start = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.7, 0.8])
     goal = start + np.array([0.8, 0.5, -0.4, 0.6, 0.5, -0.5, 0.7])
     rest = np.zeros((2, model.n))
-    # Accelerations at both ends make it a quintic.
+    # Accelerations at both ends: a quintic.
     trajectory = Trajectory(model.joint_names, [0.0, 2.0], [start, goal], rest, rest)
 
     # One gain per joint, from the mass matrix along the motion and the time step.
     gains = pd_gains(known, trajectory.sample(np.linspace(0.0, 2.0, 20)).q, TIME_STEP)
-    # Computed torque multiplies its feedback by M: gains in 1/s^2 and 1/s, one for all joints.
+    # Computed torque multiplies feedback by M: gains in 1/s^2 and 1/s, equal for all joints.
     scaled = Gains(kp=np.array(400.0), kd=np.array(40.0))
 
     def largest_error(arm: rd.Dynamics, name: str) -> float:
@@ -45,7 +45,7 @@ def main() -> dict[str, list[float]]:
     print('largest joint error, mrad   exact model   1 kg unknown')
     for name, (exact, loaded) in errors.items():
         print(f'{name:25} {1e3 * exact:13.3f} {1e3 * loaded:14.1f}')
-    # gravity_only follows no trajectory: the arm stays where it is, to be led by hand.
+    # gravity_only follows no trajectory: the arm stays in place for hand guiding.
     return errors
 
 

@@ -1,4 +1,4 @@
-"""A robot from its Denavit-Hartenberg table, without a URDF: a SCARA arm with three joints.
+"""Build a SCARA arm with three joints from its Denavit-Hartenberg table, without a URDF.
 
 python examples/from_dh.py
 """
@@ -8,7 +8,7 @@ import numpy as np
 import robot_dynamics as rd
 from robot_dynamics.model import solids
 
-# One row per joint: a [m], alpha [rad], d [m], theta [rad], kind. The third joint slides down.
+# One row per joint: a [m], alpha [rad], d [m], theta [rad], kind. The third joint moves down.
 TABLE = [
     (0.35, 0.0, 0.40, 0.0, 'revolute'),
     (0.25, np.pi, 0.0, 0.0, 'revolute'),
@@ -17,7 +17,7 @@ TABLE = [
 
 
 def link(mass: float, length: float) -> rd.Inertial:
-    """Return a bar along x that ends at the origin of its link frame, as in standard tables."""
+    """Return a bar along x that ends at the origin of its link frame (standard convention)."""
     bar = solids.box(mass, length, 0.06, 0.06)
     return rd.Inertial(mass, np.array([-length / 2, 0.0, 0.0]), bar.inertia_com)
 
@@ -37,7 +37,7 @@ def main() -> None:
     print('tool position [m]      ', arm.forward_kinematics(q, 'link3')[:3, 3])
     print('mass matrix            ', *M, sep='\n')
     print('Coriolis torque        ', C @ qd)
-    # The axis points down: to hold 1.2 kg the drive pushes against it.
+    # The axis points down, so the force that holds 1.2 kg is negative.
     print('gravity torque         ', g)
     print('to accelerate at 1     ', arm.inverse_dynamics(q, qd, np.ones(3)))
 

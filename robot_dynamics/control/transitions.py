@@ -101,11 +101,11 @@ def stopping_time(arm: Dynamics, effort_limit: Array, start: Reference) -> float
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """A trajectory entered by another way: `entry` from the time `begin` on, for its duration."""
+    """A trajectory with another start: `entry` from the time `begin` on, for its duration."""
 
     trajectory: Trajectory
     entry: Trajectory
-    begin: float  # s of the trajectory's time
+    begin: float  # s, in the time of the trajectory
 
     @property
     def duration(self) -> float:
@@ -114,11 +114,11 @@ class Joined:
 
     @property
     def end(self) -> Reference:
-        """The rest at the end."""
+        """Rest (n,) at the end."""
         return self.trajectory.end
 
     def sample(self, t: float) -> Reference:
-        """Return the reference at the trajectory's time t [s], not before `begin`."""
+        """Return the reference at the time t [s] of the trajectory, t >= begin."""
         s = t - self.begin
         return self.entry.sample(s) if s < self.entry.duration else self.trajectory.sample(t)
 

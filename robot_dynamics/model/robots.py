@@ -228,7 +228,7 @@ PUMA560_LINKS = (
 # Inertia of motor and drive seen at the joint, kg m^2
 PUMA560_DRIVE_INERTIA = (1.14, 4.71, 0.827, 0.200, 0.179, 0.193)
 
-# Motor turns per joint turn (their signs tell directions, which nothing here depends on)
+# Motor turns per joint turn, without the signs of the directions
 PUMA560_GEAR_RATIO = (62.6111, 107.815, 53.7063, 76.03636, 71.923, 76.686)
 
 # At the motor's shaft: viscous friction [N m s/rad], dry friction in both directions [N m]

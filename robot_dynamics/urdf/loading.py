@@ -338,7 +338,7 @@ def _missing_inertials(model: RobotModel, tree: LinkTree) -> Iterable[str]:
     """Yield one sentence that names the moving links without an <inertial> that carry no mass.
 
     Links fixed to them are included in their mass. `_massless_bodies` names the links of joints
-    that move no mass at all.
+    that move no mass.
     """
     idle = np.isin(model.joint_names, model.massless_joints())
     empty = (

@@ -24,7 +24,7 @@ def test_the_example_runs(capsys):
 
 
 def test_methods_and_kinds_exist():
-    table = DOC.split('## What a chain answers')[1].split('\n- ')[0]
+    table = DOC.split('## Methods of a chain')[1].split('\n- ')[0]
     cells = [line.split('|')[1] for line in table.splitlines() if line.startswith('| `')]
     named = {name for cell in cells for name in re.findall(r'`(\w+)', cell)}
     public = {name for name in dir(ClosedChain) if not name.startswith('_')} - {'grip'}

@@ -43,5 +43,5 @@ def test_control_laws(capsys):
 def test_batches_and_derivatives(capsys):
     shown = output_of('batches_and_derivatives.py', capsys)
     assert '(100, 50, 7)' in shown
-    (error,) = re.findall(r'linear model off by (\S+)', shown)
+    (error,) = re.findall(r'error of the linear model (\S+)', shown)
     assert float(error) < 1e-3
