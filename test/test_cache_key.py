@@ -1,4 +1,4 @@
-"""The key of cached machine code depends on every source file that has a part in making it."""
+"""The key of cached machine code depends on every source file that contributes to it."""
 
 import json
 import os
@@ -127,8 +127,8 @@ print(json.dumps({'ran': ran, 'unnoticed': unnoticed}))
 
 
 @pytest.mark.usefixtures('machine')
-def test_a_change_of_any_source_that_makes_code_changes_the_key(tmp_path):
-    """Machine code of other source would be used without a word."""
+def test_a_change_of_any_generating_source_changes_the_key(tmp_path):
+    """Otherwise stale machine code would be reused silently."""
     package = Path(robot_dynamics.__file__).parent
     shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns('__pycache__'))
     environment = {
@@ -150,7 +150,7 @@ def test_a_change_of_any_source_that_makes_code_changes_the_key(tmp_path):
         assert set(files) <= {*CALLERS, *OWNERS} - {program}, program
 
 
-def test_a_folder_that_is_not_there_has_no_fingerprint(tmp_path, monkeypatch):
+def test_a_missing_folder_has_no_fingerprint(tmp_path, monkeypatch):
     (tmp_path / 'empty').mkdir()
     (tmp_path / 'empty' / 'notes.txt').write_text('no source')
     for path in (tmp_path / 'empty', tmp_path / 'gone', tmp_path / 'gone.py'):

@@ -1,4 +1,4 @@
-"""The front door: shapes, broadcasting, refusals. Its numbers are tested in test/algorithms."""
+"""The public class: signatures, shapes, broadcasting, errors. Values: test/algorithms."""
 
 import copy
 import inspect
@@ -130,7 +130,7 @@ def test_friction_is_odd_and_saturates_at_viscous_plus_coulomb(arm):
     np.testing.assert_array_equal(arm.friction_torque(np.zeros(N)), np.zeros(N))
 
 
-def test_frames_are_found_by_name_or_refused(arm):
+def test_frames_are_found_by_name_or_rejected(arm):
     q = np.zeros(N)
     assert arm.forward_kinematics(q, 'link4').shape == (4, 4)
     assert arm.jacobian(np.zeros((7, N)), 'link2').shape == (7, 6, N)
@@ -146,7 +146,7 @@ def test_frames_are_found_by_name_or_refused(arm):
             call()
 
 
-def test_a_wrench_is_felt_by_virtual_work(arm):
+def test_wrench_torque_follows_from_virtual_work(arm):
     q = np.random.default_rng(5).normal(size=N)
     F = np.arange(6.0)
     np.testing.assert_allclose(
@@ -154,7 +154,7 @@ def test_a_wrench_is_felt_by_virtual_work(arm):
     )
 
 
-def test_forward_dynamics_refuses_joints_without_inertia_by_name():
+def test_forward_dynamics_rejects_joints_without_inertia_by_name():
     massless_tip = planar_2r(masses=(1.0, 0.0), inertias=(0.1, 0.0))
     q = np.zeros(2)
     arm = rd.Dynamics(massless_tip)
@@ -164,7 +164,7 @@ def test_forward_dynamics_refuses_joints_without_inertia_by_name():
     assert np.isfinite(arm.inverse_dynamics(q, q, q)).all()
 
 
-def test_forward_dynamics_refuses_a_point_mass_on_its_axis():
+def test_forward_dynamics_rejects_a_point_mass_on_its_axis():
     point_on_axis = rd.Inertial(1.0, np.array([0.0, 0.0, 0.3]))
     model = build_tree(
         'spindle', [-1], [True], [np.array([0.0, 0.0, 1.0])], [np.eye(4)], [point_on_axis]
@@ -188,7 +188,7 @@ def test_operational_space_reports_singularities_instead_of_dividing_by_them():
         arm.operational_space(q, qd, 'tip')
 
 
-def test_a_payload_shows_in_the_torques():
+def test_a_payload_adds_its_gravity_torque():
     model = planar_2r()
     q = np.array([0.0, 0.0])
     loaded = rd.Dynamics(model.with_payload('link2', 2.0, [1.0, 0.0, 0.0]))
@@ -213,7 +213,7 @@ def test_backends_agree(arm):
     )
 
 
-def test_a_first_result_needs_nothing_that_is_slow_to_import():
+def test_the_first_call_imports_no_slow_module():
     code = (
         'import sys, numpy as np, robot_dynamics as rd\n'
         'arm = rd.Dynamics(rd.load_urdf(sys.argv[1]))\n'

@@ -73,7 +73,7 @@ def state(robot):
     return np.random.default_rng(7).uniform(-2, 2, (2, robot.n))
 
 
-def test_tip_of_the_planar_arm_is_where_trigonometry_puts_it():
+def test_tip_of_the_planar_arm_agrees_with_trigonometry():
     arm, (a, b) = planar_2r(lengths=(0.7, 0.4)), (0.3, -1.1)
     T = kin.frame_pose(arm, np.array([a, b]), 'link2')
     assert T[:3, :3] == pytest.approx(axis_rotation(np.array([0.0, 0.0, 1.0]), a + b), abs=1e-15)

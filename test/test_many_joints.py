@@ -1,4 +1,4 @@
-"""Robots of many joints: loops, or limbs side by side, and the same numbers."""
+"""Robots of many joints: loop code generation and branch vectorization against Pinocchio."""
 
 from dataclasses import replace
 
@@ -98,7 +98,7 @@ def test_every_function_agrees_with_pinocchio(arm):
     assert_same_as_pinocchio(arm, arm.model)
 
 
-def test_gravity_and_a_load_can_be_given_at_run_time(arm):
+def test_gravity_and_a_payload_can_be_given_at_run_time(arm):
     link = arm.model.body_names[arm.model.nb // 2]
     load = 1.5, [0.1, -0.2, 0.3], np.diag([0.01, 0.02, 0.02])
     varied = arm.with_gravity([1.0, 2.0, -3.0]).with_payload(link, *load)
@@ -119,7 +119,7 @@ def test_batches_have_the_bits_of_single_calls_on_any_number_of_threads(arm, met
 
 
 @pytest.mark.parametrize('method', METHODS)
-def test_out_is_filled_as_elsewhere(arm, method):
+def test_out_is_filled(arm, method):
     arguments = state(arm)[: METHODS[method]]
     call = getattr(arm, method)
     expected = call(*arguments)
@@ -155,7 +155,7 @@ def test_a_simulation_takes_steps_of_the_same_accelerations(arm, integrator):
     np.testing.assert_array_equal(together.qd[2], path.qd[-1])
 
 
-def test_joints_that_follow_others_take_loops_too():
+def test_mimic_joints_are_generated_as_loops():
     n, rng = 40, np.random.default_rng(0)
     S = np.eye(n)[:, :37]
     for row, column in ((37, 5), (38, 20), (39, 36)):
@@ -163,7 +163,7 @@ def test_joints_that_follow_others_take_loops_too():
     tree = random_tree(n, rng, branching=0.1, prismatic=0.2)
     follower = with_coordinates(tree, S, rng.uniform(-1, 1, n))
     assert_same_as_pinocchio(Dynamics(follower), follower)
-    # Rotors turn with coordinates: such a robot stays a straight line.
+    # Rotors turn with coordinates: such a robot gets a straight-line program.
     geared = replace(follower, reflected_inertia=np.full(37, 0.1))
     arm, pin = Dynamics(geared), PinRobot(geared)
     q, qd, x = state(arm)
@@ -172,7 +172,7 @@ def test_joints_that_follow_others_take_loops_too():
 
 
 @pytest.mark.skipif(machine_code.why_not() is not None, reason='no machine code here')
-def test_legs_go_side_by_side():
+def test_legs_are_vectorized():
     arm = Dynamics(on_legs(4, 6, 0.0))
     q, qd, x = state(arm)
     arm.inverse_dynamics(q, qd, x)

@@ -1,4 +1,4 @@
-"""Friction in forward dynamics and simulation: chosen by name, and the same choice everywhere."""
+"""The choice of friction in forward dynamics and simulation."""
 
 import gc
 import inspect
@@ -75,7 +75,7 @@ def test_at_standstill_friction_is_zero_and_continuous(arm):
         np.testing.assert_allclose(slow, still, rtol=1e-6)
 
 
-def test_the_default_takes_the_fast_call(arm):
+def test_the_default_takes_the_fast_path(arm):
     program = arm.program('forward_dynamics')
     # A call that Python code would see first is no built-in function.
     assert inspect.isbuiltin(arm.forward_dynamics) == (program.wrapper == 'native')
@@ -84,7 +84,7 @@ def test_the_default_takes_the_fast_call(arm):
 
 
 @pytest.mark.parametrize('wrong', ['smooth', '', None, 1, ['model'], True])
-def test_a_choice_that_is_none_is_rejected_everywhere(arm, wrong):
+def test_an_invalid_choice_is_rejected_everywhere(arm, wrong):
     message = re.escape(f'friction is {wrong!r}; it must be one of none, model')
     q, qd, tau = states()
     for call in (
@@ -102,7 +102,7 @@ def test_a_choice_that_is_none_is_rejected_everywhere(arm, wrong):
 
 
 @pytest.mark.parametrize('integrator', ['semi_implicit_euler', 'rk4', 'explicit_euler'])
-def test_without_friction_every_simulation_is_that_of_ideal_bearings(arm, integrator):
+def test_simulation_without_friction_equals_a_model_without_friction(arm, integrator):
     q, qd, tau = states()
     h = 1e-4
     ideal = Dynamics(arm.model.with_actuation(viscous=0.0, coulomb=0.0))
@@ -134,7 +134,7 @@ def follow(arm, law, simulate_step, h=1e-3):
     return worst
 
 
-def test_computed_torque_around_the_same_model_errs_by_the_step_alone():
+def test_computed_torque_with_the_same_model_errs_by_the_step_alone():
     model = planar_2r().with_actuation(viscous=0.5, coulomb=[5.0, 2.0])
     arm = Dynamics(model)
 
@@ -168,7 +168,7 @@ def test_computed_torque_around_the_same_model_errs_by_the_step_alone():
 
 
 def one_joint(coulomb, viscous=0.0):
-    """Return an arm of inertia 1 kg m^2 per joint, whose joints do not feel each other."""
+    """Return an arm of inertia 1 kg m^2 per joint, whose joints are decoupled."""
     model = planar_2r(masses=(0.0, 0.0), inertias=(0.0, 0.0))
     return Dynamics(
         model.with_actuation(viscous=[viscous, 0.0], coulomb=[coulomb, 0.0], rotor_inertia=1.0)
@@ -233,7 +233,7 @@ def test_a_joint_without_inertia_is_named_before_its_friction():
             call()
 
 
-def test_it_pickles_with_its_choice_and_goes_when_its_arm_goes():
+def test_it_pickles_with_its_choice_and_is_freed_with_its_arm():
     model = with_friction()
     arm = Dynamics(model)
     q, qd, tau = states()

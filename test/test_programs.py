@@ -1,4 +1,4 @@
-"""Gravity and loads at run time, and what is compiled when."""
+"""Gravity and payloads at run time, pickling, and when programs are compiled."""
 
 import copy
 import inspect
@@ -34,7 +34,7 @@ def load():
 
 
 def answers(arm, leading=()):
-    """Return what every method says."""
+    """Return the results of every method."""
     q, qd, x = np.random.default_rng(1).uniform(-1, 1, (3, *leading, N))
     tip = arm.model.frame_names[-1]
     results = {}
@@ -68,18 +68,18 @@ def assert_same(ours, expected, tolerance=1e-9):
 
 @pytest.mark.parametrize('backend', ['auto', 'python'])
 @pytest.mark.parametrize('leading', [(), (3,)])
-def test_everything_is_as_if_it_were_in_the_model(arm, load, backend, leading):
+def test_gravity_and_payloads_at_run_time_equal_those_of_the_model(arm, load, backend, leading):
     first, last = arm.model.body_names[0], arm.model.frame_names[-1]
     base = Dynamics(arm.model, backend=backend)
     varied = base.with_gravity(GRAVITY).with_payload(last, *load).with_payload(first, 1.5)
     model = arm.model.with_gravity(GRAVITY).with_payload(last, *load).with_payload(first, 1.5)
     np.testing.assert_allclose(varied.model.mass, model.mass)
     assert_same(answers(varied, leading), answers(Dynamics(model), leading))
-    # The arm it came from is as before.
+    # The original arm is unchanged.
     assert_same(answers(base, leading), answers(arm, leading), 1e-12)
 
 
-def test_two_loads_on_a_link_add_up_and_gravity_keeps_them(arm, load):
+def test_two_payloads_on_a_link_add_up_and_gravity_keeps_them(arm, load):
     link = arm.model.body_names[-1]
     twice = arm.with_payload(link, *load).with_payload(link, 0.7, [0.0, 0.1, 0.0])
     turned = twice.with_gravity(GRAVITY)
@@ -88,7 +88,7 @@ def test_two_loads_on_a_link_add_up_and_gravity_keeps_them(arm, load):
     assert_same(answers(turned), answers(Dynamics(model.with_gravity(GRAVITY))))
 
 
-def test_what_is_fixed_in_one_body_is_one_carrier():
+def test_frames_of_one_body_are_one_carrier():
     arm = Dynamics(planar_2r()).with_payload('tip', 1.0, [0.1, 0.0, 0.0])
     arm = arm.with_payload('link2', 2.0)
     assert arm.programs.variation.bodies == [1]
@@ -110,7 +110,7 @@ def test_another_value_compiles_nothing(arm, load, monkeypatch):
         answers(arm.with_gravity(gravity))
 
 
-def test_a_control_loop_goes_on_while_another_thread_changes_the_load(arm):
+def test_a_control_loop_continues_while_another_thread_changes_the_payload(arm):
     link = arm.model.body_names[-1]
     q, qd, qdd = np.random.default_rng(2).normal(size=(3, N))
     # tau is linear in the mass.
@@ -168,7 +168,7 @@ def test_methods_can_be_copied_and_pickled_without_their_arm(arm, load, backend)
 
 
 @pytest.mark.parametrize('kind', multiprocessing.get_all_start_methods())
-def test_a_method_goes_to_other_processes(arm, load, kind):
+def test_methods_run_in_other_processes(arm, load, kind):
     held = arm.with_payload(arm.model.frame_names[-1], *load)
     q = np.array([0.3, -0.2, 0.7, 1.1])
     with multiprocessing.get_context(kind).Pool(1) as pool:
@@ -176,7 +176,7 @@ def test_a_method_goes_to_other_processes(arm, load, kind):
     assert np.array_equal(result, held.gravity_torque(q))
 
 
-def test_what_one_arm_makes_once_does_not_keep_another_waiting():
+def test_a_slow_property_of_one_owner_does_not_block_another():
     entered, go_on = threading.Event(), threading.Event()
 
     class Owner:
@@ -214,7 +214,7 @@ def test_values_are_copied(arm):
     np.testing.assert_array_equal(varied.coriolis_torque(np.zeros(N), np.zeros(N)), np.zeros(N))
 
 
-def test_what_cannot_be_is_refused_by_name(arm):
+def test_invalid_payloads_and_gravity_are_rejected_by_name(arm):
     link = arm.model.body_names[-1]
     with pytest.raises(FrameNotFound, match="no frame 'tool'"):
         arm.with_payload('tool', 1.0)
@@ -233,7 +233,7 @@ def test_what_cannot_be_is_refused_by_name(arm):
             arm.with_gravity(gravity)
 
 
-def test_a_load_can_give_a_massless_tip_its_inertia():
+def test_a_payload_can_give_a_massless_tip_its_inertia():
     arm = Dynamics(planar_2r(masses=(1.0, 0.0), inertias=(0.1, 0.0)))
     assert 'simulate' not in arm.precompilable()
     held = arm.with_payload('link2', 1.0, [1.0, 0.0, 0.0])
@@ -282,7 +282,7 @@ def test_only_compiled_methods_are_precompiled(arm):
         massless_tip.precompile('simulate')
 
 
-def test_help_tells_what_a_program_does(arm):
+def test_native_callables_have_names_docstrings_and_signatures(arm):
     for name in ('inverse_dynamics', 'forward_dynamics', 'gravity_torque'):
         call = getattr(arm, name)
         assert call.__name__ == name
@@ -290,8 +290,8 @@ def test_help_tells_what_a_program_does(arm):
         assert next(iter(inspect.signature(call).parameters)) == 'q'
 
 
-def test_programs_of_other_code_have_another_version(tmp_path, monkeypatch):
-    """So that no upgrade finds the machine code of what it replaces."""
+def test_other_source_has_another_version(tmp_path, monkeypatch):
+    """An upgrade must not reuse machine code of the previous version."""
     versions = {programs.version_of(programs.__name__)}
     for name in ('elsewhere', 'upgraded'):
         module, file = types.ModuleType(name), tmp_path / 'module.py'

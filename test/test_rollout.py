@@ -1,4 +1,4 @@
-"""Compiled motion: against MuJoCo's own steps, SciPy's integrator, and itself in other ways."""
+"""Compiled simulation against MuJoCo, SciPy's integrator, and single states against batches."""
 
 import warnings
 from xml.etree import ElementTree
@@ -59,7 +59,7 @@ def test_half_a_second_equals_mujoco(name, viscous):
     np.testing.assert_allclose(ours.qd, data.qvel, rtol=0, atol=1e-10)
 
 
-def test_runge_kutta_meets_a_fine_integrator_of_scipy(arm):
+def test_runge_kutta_agrees_with_scipy_at_small_tolerance(arm):
     q, qd, tau = states()
 
     def rate(_, y):
@@ -97,7 +97,7 @@ def test_the_simulator_takes_the_same_steps(name):
 
 @pytest.mark.parametrize('backend', ['auto', 'python'])
 @pytest.mark.parametrize('leading', [(), (1,), (3,), (2, 5), (0,), (0, 2)])
-def test_many_states_go_as_each_would_alone(arm, backend, leading):
+def test_a_batch_equals_single_states(arm, backend, leading):
     arm = Dynamics(arm.model, backend=backend)
     q, qd, tau = states(*leading)
     alone = [arm.simulate(q[i], qd[i], tau[i], steps=7) for i in np.ndindex(*leading)]
@@ -114,7 +114,7 @@ def test_many_states_go_as_each_would_alone(arm, backend, leading):
         )
 
 
-def test_long_arms_too_go_as_each_would_alone():
+def test_a_batch_of_long_arms_equals_single_states():
     long = Dynamics(random_tree(30, np.random.default_rng(8)))
     q, qd, tau = np.random.default_rng(9).uniform(-0.1, 0.1, (3, 9, 30))
     motion = long.simulate(q, qd, tau, steps=3)
@@ -125,7 +125,7 @@ def test_long_arms_too_go_as_each_would_alone():
         np.testing.assert_allclose(motion.qd[i], alone.qd, rtol=tolerance, atol=tolerance)
 
 
-def test_leading_axes_broadcast_and_arguments_stay_as_they_are(arm):
+def test_leading_axes_broadcast_and_arguments_are_unchanged(arm):
     q, qd, tau = states(2, 3)
     given = [q[:, :1], qd[0], tau[0, 0].tolist()]
     before = [np.array(value) for value in given]
@@ -136,7 +136,7 @@ def test_leading_axes_broadcast_and_arguments_stay_as_they_are(arm):
         np.testing.assert_array_equal(value, copy)
 
 
-def test_a_long_run_is_cut_without_a_seam(arm, monkeypatch):
+def test_a_long_run_in_stretches_equals_one_run(arm, monkeypatch):
     q, qd, tau = states()
     whole = arm.simulate(q, qd, tau, steps=20)
     monkeypatch.setattr(stepping, 'STRETCH', 3)
@@ -162,7 +162,7 @@ def test_a_rollout_holds_each_torque_for_its_step(arm):
         np.testing.assert_array_equal(path.qd[k + 1], qd)
 
 
-def test_a_load_given_at_run_time_falls_like_one_in_the_model(arm):
+def test_a_payload_at_run_time_moves_like_one_in_the_model(arm):
     q, qd, tau = states()
     link, com = arm.model.body_names[-1], [0.1, 0.0, 0.2]
     held = arm.with_payload(link, 2.0, com).simulate(q, qd, tau, steps=50)
@@ -174,13 +174,13 @@ def test_a_load_given_at_run_time_falls_like_one_in_the_model(arm):
 
 
 @pytest.mark.parametrize('steps', [-1, 1.5, 2.0, True, None, 'ten'])
-def test_a_number_of_steps_that_is_none_is_refused(arm, steps):
+def test_an_invalid_number_of_steps_is_rejected(arm, steps):
     with pytest.raises(ValueError, match=r'steps is .* it must be an integer, 0 or more'):
         arm.simulate(*states(), steps=steps)
 
 
 @pytest.mark.parametrize('h', [0.0, -1e-3, np.nan, np.inf, None, '1', [1e-3]])
-def test_a_time_step_that_is_none_is_refused(arm, h):
+def test_an_invalid_time_step_is_rejected(arm, h):
     for call in (
         lambda: arm.simulate(*states(), steps=1, time_step=h),
         lambda: arm.rollout(*states()[:2], np.zeros((3, N)), time_step=h),
@@ -189,7 +189,7 @@ def test_a_time_step_that_is_none_is_refused(arm, h):
             call()
 
 
-def test_an_unknown_integrator_is_refused(arm):
+def test_an_unknown_integrator_is_rejected(arm):
     for call in (
         lambda: arm.simulate(*states(), steps=1, integrator='rk5'),
         lambda: arm.rollout(*states(), integrator='rk5'),
@@ -212,7 +212,7 @@ def test_a_wrong_array_is_named(arm, wrong):
         arm.rollout(good, good, good)
 
 
-def test_a_joint_without_inertia_is_refused_by_name():
+def test_a_joint_without_inertia_is_rejected_by_name():
     massless_tip = Dynamics(planar_2r(masses=(1.0, 0.0), inertias=(0.1, 0.0)))
     with pytest.raises(ModelError, match="joint 'joint2' moves no inertia"):
         massless_tip.simulate([0.0, 0.0], [0.0, 0.0], [0.0, 0.0], steps=1)

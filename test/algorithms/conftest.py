@@ -1,4 +1,4 @@
-"""Robots with everything that can go wrong, their canonical trees, and an independent library."""
+"""Robots of every kind, their canonical trees, and Pinocchio models of the same robots."""
 
 from dataclasses import replace
 from functools import cache
@@ -50,7 +50,7 @@ def mimic_model(seed: int) -> RobotModel:
 def across_model() -> RobotModel:
     """Return two arms of two joints, whose elbows follow one coordinate: a gripper's fingers.
 
-    The shoulders feel each other only through it, so that eliminating it couples them.
+    Only this coordinate couples the shoulders, so that eliminating it creates a non-zero entry.
     """
     model = random_tree(4, np.random.default_rng(8), branching=0.0)
     model = replace(model, parent=[-1, -1, 0, 1])
@@ -78,7 +78,7 @@ def _last_frame(model: RobotModel, body: int) -> str:
 
 @cache
 def case(name: str) -> SimpleNamespace:
-    """Return a model, its canonical tree, its twin, and states to try."""
+    """Return a model, its canonical tree, its Pinocchio model, and random states."""
     model = MODELS[name]()
     rng = np.random.default_rng(7)
     states = [rng.uniform(-2.0, 2.0, (3, model.n)) for _ in range(3)]

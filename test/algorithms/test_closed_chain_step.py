@@ -1,4 +1,4 @@
-"""A step of a linkage over scalars: against Gauss's principle, and its warning of singularity."""
+"""Simulation step of a linkage against Gauss's principle; its measure of independence."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_a_step_is_the_integrators_then_closed(chain, state, integrator):
     assert np.abs(compiled.q - step.q).max() < 1e-13
 
 
-def test_independence_says_what_each_equation_adds(chain, state):
+def test_independence_measures_what_each_equation_adds(chain, state):
     q, _, _ = state
     found = np.array(loop_motion.independence(loops_of(chain), list(q)))
     assert found.shape == (chain.independent,)

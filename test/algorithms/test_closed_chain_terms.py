@@ -1,4 +1,4 @@
-"""Loop closures' equations: derivatives against differences, wrenches against the work they do."""
+"""Constraint equations of loop closures: derivatives, and wrenches by virtual work."""
 
 from dataclasses import replace
 
@@ -33,14 +33,14 @@ def evaluate(tree, q, qd):
     return loop_terms.loop_terms(tree, CLOSURES, list(q), list(qd))
 
 
-def test_the_trees_terms_are_its_own(case):
+def test_terms_of_the_tree_are_unchanged(case):
     _, tree, q, qd = case
     terms = evaluate(tree, q, qd)
     assert crba(tree, list(q)) == terms.M
     assert terms.b == bias_torque(tree, list(q), list(qd))
 
 
-def test_phi_is_what_it_says(case):
+def test_phi_is_the_constraint_error(case):
     model, tree, q, qd = case
     phi, expected = evaluate(tree, q, qd).phi, []
     for closure in CLOSURES:

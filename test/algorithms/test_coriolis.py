@@ -1,6 +1,13 @@
 import numpy as np
 
-from robot_dynamics.algorithms import bias_torque, coriolis_matrix, crba, gravity_torque
+from robot_dynamics.algorithms import (
+    bias_torque,
+    coriolis_matrix,
+    crba,
+    gravity_torque,
+    rnea,
+    terms,
+)
 from robot_dynamics.algorithms.coriolis import mass_and_coriolis_matrix
 from robot_dynamics.model.canonical import canonical_tree
 
@@ -45,3 +52,9 @@ def test_is_made_of_christoffel_symbols(make_random):
     c = 0.5 * (np.einsum('kij->ijk', dM) + np.einsum('jik->ijk', dM) - np.einsum('ijk->ijk', dM))
     C = np.array(coriolis_matrix(tree, q, qd))
     assert np.abs(C - c @ qd).max() < 1e-13 * max(np.abs(C).max(), np.abs(dM).max())
+
+
+def test_the_equation_of_motion_holds(robot, relative):
+    for q, qd, qdd in robot.states:
+        M, C, g = map(np.array, terms(robot.tree, q.tolist(), qd.tolist()))
+        assert relative(M @ qdd + C @ qd + g, rnea(robot.tree, q, qd, qdd)) < 1e-12

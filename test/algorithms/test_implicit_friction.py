@@ -1,4 +1,4 @@
-"""Velocities that friction has braked: the balance that they have to keep, and how fast."""
+"""Velocities after a step with implicit friction: momentum balance and convergence."""
 
 import numpy as np
 import pytest

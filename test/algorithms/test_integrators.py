@@ -23,7 +23,7 @@ def test_every_integrator_has_an_order():
 
 @pytest.fixture(scope='module')
 def falling():
-    """A branched arm with friction falls for half a second: its dynamics, start and end."""
+    """Return dynamics, start and end of half a second of free motion of an arm with friction."""
     rng = np.random.default_rng(5)
     model = random_tree(4, rng).with_actuation(viscous=0.3)
     arm = Dynamics(model)

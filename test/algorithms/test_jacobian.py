@@ -1,6 +1,8 @@
 import numpy as np
+import pytest
 
 from robot_dynamics.algorithms import forward_kinematics, jacobian, jacobian_dot
+from robot_dynamics.errors import FrameNotFound
 
 STEP = 1e-30
 
@@ -44,3 +46,15 @@ def test_a_frame_on_the_base_does_not_move(robot):
     q, qd, _ = robot.states[0]
     assert not np.any(jacobian(robot.tree, q, robot.frames[0]))
     assert not np.any(jacobian_dot(robot.tree, q, qd, robot.frames[0]))
+
+
+def test_pose_agrees_with_pinocchio(robot, relative):
+    for q, _, _ in robot.states:
+        for frame in robot.frames:
+            ours = forward_kinematics(robot.tree, q.tolist(), frame)
+            assert relative(ours, robot.pin.pose(q, frame)) < 1e-13
+
+
+def test_unknown_frame_is_named(robot):
+    with pytest.raises(FrameNotFound, match="no frame 'flange9'; the model has"):
+        forward_kinematics(robot.tree, robot.states[0][0], 'flange9')

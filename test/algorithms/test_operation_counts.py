@@ -1,4 +1,4 @@
-"""What the algorithms cost once recorded, on a robot with the usual right angles.
+"""Operation counts of recorded algorithms, on a robot with the usual right angles.
 
 Upper bounds, so that a change that loses a zero is seen.
 """

@@ -42,7 +42,7 @@ def test_can_be_an_input_of_a_program(robot, load):
     assert used
 
 
-def test_unknown_and_fixed_frames_are_refused(robot):
+def test_unknown_and_fixed_frames_are_rejected(robot):
     with pytest.raises(FrameNotFound):
         with_payload(robot.tree, 'nowhere', [0.0] * 10)
     with pytest.raises(ModelError, match='fixed to the base'):
@@ -59,7 +59,7 @@ def test_moments_of_the_carrier_can_be_taken_out_and_put_back(robot, load, relat
         np.testing.assert_array_equal(rnea(again, q, qd, x), rnea(loaded, q, qd, x))
 
 
-def test_payloads_of_many_arms_are_taken_at_once(robot, load):
+def test_payloads_of_a_batch_of_arms(robot, load):
     frame, each = robot.frames[-1], np.outer([0.0, 1.0, 2.5], to_parameters(load))
     together = carrier_moments(with_payload(robot.tree, frame, list(each.T)), frame)
     for k, parameters in enumerate(each):

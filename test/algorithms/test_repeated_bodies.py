@@ -1,4 +1,4 @@
-"""Algorithms on the few kinds of bodies of a long tree: the same numbers, by loops."""
+"""Loop code generation: algorithms on kinds of bodies equal those on all bodies."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ def test_loops_compute_what_the_algorithm_does(function, tree, relative):
 
 
 @pytest.mark.parametrize('function', [f for f in FUNCTIONS if f in VECTORS])
-def test_limbs_compute_what_the_algorithm_does(function, tree, relative):
+def test_branch_vectorization_computes_what_the_algorithm_does(function, tree, relative):
     program = recorded(function, tree, trace_branches)
     check(function, tree, program, PythonKernels(scalarize.scalarize(program)), relative)
 

@@ -1,4 +1,4 @@
-"""One step over scalars: the integrators' own formulas, and friction that only brakes."""
+"""Simulation step over scalars: integrators, and friction that only dissipates."""
 
 import numpy as np
 import pytest

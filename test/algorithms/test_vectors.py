@@ -1,4 +1,4 @@
-"""Every algorithm gives the same whatever its scalars are."""
+"""Every algorithm on floats, complex numbers, batches and recording scalars."""
 
 from dataclasses import replace
 
@@ -67,7 +67,7 @@ def test_complex_numbers_carry_real_results(algorithm, make_random):
     assert close(np.real(step), real)
 
 
-def test_a_recording_takes_every_algorithm(algorithm, make_random):
+def test_every_algorithm_can_be_recorded(algorithm, make_random):
     function, inputs = algorithm
     model = make_random(3, largest=5)
     tree = canonical_tree(model)
