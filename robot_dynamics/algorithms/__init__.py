@@ -31,7 +31,7 @@ Shared parts: `vectors.py` (arithmetic of scalars, vectors and matrices), `joint
 and wrenches), `link_kinematics.py` (motion of the bodies), `composite_bodies.py` (mass moments of
 subtrees), `column_propagation.py` (matrices between joints) and `repeated_bodies.py` (a long tree
 as a few kinds of bodies, for loop code generation). The passes through a tree are methods of
-`model.canonical.CanonicalTree`.
+`model.canonical_tree.CanonicalTree`.
 """
 
 from robot_dynamics.algorithms.aba import aba
