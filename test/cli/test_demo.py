@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from domains import use_free_domain
+from tiers import slow
 
 from robot_dynamics.cli.demo import NODES
 
@@ -132,9 +133,7 @@ def test_the_json_has_its_documented_keys(start):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    'node', [NODES[0], *(pytest.param(node, marks=pytest.mark.slow) for node in NODES[1:])]
-)
+@pytest.mark.parametrize('node', [NODES[0], *slow(NODES[1:])])
 def test_a_node_that_dies_ends_the_demo_with_an_error(start, node):
     demo = start(20.0)
     demo.until('of 20 s   error')
