@@ -1,4 +1,4 @@
-"""Feed-forward: each part is its term of the equation of motion, and together they follow."""
+"""Feed-forward: each part against its term of the equation of motion, and tracking."""
 
 import numpy as np
 import pytest

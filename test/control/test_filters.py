@@ -38,7 +38,7 @@ def test_the_cutoff_does_not_depend_on_the_spacing_of_samples():
         assert last == pytest.approx(1 - np.exp(-1), rel=0.02)
 
 
-def test_what_is_handed_out_is_not_what_it_remembers():
+def test_results_are_copies_of_the_filter_state():
     changed, other = AccelerationFilter(), AccelerationFilter()
     for t in (0.0, 0.001, 0.002, 0.002):
         for filter_ in (changed, other):
@@ -60,7 +60,7 @@ def test_a_repeated_stamp_changes_nothing():
     [(-1.0, [0.5]), (0.5, [0.5]), (0.002, [0.5, 0.5]), (0.002, [np.nan]), (np.nan, [0.5])],
     ids=['backwards', 'gap', 'other size', 'nan', 'nan stamp'],
 )
-def test_what_cannot_be_a_difference_starts_afresh(stamp, velocity):
+def test_samples_without_a_difference_quotient_reset_the_filter(stamp, velocity):
     filter_ = AccelerationFilter()
     run(filter_, [0.0, 0.001], lambda t: np.array([t]))
     assert filter_.update(stamp, velocity) is None

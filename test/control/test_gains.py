@@ -32,7 +32,7 @@ def test_every_joint_gets_the_frequency_and_the_damping():
     assert np.allclose(gains.kd, 2 * DAMPING * FREQUENCY * inertia, rtol=1e-12)
 
 
-def test_feedback_is_stable_over_a_step_wherever_the_motion_leads():
+def test_feedback_is_stable_over_a_step_along_the_motion():
     panda = Dynamics(load_urdf(share_file('urdf/panda.urdf')))
     q = np.random.default_rng(0).uniform(-1, 1, (20, 7))
     kd = np.diag(pd_gains(panda, q, 0.02).kd)
@@ -42,13 +42,13 @@ def test_feedback_is_stable_over_a_step_wherever_the_motion_leads():
     assert 0.02 * max(largest) == pytest.approx(PER_STEP, rel=1e-9)
 
 
-def test_a_long_step_makes_them_softer():
+def test_a_long_step_reduces_the_gains():
     panda = Dynamics(load_urdf(share_file('urdf/panda.urdf')))
     q = np.zeros((1, 7))
     assert (pd_gains(panda, q, 1e-2).kd < pd_gains(panda, q, 1e-3).kd).all()
 
 
-def test_what_is_no_motion_or_no_step_is_rejected():
+def test_invalid_motions_and_steps_are_rejected():
     arm = Dynamics(planar_2r())
     for q in (np.zeros(3), np.zeros((1, 3)), np.zeros((0, 2)), np.zeros((1, 1, 2)), 0.0):
         with pytest.raises(ShapeError, match=r'q has shape .*; it must be \(2,\) or \(m, 2\)'):

@@ -1,4 +1,4 @@
-"""The laws of control, by what they are proven to do: errors that decay as the theory says."""
+"""Control laws: error dynamics against theory."""
 
 from dataclasses import replace
 
@@ -81,7 +81,7 @@ def test_the_error_under_computed_torque_is_the_linear_oscillators(arm):
         np.testing.assert_allclose(e, exact, atol=1e-8)
 
 
-def test_the_energy_of_the_error_under_pd_plus_falls_as_the_damping_says(arm, rng):
+def test_the_energy_of_the_error_under_pd_plus_is_dissipated_by_the_damping(arm, rng):
     kp, kd = np.array([30.0, 20.0]), np.array([4.0, 3.0])
     for _ in range(20):
         q, qd = rng.normal(size=(2, 2))
@@ -94,7 +94,7 @@ def test_the_energy_of_the_error_under_pd_plus_falls_as_the_damping_says(arm, rn
         np.testing.assert_allclose(M @ edd + C @ ed + kd * ed + kp * e, 0, atol=1e-11)
 
 
-def test_pd_plus_follows_from_anywhere_and_its_lyapunov_function_never_rises(arm):
+def test_pd_plus_converges_and_its_lyapunov_function_never_increases(arm):
     kp, kd = 60.0, 15.0
     energies = []
     for t, q, qd in states(
@@ -108,7 +108,7 @@ def test_pd_plus_follows_from_anywhere_and_its_lyapunov_function_never_rises(arm
     assert energies[-1] < 1e-4 * energies[0]
 
 
-def test_pd_plus_with_gravity_comes_to_rest_where_it_is_told(arm):
+def test_pd_plus_with_gravity_comes_to_rest_at_the_reference(arm):
     goal = np.array([0.7, -0.4])
     still = np.zeros(2)
 
@@ -156,7 +156,7 @@ def test_switches_take_parts_away_in_every_law(arm, rng, law):
 
 
 @pytest.mark.parametrize('law', LAWS.values(), ids=LAWS)
-def test_many_states_at_once_equal_one_after_the_other(arm, rng, law):
+def test_a_batch_of_states_equals_single_states(arm, rng, law):
     q, qd = rng.normal(size=(2, 5, 2))
     wanted = Reference(*rng.normal(size=(3, 5, 2)))
     together = law(arm, wanted, q, qd, gains=Gains(3.0, 2.0)).tau

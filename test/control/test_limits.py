@@ -54,7 +54,7 @@ def test_a_motion_backwards_is_as_fast(model):
     assert reason == "joint 'joint2' reaches the velocity 2.7; its limit is 2"
 
 
-def test_where_the_arm_is_beyond_a_limit_a_motion_may_begin_and_go_no_further(model):
+def test_a_motion_may_start_beyond_a_limit_and_go_no_further(model):
     out = np.array([1.2, -1.1])
     back = Trajectory(NAMES, [0.0, 1.0], [out, [0.5, 0.0]], np.zeros((2, 2)))
     assert violations(back, model, (out,)) == []

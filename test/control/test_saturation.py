@@ -32,7 +32,7 @@ def test_without_time_nothing_changes(dt):
     assert np.array_equal(limiter([5.0, 5.0], dt).tau, [1.0, 1.0])
 
 
-def test_reset_forgets_or_starts_from_a_torque():
+def test_reset_discards_the_last_torque_or_starts_from_one():
     limiter = RateLimiter(10.0)
     limiter.reset([1.0])
     assert np.allclose(limiter([9.0], 0.1).tau, [2.0])

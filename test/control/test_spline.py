@@ -46,7 +46,7 @@ def test_a_polynomial_of_its_own_degree_is_reproduced(rng, degree, given):
     assert np.allclose(spline.segment(start, end, T), truth, rtol=0, atol=1e-13)
 
 
-def test_the_degree_is_what_both_ends_carry():
+def test_the_degree_follows_from_the_data_of_both_ends():
     full = Waypoint(np.zeros(1), np.ones(1), np.ones(1))
     cubic = spline.segment(full, Waypoint(np.ones(1), np.zeros(1)), T)
     assert cubic[3] != 0

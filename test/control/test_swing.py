@@ -1,4 +1,4 @@
-"""The demonstration's trajectory: gentle to any robot, and yet in motion."""
+"""Swing trajectories of any robot, within its limits."""
 
 from dataclasses import replace
 
@@ -76,7 +76,7 @@ def test_the_points_hold_the_curve_between_them(panda):
     assert np.abs(between.q - motion.at(t).q).max() < 1e-4
 
 
-def test_a_joint_whose_drive_only_just_beats_friction_stands_still(panda):
+def test_a_joint_whose_drive_barely_exceeds_friction_does_not_move(panda):
     friction = np.zeros(7)
     friction[0] = 0.95 * panda.model.effort_limit[0]
     motion = swing(Dynamics(panda.model.with_actuation(coulomb=friction)), DURATION)

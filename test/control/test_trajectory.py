@@ -1,4 +1,4 @@
-"""Trajectories: what is rejected and how it is said, and the motion between the points."""
+"""Trajectories: rejected input and its messages, and the motion between the points."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_the_arm_holds_still_before_the_first_and_after_the_last_point():
         assert not qdd.any()
 
 
-def test_many_times_at_once_equal_one_after_the_other():
+def test_a_batch_of_times_equals_single_times():
     trajectory = Trajectory(NAMES, TIMES, Q, QD)
     t = np.linspace(-0.5, 3.0, 12).reshape(3, 4)
     together = trajectory.sample(t)
@@ -124,7 +124,7 @@ def test_a_state_of_the_wrong_size_or_not_finite_is_rejected_as_a_start():
         trajectory.with_start([0.0, np.nan])
 
 
-def test_points_may_carry_different_derivatives():
+def test_points_may_have_different_derivatives():
     trajectory = Trajectory(NAMES, TIMES, Q, [QD[0], QD[1], None], [QDD[0], [], None])
     degree = [np.flatnonzero(c.any(axis=1)).max() for c in trajectory.polynomials[0]]
     assert degree == [3, 1]
@@ -132,7 +132,7 @@ def test_points_may_carry_different_derivatives():
     assert np.allclose(trajectory.at_waypoints().qd[-1], (Q[2] - Q[1]) / 1.5)
 
 
-def test_a_derivative_left_open_is_the_mean_of_both_sides():
+def test_a_derivative_that_is_not_prescribed_is_the_mean_of_both_sides():
     at = Trajectory(NAMES, TIMES, Q).at_waypoints()
     slopes = np.diff(Q, axis=0) / np.diff(TIMES)[:, None]
     assert np.allclose(at.qd, [slopes[0], slopes.mean(axis=0), slopes[1]])

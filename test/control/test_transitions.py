@@ -1,4 +1,4 @@
-"""Stops and joins: continuous, within limits, and no longer than they have to be."""
+"""Stops and joins: continuity, limits and duration."""
 
 from dataclasses import replace
 
@@ -61,13 +61,13 @@ def test_a_joint_near_its_limit_stops_earlier(model):
     np.testing.assert_allclose(backwards.times, path.times)
 
 
-def test_no_stop_is_harder_than_the_acceleration_limit(model):
+def test_a_stop_respects_the_acceleration_limit(model):
     start = Reference(np.array([1.0, 5.0]), np.array([2.0, 3.0]), STILL)
     path = stop(model, start, 0.4)
     np.testing.assert_allclose(start.qd / path.times, acceleration_limit(model))
 
 
-def test_the_stopping_time_is_that_of_the_torque_that_is_left(model):
+def test_the_stopping_time_uses_the_torque_available_for_braking(model):
     arm = Dynamics(model)
     q, qd = np.array([0.3, -0.4]), np.array([1.5, 2.0])
     bias = np.abs(arm.coriolis_torque(q, qd) + arm.gravity_torque(q))

@@ -87,7 +87,7 @@ def test_limits_and_drives_are_carried_through_single_joints():
     assert other.joint_names == ('p1',)
 
 
-def test_what_cannot_be_carried_has_to_be_given():
+def test_limits_without_an_equivalent_must_be_given():
     model = replace(planar_2r(), upper=np.array([1.0, 2.0]))
     with pytest.raises(ModelError, match=r"upper of joint 'joint2', 2.0, depends on several"):
         with_coordinates(model, REMOTE)
@@ -111,7 +111,7 @@ def test_bad_maps_are_rejected(arguments, message):
         with_coordinates(planar_2r(), **arguments)
 
 
-def test_quantities_are_carried_over_as_matrices_would():
+def test_transformed_quantities_equal_matrix_products():
     rng = np.random.default_rng(5)
     S = rng.normal(size=(5, 3)) * (rng.random((5, 3)) < 0.6)
     S[0] = 0.0

@@ -144,7 +144,7 @@ def test_bad_inertias_are_named(body, message):
         from_dh([row()], convention='standard', inertias=[body])
 
 
-def test_the_rest_is_rejected_by_name():
+def test_other_invalid_arguments_are_rejected_by_name():
     with pytest.raises(ModelError, match=r"convention is 'craig'; it must be one of"):
         from_dh([row()], convention='craig', inertias=[Inertial(1.0)])
     with pytest.raises(ModelError, match=r'2 inertias for 1 rows'):

@@ -76,7 +76,7 @@ def test_fingerprint_is_of_the_value_not_the_object(model):
 
 
 @pytest.mark.parametrize('name', [name for name in ARRAYS if name not in ('parent', 'axis', 'S')])
-def test_fingerprint_sees_every_array(name):
+def test_fingerprint_depends_on_every_array(name):
     model = random_tree(3, np.random.default_rng(1))
     value = np.array(getattr(model, name))
     if name == 'placement':
@@ -98,7 +98,7 @@ def test_inertial_parameters_are_the_bodies_in_order(model):
         np.testing.assert_array_equal(parameters[i], to_parameters(model.inertial(i)))
 
 
-def test_an_unknown_frame_is_named_with_the_known():
+def test_an_unknown_frame_is_named_with_the_known_frames():
     with pytest.raises(FrameNotFound, match="no frame 'nose'; the model has base, link1, link2"):
         planar_2r().frame_index('nose')
     with pytest.raises(KeyError):
@@ -219,7 +219,7 @@ def test_drives_are_replaced_one_by_one():
     np.testing.assert_array_equal(again.coulomb, [1, 2])
 
 
-def test_derived_models_leave_the_first_alone():
+def test_modified_copies_leave_the_model_unchanged():
     model = planar_2r()
     seen = model.fingerprint()
     model.with_payload('link2', 1.0)

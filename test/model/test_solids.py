@@ -308,7 +308,7 @@ def test_impossible_solids_are_named(make, message):
         make()
 
 
-def test_one_flipped_triangle_is_noticed():
+def test_one_flipped_triangle_is_rejected():
     flipped = CUBE.copy()
     flipped[3] = flipped[3, ::-1]
     with pytest.raises(ModelError, match='2 times'):

@@ -58,7 +58,7 @@ def test_motors_can_hold_every_posture(file):
         assert (np.abs(torque) < model.effort_limit).all()
 
 
-def test_planar_2r_is_the_textbook_arm_stood_upright():
+def test_planar_2r_is_the_textbook_arm_in_a_vertical_plane():
     model, textbook = load_urdf(FOLDER / 'planar_2r.urdf'), planar_2r()
     upright = pose(rotation_x(np.pi / 2), np.zeros(3))
     np.testing.assert_allclose(model.gravity, upright[:3, :3] @ textbook.gravity, atol=2e-15)
@@ -104,7 +104,7 @@ def test_the_quill_of_the_scara_moves_down():
     assert torque[2] == pytest.approx(-1.2 * 9.81)
 
 
-def test_panda_is_the_panda_of_others():
+def test_panda_agrees_with_example_robot_data():
     """The arm of example-robot-data, read by Pinocchio, without its hand."""
     model = load_urdf(FOLDER / 'panda.urdf')
     theirs = pin.buildModelFromUrdf(str(robots.path('panda')))

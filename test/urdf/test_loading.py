@@ -1,4 +1,4 @@
-"""The two doors, load_urdf and parse_urdf: what comes out, from files, text and xacro."""
+"""load_urdf and parse_urdf: models from files, text and xacro."""
 
 import os
 import warnings
@@ -299,14 +299,14 @@ def test_a_moving_link_without_inertial_is_named_wherever_it_is():
         parse_urdf(imperfect('', '', urdf_text.INERTIAL), strict_inertials=True)
 
 
-def test_a_link_that_is_massless_on_purpose_deserves_no_warning():
+def test_a_link_with_an_inertial_of_zeros_gives_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         model = parse_urdf(imperfect('', ZEROS, urdf_text.INERTIAL), strict_inertials=True)
     np.testing.assert_array_equal(model.mass, [0, 2])
 
 
-def test_a_frame_link_that_carries_a_fixed_link_with_mass_deserves_no_warning():
+def test_a_frame_link_with_a_fixed_link_of_mass_gives_no_warning():
     text = urdf_text.robot(
         *map(urdf_text.link, 'a'),
         urdf_text.link('b', ''),

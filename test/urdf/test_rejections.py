@@ -1,4 +1,4 @@
-"""Whatever the text, a robot comes out or a ModelError that names what is wrong."""
+"""Any text gives a robot or a ModelError that names the fault."""
 
 import contextlib
 import warnings

@@ -107,7 +107,7 @@ def test_limits_of_a_mimic_that_leave_no_range_are_named_and_not_applied(limits)
     assert (model.lower, model.upper, model.velocity_limit) == (-1, 2, 3)
 
 
-def test_friction_of_mimics_is_felt_at_the_leader():
+def test_friction_of_mimics_adds_to_the_leader():
     def friction(b, c):
         return f'<dynamics damping="{b}" friction="{c}"/>'
 
@@ -182,7 +182,7 @@ def test_locked_joints_stand_still_at_their_value():
         )
 
 
-def test_locking_keeps_every_gram():
+def test_locking_keeps_the_total_mass():
     full = parse_urdf(TREE)
     less = parse_urdf(TREE, locked_joints={'left': 0.3, 'finger1': -0.1, 'waist': 1.0})
     assert less.mass.sum() + less.base.mass == full.mass.sum() + full.base.mass == 14
@@ -220,7 +220,7 @@ def test_tip_link_keeps_the_joints_that_move_it():
     assert model.mass.sum() + model.base.mass == full.mass.sum() + full.base.mass
 
 
-def test_tip_link_obeys_locked_joints():
+def test_tip_link_respects_locked_joints():
     model = parse_urdf(TREE, tip_link='hand', locked_joints={'right': 0.7, 'left': 0.1})
     assert model.joint_names == ('waist', 'wrist')
     others = {'right': 0.7, 'finger1': 0.0, 'left': 0.1}
@@ -272,6 +272,6 @@ def test_a_tip_that_does_not_move_is_rejected():
         ([*map(link, 'ab'), joint('j', 'a', 'b', '', kind='fixed')], 'no moving joint'),
     ],
 )
-def test_what_is_no_tree_is_rejected(elements, message):
+def test_descriptions_that_are_no_tree_are_rejected(elements, message):
     with pytest.raises(ModelError, match=message):
         parse_urdf(urdf_text.robot(*elements))

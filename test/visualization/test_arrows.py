@@ -14,7 +14,7 @@ NAMES = ('panda', 'tiago')
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_the_drives_hold_the_weights_that_are_drawn(name):
+def test_gravity_torques_balance_the_weight_arrows(name):
     """Virtual work: g = -sum J_i^T (m_i g), with every m_i g as its arrow shows it."""
     model = robots.load(name)
     q = np.random.default_rng(0).uniform(-1, 1, model.n)
