@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray
 from robot_dynamics.ros import executable as _main
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.health import Health
-from robot_dynamics.ros.messages import JointStateWriter, MatrixWriter
+from robot_dynamics.ros.serialization import JointStateWriter, MatrixWriter
 
 # Outputs of the dynamics node for a state without efforts, in its order.
 MATRICES = ('mass_matrix', 'coriolis_matrix')

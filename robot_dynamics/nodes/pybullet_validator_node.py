@@ -31,7 +31,6 @@ from robot_dynamics.model.states import random_states
 from robot_dynamics.ros import diagnostics, executable, qos
 from robot_dynamics.ros.diagnostics import Diagnostics, Status, diagnostic
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.messages import torque_writer
 from robot_dynamics.ros.parameters import (
     LONGEST_TIME,
     LOWEST_RATE,
@@ -49,6 +48,7 @@ from robot_dynamics.ros.robot_source import (
     payload_link,
     with_gravity_and_payload,
 )
+from robot_dynamics.ros.serialization import torque_writer
 from robot_dynamics.ros.term_input import TermInput
 from robot_dynamics.urdf.loading import urdf_text
 from robot_dynamics.urdf.physics_only import with_payload

@@ -28,9 +28,9 @@ from robot_dynamics.ros import diagnostics, executable, messages, qos
 from robot_dynamics.ros.command_guard import CommandInputGuard
 from robot_dynamics.ros.diagnostics import Diagnostics, Status
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.messages import JointStateWriter
 from robot_dynamics.ros.parameters import ParameterError, joint_order
 from robot_dynamics.ros.robot_source import RobotSource
+from robot_dynamics.ros.serialization import JointStateWriter
 from robot_dynamics.ros.simulator_inputs import SimulatorInputs
 from robot_dynamics.ros.simulator_parameters import (
     SimulatorParameters,

@@ -25,7 +25,6 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import diagnostics, executable, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics, Status
-from robot_dynamics.ros.joint_state_bytes import JointStateValues
 from robot_dynamics.ros.joint_state_input import JointStateTopic
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import quaternion_message
@@ -38,6 +37,7 @@ from robot_dynamics.ros.parameters import (
     per_joint,
 )
 from robot_dynamics.ros.robot_source import RobotSource
+from robot_dynamics.ros.serialization import JointStateValues
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.link_frames import LinkFrame, link_frames
 from robot_dynamics.urdf.loading import urdf_text

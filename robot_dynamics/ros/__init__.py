@@ -11,7 +11,7 @@ diagnostics        part: status on /diagnostics; health: its counts and latencie
 outputs            publishers of torques and terms
 
 parameters, parameter_declaration   parameter tables, and their declaration on a node
-messages, joint_state_bytes         arrays to messages and back
+messages, serialization             arrays to messages and back
 marker_messages                     shapes to rviz markers
 qos, middleware                     profiles of quality of service, and of Fast DDS
 executable, executables, usage      main function, console scripts, text of --help

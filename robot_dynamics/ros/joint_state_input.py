@@ -14,9 +14,9 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import diagnostics, qos
 from robot_dynamics.ros.diagnostics import Status
-from robot_dynamics.ros.joint_state_bytes import JointStateDecoder, JointStateValues
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import LONGEST_DIFFERENCE, LiveRobotParameters
+from robot_dynamics.ros.serialization import JointStateDecoder, JointStateValues
 
 UNSTAMPED = 100  # messages in a row with stamp 0: more than a start needs
 

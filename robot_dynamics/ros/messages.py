@@ -1,36 +1,30 @@
-"""The package's arrays and ROS messages, both ways. Stamps are integers, ns.
+"""Conversion between arrays and ROS messages. Stamps are integers, ns.
 
-Torques go out as `sensor_msgs/JointState` with names, effort and the input's stamp. A mass or
-Coriolis matrix goes out as `std_msgs/Float64MultiArray`, row-major, dimensions labelled `rows` and
+Torques are `sensor_msgs/JointState` with names, effort and the input's stamp. A mass or
+Coriolis matrix is a `std_msgs/Float64MultiArray`, row-major, dimensions labelled `rows` and
 `columns`. That type has no header, so the stamp of the torques it belongs to stands in the label:
 `rows; stamp 12.000000345`. `matrix_stamp` reads it.
 """
 
 from __future__ import annotations
 
-import math
-import struct
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Wrench
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import deserialize_message
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 SECOND = 1_000_000_000  # ns
-BEGIN = 4  # bytes at the beginning of a serialized message, which name the encoding
-STAMP = struct.Struct('=iI')  # the first field of a message with a header
 
 
 class MalformedMessage(RobotDynamicsError, ValueError):  # noqa: N818  (as DescriptionTimeout)
@@ -68,84 +62,6 @@ def duration_message(seconds: float) -> Duration:
     """Return a duration message of a time in s."""
     nanoseconds = round(seconds * SECOND)
     return Duration(sec=nanoseconds // SECOND, nanosec=nanoseconds % SECOND)
-
-
-class JointStateWriter:
-    """A JointState serialized once, in which only the numbers are written anew.
-
-    To publish bytes costs a third of what it costs to publish a message object, most of which goes
-    into names that stay the same.
-    """
-
-    def __init__(self, joint_names: tuple[str, ...], frame_id: str, quantities: tuple[str, ...]):
-        """Serialize a message.
-
-        Args:
-            joint_names: its names.
-            frame_id: never empty: rviz shows efforts only with one.
-            quantities: which of position, velocity and effort it carries.
-        """
-        message = JointState(name=list(joint_names))
-        message.header.frame_id = frame_id
-        marks = math.pi * np.arange(1, 1 + len(quantities) * len(joint_names))
-        marks = marks.reshape(len(quantities), len(joint_names))
-        for quantity, numbers in zip(quantities, marks, strict=True):
-            setattr(message, quantity, numbers.tolist())
-        self._bytes = bytearray(serialize_message(message))
-        self._views = [_view(self._bytes, numbers) for numbers in marks]
-
-    def fill(self, stamp: int, *values: Array) -> bytes:
-        """Return the serialized message with these values (n,), in the order of the quantities."""
-        STAMP.pack_into(self._bytes, BEGIN, *divmod(stamp, SECOND))
-        for view, value in zip(self._views, values, strict=True):
-            view[:] = value
-        return bytes(self._bytes)
-
-
-def torque_writer(model: RobotModel, frame_prefix: str) -> JointStateWriter:
-    """Return the writer of a robot's torques, seen from its root link."""
-    return JointStateWriter(model.joint_names, frame_prefix + model.link_names[0], ('effort',))
-
-
-class MatrixWriter:
-    """A Float64MultiArray serialized once, in which only numbers and stamp are written anew."""
-
-    def __init__(self, n: int):
-        self._n = n
-        self._stamp = -1
-        self._label = memoryview(b'')
-
-    def fill(self, stamp: int, matrix: Array) -> bytes:
-        """Return the serialized message with this matrix (n, n)."""
-        if stamp != self._stamp:
-            self._stamp = stamp
-            self._write(f'rows; stamp {stamp // SECOND}.{stamp % SECOND:09d}')
-        self._view[:] = matrix
-        return bytes(self._bytes)
-
-    def _write(self, label: str) -> None:
-        if len(label) != len(self._label):  # the seconds have one more digit
-            self._serialize(label)
-        self._label[:] = label.encode()
-
-    def _serialize(self, label: str) -> None:
-        n = self._n
-        marks = math.pi * np.arange(1, 1 + n * n).reshape(n, n)
-        message = Float64MultiArray(data=marks.ravel().tolist())
-        message.layout.dim = [
-            MultiArrayDimension(label=label, size=n, stride=n * n),
-            MultiArrayDimension(label='columns', size=n, stride=n),
-        ]
-        self._bytes = bytearray(serialize_message(message))
-        begin = self._bytes.index(label.encode())
-        self._label = memoryview(self._bytes)[begin : begin + len(label)]
-        self._view = _view(self._bytes, marks)
-
-
-def _view(data: bytearray, marks: Array) -> Array:
-    """Return a view of numbers in a serialized message, which has them nowhere else."""
-    place = data.index(marks.tobytes())
-    return np.frombuffer(data, count=marks.size, offset=place).reshape(marks.shape)
 
 
 def matrix(message: Float64MultiArray) -> Array:
@@ -210,7 +126,7 @@ def one_point(message: JointTrajectory, joint_names: tuple[str, ...]) -> Waypoin
 def reference(message: JointTrajectory, joint_names: tuple[str, ...]) -> Reference:
     """Return the reference of a JointTrajectory of one point; errors are those of `one_point`.
 
-    What is not said about how to move there is: at rest.
+    Velocities and accelerations that are missing are zero.
     """
     point = one_point(message, joint_names)
     still = np.zeros(len(joint_names))

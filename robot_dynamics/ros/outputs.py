@@ -14,7 +14,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.messages import MatrixWriter, torque_writer
+from robot_dynamics.ros.serialization import MatrixWriter, torque_writer
 from robot_dynamics.spatial import Array
 
 LAST_ACKNOWLEDGEMENT = Duration(seconds=0.1)  # for the last torque, before the publisher goes

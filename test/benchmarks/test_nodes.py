@@ -11,7 +11,7 @@ pytest.importorskip('rclpy', reason='the nodes need ROS 2')
 from benchmarks import node_client, node_echo, nodes, timer_jitter
 from robot_dynamics.nodes import dynamics_node
 from robot_dynamics.resources import share_file
-from robot_dynamics.ros.messages import JointStateWriter, MatrixWriter
+from robot_dynamics.ros.serialization import JointStateWriter, MatrixWriter
 
 MS = 1_000_000
 

@@ -76,7 +76,7 @@ def test_the_states_of_the_simulator_and_what_presses_on_it(graph):
     graph.until(lambda: heard, 'a state')
     assert heard[-1].header.frame_id == 'left/base'
     graph.publisher(WrenchStamped, 'external_wrench').publish(wrench_at('left/forearm'))
-    graph.until(lambda: 'forearm' in node._loop.plant.pushes, 'the wrench')
+    graph.until(lambda: 'forearm' in node._loop.plant.wrenches, 'the wrench')
 
 
 def test_markers(graph):

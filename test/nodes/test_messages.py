@@ -12,7 +12,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.ros import messages
-from robot_dynamics.ros.messages import JointStateWriter, MatrixWriter
+from robot_dynamics.ros.serialization import JointStateWriter, MatrixWriter
 
 
 def received(message):

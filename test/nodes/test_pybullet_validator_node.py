@@ -16,8 +16,8 @@ from std_srvs.srv import Trigger
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.ros import messages, qos
-from robot_dynamics.ros.messages import JointStateWriter, MatrixWriter
 from robot_dynamics.ros.parameters import ParameterError
+from robot_dynamics.ros.serialization import JointStateWriter, MatrixWriter
 from robot_dynamics.validation.engines import ENGINES, installed
 
 MS = 1_000_000

@@ -12,8 +12,7 @@ from sensor_msgs.msg import JointState
 
 from robot_dynamics.control.joint_state import JointDataError
 from robot_dynamics.ros import messages
-from robot_dynamics.ros.joint_state_bytes import JointStateDecoder
-from robot_dynamics.ros.messages import JointStateWriter
+from robot_dynamics.ros.serialization import JointStateDecoder, JointStateWriter, offsets
 
 STAMP = 1_795_240_000_123_456_789
 
@@ -108,3 +107,17 @@ def test_what_is_cut_off_or_overwritten_is_refused_or_read_as_far_as_it_makes_se
             assert 16 * len(state.position) < len(data)
     assert refused > 500
     assert_same(decode(data), MESSAGES[0])
+
+
+def test_offsets_follow_from_the_type_of_the_message():
+    """The numbers stand where ROS wrote them, whatever texts come before."""
+    for message in MESSAGES:
+        data, places = serialize_message(message), offsets(message)
+        assert struct.unpack_from('<iI', data, places['header.stamp.sec']) == (
+            message.header.stamp.sec,
+            message.header.stamp.nanosec,
+        )
+        for field in ('position', 'velocity', 'effort'):
+            values = getattr(message, field)
+            found = struct.unpack_from(f'<{len(values)}d', data, places[field])
+            assert list(found) == list(values)
