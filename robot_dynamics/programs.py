@@ -20,11 +20,11 @@ from robot_dynamics import algorithms as alg
 from robot_dynamics import spatial
 from robot_dynamics.algorithms.payload import carrier_moments, with_carrier, with_payload
 from robot_dynamics.algorithms.repeated_bodies import (
-    Rolling,
+    LoopTracer,
     coordinate_terms,
     independent,
     kind_keys,
-    rolled_tree,
+    loop_tree,
 )
 from robot_dynamics.algorithms.simulation_step import (
     Friction,
@@ -316,7 +316,7 @@ class Programs:
             several = (
                 {} if result is None else {'outputs': result._fields, 'result_type': result._make}
             )
-            as_loops = self._rolled(function, inputs, independent_joints) if loops else None
+            as_loops = self._loop_form(function, inputs, independent_joints) if loops else None
             self.made[full_key] = compile_program(
                 over_scalars,
                 {**inputs, **{name: len(value) for name, value in values.items()}},
@@ -330,7 +330,7 @@ class Programs:
         made = self.made[full_key]
         return made.bind(**values) if values else made
 
-    def _rolled(
+    def _loop_form(
         self, function: Callable[..., Any], inputs: Mapping[str, int], independent_joints: bool
     ) -> LoopForm | None:
         """Return how a function is recorded as loops over the bodies, None if it cannot be."""
@@ -340,17 +340,17 @@ class Programs:
             if independent_joints or any(tree.reflected_inertia):
                 return None
             coordinates = Coordinates(tree.n, tuple(coordinate_terms(tree)))
-        variation, apart = self.variation, set()
+        variation, separate = self.variation, set()
         if variation is not None:
-            apart = set(variation.bodies)
+            separate = set(variation.bodies)
 
-        def over_kinds(rolling: Rolling, *scalars: Scalars) -> Any:
+        def over_kinds(tracer: LoopTracer, *scalars: Scalars) -> Any:
             own, given = scalars[: len(inputs)], scalars[len(inputs) :]
-            kinds: CanonicalTree = rolled_tree(tree, rolling, apart)
+            kinds: CanonicalTree = loop_tree(tree, tracer, separate)
             kinds = kinds if variation is None else variation.applied(kinds, *given)
             return function(Robot(self.model, kinds), *own)
 
-        rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree, apart))
+        rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree, separate))
         vectors = tuple(name for name, size in inputs.items() if size == tree.n)
         return LoopForm(over_kinds, rows, vectors, coordinates)
 

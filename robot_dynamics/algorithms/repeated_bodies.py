@@ -1,7 +1,7 @@
 """A long tree as a few kinds of bodies, for loop code generation.
 
 Bodies are of one kind if their joints are of one type, if both or neither have a rotor, and if
-both or neither are attached to the base. A `RolledTree` has one symbolic body for each kind, whose
+both or neither are attached to the base. A `LoopTree` has one symbolic body for each kind, whose
 parameters are columns of a table (see `codegen.loops.trace`). Only its traversals know the order
 of the bodies. Algorithms that use these traversals alone accept it like any other tree, and their
 results, one scalar per kind, stand for all joints.
@@ -20,7 +20,7 @@ Vector = Sequence[Any]
 Matrix = list[list[Any]]
 
 
-class Rolling(Protocol):
+class LoopTracer(Protocol):
     """Recorder of loops over rows of several kinds; see `CanonicalTree` for the traversals."""
 
     kinds: Sequence[int]
@@ -51,15 +51,15 @@ class Rolling(Protocol):
 
 
 @dataclass(frozen=True)
-class RolledTree(CanonicalTree):
+class LoopTree(CanonicalTree):
     """A tree with one body for each kind; frames belong to bodies of a kind of their own."""
 
-    rolling: Rolling
+    tracer: LoopTracer
     by_kind: ClassVar[bool] = True
 
     def outward(self, base: Any, step: Callable[[int, Any], Any]) -> list[Any]:
         """Record a forward pass."""
-        return self.rolling.outward(base, step)
+        return self.tracer.outward(base, step)
 
     def inward(
         self,
@@ -68,21 +68,21 @@ class RolledTree(CanonicalTree):
         total: Callable[[Any, Any], Any],
     ) -> list[Any]:
         """Record a backward pass, which sums loads entry by entry."""
-        return self.rolling.inward(own, passed_on)
+        return self.tracer.inward(own, passed_on)
 
     def of_parent(self, values: Sequence[Any], base: Any) -> list[Any]:
         """Record the values of the parents."""
-        return self.rolling.of_parent(values, base)
+        return self.tracer.of_parent(values, base)
 
     def pairs(
         self, diagonal: Vector, carriers: Vector, carried: Vector, below: Any, above: Any
     ) -> Any:
         """Record a matrix between bodies."""
-        return self.rolling.pairs(diagonal, carriers, carried, below, above)
+        return self.tracer.pairs(diagonal, carriers, carried, below, above)
 
     def per_joint(self, values: Sequence[float]) -> list[Any]:
         """Return numbers, one for each joint of the robot, as one scalar per kind."""
-        return self.rolling.table(values)
+        return self.tracer.table(values)
 
     def of_coordinates(self, M: Any) -> Any:
         """Return M: the coordinates of this tree are its joints."""
@@ -90,17 +90,17 @@ class RolledTree(CanonicalTree):
 
     def plus_diagonal(self, M: Any, diagonal: Sequence[Any]) -> Any:
         """Record M + diag(diagonal)."""
-        return self.rolling.plus_diagonal(M, diagonal)
+        return self.tracer.plus_diagonal(M, diagonal)
 
     def scaled(self, factor: float, M: Any) -> Any:
         """Record factor M."""
-        return self.rolling.times(factor, M)
+        return self.tracer.times(factor, M)
 
 
-def kind_keys(tree: CanonicalTree, apart: Collection[int] = ()) -> list[Hashable]:
-    """Return the kind of each body; bodies in `apart` are of kinds of their own."""
+def kind_keys(tree: CanonicalTree, separate: Collection[int] = ()) -> list[Hashable]:
+    """Return the kind of each body; bodies in `separate` are of kinds of their own."""
     return [
-        (joint.revolute, rotor != 0.0, i if i in apart else -1)
+        (joint.revolute, rotor != 0.0, i if i in separate else -1)
         for i, (joint, rotor) in enumerate(zip(tree.joints, rotors(tree), strict=True))
     ]
 
@@ -125,41 +125,41 @@ def coordinate_terms(tree: CanonicalTree) -> list[tuple[int, int, float]]:
     ]
 
 
-def rolled_tree(tree: CanonicalTree, rolling: Rolling, apart: Collection[int] = ()) -> RolledTree:
+def loop_tree(tree: CanonicalTree, tracer: LoopTracer, separate: Collection[int] = ()) -> LoopTree:
     """Return the kinds of bodies of a tree.
 
     Args:
         tree: the robot.
-        rolling: records loops over rows of the kinds of `kind_keys`.
-        apart: bodies of kinds of their own, whose frames can be named.
+        tracer: records loops over rows of the kinds of `kind_keys`.
+        separate: bodies of kinds of their own, whose frames can be named.
     """
-    one_each = [members[0] for members in rolling.rows.members]
+    one_each = [members[0] for members in tracer.rows.members]
     firsts = [tree.joints[i] for i in one_each]
     poses = [_placement(joint, s0) for joint, s0 in zip(tree.joints, tree.s0, strict=True)]
     moments = [[body.m, *body.h, *(x for row in body.Sigma for x in row)] for body in tree.bodies]
 
     joints = []
-    for pose, first in zip(_columns(rolling, poses), firsts, strict=True):
+    for pose, first in zip(_columns(tracer, poses), firsts, strict=True):
         R, p, offset = _rows(pose[:9]), pose[9:12], pose[12]
         # Only the traversals know the parent.
         parent: Any = -1 if first.parent < 0 else None
         joints.append(CanonicalJoint(parent, first.revolute, R, p, offset, 0))
     kinds = range(len(joints))
-    return RolledTree(
+    return LoopTree(
         joints=tuple(joints),
-        bodies=tuple(MassMoments(m[0], m[1:4], _rows(m[4:])) for m in _columns(rolling, moments)),
+        bodies=tuple(MassMoments(m[0], m[1:4], _rows(m[4:])) for m in _columns(tracer, moments)),
         gravity=tree.gravity,
         S=tuple(tuple(float(i == j) for j in kinds) for i in kinds),
         s0=(0.0,) * len(joints),
-        reflected_inertia=tuple(rolling.table(rotors(tree))),
+        reflected_inertia=tuple(tracer.table(rotors(tree))),
         frames={
-            name: place._replace(body=rolling.rows.kinds[place.body])
+            name: place._replace(body=tracer.rows.kinds[place.body])
             for name, place in tree.frames.items()
-            if place.body in apart
+            if place.body in separate
         },
         body_frames=(),
         base_moment=tree.base_moment,
-        rolling=rolling,
+        tracer=tracer,
     )
 
 
@@ -171,9 +171,9 @@ def _placement(joint: CanonicalJoint, s0: float) -> list[float]:
     return [*R, *(x + s0 * row[2] for x, row in zip(p, joint.R, strict=True)), 0.0]
 
 
-def _columns(rolling: Rolling, rows: Sequence[Sequence[float]]) -> list[list[Any]]:
+def _columns(tracer: LoopTracer, rows: Sequence[Sequence[float]]) -> list[list[Any]]:
     """Return the numbers of all bodies, column by column in tables, as numbers of each kind."""
-    columns = [rolling.table(column) for column in zip(*rows, strict=True)]
+    columns = [tracer.table(column) for column in zip(*rows, strict=True)]
     return [list(entries) for entries in zip(*columns, strict=True)]
 
 

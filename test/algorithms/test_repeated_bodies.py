@@ -5,11 +5,11 @@ import pytest
 
 from robot_dynamics import algorithms as alg
 from robot_dynamics.algorithms.repeated_bodies import (
-    RolledTree,
+    LoopTree,
     coordinate_terms,
     independent,
     kind_keys,
-    rolled_tree,
+    loop_tree,
 )
 from robot_dynamics.codegen.backends import scalarize
 from robot_dynamics.codegen.backends.python import loop_function
@@ -62,7 +62,7 @@ def tree(request):
 def recorded(function, tree, trace=trace_loops):
     rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree))
     inputs = dict.fromkeys(FUNCTIONS[function], tree.n)
-    rolled = LoopForm(lambda way, *x: function(rolled_tree(tree, way), *x), rows, tuple(inputs))
+    rolled = LoopForm(lambda way, *x: function(loop_tree(tree, way), *x), rows, tuple(inputs))
     return trace(rolled, inputs, name='rolled')
 
 
@@ -96,8 +96,8 @@ def test_bodies_of_a_chain_are_of_two_kinds():
     tree = canonical_tree(TREES['chain']())
     rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree))
     assert rows.kinds == (0, *[1] * 11)
-    rolled = rolled_tree(tree, Rolling(rows))
-    assert isinstance(rolled, RolledTree)
+    rolled = loop_tree(tree, Rolling(rows))
+    assert isinstance(rolled, LoopTree)
     assert rolled.nb == rolled.n == 2
     # Every frame of a chain is turned about its x axis, and base parameters leave no mass.
     assert [rolled.joints[1].R[i][j] for i, j in ((0, 0), (0, 1), (2, 0))] == [1.0, 0.0, 0.0]
@@ -108,7 +108,7 @@ def test_a_body_apart_is_of_its_own_kind_and_its_frames_can_be_named():
     arm = TREES['chain']()
     tree = canonical_tree(arm)
     rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree, {5}))
-    rolled = rolled_tree(tree, Rolling(rows), {5})
+    rolled = loop_tree(tree, Rolling(rows), {5})
     assert rows.members[rows.kinds[5]] == [5]
     [*names] = rolled.frames
     assert names == [name for name, place in tree.frames.items() if place.body == 5]

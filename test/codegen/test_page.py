@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynamics.algorithms.gravity import gravity_torque
-from robot_dynamics.algorithms.repeated_bodies import kind_keys, rolled_tree
+from robot_dynamics.algorithms.repeated_bodies import kind_keys, loop_tree
 from robot_dynamics.codegen.backends.llvm_straight_line import module_source, sample_kernel
 from robot_dynamics.codegen.backends.python import loop_source, python_source
 from robot_dynamics.codegen.loops import LoopForm, Rows
@@ -48,7 +48,7 @@ def test_the_loops_of_a_row_of_rods_are_shown_as_they_are():
     )
     tree = canonical_tree(rods)
     rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree))
-    rolled = LoopForm(lambda way, q: gravity_torque(rolled_tree(tree, way), q), rows, ('q',))
+    rolled = LoopForm(lambda way, q: gravity_torque(loop_tree(tree, way), q), rows, ('q',))
     program = trace_loops(rolled, {'q': n}, name='gravity_torque', outputs=('g',))
     source = loop_source(program)
     page = (ROOT / 'docs' / 'compiler.md').read_text(encoding='utf-8')
