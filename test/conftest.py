@@ -37,7 +37,9 @@ def _remove_shared_memory():
 
     before = shared_memory()
     yield
-    remove_shared_memory(before)
+    # One of several processes would remove files of the others; `./run` removes them in the end.
+    if 'PYTEST_XDIST_WORKER' not in os.environ:
+        remove_shared_memory(before)
 
 
 @pytest.fixture(scope='session')
