@@ -29,15 +29,14 @@ from robot_dynamics.identification import (
     read_bag,
     text,
 )
-from robot_dynamics.identification.figure import plot
-from robot_dynamics.identification.report import as_json, write_csv
+from robot_dynamics.identification.report import as_json, plot, write_csv
 from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
 from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
-    """Ask what `evaluate_recording` wants to know."""
+    """Add the options of `evaluate`."""
     add = parser.add_argument
     add('bag', type=Path, help='a rosbag2 folder, or an .mcap or .db3 file')
     add('--robot', type=Path, help='.urdf or .xacro file (the robot_description of the recording)')
@@ -46,13 +45,13 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     robot = parser.add_argument_group('the robot')
     add = robot.add_argument
     add('--tip-link', metavar='LINK', help='keep only the joints that move it (all)')
-    add('--lock', nargs='+', metavar='JOINT=X', default=[], help='joints that stand still, at X')
-    add('--payload', nargs='+', metavar='X', help='LINK MASS [X Y Z]: a point mass it carries')
-    for name, what in (
-        ('gravity', 'acceleration of things that fall, m/s^2 (0 0 -9.81)'),
+    add('--lock', nargs='+', metavar='JOINT=X', default=[], help='joints to lock, at X')
+    add('--payload', nargs='+', metavar='X', help='LINK MASS [X Y Z]: a point mass on a link')
+    for name, quantity in (
+        ('gravity', 'gravity vector, m/s^2 (0 0 -9.81)'),
         ('base-orientation', 'roll, pitch, yaw of the base, rad (0 0 0)'),
     ):
-        add(f'--{name}', type=finite, nargs=3, metavar='X', help=what)
+        add(f'--{name}', type=finite, nargs=3, metavar='X', help=quantity)
     per_joint: dict[str, Any] = {'nargs': '+', 'metavar': 'X'}
     drive: dict[str, Any] = {'type': non_negative, **per_joint}
     add('--viscous', **drive, help="viscous friction, one or one per joint (the URDF's)")
@@ -65,15 +64,15 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
         '--effort-scale',
         type=nonzero,
         **per_joint,
-        help='makes them N m or N: one or one per joint (1)',
+        help='factor to N m or N: one or one per joint (1)',
     )
     add(
         '--effort-gravity-compensated',
         action='store_true',
-        help='they leave out what compensates gravity',
+        help='they do not include the gravity torque',
     )
-    add('--cutoff', type=positive, help='of the low-pass, Hz (where the motion ends)')
-    add('--load-link', default='', metavar='LINK', help='that may carry a load (the last)')
+    add('--cutoff', type=positive, help='cut-off frequency, Hz (where the motion ends)')
+    add('--load-link', default='', metavar='LINK', help='link of a possible payload (the last)')
 
     result = parser.add_argument_group('the result')
     add = result.add_argument
@@ -83,10 +82,10 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
         **per_joint,
         help='exit code 1 if a residual is larger, N m or N',
     )
-    add('--max-relative', type=positive, help='exit code 1 if it is a larger part of the effort')
-    add('--json', type=new_file, help='write the figures here')
-    add('--csv', type=new_file, help='write the curves here')
-    add('--picture', type=new_picture, help='draw the curves here; needs matplotlib')
+    add('--max-relative', type=positive, help='the same, relative to the effort')
+    add('--json', type=new_file, help='file for the figures')
+    add('--csv', type=new_file, help='file for the curves')
+    add('--picture', type=new_picture, help='figure file of the curves; needs matplotlib')
 
 
 def evaluate_recording(options: argparse.Namespace) -> int:
@@ -120,14 +119,14 @@ def evaluate_recording(options: argparse.Namespace) -> int:
         write_csv(found, options.csv)
     if options.picture is not None:
         plot(found, options.picture)
-    return _judged(found, allowed, options.max_relative)
+    return _exit_code(found, allowed, options.max_relative)
 
 
 def _robot(options: argparse.Namespace, bag: Bag) -> RobotModel:
-    """Return the model of the options. Raises ModelError, which says what is missing or wrong."""
+    """Return the model of the options. Raises ModelError if there is none."""
     R = rotation_rpy(*(options.base_orientation or (0.0, 0.0, 0.0)))
     chosen = {
-        # as the base sees it
+        # in the base frame
         'gravity': R.T @ np.array(options.gravity or STANDARD_GRAVITY),
         'tip_link': options.tip_link,
         'locked_joints': _locked(options.lock),
@@ -157,7 +156,7 @@ def _locked(words: list[str]) -> dict[str, float]:
 
 def _loaded(model: RobotModel, words: list[str]) -> RobotModel:
     if len(words) not in (2, 5):
-        raise ModelError(f'--payload {" ".join(words)}: it must be LINK MASS or LINK MASS X Y Z')
+        raise ModelError(f'--payload {" ".join(words)}: expected LINK MASS or LINK MASS X Y Z')
     mass, *com = (_number('payload', word) for word in words[1:])
     return model.with_payload(words[0], mass, com or (0.0, 0.0, 0.0))
 
@@ -172,14 +171,14 @@ def _number(option: str, word: str) -> float:
 def _per_joint(names: tuple[str, ...], option: str, values: list[float]) -> Array:
     if len(values) not in (1, len(names)):
         raise ShapeError(
-            f'--{option} has {len(values)} values; it must have one, or {len(names)} for '
+            f'--{option} has {len(values)} values; expected one, or {len(names)} for '
             f'{", ".join(names)}'
         )
     return np.broadcast_to(np.array(values), (len(names),))
 
 
-def _judged(found: Evaluation, allowed: Array | None, relative: float | None) -> int:
-    """Return 0 if no residual is larger than allowed; else name those that are, and return 1."""
+def _exit_code(found: Evaluation, allowed: Array | None, relative: float | None) -> int:
+    """Return 0 if no residual is larger than allowed; otherwise print those and return 1."""
     residual, size = found.rms_residual, found.rms_effort
     limits = [] if allowed is None else [allowed]
     if relative is not None:

@@ -1,13 +1,14 @@
-"""How much of the efforts that a robot recorded a model explains, and what it lacks.
+"""Comparison of recorded efforts with a model, and the causes of differences.
 
-bag         joint states and the robot's description, out of a rosbag2 recording
-recording   the same by joint, in the model's order, and what had to be left out
-motion      smooth positions, velocities and accelerations, without lag
-evaluation  measured effort against the model's torque, joint by joint
-columns     what would be left over if a cause were missing in the model
-causes      which of them are, and how large
-report      the findings as text and JSON, the curves as CSV
-picture     the curves as a picture
+bag              joint states and robot description of a rosbag2 recording
+recording        samples by joint in the model's order, and the samples that were omitted
+smoothing        smooth positions, velocities and accelerations, without lag
+evaluation       measured effort and the model's torque, joint by joint
+cause_columns    torque that each cause would add, per unit of its unknowns
+causes           the causes that explain the residual, and their size
+selection        stepwise least squares
+base_parameters  combinations of inertial parameters that torques determine
+report           findings as text, JSON and figure, curves as CSV
 
 bag = read_bag('run')
 arm = Dynamics(load_urdf('panda.urdf'))

@@ -1,11 +1,10 @@
-"""Joint states, and the robot's description, out of a rosbag2 recording. No ROS here.
+"""Reader of joint states and robot descriptions in rosbag2 recordings.
 
-Read are folders as `ros2 bag record` makes them, in sqlite3 or MCAP, compressed or not; single
-files of either; and folders whose recorder was killed before it wrote metadata.yaml. The two
-message types are the same in all distributions, so that recordings without definitions are read
-as well.
+Supported are folders of `ros2 bag record` in sqlite3 or MCAP, compressed or not; single files of
+either; and folders without metadata.yaml, as after a crash of the recorder. The two message types
+are the same in all distributions, so recordings without definitions are supported as well.
 
-Source: rosbags, https://ternaris.gitlab.io/rosbags, which is not required by the package itself.
+Source: rosbags, https://ternaris.gitlab.io/rosbags, an optional dependency.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ from robot_dynamics.spatial import Array
 
 JOINT_STATE, STRING = 'sensor_msgs/msg/JointState', 'std_msgs/msg/String'
 DESCRIPTION = 'robot_description'
-MEND = {
-    '.mcap': 'mend it: mcap recover FILE -o MENDED',
-    '.db3': 'mend it: sqlite3 FILE .recover | sqlite3 MENDED',
+REPAIR = {
+    '.mcap': 'repair it: mcap recover FILE -o REPAIRED',
+    '.db3': 'repair it: sqlite3 FILE .recover | sqlite3 REPAIRED',
 }
-FIRST = 20  # messages of a topic that say whether it has efforts
+FIRST = 20  # messages of a topic in which efforts are searched
 
 
 class BagError(RobotDynamicsError, OSError):
-    """A recording cannot be read, or does not hold what is asked for."""
+    """A recording cannot be read, or lacks the requested topics."""
 
 
 class JointSample(NamedTuple):
-    """A joint state as it was recorded: arrays may be empty, and of any order."""
+    """A recorded joint state: arrays may be empty, joints in any order."""
 
     stamp: int  # ns, of the header
-    logged: int  # ns, when the recorder heard it
+    logged: int  # ns, time of recording
     names: tuple[str, ...]
     position: Array
     velocity: Array
@@ -44,7 +43,7 @@ class JointSample(NamedTuple):
 
 
 class Bag(NamedTuple):
-    """What a recording says about one robot."""
+    """Joint states and description of one robot."""
 
     topic: str
     samples: list[JointSample]
@@ -57,14 +56,14 @@ def read_bag(path: str | Path, topic: str = '', description: bool = True) -> Bag
     Args:
         path: a folder or a file.
         topic: of the joint states; the only one with positions and efforts if omitted.
-        description: look for one as well.
+        description: read the robot description as well.
 
     Raises:
         BagError: the recording cannot be read, or not all of it, rosbags is not installed, no
             topic or several have positions and efforts, or several robots are described.
     """
     path = Path(path)
-    with _understood(path), ExitStack() as stack:
+    with _bag_errors(path), ExitStack() as stack:
         readers = [stack.enter_context(_opened(file)) for file in _files(path)]
         contents = _Contents(readers)
         topic = contents.topic_of_joint_states(path, topic)
@@ -99,7 +98,7 @@ class _Contents:
         """Yield (time of recording [ns], message) of a topic.
 
         Raises:
-            BagError: in the end, if there are not as many as the recording says.
+            BagError: at the end, if the number differs from that in the index.
         """
         for reader, connection in self._connections(kind):
             if connection.topic == topic:
@@ -109,13 +108,13 @@ class _Contents:
                     count += 1
                 if count != connection.msgcount:
                     raise BagError(
-                        f'{reader.path}: {count} messages on {topic} can be read, its index says '
-                        f'{connection.msgcount}: it is damaged; {_mend(reader.path)}'
+                        f'{reader.path}: {count} messages on {topic} can be read, its index has '
+                        f'{connection.msgcount}: it is damaged; {_repair(reader.path)}'
                     )
 
     def topic_of_joint_states(self, path: Path, wanted: str) -> str:
         topics = self.topics(JOINT_STATE)
-        listed = ', '.join(topics) or 'none at all'
+        listed = ', '.join(topics) or 'none'
         if wanted:
             found = [topic for topic in topics if topic.lstrip('/') == wanted.lstrip('/')]
             if not found:
@@ -133,7 +132,7 @@ class _Contents:
         return measured[0]
 
     def description(self, path: Path) -> str:
-        """Return the text of the only robot that is described."""
+        """Return the description, '' if there is none. Raises BagError for several."""
         texts = {
             message.data: topic
             for topic in self.topics(STRING)
@@ -143,7 +142,7 @@ class _Contents:
         if len(texts) > 1:
             raise BagError(
                 f'{path}: {len(texts)} robots are described on {", ".join(sorted(texts.values()))}'
-                ': name the file of the one that is meant'
+                ': name the file of one of them'
             )
         return next(iter(texts), '')
 
@@ -159,7 +158,7 @@ class _Contents:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return what there is to open."""
+    """Return the files to open."""
     if path.is_dir() and not (path / 'metadata.yaml').is_file():
         found = sorted(path.glob('*.mcap')) or sorted(path.glob('*.db3'))
         if not found:
@@ -188,17 +187,17 @@ def _opened(file: Path) -> Any:
 
 
 @contextmanager
-def _understood(path: Path) -> Iterator[None]:
+def _bag_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except RobotDynamicsError:
         raise
-    except Exception as error:  # rosbags raises anything where bytes are not what they should be
+    except Exception as error:  # rosbags raises any exception for damaged bytes
         raise BagError(
-            f'{path}: cannot be read ({error or type(error).__name__}); if the recording broke '
-            f'off, {_mend(path)}'
+            f'{path}: cannot be read ({error or type(error).__name__}); if the recording is '
+            f'incomplete, {_repair(path)}'
         ) from error
 
 
-def _mend(path: Path) -> str:
-    return MEND.get(path.suffix, 'open the file in it by itself')
+def _repair(path: Path) -> str:
+    return REPAIR.get(path.suffix, 'open the file in it by itself')

@@ -1,20 +1,20 @@
-"""Base parameters: the combinations of inertial parameters that torques can tell apart.
+"""Base parameters: the combinations of inertial parameters that joint torques determine.
 
-Ten parameters describe a body, but an arm's torques depend on fewer: a link that only turns about
-a fixed axis shows one moment of inertia, and mass on a joint's axis might as well sit on the link
-before. The equation Y(q, qd, qdd) pi = tau, linear in pi, therefore has a Y whose columns depend
-on each other. Two ways lead to the number of independent ones, and they must agree:
+Ten parameters describe a body, but the torques of an arm depend on fewer: a link that turns about
+a fixed axis has one relevant moment of inertia, and mass on a joint's axis acts as if it were part
+of the previous link. The regressor Y of Y(q, qd, qdd) pi = tau therefore has linearly dependent
+columns. Two independent methods give their number:
 
-- `base_parameters` looks at Y itself, in random states: which columns depend on earlier ones?
-- `regrouping_rules` looks at the joints, one by one: which changes of a body's parameters does
-  nobody feel, if the opposite change is made to the body before?
+- `base_parameters`: the rank of Y at random states, column by column;
+- `regrouping_rules`: per joint, the changes of a body's parameters that no torque shows if the
+  opposite change is made to its parent.
 
-Sources: 000, section 6.5.4 (linearity in the parameters); Gautier, "Numerical calculation of the
-base inertial parameters of robots", J. Robotic Systems 8(4), 1991, for the first; Wensing,
-Niemeyer and Slotine, "A geometric characterization of observability in inertial parameter
-identification", Int. J. Robotics Research 43(14), 2024, for the second, of which the rules of
-Gautier and Khalil (three parameters regroup over a revolute joint, six over a prismatic one) are
-the case of joints far from the base.
+Sources: Spong, Hutchinson and Vidyasagar, section 6.5.4 (linearity in the parameters); Gautier,
+"Numerical calculation of the base inertial parameters of robots", J. Robotic Systems 8(4), 1991,
+for the first; Wensing, Niemeyer and Slotine, "A geometric characterization of observability in
+inertial parameter identification", Int. J. Robotics Research 43(14), 2024, for the second, which
+contains the rules of Gautier and Khalil (three parameters regroup over a revolute joint, six over
+a prismatic one) for joints far from the base.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ RANK_TOLERANCE = 1e-9  # relative: singular values below it are rounding
 class BaseParameters(NamedTuple):
     """A minimal set: Y pi = Y[:, columns] (grouping pi) for every pi and every state."""
 
-    columns: Array  # (b,) indices of the parameters in pi that stay
-    grouping: Array  # (b, 10 nb) what each of them has absorbed
+    columns: Array  # (b,) indices of the parameters in pi that are kept
+    grouping: Array  # (b, 10 nb) coefficients of pi in each base parameter
 
     @property
     def number(self) -> int:
-        """The number b of parameters that torques can tell apart."""
+        """The number b of base parameters."""
         return len(self.columns)
 
 
 def base_parameters(arm: Any, rng: np.random.Generator) -> BaseParameters:
-    """Return the base parameters, from the regressor in random states.
+    """Return the base parameters, from the regressor at random states.
 
-    A parameter is dropped where its column depends on those of earlier ones, so that links far
-    from the base are regrouped into those before them.
+    A parameter is dropped if its column depends on those of earlier ones, so that links far from
+    the base are regrouped into their parents.
 
     Args:
         arm: a Dynamics.
@@ -58,7 +58,7 @@ def base_parameters(arm: Any, rng: np.random.Generator) -> BaseParameters:
     q, qd, qdd = rng.uniform(-2, 2, (3, states, arm.model.n))
     W = np.vstack([arm.regressor(*state) for state in zip(q, qd, qdd, strict=True)])
 
-    # Gram-Schmidt, column by column, each against the ones kept: what is left decides.
+    # Gram-Schmidt: a column is kept if it has a component orthogonal to those kept.
     basis = np.zeros((len(W), 0))
     columns = []
     for j, column in enumerate(W.T):
@@ -73,25 +73,26 @@ def base_parameters(arm: Any, rng: np.random.Generator) -> BaseParameters:
 
 
 def regrouping_rules(model: RobotModel) -> Array:
-    """Return (k, 10 nb) changes of pi that no torque feels, independent and complete.
+    """Return a basis (k, 10 nb) of the changes of pi that have no effect on torques.
 
-    Each row changes the parameters of one body, and those of its parent by the opposite, as seen
-    from there. With v the body's twist, the joint screw s, and v_p the parent's twist carried over
-    by E(q) = exp(-[ad_s] q),
+    Each row changes the parameters of one body, and those of its parent by the opposite, in the
+    parent's frame. With v the body's twist, the joint screw s, and v_p the parent's twist
+    transformed by E(q) = exp(-[ad_s] q),
 
         v = E(q) v_p + s qd,     and kinetic energy is  v^T dI v / 2.
 
-    A change dI can move to the parent if no joint motion shows in that: if s^T dI s = 0, if
-    s^T dI E v_p = 0 and if (E v_p)^T dI (E v_p) does not depend on q, for all v_p that the joints
-    before can give. Gravity's power is a^T dI v, where a = (0, g) is carried over as twists are.
+    A change dI can move to the parent if the motion of the joint does not affect the energy: if
+    s^T dI s = 0, if s^T dI E v_p = 0 and if (E v_p)^T dI (E v_p) does not depend on q, for all v_p
+    that the previous joints can produce. The power of gravity is a^T dI v, with a = (0, g)
+    transformed as twists are.
 
     Raises:
-        ModelError: the robot's coordinates move several joints at once.
+        ModelError: a coordinate of the robot moves several joints.
     """
     if model.n != model.nb or np.count_nonzero(model.S) != model.n:
         raise ModelError(
             f'robot {model.name!r} moves its {model.nb} joints by {model.n} coupled coordinates; '
-            'the rules are for joints that move by themselves: use base_parameters'
+            'the rules hold for independent joints: use base_parameters'
         )
     motions: list[_Attainable] = []
     changes = []
@@ -102,13 +103,13 @@ def regrouping_rules(model: RobotModel) -> Array:
         before = (motions[p] if p >= 0 else _at_base(model)).carried(X_ip, s)
         motions.append(before.with_joint(s))
 
-        # What shows the joint's motion: everything with s, and all change with q.
-        shows = np.vstack([before.of_joint(s), _turned(before.pairs, s)])
-        for dpi in _null_space(shows.reshape(-1, 36) @ _INERTIAS.reshape(10, 36).T):
+        # Products that the joint's motion affects: all with s, and all changes with q.
+        affected = np.vstack([before.of_joint(s), _rates(before.pairs, s)])
+        for dpi in _null_space(affected.reshape(-1, 36) @ _INERTIAS.reshape(10, 36).T):
             change = np.zeros(10 * model.nb)
             change[10 * i : 10 * i + 10] = dpi
             if p >= 0:
-                # The parent takes X^T dI X.
+                # The parent changes by -X^T dI X.
                 dI = X_ip.T @ np.tensordot(dpi, _INERTIAS, axes=1) @ X_ip
                 change[10 * p : 10 * p + 10] = -_parameters(dI)
             changes.append(change)
@@ -116,12 +117,12 @@ def regrouping_rules(model: RobotModel) -> Array:
 
 
 def number_by_rules(model: RobotModel) -> int:
-    """Return how many parameters torques can tell apart. Raises ModelError as above."""
+    """Return the number of base parameters by the rules. Raises ModelError as above."""
     return 10 * model.nb - len(regrouping_rules(model))
 
 
 class _Attainable(NamedTuple):
-    """What motion the joints up to a body can give it, as spans of vectors and of pairs.
+    """Attainable motion of a body, as spans of twists, gravity vectors and their products.
 
     pairs are the symmetric products v v^T of twists and a v^T + v a^T of gravity with a twist,
     from the same state; an energy or power is their product with an inertia.
@@ -132,22 +133,22 @@ class _Attainable(NamedTuple):
     pairs: Array  # (m, 6, 6)
 
     def carried(self, X: Array, s: Array) -> _Attainable:
-        """Return the same, in the next body's frame, over all positions of its joint s."""
+        """Return the span in the next body's frame, over all positions of its joint s."""
         moved = X @ self.pairs @ X.T if len(self.pairs) else self.pairs
         return _Attainable(
             _closure(self.twists @ X.T, lambda v: v @ lie_bracket(s).T),
             _closure(self.gravity @ X.T, lambda a: a @ lie_bracket(s).T),
-            _closure(moved, lambda pairs: _turned(pairs, s)),
+            _closure(moved, lambda pairs: _rates(pairs, s)),
         )
 
     def of_joint(self, s: Array) -> Array:
-        """Return the pairs (k, 6, 6) that the motion of joint s adds."""
+        """Return the products (k, 6, 6) that the motion of joint s adds."""
         others = np.vstack([s[None], self.twists, self.gravity])
         # s v^T + v s^T
         return np.array([np.outer(s, v) + np.outer(v, s) for v in others])
 
     def with_joint(self, s: Array) -> _Attainable:
-        """Return what the body itself can do: the joint's own motion added."""
+        """Return the span with the motion of joint s added."""
         return _Attainable(
             _span(np.vstack([self.twists, s[None]])),
             self.gravity,
@@ -160,8 +161,8 @@ def _at_base(model: RobotModel) -> _Attainable:
     return _Attainable(np.zeros((0, 6)), _span(g[None]), np.zeros((0, 6, 6)))
 
 
-def _turned(pairs: Array, s: Array) -> Array:
-    """Return how pairs change as joint s moves: ad_s A + A ad_s^T."""
+def _rates(pairs: Array, s: Array) -> Array:
+    """Return the derivatives of products by the position of joint s: ad_s A + A ad_s^T."""
     ad = lie_bracket(s)
     return np.asarray(ad @ pairs + pairs @ ad.T)
 

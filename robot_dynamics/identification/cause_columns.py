@@ -1,7 +1,7 @@
-"""What would be left over if the model lacked something: one column of torques per cause.
+"""Torque columns of possible causes of a residual.
 
-Residuals are linear in what may be wrong, so each unknown has a column, the residual that one unit
-of it leaves behind:
+Residuals are linear in the errors of a model, so each unknown has a column, the residual of one
+unit of it:
 
     dry friction      tanh(qd / v_0)        N m or N            of each joint
     viscous friction  qd                    N m s/rad or N s/m
@@ -13,8 +13,8 @@ of it leaves behind:
     delay             - d(torque)/dt        s                   of the efforts
     inertia           regressor             kg, kg m, kg m^2    of each other link
 
-Columns are low-passed as the residuals are. Of these as many samples are kept as are independent:
-two per period of the cut-off frequency.
+Columns pass the same low-pass as the residuals. The independent samples are kept, two per period
+of the cut-off frequency.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from robot_dynamics.spatial import Array
 
 OF_JOINTS = ('dry friction', 'viscous friction', 'rotor inertia', 'offset', 'scale')
 OF_ROBOT = {'load': 4, 'gravity': 3, 'delay': 1}
-OF_MOTION = slice(0, 3)  # those of joints that only motion shows
+OF_MOTION = slice(0, 3)  # causes that have no effect at rest
 PER_BODY = 10  # parameters of an inertia: m, m c, tensor about the frame's origin
-MOST = 20_000  # samples kept
+MAX_SAMPLES = 20_000  # kept
 SPARSE = 16  # samples per period of the cut-off frequency that the regressor needs
 
 
 def moves(qd: Array) -> Array:
-    """Return whether joints move, of the shape of qd."""
+    """Return a mask of moving joints, of the shape of qd."""
     return np.asarray(np.abs(qd) > STANDING)
 
 
@@ -50,10 +50,10 @@ class Columns:
 
     Attributes:
         arm: the model.
-        link: that may carry a load.
+        link: of a possible payload.
         stretches: the motion.
         model: its torques (k, n), one array per stretch.
-        gravity_compensated: the efforts leave out what the model says of gravity.
+        gravity_compensated: the efforts do not include the gravity torque.
     """
 
     arm: Dynamics
@@ -64,10 +64,10 @@ class Columns:
 
     @cached_property
     def kept(self) -> list[Array]:
-        """Which samples, counted within the ends of each stretch."""
+        """Indices of the kept samples, within the ends of each stretch."""
         lengths = [len(s.t[s.inner]) for s in self.stretches]
         apart = max(1.0, 0.5 / self.stretches[0].cutoff / self.stretches[0].step)
-        apart = max(apart, sum(lengths) / MOST)
+        apart = max(apart, sum(lengths) / MAX_SAMPLES)
         apart = apart // self._sparse * self._sparse
         return [np.arange(0, length, apart).astype(int) for length in lengths]
 
@@ -96,11 +96,11 @@ class Columns:
     def of_bodies(self) -> Array:
         """Return the columns of all bodies' inertia (10 nb, K, n).
 
-        These are many: they are computed for no more samples than the low-pass needs.
+        Computed at the lowest sample rate that the low-pass needs.
         """
         parts = []
         for s, kept in zip(self.stretches, self.kept, strict=True):
-            first = s.inner.start % self._sparse  # so that all kept samples are among them
+            first = s.inner.start % self._sparse  # includes all kept samples
             q, qd, qdd = (x[first :: self._sparse] for x in (s.q, s.qd, s.qdd))
             Y = low_pass(self.arm.regressor(q, qd, qdd), s.cutoff, self._sparse * s.step)
             parts.append(Y[(s.inner.start + kept - first) // self._sparse])
@@ -108,7 +108,7 @@ class Columns:
 
     @property
     def _sparse(self) -> int:
-        """Every how many samples the regressor is computed."""
+        """Stride of the samples at which the regressor is computed."""
         stretch = self.stretches[0]
         return max(1, int(1 / (SPARSE * stretch.cutoff * stretch.step)))
 
@@ -127,12 +127,12 @@ class Columns:
         )
 
     def of_load(self, x: Array) -> Array:
-        """Return the torque (K, n) of a point mass, x = m, c (4,); negative: of its absence."""
+        """Return the torque (K, n) of a point mass x = m, c (4,); m may be negative."""
         loaded = self.arm.with_payload(self.link, abs(x[0]), x[1:])
         return float(np.sign(x[0])) * self._all(lambda s, _: self._more(loaded, s))
 
     def of_load_changes(self, x: Array) -> Array:
-        """Return its derivatives (4, K, n) by m and c."""
+        """Return the derivatives (4, K, n) of `of_load` by m and c."""
 
         def unit(c: Array) -> Array:
             return self.of_load(np.array([1.0, *c]))
@@ -160,7 +160,7 @@ class Columns:
         if unknown == 0:
             return self._more(at_origin, s)
         e = np.eye(3)[unknown - 1]
-        # A tensor that leaves none about the link's origin: m (e.e 1 - e e^T) + I_com = 0.
+        # Zero tensor about the link's origin: m (e.e 1 - e e^T) + I_com = 0.
         first_moment = self.arm.with_payload(self.link, 1.0, e, np.outer(e, e) - np.eye(3))
         return self._more(first_moment, s) - self._more(at_origin, s)
 
@@ -169,7 +169,7 @@ class Columns:
         return np.asarray(loaded.inverse_dynamics(*state) - self.arm.inverse_dynamics(*state))
 
     def _unit_gravity(self, direction: Array, s: Stretch, _: Array) -> Array:
-        if self.gravity_compensated:  # the efforts do not tell
+        if self.gravity_compensated:  # no effect on the efforts
             return np.zeros_like(s.q)
         turned = self.arm.with_gravity(self.arm.model.gravity + direction)
         return np.asarray(turned.gravity_torque(s.q) - self.arm.gravity_torque(s.q))

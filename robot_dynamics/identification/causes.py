@@ -1,11 +1,10 @@
-"""What the model seems to lack: the fewest causes that explain the residuals.
+"""Causes of a residual: the fewest errors of a model that explain it.
 
-All residuals are fitted at once, by weighted least squares: a load missing at the tip is felt by
-every joint, and must not be taken for seven frictions. A joint's weight is 1 / sigma^2, where
-sigma is what no combination of causes explains of its residual. See `selection` for how causes are
-chosen; those that are certain but hardly matter are dropped again. So is what is physically
-impossible, and what does not hold on every block of time: fitted to the others, it must predict
-the one left out.
+All residuals are fitted at once, by weighted least squares: a payload at the tip changes the
+torque of every joint, and must not be mistaken for seven frictions. The weight of a joint is 1 /
+sigma^2, with sigma the part of its residual that no combination of causes explains. `selection`
+chooses the causes. Dropped are causes that are certain but small, physically impossible, or not
+valid in every block of time: a fit to the other blocks must predict each one.
 
 Source: Gautier, Dynamic identification of robots with power model, ICRA 1997 (the weights).
 """
@@ -28,53 +27,53 @@ from robot_dynamics.identification.selection import RANK, Group, NormalEquations
 from robot_dynamics.model.robot_model import STANDARD_GRAVITY
 from robot_dynamics.spatial import Array
 
-FLOOR = 1e-3  # of the effort: no residual is known better than that
+FLOOR = 1e-3  # of the effort: lowest standard deviation of a residual
 ENOUGH_MOTION = 0.1  # of the time, and
-ENOUGH_SAMPLES = 50  # : a joint that moves less tells nothing of its friction
-OF_RESIDUAL, OF_EFFORT = 0.05, 0.01  # of a joint's: a cause that explains less is not named
+ENOUGH_SAMPLES = 50  # : below, friction of a joint is not determined
+OF_RESIDUAL, OF_EFFORT = 0.05, 0.01  # of a joint's: a cause that explains less is omitted
 CERTAIN = 3.0  # standard deviations
 BLOCKS = 6  # of time, each predicted by a fit of the others
 UNEXPLAINED = 1  # of the blocks that excite a cause: more must not contradict it
 SAME_GRAVITY = 0.01  # relative: gravity differs by less between any two places on Earth
 STANDARD = float(np.linalg.norm(STANDARD_GRAVITY))  # m/s^2
-WEAK = 0.2  # of gravity: so little of it is none, compensated elsewhere
+WEAK = 0.2  # of gravity: less counts as none, compensated elsewhere
 NEWTON_STEPS, CLOSE = 20, 0.01  # at most; of a standard deviation: no further step is needed
 FARTHEST = 2.0  # m, of a load from the link's origin
 TINY = 1e-30
 
 
 class Cause(NamedTuple):
-    """Something the model seems to lack; or to have too much of, if negative."""
+    """An error of the model; positive if the model underestimates."""
 
-    kind: str  # of OF_JOINTS or OF_ROBOT, 'inertia' of a link, or 'centre of mass' where a load
-    # has no certain mass
+    kind: str  # of OF_JOINTS or OF_ROBOT, 'inertia' of a link, or 'centre of mass' of a load
+    # without a certain mass
     place: str  # the joint or link; empty for the whole robot
     value: Array  # in the units of `columns`; of a load m and c, of a centre of mass m c
     error: Array  # standard deviations of these
-    joint: str  # where it explains most
+    joint: str  # of the largest torque
     size: float  # N m or N there, root mean square
 
 
 class Findings(NamedTuple):
-    """What explains the residuals."""
+    """Causes of the residuals."""
 
-    told: bool  # whether joints moved enough to look for causes
-    doubtful: bool  # whether causes were dropped that are impossible, or do not hold throughout
-    causes: tuple[Cause, ...]  # what explains most first
-    left: Array  # (n,) root mean square of what they leave
+    searched: bool  # whether joints moved enough to search causes
+    doubtful: bool  # whether causes were dropped as impossible, or invalid in some block
+    causes: tuple[Cause, ...]  # ordered by the share of the residual they explain
+    unexplained: Array  # (n,) root mean square of the remaining residual
 
 
 def find_causes(columns: Columns, effort: Array, model: Array, measured: Array) -> Findings:
-    """Return what explains the residuals, if there is enough motion to tell.
+    """Return the causes of the residuals, if there is enough motion.
 
     Args:
         columns: of the motion.
         effort: (k, n) measured, of all stretches.
         model: (k, n) computed.
-        measured: (n,) bool: the joint's efforts mean something.
+        measured: (n,) bool: the joint has measured efforts.
     """
     fit = _Fit(columns, columns.kept_of(effort), columns.kept_of(model), measured)
-    if not fit.tells:
+    if not fit.searchable:
         return Findings(False, False, (), _rms(fit.residual))
     loads = [([], np.zeros_like(fit.residual)), fit.load()]
     found = [fit.explanation(*load, links) for load in loads for links in (False, True)]
@@ -82,7 +81,7 @@ def find_causes(columns: Columns, effort: Array, model: Array, measured: Array) 
 
 
 class _Fit:
-    """Residuals (K, n) and the columns that may explain them."""
+    """Residuals (K, n) and the columns of their possible causes."""
 
     def __init__(self, columns: Columns, effort: Array, model: Array, measured: Array):
         self.residual = effort - model
@@ -94,7 +93,7 @@ class _Fit:
         self._of_robot = np.concatenate([columns.of_robot(), columns.of_bodies()])
         self._rows = moves(columns.speeds())
         standing = self._rows.sum(axis=0) < max(ENOUGH_SAMPLES, ENOUGH_MOTION * len(self._rows))
-        self.tells = bool((measured & ~standing).any())  # one posture fits anything
+        self.searchable = bool((measured & ~standing).any())  # a single posture fits any cause
         self._rows[:, standing] = True
         self._of_joints[OF_MOTION][..., standing] = 0.0
         self._rows[:, ~measured] = False
@@ -113,7 +112,7 @@ class _Fit:
             self.groups.append(Group('inertia', -1, unknowns))
 
     def load(self) -> tuple[list[Cause], Array]:
-        """Return the load that is missing, if one is, and its torque (K, n)."""
+        """Return the missing payload, if there is one, and its torque (K, n)."""
         first, _ = self.solve(self.residual, [g for g in self.groups if g.kind != 'inertia'])
         found = first.find('load')
         if found is None:
@@ -130,16 +129,16 @@ class _Fit:
     def explanation(
         self, load: list[Cause], of_load: Array, links: bool
     ) -> tuple[float, Findings]:
-        """Return the information criterion of an explanation of the residuals, and that.
+        """Return the information criterion of an explanation, and the explanation.
 
         Args:
-            load: that is assumed, or none.
+            load: the assumed payload, or none.
             of_load: its torque (K, n).
             links: whether the inertia of any link may be wrong.
         """
         groups = [group for group in self.groups if group.kind not in ('load', 'inertia')]
         if links:
-            # The inertia of the link that may carry a load is looked for as a load first.
+            # An error of the link with the possible payload is first searched as a payload.
             groups += [
                 g
                 for g in self.groups
@@ -149,19 +148,19 @@ class _Fit:
         causes = [self.cause(group, solution) for group in solution.groups] + load
         causes.sort(key=lambda cause: -cause.size)
         torque = sum(self.torque(group, solution.x) for group in solution.groups)
-        left = self.residual - of_load - torque
+        rest = self.residual - of_load - torque
         samples = self._rows.sum(axis=0)
         unknowns = int(np.count_nonzero(solution.x)) + len(load) * OF_ROBOT['load']
-        squares = np.array([(left[rows, j] ** 2).sum() for j, rows in enumerate(self._rows.T)])
+        squares = np.array([(rest[rows, j] ** 2).sum() for j, rows in enumerate(self._rows.T)])
         variance = squares / np.maximum(1, samples) + (FLOOR * self._effort) ** 2 + TINY
         # The Bayesian information criterion where each joint's variance is unknown.
         criterion = samples @ np.log(variance) + unknowns * np.log(samples.sum())
-        return float(criterion), Findings(True, doubtful, tuple(causes), _rms(left))
+        return float(criterion), Findings(True, doubtful, tuple(causes), _rms(rest))
 
     def solve(self, residual: Array, groups: list[Group]) -> tuple[Solution, bool]:
-        """Return the causes among these groups that explain a residual (K, n), matter and hold.
+        """Return the valid causes of a residual (K, n) among these groups.
 
-        And whether others were dropped that are impossible or do not hold.
+        And whether others were dropped as impossible or invalid in some block.
         """
         normal, dropped = self._normal_equations(residual), False
         while True:
@@ -182,7 +181,7 @@ class _Fit:
             del chosen[int(np.argmin(sizes))]
 
     def _holds(self, group: Group, solution: Solution, normal: NormalEquations) -> bool:
-        """Return whether a cause is possible and explains what it was not fitted to."""
+        """Return whether a cause is possible and predicts blocks to which it was not fitted."""
         if not self._possible(group, solution):
             return False
         gains = normal.held_out(solution.groups, group)
@@ -191,12 +190,12 @@ class _Fit:
         return len(gains) > 2 * UNEXPLAINED and failed <= UNEXPLAINED
 
     def _stands_out(self, group: Group, solution: Solution, normal: NormalEquations) -> bool:
-        """Return whether a cause that does not hold is more than noise: something is wrong."""
+        """Return whether an invalid cause exceeds noise, which makes the recording doubtful."""
         gains = np.nan_to_num(normal.held_out(solution.groups, group))
         return bool(np.abs(gains).sum() > BLOCKS * CERTAIN**2)
 
     def _possible(self, group: Group, solution: Solution) -> bool:
-        """Return whether a robot can have a cause, within its errors."""
+        """Return whether a cause is physically possible, within its standard deviations."""
         model, j = self._columns.arm.model, group.joint
         value, error = solution.x[group.unknowns], CERTAIN * solution.error[group.unknowns]
         has = {
@@ -206,7 +205,7 @@ class _Fit:
         }
         if group.kind in has:
             return bool(has[group.kind][j] + value[0] > -error[0])
-        if group.kind == 'scale':  # of either sign, but not efforts without the torque
+        if group.kind == 'scale':  # of either sign, but not zero
             return bool(abs(1 + value[0]) > error[0])
         if group.kind in ('load', 'inertia'):
             body = self._body(group)
@@ -220,7 +219,7 @@ class _Fit:
         return True
 
     def torque(self, group: Group, x: Array) -> Array:
-        """Return what a cause explains (K, n)."""
+        """Return the torque (K, n) of a cause."""
         values = x[group.unknowns]
         if group.joint >= 0:
             result = np.zeros_like(self.residual)
@@ -234,8 +233,8 @@ class _Fit:
     def _point_mass(self, x: Array, groups: list[Group]) -> tuple[Array, Array, Array] | None:
         """Return m and c of a load (4,), their errors, and its torque (K, n).
 
-        The tensor m c^2 is not linear in m and m c: Newton's method, from what is without it, with
-        all other causes that were found. None if it leads nowhere.
+        The tensor m c^2 is not linear in m and m c: Newton's method, starting without it, with all
+        other causes that were found. None if it does not converge.
         """
         for _ in range(NEWTON_STEPS):
             rest = self.residual - self._columns.of_load(x)
@@ -252,7 +251,7 @@ class _Fit:
         return Cause(kind, self._columns.link, value, error, *self.largest(torque))
 
     def cause(self, group: Group, solution: Solution) -> Cause:
-        """Return a cause that was taken in."""
+        """Return the cause of a chosen group."""
         place = self._names[group.joint] if group.joint >= 0 else ''
         if group.kind == 'inertia':
             place = self._columns.arm.model.body_names[self._body(group)]
@@ -273,12 +272,12 @@ class _Fit:
         return self._names[j], float(size[j])
 
     def _importance(self, torque: Array) -> float:
-        """Return what a cause explains, relative to the least that is named."""
+        """Return the size of a torque (K, n) relative to the smallest that is reported."""
         least = np.maximum(OF_RESIDUAL * _rms(self.residual), OF_EFFORT * self._effort)
         return float(np.max(_rms(torque) / np.where(least > 0, least, np.inf)))
 
     def _normal_equations(self, residual: Array, of_load: Array | None = None) -> NormalEquations:
-        """Return those of a residual (K, n), with other columns (4, K, n) of the load if given."""
+        """Return the normal equations of a residual (K, n), with given load columns (4, K, n)."""
         of_robot = self._of_robot
         if of_load is not None:
             of_robot = np.concatenate([of_load, of_robot[len(of_load) :]])

@@ -1,8 +1,8 @@
-"""Measured effort against the model's torque: how much of it the model explains.
+"""Comparison of measured efforts with the torques of a model.
 
     residual = effort_scale * effort - (M qdd + C qd + g + friction(qd))
 
-as `dynamics_node` publishes it, but without lag: see `motion`.
+as `dynamics_node` publishes it, but without lag: see `smoothing`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from robot_dynamics.identification.recording import Recording, RecordingError
 from robot_dynamics.identification.smoothing import Stretch, cutoff_of, smooth
 from robot_dynamics.spatial import Array
 
-FAR_ABOVE = 2.0  # times the frequency where the motion ends: what passes is mostly noise
+FAR_ABOVE = 2.0  # times the frequency where the motion ends: above it, noise prevails
 LARGEST = 1e100  # N m or N: sums of squares of more may overflow
-CONSTANT = 1e-3  # of its root mean square: an effort that changes less does not change
+CONSTANT = 1e-3  # of its root mean square: an effort that changes less is constant
 
 
 class Curves(NamedTuple):
-    """What was measured and what was computed, at the same times; arrays (k, n) but for t."""
+    """Measured and computed values at the same times; arrays (k, n) except t."""
 
     t: Array  # (k,) s
     q: Array
@@ -38,13 +38,13 @@ class Curves(NamedTuple):
 
     @property
     def residual(self) -> Array:
-        """What the model does not explain (k, n)."""
+        """Measured effort minus computed torque (k, n)."""
         return np.asarray(self.effort - self.model)
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What a recording says about a model; arrays (n,) in N m or N.
+    """Comparison of a recording with a model; arrays (n,) in N m or N.
 
     Attributes:
         robot: its name.
@@ -54,18 +54,18 @@ class Evaluation:
         rate: samples per second.
         cutoff: of the low-pass, Hz.
         curves: over time.
-        stretches: how many the recording was cut into.
-        left_out: how many samples could not be used, by reason.
-        notes: what else is to be known.
+        stretches: number of stretches without a gap.
+        left_out: number of omitted samples, by reason.
+        notes: remarks on the recording.
         noise: root mean square of the recorded efforts above the cut-off frequency.
         moving: share of the time in which the joint moves.
-        told: whether causes were searched: joints moved enough, below the cut-off frequency.
-        doubtful: whether causes were dropped that are physically impossible, or do not hold on
-            every block of the recording.
-        causes: what the model seems to lack, what explains most first.
-        left: root mean square of what the causes leave of the residual.
-        correlations: of the residual with gravity torque and with what friction and rotor inertia
-            follow, -1 to 1; NaN where one of them does not change.
+        searched: whether causes were searched: joints moved enough, below the cut-off frequency.
+        doubtful: whether causes were dropped as physically impossible, or invalid in some block
+            of the recording.
+        causes: errors of the model, ordered by the share of the residual they explain.
+        unexplained: root mean square of the residual without the causes.
+        correlations: of the residual with gravity torque, sign(qd), qd and qdd, -1 to 1; NaN if
+            one of them is constant.
     """
 
     robot: str
@@ -80,10 +80,10 @@ class Evaluation:
     notes: tuple[str, ...]
     noise: Array
     moving: Array
-    told: bool
+    searched: bool
     doubtful: bool
     causes: tuple[Cause, ...]
-    left: Array
+    unexplained: Array
     correlations: Mapping[str, Array]
 
     @property
@@ -98,7 +98,7 @@ class Evaluation:
 
     @property
     def largest(self) -> Array:
-        """The largest residuals, in size."""
+        """The largest absolute residuals."""
         return np.asarray(np.abs(self.curves.residual).max(axis=0))
 
     @property
@@ -108,9 +108,9 @@ class Evaluation:
 
     @property
     def explained(self) -> Array:
-        """R^2: 1 is all of the effort's changes, 0 no more than its mean, less is worse than that.
+        """R^2: 1 if the model explains all changes of the effort, 0 for its mean alone.
 
-        NaN where the effort hardly changes.
+        Negative for a model worse than that; NaN if the effort is constant.
         """
         changes = self.curves.effort.std(axis=0)
         with np.errstate(divide='ignore', invalid='ignore'):
@@ -127,15 +127,15 @@ def evaluate(
     cutoff: float | None = None,
     load_link: str = '',
 ) -> Evaluation:
-    """Compare recorded efforts with the torques of a model, and look for what explains the rest.
+    """Compare recorded efforts with the torques of a model, and search causes of the residual.
 
     Args:
-        arm: the model, under its gravity and with its loads.
+        arm: the model, with its gravity and payloads.
         recording: of the same joints in the same order, as `by_joint` makes it.
         effort_scale: recorded effort times this is N m or N, one for all joints or (n,).
-        effort_gravity_compensated: the recorded effort leaves out what compensates gravity.
+        effort_gravity_compensated: the recorded effort does not include the gravity torque.
         cutoff: Hz, of the low-pass; by default where the spectrum of the motion ends.
-        load_link: where a load is looked for that the model lacks; the last link if omitted.
+        load_link: link of a payload missing from the model; the last link if omitted.
 
     Raises:
         RecordingError: other joints, too few samples for the cut-off frequency, or efforts too
@@ -144,7 +144,7 @@ def evaluate(
     """
     scale = _checked(arm, recording, effort_scale)
     link = load_link or last_link(arm)
-    arm = arm.with_payload(link, 0.0)  # the same programs whatever it carries
+    arm = arm.with_payload(link, 0.0)  # the same programs for any payload
     of_motion = cutoff_of(recording)
     cutoff = of_motion if cutoff is None else cutoff
     stretches, not_smooth = smooth(recording, cutoff)
@@ -180,10 +180,10 @@ def evaluate(
         noise=np.abs(scale)
         * rms(np.concatenate([_above_cutoff(stretch) for stretch in stretches])),
         moving=moves(curves.qd).mean(axis=0),
-        told=findings.told,
+        searched=findings.searched,
         doubtful=findings.doubtful,
         causes=findings.causes,
-        left=findings.left,
+        unexplained=findings.unexplained,
         correlations=columns.correlations(columns.kept_of(curves.residual)),
     )
 
@@ -192,7 +192,7 @@ class _Piece(NamedTuple):
     """The torques of one stretch."""
 
     curves: Curves
-    model: Array  # (k, n) to its ends, not low-passed
+    model: Array  # (k, n) including the ends, unfiltered
 
     @classmethod
     def of(cls, arm: Dynamics, stretch: Stretch, scale: Array, compensated: bool) -> _Piece:
@@ -221,7 +221,7 @@ def units(arm: Dynamics) -> tuple[str, ...]:
 
 
 def last_link(arm: Dynamics) -> str:
-    """Return the last link of the description that moves."""
+    """Return the last moving link of the description."""
     return [link for link in arm.model.link_names if arm.tree.frame(link).body >= 0][-1]
 
 

@@ -1,7 +1,7 @@
-"""A recording joint by joint, in the order of the model, and what had to be left out.
+"""Recorded samples by joint, in the order of the model.
 
-Nothing is filled in: a sample in which any joint of the model is absent, or not a number, is left
-out, and counted under its reason.
+Nothing is interpolated: a sample without a finite value of every joint of the model is omitted and
+counted under its reason.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.identification.bag import JointSample
 from robot_dynamics.spatial import Array
 
-STANDING = 2 * COULOMB_SPEED  # rad/s or m/s: slower, dry friction may have any size and sign
+STANDING = 2 * COULOMB_SPEED  # rad/s or m/s: at rest below, where dry friction is undetermined
 
 SECOND = 1e9  # ns
 POSITION, VELOCITY, EFFORT = range(3)
 KINDS = ('position', 'velocity', 'effort')
-# rad or m, rad/s or m/s, any unit: no joint has more, a damaged message may.
+# rad or m, rad/s or m/s, any unit: larger values are errors of a message.
 LIMITS = np.array([1e6, 1e4, 1e9])[:, None]
 INCOMPLETE = 'without all joints'
 CONTRADICTORY = 'with arrays of different lengths'
@@ -31,12 +31,12 @@ NO_VELOCITY = 'without velocities'
 NOT_FINITE = 'not finite'
 OUT_OF_RANGE = 'with values out of range'
 DRIVES_OFF = 'with all efforts 0: drives off'
-REPEATED = 'with the stamp of the one before'
-STALE = 'the same as the one before, in motion'
+REPEATED = 'with the stamp of the previous one'
+STALE = 'equal to the previous one, in motion'
 
 
 class RecordingError(RobotDynamicsError, ValueError):
-    """A recording does not fit the robot, or the question."""
+    """A recording does not fit the robot or the options."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +45,12 @@ class Recording:
 
     Attributes:
         joint_names: n names.
-        t: (k,) s; where it does not increase the robot's time was set back.
+        t: (k,) s; it decreases where the robot's clock was set back.
         q: (k, n) measured positions, rad or m.
-        qd: (k, n) measured velocities; None if they were not.
-        effort: (k, n) as recorded, in whatever unit.
-        left_out: how many samples are not among them, by reason.
-        notes: what else is to be known about it.
+        qd: (k, n) measured velocities, None if there are none.
+        effort: (k, n) as recorded, in any unit.
+        left_out: number of omitted samples, by reason.
+        notes: remarks on the recording.
     """
 
     joint_names: tuple[str, ...]
@@ -65,11 +65,11 @@ class Recording:
 def by_joint(samples: Sequence[JointSample], joint_names: Sequence[str]) -> Recording:
     """Return the samples with these joints, others ignored.
 
-    Time is that of the headers; where they have none, that of the recorder. If most samples have
-    no velocities they count as not measured, else those without are left out.
+    Time is that of the headers, or of the recorder if they have none. If most samples have no
+    velocities, velocities count as not measured; otherwise samples without are omitted.
 
     Raises:
-        RecordingError: a joint is nowhere, has no efforts, or no sample is complete.
+        RecordingError: a joint is missing, has no efforts, or no sample is complete.
     """
     names, left_out, notes = tuple(joint_names), Counter[str](), []
     _check_names(samples, names)
@@ -96,7 +96,7 @@ def _check_names(samples: Sequence[JointSample], names: tuple[str, ...]) -> None
     if missing:
         raise RecordingError(
             f'no joint states of {", ".join(missing)}; there are {", ".join(seen) or "none"}: '
-            'it is another robot, or those joints stand still and are to be locked'
+            'another robot, or joints to be locked'
         )
 
 
@@ -119,7 +119,7 @@ def _complete(
 
 
 def _row(sample: JointSample, names: tuple[str, ...]) -> Array | str:
-    """Return (3, n) position, velocity (NaN if absent), effort; or why there is no such row."""
+    """Return (3, n) position, velocity (NaN if absent) and effort, or the reason for omission."""
     position, velocity, effort = sample.position, sample.velocity, sample.effort
     if len(effort) == 0:
         return NO_EFFORT
@@ -135,10 +135,12 @@ def _row(sample: JointSample, names: tuple[str, ...]) -> Array | str:
 
 
 def _kept(t: Array, rows: Array, names: tuple[str, ...], left_out: Counter[str]) -> Array:
-    """Return which rows (k, 3, n) are measurements, each of its own; count the others."""
+    """Return the indices of usable, distinct measurements in rows (k, 3, n); count the others."""
     usable = _finite(rows, names)
     left_out[NOT_FINITE] += int((~usable).sum())
-    in_range = ~(np.abs(rows) > LIMITS).any(axis=(1, 2))  # NaN is: it may be an absent velocity
+    in_range = ~(np.abs(rows) > LIMITS).any(
+        axis=(1, 2)
+    )  # NaN counts as in range: it may be an absent velocity
     left_out[OUT_OF_RANGE] += int((usable & ~in_range).sum())
     usable = usable & in_range
     if not usable.any():
@@ -162,7 +164,7 @@ def _kept(t: Array, rows: Array, names: tuple[str, ...], left_out: Counter[str])
 
 
 def _out_of_range(rows: Array, names: tuple[str, ...]) -> list[str]:
-    """Return which values of which joint (k, 3, n) are beyond LIMITS, if finite."""
+    """Return a note for each joint with finite values (k, 3, n) beyond LIMITS."""
     size = np.where(np.isfinite(rows), np.abs(rows), 0.0)
     return [
         f'{names[j]}: {kind} {rows[size[:, i, j].argmax(), i, j]:.3g}, expected at most {limit:g}'
@@ -172,25 +174,27 @@ def _out_of_range(rows: Array, names: tuple[str, ...]) -> list[str]:
 
 
 def _finite(rows: Array, names: tuple[str, ...]) -> Array:
-    """Return which rows (k,) have numbers for positions and efforts."""
+    """Return a mask (k,) of rows with finite positions and efforts."""
     result = np.ones(len(rows), dtype=bool)
-    for what, i in (('positions', POSITION), ('efforts', EFFORT)):
+    for quantity, i in (('positions', POSITION), ('efforts', EFFORT)):
         finite = np.isfinite(rows[:, i])
         for j in np.flatnonzero(~finite.any(axis=0)):
-            raise RecordingError(f'{names[j]} has no finite {what} in any of {len(rows)} samples')
+            raise RecordingError(
+                f'{names[j]} has no finite {quantity} in any of {len(rows)} samples'
+            )
         result &= finite.all(axis=1)
     if not result.any():
-        raise RecordingError(f'in each of {len(rows)} samples something is not finite')
+        raise RecordingError(f'each of {len(rows)} samples has a value that is not finite')
     return result
 
 
 def _same_stamp(t: Array, _: Array) -> Array:
-    """Return which samples (k - 1,) behind the first have the stamp of the one before."""
+    """Return a mask (k - 1,) of samples with the stamp of the previous one."""
     return np.asarray(np.diff(t) == 0)
 
 
 def _same_state(_: Array, rows: Array) -> Array:
-    """Return which samples say that joints move, and that nothing has changed.
+    """Return a mask of samples in motion that equal the previous one.
 
     They were published faster than they were measured.
     """

@@ -1,4 +1,4 @@
-"""The findings as text and JSON, the curves as CSV."""
+"""Report of an evaluation: text, JSON and figure; curves as CSV."""
 
 from __future__ import annotations
 
@@ -13,44 +13,46 @@ import numpy as np
 from robot_dynamics.identification.causes import WEAK, Cause
 from robot_dynamics.identification.evaluation import Evaluation
 from robot_dynamics.spatial import Array
+from robot_dynamics.visualization.figures import sheet
 
 HEAD = (
     *('joint', 'unit', 'effort', 'noise', 'residual', 'largest', 'bias', 'explained', 'moving'),
-    'left',
+    'unexplained',
 )
-MANY = 1e3  # of a share: more is written with an exponent
-WORSE = -0.5  # R^2 of a model of something else
+MAX_SHARE = 1e3  # larger ones are written with an exponent
+WORSE = -0.5  # R^2 of the model of another robot
+MAX_POINTS = 4000  # drawn per curve
 
 
 def text(found: Evaluation) -> str:
-    """Return what was found, to be read by people."""
-    lines = [_what_was_used(found), *found.notes, '', *_table(found)]
+    """Return the findings as text."""
+    lines = [_samples(found), *found.notes, '', *_table(found)]
     if found.causes:
-        lines += ['', 'likely causes, what explains most first']
+        lines += ['', 'likely causes, ordered by the share of the residual they explain']
         lines += [f'  {sentence(cause, found)}' for cause in found.causes]
         if found.doubtful:
-            lines += ['  the recording cannot tell what else is wrong']
+            lines += ['  a further error is not determined by this recording']
     elif found.doubtful:
-        lines += ['', 'the recording cannot tell what is wrong: no cause holds throughout']
-    elif found.told:
-        lines += ['', 'no cause stands out of the noise']
+        lines += ['', 'not determined by this recording: no cause is valid in all parts of it']
+    elif found.searched:
+        lines += ['', 'no cause exceeds the noise']
     else:
-        lines += ['', 'the recording cannot tell what is wrong: joints hardly move, or see above']
+        lines += ['', 'not determined by this recording: joints hardly move, or see above']
     if (found.explained < WORSE).all():
-        lines += ['nothing is explained: another robot, other signs, or efforts in another unit?']
+        lines += ['nothing is explained: check robot, signs, and the unit of efforts']
     return '\n'.join(lines)
 
 
 def sentence(cause: Cause, found: Evaluation) -> str:
-    """Return a cause in words, and how much of the residual it is."""
-    words = _SENTENCES[cause.kind](cause, found)
+    """Return a cause as a sentence, with its share of the residual."""
+    statement = _SENTENCES[cause.kind](cause, found)
     unit = found.units[found.joint_names.index(cause.joint)]
     at = '' if cause.place == cause.joint else f' of {cause.joint}'
-    return f'{words} ({cause.size:.3g} {unit} of the residual{at})'
+    return f'{statement} ({cause.size:.3g} {unit} of the residual{at})'
 
 
 def as_json(found: Evaluation) -> dict[str, Any]:
-    """Return the figures as what JSON can hold: numbers that are none become None."""
+    """Return the figures for JSON; numbers that are not finite become None."""
     columns = {
         'rms_effort': found.rms_effort,
         'rms_residual': found.rms_residual,
@@ -59,7 +61,7 @@ def as_json(found: Evaluation) -> dict[str, Any]:
         'explained': found.explained,
         'noise': found.noise,
         'moving': found.moving,
-        'rms_left': found.left,
+        'rms_left': found.unexplained,
     }
     joints = {
         name: {
@@ -106,19 +108,21 @@ def write_csv(found: Evaluation, file: Path) -> None:
     }
     with file.open('w', newline='') as stream:
         writer = csv.writer(stream)
-        writer.writerow(['t', *(f'{n} {what}' for what in columns for n in found.joint_names)])
+        writer.writerow(
+            ['t', *(f'{n} {quantity}' for quantity in columns for n in found.joint_names)]
+        )
         writer.writerows(np.column_stack([curves.t, *columns.values()]).tolist())
 
 
 # -- the table ------------------------------------------------------------------------------
 
 
-def _what_was_used(found: Evaluation) -> str:
+def _samples(found: Evaluation) -> str:
     left_out = ', '.join(f'{count} {reason}' for reason, count in found.left_out.items())
     return (
         f'{found.robot}: {len(found.curves.t)} samples, {found.rate:.4g} per second, in '
-        f'{found.stretches} {"stretch" if found.stretches == 1 else "stretches"}, low-passed at '
-        f'{found.cutoff:g} Hz; left out: {left_out or "none"}'
+        f'{found.stretches} {"stretch" if found.stretches == 1 else "stretches"}, low-pass at '
+        f'{found.cutoff:g} Hz; omitted: {left_out or "none"}'
     )
 
 
@@ -133,7 +137,7 @@ def _table(found: Evaluation) -> list[str]:
         _figures(found.bias),
         [_percent(x) for x in found.explained],
         [f'{100 * x:.0f} %' for x in found.moving],
-        _figures(found.left),
+        _figures(found.unexplained),
         strict=True,
     )
     lines = [HEAD, *rows]
@@ -148,21 +152,21 @@ def _table(found: Evaluation) -> list[str]:
 
 
 def _figures(values: Array) -> list[str]:
-    """Return three digits of each, the last zeros kept, and nothing of what is nearly none."""
+    """Return the values with three digits, including trailing zeros."""
     return [f'{value:#.3g}'.rstrip('.') if abs(value) >= 1e-9 else '0' for value in values]
 
 
 def _percent(share: float) -> str:
     if math.isnan(share):
         return '-'
-    return f'{100 * share:.2f} %' if abs(share) < MANY else f'{100 * share:.2e} %'
+    return f'{100 * share:.2f} %' if abs(share) < MAX_SHARE else f'{100 * share:.2e} %'
 
 
 def _number(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-# -- causes in words ------------------------------------------------------------------------
+# -- causes ---------------------------------------------------------------------------------
 
 
 def _friction(cause: Cause, found: Evaluation) -> str:
@@ -176,54 +180,51 @@ def _friction(cause: Cause, found: Evaluation) -> str:
         ('rotor inertia', True): 'kg',
     }[cause.kind, prismatic]
     size = _measured(abs(cause.value[0]), cause.error[0])
-    return f'{cause.place}: the model has {size} {unit} too {_little(cause)} {cause.kind}'
+    return f'{cause.place}: the model {_estimates(cause)} {cause.kind} by {size} {unit}'
 
 
 def _offset(cause: Cause, found: Evaluation) -> str:
     unit = found.units[found.joint_names.index(cause.place)]
-    side = 'high' if cause.value[0] > 0 else 'low'
     return (
-        f'{cause.place}: the efforts are {_measured(abs(cause.value[0]), cause.error[0])} {unit} '
-        f'too {side}, whatever the arm does'
+        f'{cause.place}: constant offset of the efforts, '
+        f'{_measured(cause.value[0], cause.error[0])} {unit}'
     )
 
 
 def _scale(cause: Cause, found: Evaluation) -> str:
     factor = 1 + cause.value[0]
-    words = f'{cause.place}: the efforts are {_measured(factor, cause.error[0])} times the torque'
-    return words if factor == 0 else f'{words}: effort_scale should be {1 / factor:.4g} times it'
+    statement = f'{cause.place}: efforts are {_measured(factor, cause.error[0])} times the torque'
+    return statement if factor == 0 else f'{statement}: multiply effort_scale by {1 / factor:.4g}'
 
 
 def _load(cause: Cause, found: Evaluation) -> str:
     m, c = cause.value[0], cause.value[1:]
     size = _measured(abs(m), cause.error[0])
-    return (
-        f'{cause.place}: the model carries {size} kg too {_little(cause)}, at {_vector(c)} m in '
-        'its frame'
-    )
+    payload = 'payload missing from the model' if m > 0 else 'mass in excess in the model'
+    return f'{cause.place}: {payload}, {size} kg at {_vector(c)} m in its frame'
 
 
 def _centre_of_mass(cause: Cause, found: Evaluation) -> str:
     return (
-        f'{cause.place}: mass times its distance is off by {_vector(cause.value)} kg m in its '
+        f'{cause.place}: error of mass times centre of mass, {_vector(cause.value)} kg m in its '
         'frame'
     )
 
 
 def _inertia(cause: Cause, found: Evaluation) -> str:
     return (
-        f'{cause.place}: mass, centre of mass or inertia tensor is wrong, of this link or of one '
-        'next to it'
+        f'{cause.place}: wrong mass, centre of mass or inertia tensor, of this link or of an '
+        'adjacent one'
     )
 
 
 def _gravity(cause: Cause, found: Evaluation) -> str:
     gravity = found.gravity + cause.value
     if np.linalg.norm(gravity) < WEAK * np.linalg.norm(found.gravity):
-        return 'the efforts leave gravity out: effort_gravity_compensated should be true'
+        return 'the efforts do not include gravity: set effort_gravity_compensated to true'
     return (
-        f'gravity is {_vector(gravity)} m/s^2 in the base, not {_vector(found.gravity)}: how is '
-        'the base mounted?'
+        f'gravity is {_vector(gravity)} m/s^2 in the base frame instead of '
+        f'{_vector(found.gravity)}: check the mounting of the base'
     )
 
 
@@ -233,12 +234,12 @@ def _delay(cause: Cause, found: Evaluation) -> str:
     return f'the efforts are {size} ms {side} than the motion'
 
 
-def _little(cause: Cause) -> str:
-    return 'little' if cause.value[0] > 0 else 'much'
+def _estimates(cause: Cause) -> str:
+    return 'underestimates' if cause.value[0] > 0 else 'overestimates'
 
 
 def _vector(values: Array) -> str:
-    # 0.0 is added since -0.0 would keep its sign.
+    # Adding 0.0 removes the sign of -0.0.
     return '(' + ', '.join(f'{round(value, 3) + 0.0:.3f}' for value in values.tolist()) + ')'
 
 
@@ -260,3 +261,44 @@ _SENTENCES: dict[str, Callable[[Cause, Evaluation], str]] = {
     'gravity': _gravity,
     'delay': _delay,
 }
+
+
+# -- figure ---------------------------------------------------------------------------------
+
+
+def plot(found: Evaluation, file: str | Path | None = None) -> Any:
+    """Draw effort, model and residual of each joint over time; save them if a file is given.
+
+    Returns:
+        The matplotlib Figure.
+
+    Raises:
+        MatplotlibMissing: it is not installed.
+    """
+    curves, n = found.curves, len(found.joint_names)
+    figure = sheet(11, 1 + 1.8 * n)
+    axes = figure.subplots(n, 1, sharex=True, squeeze=False)[:, 0]
+    drawn = slice(None, None, -(-len(curves.t) // MAX_POINTS))
+    for j, axis in enumerate(axes):
+        for label, values, style in (
+            ('measured effort', curves.effort, {'color': 'black', 'linewidth': 1.0}),
+            ('model', curves.model, {'color': 'tab:blue', 'linewidth': 1.0}),
+            ('residual', curves.residual, {'color': 'tab:red', 'linewidth': 0.8}),
+        ):
+            axis.plot(*_with_gaps(curves.t[drawn], values[drawn, j]), label=label, **style)
+        axis.axhline(0.0, color='grey', linewidth=0.5)
+        axis.set_ylabel(f'{found.joint_names[j]}\n[{found.units[j]}]')
+        axis.margins(x=0.01)
+    axes[0].legend(loc='lower right', bbox_to_anchor=(1, 1), ncols=3, frameon=False)
+    axes[0].set_title(f'{found.robot}: efforts below {found.cutoff:g} Hz', loc='left')
+    axes[-1].set_xlabel('time [s]')
+    if file is not None:
+        figure.savefig(file)
+    return figure
+
+
+def _with_gaps(t: Array, x: Array) -> tuple[Array, Array]:
+    """Return the curve with NaN between stretches, where lines are interrupted."""
+    steps = np.diff(t)
+    cuts = 1 + np.flatnonzero((steps <= 0) | (steps > 1.5 * np.median(steps)))
+    return np.insert(t, cuts, np.nan), np.insert(x, cuts, np.nan)

@@ -1,12 +1,12 @@
 """Weighted least squares with the fewest groups of unknowns.
 
-Groups are taken in one by one, each time the one that lowers the Bayesian information criterion
+Groups are added one by one, each time the one that lowers the Bayesian information criterion
 
-    BIC = (weighted squares that are left) + (unknowns) log(samples)
+    BIC = (weighted squares of the residual) + (unknowns) log(samples)
 
-most, as long as one does; then those are dropped without which it would be lower.
+most, as long as one does; then groups are removed without which it is lower.
 
-The equations are kept by block of time: `held_out` fits on all blocks but one, which it predicts.
+The equations are stored by block of time: `held_out` fits all blocks but one, and predicts it.
 
 Source: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 3.3.2
 (stepwise selection), section 7.7 (the criterion), section 7.10 (cross-validation).
@@ -21,11 +21,11 @@ import numpy as np
 from robot_dynamics.spatial import Array
 
 RANK = 1e-10  # relative, of squared columns: smaller is rounding
-EXCITED = 0.05  # of a block's mean share of a squared column: less does not excite it
+EXCITED = 0.05  # of the mean share of a squared column per block: less is no excitation
 
 
 class Group(NamedTuple):
-    """Unknowns that are taken in together, by their numbers among all."""
+    """Unknowns that are added together, by their indices."""
 
     kind: str
     joint: int  # -1 for the whole robot
@@ -33,18 +33,18 @@ class Group(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """The groups taken in; values and standard deviations (P,), zero for the others."""
+    """Chosen groups; values and standard deviations (P,), zero for the others."""
 
     groups: list[Group]
     x: Array
     error: Array
 
     def find(self, kind: str) -> tuple[Array, Array] | None:
-        """Return values and errors of a group by its kind, if it was taken in."""
+        """Return values and errors of a group by its kind, if it was chosen."""
         return self.of(kind) if any(group.kind == kind for group in self.groups) else None
 
     def of(self, kind: str) -> tuple[Array, Array]:
-        """Return values and errors of a group by its kind, which was taken in."""
+        """Return values and errors of a group by its kind, which was chosen."""
         unknowns = next(group.unknowns for group in self.groups if group.kind == kind)
         return self.x[unknowns], self.error[unknowns]
 
@@ -53,7 +53,7 @@ class NormalEquations:
     """A x = b of least squares, for any subset of the P unknowns."""
 
     def __init__(self, A: Array, b: Array, samples: int):
-        """Begin with X^T W X (B, P, P) and X^T W r (B, P) of B blocks, of so many samples."""
+        """Store X^T W X (B, P, P) and X^T W r (B, P) of B blocks, with their number of samples."""
         size = np.sqrt(A.sum(axis=0).diagonal())
         self._size = np.where(size > 0, size, 1.0)
         self._blocks = A / np.outer(self._size, self._size), b / self._size
@@ -61,10 +61,10 @@ class NormalEquations:
         self._price = float(np.log(samples))
 
     def select(self, groups: list[Group]) -> list[Group]:
-        """Return the fewest of these groups that explain the most."""
-        return self._drop_idle(self._take_in(groups))
+        """Return the groups chosen by the criterion."""
+        return self._remove(self._add(groups))
 
-    def _take_in(self, groups: list[Group]) -> list[Group]:
+    def _add(self, groups: list[Group]) -> list[Group]:
         chosen: list[Group] = []
         rest = list(groups)
         while rest:
@@ -75,7 +75,7 @@ class NormalEquations:
             chosen.append(rest.pop(best))
         return chosen
 
-    def _drop_idle(self, chosen: list[Group]) -> list[Group]:
+    def _remove(self, chosen: list[Group]) -> list[Group]:
         while chosen:
             gains = [
                 self._gains(_unknowns([g for g in chosen if g is not one]), [one])[0]
@@ -97,7 +97,7 @@ class NormalEquations:
         return Solution(chosen, x / self._size, error / self._size)
 
     def held_out(self, chosen: list[Group], group: Group) -> Array:
-        """Return by how much one of the chosen groups lowers the squares of blocks left out (B,).
+        """Return the decrease of the squares of omitted blocks (B,) by one of the chosen groups.
 
         Each block is predicted by a fit of the other blocks, with the group and without it. NaN
         where a block does not excite the group.
@@ -116,13 +116,13 @@ class NormalEquations:
         return gains
 
     def _gains(self, at: list[int], groups: list[Group]) -> list[float]:
-        """Return by how much each group lowers the criterion if these unknowns are there."""
+        """Return the decrease of the criterion by each group, given these unknowns."""
         A, b = self._A, self._b
         inverse = _inverse(A[np.ix_(at, at)])
         gains = []
         for group in groups:
             to = A[np.ix_(group.unknowns, at)] @ inverse
-            # What the group has of its own: A_gg - A_ga A_aa^-1 A_ag, and the same of b.
+            # Schur complement: A_gg - A_ga A_aa^-1 A_ag, and the same of b.
             here = group.unknowns
             own = _inverse(A[np.ix_(here, here)] - to @ A[np.ix_(at, here)])
             c = b[here] - to @ b[at]

@@ -1,17 +1,17 @@
 """Smooth positions, velocities, accelerations and efforts of a recording, without lag.
 
-Accelerations are differences of what was measured, and differences amplify noise: a low-pass takes
-it out. Offline it can run over the samples forwards and then backwards, so that nothing is late: a
-Butterworth filter of fourth order each way has no ripple, one figure in Hz tells what passes, and
-what it cannot know at the ends fades within two periods of that. (A Savitzky-Golay filter, the
-other usual choice, lets much noise through above a cut-off that depends on the sample rate.)
+Accelerations are derivatives of measurements, which amplify noise, so a low-pass precedes them. It
+runs over the samples forwards and backwards, without lag: a Butterworth filter of fourth order
+each way has no ripple and one parameter in Hz, and its transients decay within two periods at
+either end. (A Savitzky-Golay filter passes much noise above a cut-off that depends on the sample
+rate.)
 
-Motion passes up to twice the frequency up to which torques are compared, so that what it loses
-does not show there. Torques are compared behind the same filter: what jumps, as dry friction does,
-is rounded on both sides alike.
+The cut-off frequency of motion is twice that of torques, so that its attenuation does not affect
+the comparison. Measured and computed torques pass the same filter, which rounds jumps, as of dry
+friction, equally.
 
-The filter needs evenly spaced samples. A recording is therefore cut where samples are missing, and
-within such a stretch positions at even times are interpolated, by cubics that never overshoot.
+The filter needs evenly spaced samples. A recording is divided where samples are missing, and
+within each stretch positions are interpolated at even times, by cubics without overshoot.
 
 Source: Gautier, Dynamic identification of robots with power model, ICRA 1997 (a wider filter for
 the motion, the same filter for both sides of the equation, none with a lag, and as many samples as
@@ -28,13 +28,13 @@ from robot_dynamics.identification.recording import Recording, RecordingError
 from robot_dynamics.spatial import Array
 
 ORDER = 4
-LOWEST, HIGHEST = 2.5, 20.0  # Hz, of the cut-off frequency if the recording is to choose it
-BANDS = 4  # of frequencies where no arm moves: noise is that of the loudest
+LOWEST, HIGHEST = 2.5, 20.0  # Hz, limits of the automatic cut-off frequency
+BANDS = 4  # of frequencies above the motion: noise is the largest of their medians
 OF_MOTION = 2.0  # the cut-off frequency of motion, relative to that of torques
 ENOUGH = 2.5 * OF_MOTION  # samples per period of the cut-off frequency
-EVEN = 1e-3  # of the time between samples: that near they need no interpolation
-ENDS = 2.0  # periods of the cut-off frequency at either end that the filter cannot know
-SHORTEST = 8.0  # periods that a stretch must last
+EVEN = 1e-3  # of the time between samples: deviation that needs no interpolation
+ENDS = 2.0  # periods of the cut-off frequency at either end with transients of the filter
+SHORTEST = 8.0  # periods, of a stretch
 PADDING = 2.0  # periods by which the filter continues it at either end
 
 
@@ -44,7 +44,7 @@ class Stretch:
 
     Attributes:
         t: (k,) s.
-        q, qd, qdd: low-passed.
+        q, qd, qdd: filtered.
         effort: as recorded.
         cutoff: Hz, of torques.
     """
@@ -63,26 +63,26 @@ class Stretch:
 
     @property
     def inner(self) -> slice:
-        """The samples that are far enough from the ends."""
+        """The samples without transients of the filter."""
         ends = int(np.ceil(ENDS / self.cutoff / self.step))
         return slice(ends, len(self.t) - ends)
 
     def smoothed(self, x: Array) -> Array:
-        """Return torques (k, n) low-passed, without the ends."""
+        """Return filtered torques (k, n), without the ends."""
         return low_pass(x, self.cutoff, self.step)[self.inner]
 
 
 def cutoff_of(recording: Recording) -> float:
-    """Return the cut-off frequency of torques [Hz] that passes the motion, and little noise.
+    """Return the cut-off frequency of torques [Hz] between the motion and the noise.
 
-    Noise of velocities is white; accelerations amplify it in proportion to frequency. What passes
-    biases every cause that follows velocity or acceleration. Returned is the frequency f that
+    Noise of velocities is white; accelerations amplify it in proportion to frequency. Noise below
+    the cut-off frequency biases every cause that follows velocity or acceleration. The frequency f
     minimises the error of the accelerations,
 
         sum over f' > f of (P - N) w^2  +  sum over f' < f of N w^2,
 
     with P the power spectrum of the velocities, each joint relative to its own accelerations, and
-    N the noise: the median of P where no arm moves.
+    N the noise: the median of P above the motion.
 
     Raises:
         RecordingError: too few samples.
@@ -108,11 +108,11 @@ def cutoff_of(recording: Recording) -> float:
 
 
 def smooth(recording: Recording, cutoff: float) -> tuple[list[Stretch], dict[str, int]]:
-    """Return the stretches of a recording, and how many samples are left out, by reason.
+    """Return the stretches of a recording, and the number of omitted samples, by reason.
 
     Args:
-        recording: to be smoothed.
-        cutoff: Hz, where the low-pass of torques halves an amplitude.
+        recording: the samples.
+        cutoff: Hz, of the low-pass of torques, where an amplitude is halved.
 
     Raises:
         RecordingError: samples are too rare for the cut-off frequency, or no stretch is long
@@ -125,7 +125,7 @@ def smooth(recording: Recording, cutoff: float) -> tuple[list[Stretch], dict[str
     if ENOUGH * cutoff * step > 1 + EVEN:
         raise RecordingError(
             f'{1 / step:.4g} samples per second are too few for a cut-off frequency of '
-            f'{cutoff:g} Hz; {0.95 / ENOUGH / step:.2g} Hz would do'
+            f'{cutoff:g} Hz; expected at most {0.95 / ENOUGH / step:.2g} Hz'
         )
     long_enough = [p for p in pieces if t[p[-1]] - t[p[0]] > SHORTEST / cutoff]
     if not long_enough:
@@ -148,7 +148,7 @@ def _gap(cutoff: float, step: float) -> float:
 
 
 def _pieces(t: Array, cutoff: float) -> tuple[float, list[Array]]:
-    """Return the time between samples, s, and the numbers of those of each stretch."""
+    """Return the time between samples, s, and the indices of the samples of each stretch."""
     steps = np.diff(t)
     if not (steps > 0).any():
         raise RecordingError(f'{len(t)} samples are too few')
@@ -175,7 +175,7 @@ def _stretch(recording: Recording, piece: Array, step: float, cutoff: float) -> 
 
 
 def _resampled(t: Array, even: Array, x: Array) -> Array:
-    """Return x (k, n) at even times, by cubics that never overshoot."""
+    """Return x (k, n) at even times, by cubics without overshoot."""
     if len(t) == len(even) and np.abs(t - even).max() < EVEN * (even[1] - even[0]):
         return x
     from scipy.interpolate import PchipInterpolator
@@ -184,11 +184,11 @@ def _resampled(t: Array, even: Array, x: Array) -> Array:
 
 
 def low_pass(x: Array, cutoff: float, step: float) -> Array:
-    """Return x (k, ...) without what is faster than the cut-off frequency [Hz], and no later.
+    """Return x (k, ...) after a low-pass without lag.
 
     Args:
         x: evenly spaced samples.
-        cutoff: where an amplitude is halved.
+        cutoff: Hz, where an amplitude is halved.
         step: between samples, s.
     """
     from scipy.signal import butter, sosfiltfilt

@@ -80,8 +80,8 @@ def test_a_topic_may_be_named(bag):
         ({'/arm': STATES, '/other/arm': STATES}, '', 'efforts on /arm, /other/arm: name one'),
         ({'/joint_states': STATES}, '/nowhere', 'on /nowhere; there are /joint_states'),
         ({'/commands': COMMANDS}, '', 'no joint states with positions and efforts; .*/commands'),
-        ({'/joint_states': []}, '', 'joint states on: none at all'),
-        ({}, '', 'joint states on: none at all'),
+        ({'/joint_states': []}, '', 'joint states on: none'),
+        ({}, '', 'joint states on: none'),
     ],
 )
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
@@ -136,7 +136,7 @@ def test_messages_that_the_index_counts_and_are_not_there_are_missed(tmp_path):
         data[at : at + 8] = bytes(8)
     file.write_bytes(data)
     says = (
-        f'{file.name}: 134 messages on /joint_states can be read, its index says 200: .* mcap rec'
+        f'{file.name}: 134 messages on /joint_states can be read, its index has 200: .* mcap rec'
     )
     with pytest.raises(BagError, match=says):
         read_bag(file)

@@ -66,13 +66,13 @@ def test_a_recording_with_its_robot_needs_nothing_else(bags, run):
     code, shown, said = run(bags['right'])
     assert (code, said) == (0, '')
     assert shown.startswith(f'{bags["right"]}, /joint_states\nplanar_2r: ')
-    assert 'no cause stands out of the noise' in shown
+    assert 'no cause exceeds the noise' in shown
 
 
 def test_a_missing_load_is_named_and_can_be_given(bags, run, tmp_path):
     code, shown, _ = run(bags['heavy'], '--json', tmp_path / 'x.json')
     assert code == 0
-    assert f'{LINK}: the model carries 0.' in shown
+    assert f'{LINK}: payload missing from the model, 0.' in shown
     figures = json.loads((tmp_path / 'x.json').read_text())
     (cause,) = figures['causes']
     assert (cause['kind'], cause['place']) == ('load', LINK)
@@ -81,7 +81,7 @@ def test_a_missing_load_is_named_and_can_be_given(bags, run, tmp_path):
     code, shown, _ = run(bags['heavy'], '--payload', LINK, 0.5)
     assert 'no cause stands out' in shown
     code, shown, _ = run(bags['heavy'], '--payload', LINK, 0.25, 0, 0, 0)
-    assert f'{LINK}: the model carries 0.2' in shown
+    assert f'{LINK}: payload missing from the model, 0.2' in shown
 
 
 def test_json_has_the_figures_of_the_table(bags, run, tmp_path):
@@ -117,7 +117,7 @@ def test_the_picture_has_three_curves_for_each_joint(bags, run, tmp_path):
     assert file.read_bytes().startswith(b'\x89PNG')
     from robot_dynamics.dynamics import Dynamics
     from robot_dynamics.identification import by_joint, evaluate, read_bag
-    from robot_dynamics.identification import figure as picture
+    from robot_dynamics.identification import report as picture
 
     recording = by_joint(read_bag(bags['heavy']).samples, MODEL.joint_names)
     figure = picture.plot(found := evaluate(Dynamics(MODEL), recording))
@@ -151,10 +151,10 @@ def test_options_of_the_robot_reach_the_model(bags, run):
     shown = run(bags['right'], '--coulomb', 1, 0.5)[1]
     for name in MODEL.joint_names:
         assert f'{name}: the model has ' in shown
-    assert 'too much dry friction' in shown
+    assert 'overestimates dry friction' in shown
     shown = run(bags['right'], '--viscous', 2, '--rotor-inertia', 0.3)[1]
-    assert 'too much viscous friction' in shown
-    assert 'too much rotor inertia' in shown
+    assert 'overestimates viscous friction' in shown
+    assert 'overestimates rotor inertia' in shown
     shown = run(bags['right'], '--lock', 'joint2=0.1')[1]
     assert 'joint1' in shown
     assert 'joint2' not in shown
@@ -169,12 +169,12 @@ def test_options_of_the_robot_reach_the_model(bags, run):
         ('right', ['--robot', PANDA], 'no joint states of panda_joint1, panda_joint2, '),
         ('right', ['--topic', '/arm'], 'no joint states on /arm; there are /joint_states'),
         ('right', ['--cutoff', 150], '200 samples per second are too few'),
-        ('right', ['--payload', LINK], 'it must be LINK MASS or LINK MASS X Y Z'),
+        ('right', ['--payload', LINK], 'expected LINK MASS or LINK MASS X Y Z'),
         ('right', ['--payload', LINK, 'heavy'], '--payload: is heavy; expected a number'),
         ('right', ['--payload', 'hand', 1], "no frame 'hand'"),
         ('right', ['--load-link', 'hand'], "no frame 'hand'"),
         ('right', ['--lock', 'joint9'], "'joint9' is not a joint"),
-        ('right', ['--max-rms', 1, 2, 3], '--max-rms has 3 values; it must have one, or 2'),
+        ('right', ['--max-rms', 1, 2, 3], '--max-rms has 3 values; expected one, or 2'),
         ('right', ['--effort-scale', 1, 2, 3], '--effort-scale has 3 values'),
         ('right', ['--coulomb', 1, 2, 3], '--coulomb has 3 values'),
     ],

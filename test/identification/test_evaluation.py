@@ -63,7 +63,7 @@ def test_an_exact_model_lacks_nothing(seed):
     assert found.causes == (), text(found)
     assert (found.explained > 0.999).all()
     assert np.abs(found.bias).max() < 0.02
-    assert np.allclose(found.left, found.rms_residual, rtol=0.1)
+    assert np.allclose(found.unexplained, found.rms_residual, rtol=0.1)
 
 
 def of_noisy_velocities(true, seed, share, *, model=MODEL):
@@ -81,7 +81,7 @@ def test_noise_of_velocities_makes_no_causes(share):
     """At most 5 % have any; at 20 Hz nearly all: noise in the columns biases their values."""
     found = [evaluate(ARM, of_noisy_velocities(MODEL, seed, share)) for seed in range(30)]
     assert sum(bool(one.causes) for one in found) <= 1
-    assert all(one.told for one in found)
+    assert all(one.searched for one in found)
 
 
 @pytest.mark.parametrize('seed', range(2))
@@ -109,7 +109,7 @@ def test_what_is_wrong_is_named_at_that_noise(change, kind, place, value, share,
 
 def test_a_cut_off_frequency_far_above_the_motion_gives_no_causes_and_says_so():
     found = evaluate(ARM, of_noisy_velocities(MODEL, 0, 0.02), cutoff=20.0)
-    assert (found.told, found.causes) == (False, ())
+    assert (found.searched, found.causes) == (False, ())
     assert 'causes are not searched: the motion ends at 2.5 Hz' in text(found)
 
 
@@ -142,7 +142,7 @@ def test_what_is_physically_impossible_is_not_named(kind, change):
     found = evaluate(ARM, Recording(NAMES, t, q, qd, tau))
     assert kind not in {cause.kind for cause in found.causes}
     assert found.doubtful
-    assert 'the recording cannot tell what' in text(found)
+    assert 'not determined by this recording' in text(found)
 
 
 def test_what_does_not_hold_on_every_block_of_time_is_not_named():
@@ -154,7 +154,7 @@ def test_what_does_not_hold_on_every_block_of_time_is_not_named():
     found = evaluate(ARM, Recording(NAMES, t, q, qd, tau))
     assert found.causes == (), text(found)
     assert found.doubtful
-    assert 'the recording cannot tell what is wrong: no cause holds throughout' in text(found)
+    assert 'not determined by this recording: no cause is valid in all parts of it' in text(found)
 
 
 def test_the_residual_of_an_exact_model_is_the_noise_that_passes():
@@ -163,11 +163,11 @@ def test_the_residual_of_an_exact_model_is_the_noise_that_passes():
     passed = low_pass(noise, CUTOFF, 1 / RATE)
     # 20 s at 20 Hz are 800 independent samples: their root mean square is good to 2.5 %.
     assert np.allclose(found.rms_residual, rms(passed), rtol=0.12)
-    # What jumps is above the cut-off frequency as well.
+    # Jumps are above the cut-off frequency as well.
     assert (found.noise > 0.98 * rms(noise - passed)).all()
 
 
-def test_without_noise_hardly_anything_is_left():
+def test_without_noise_the_residual_is_small():
     found = evaluate(ARM, recorded(MODEL, noise=0, motion_noise=0))
     assert found.causes == ()
     assert (found.rms_residual < 2e-3 * found.rms_effort).all()
@@ -183,15 +183,15 @@ def test_without_noise_hardly_anything_is_left():
         ('rotor inertia', {'rotor_inertia': [0.2, 0.2, 0.2, 0.7, 0.2, 0.2, 0.2]}, 0.5),
     ],
 )
-def test_what_a_drive_has_more_or_less_is_found(kind, drives, value, seed):
+def test_an_error_of_a_drive_is_found(kind, drives, value, seed):
     found = evaluate(ARM, recorded(MODEL.with_actuation(**drives), seed))
     cause = only_cause(found, kind, 'panda_joint4')
     assert_close(cause.value, cause.error, np.array([value]))
     assert cause.joint == 'panda_joint4'
     assert cause.size == pytest.approx(found.rms_residual[3], rel=0.05)
-    assert found.left[3] < 0.15
-    words = 'too much' if value < 0 else 'too little'
-    said = re.search(rf'panda_joint4: the model has (\S+) ± \S+ .* {words} {kind} \(', text(found))
+    assert found.unexplained[3] < 0.15
+    verb = 'overestimates' if value < 0 else 'underestimates'
+    said = re.search(rf'panda_joint4: the model {verb} {kind} by (\S+) ± \S+ ', text(found))
     assert float(said[1]) == pytest.approx(abs(value), rel=0.01)
 
 
@@ -216,8 +216,8 @@ def test_a_load_is_weighed_and_placed(seed, sign):
     found = evaluate(arm, recorded(true, seed))
     cause = only_cause(found, 'load', LINK)
     assert_close(cause.value, cause.error, np.array([sign * mass, *com]), relative=0.01)
-    words = 'too little' if sign > 0 else 'too much'
-    said = re.search(rf'{LINK}: the model carries (\S+) ± \S+ kg {words}, at \(0.02', text(found))
+    what = 'payload missing from the model' if sign > 0 else 'mass in excess in the model'
+    said = re.search(rf'{LINK}: {what}, (\S+) ± \S+ kg at \(0.02', text(found))
     assert float(said[1]) == pytest.approx(mass, rel=0.01)
 
 
@@ -297,7 +297,7 @@ def test_an_offset_of_a_sensor_is_found():
     cause = only_cause(found, 'offset', 'panda_joint6')
     assert_close(cause.value, cause.error, np.array([0.9]))
     assert found.bias[5] == pytest.approx(0.9, abs=0.02)
-    assert 'too high, whatever the arm does' in text(found)
+    assert 'constant offset of the efforts, ' in text(found)
 
 
 @pytest.mark.parametrize('late', [0.004, -0.004])
@@ -321,7 +321,7 @@ def test_gaps_make_no_difference():
     some = Recording(run.joint_names, *(x[kept] for x in (run.t, run.q, run.qd, run.effort)))
     found = evaluate(ARM, some)
     assert found.stretches == 3
-    ends = found.left_out['at the ends of stretches']
+    ends = found.unexplained_out['at the ends of stretches']
     assert len(found.curves.t) + ends == pytest.approx(kept.sum(), abs=3)
     cause = only_cause(found, 'viscous friction', 'panda_joint4')
     assert_close(cause.value, cause.error, np.array([1.5]))
@@ -355,7 +355,7 @@ def test_prismatic_joints_are_told_in_their_units():
     assert found.units[j] == 'N'
     cause = only_cause(found, 'dry friction', model.joint_names[j])
     assert_close(cause.value, cause.error, np.array([4.0]))
-    assert ' N too little dry friction' in text(found)
+    assert 'the model underestimates dry friction by ' in text(found)
 
 
 @pytest.mark.parametrize(
@@ -423,10 +423,10 @@ def standing(effort, noise=NOISE):
 
 def test_one_posture_tells_no_causes():
     found = evaluate(ARM, standing(1.0))
-    assert (found.told, found.causes) == (False, ())
+    assert (found.searched, found.causes) == (False, ())
     assert np.allclose(found.bias, 1.0, atol=0.02)
-    assert np.allclose(found.left, found.rms_residual, rtol=0.1)
-    assert 'the recording cannot tell what is wrong: joints hardly move' in text(found)
+    assert np.allclose(found.unexplained, found.rms_residual, rtol=0.1)
+    assert 'not determined by this recording: joints hardly move' in text(found)
 
 
 def test_an_effort_that_does_not_change_has_no_explained_share():

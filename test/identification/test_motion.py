@@ -102,7 +102,7 @@ def test_short_stretches_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ('rate', 'duration', 'cutoff', 'says'),
     [
-        (30.0, 10, 20.0, r'30 samples per second are too few .* 20 Hz; 5.7 Hz would do'),
+        (30.0, 10, 20.0, r'30 samples per second are too few .* 20 Hz; expected at most 5.7 Hz'),
         (500.0, 0.3, 20.0, r'lasts 0.298 s; at 20 Hz it must be 0.4 s at least'),
         (500.0, 10, 0.0, 'must be positive'),
         (500.0, 10, np.nan, 'must be positive'),
