@@ -1,4 +1,4 @@
-"""The command line: what it prints is what the library computes, and errors are one line."""
+"""Command line: output equal to the results of the library, errors in one line."""
 
 import csv
 import os
@@ -54,7 +54,7 @@ def test_check_shows_joints_limits_and_masses(run):
         assert float(row[2]) == pytest.approx(mass, rel=1e-3)
 
 
-def test_check_knows_the_kinds_of_joints(run):
+def test_check_prints_the_joint_types(run):
     _, shown, _ = run('check', robots.path('tiago'))
     kinds = dict(line.split()[:2] for line in shown.splitlines() if len(line.split()) == 8)
     assert kinds['torso_lift_joint'] == 'prismatic'
@@ -62,7 +62,7 @@ def test_check_knows_the_kinds_of_joints(run):
     assert kinds['arm_1_joint'] == 'revolute'
 
 
-def test_check_warns_of_impossible_inertias_and_refuses_them_when_strict(run):
+def test_check_warns_of_inconsistent_inertias_and_rejects_them_when_strict(run):
     code, _, warned = run('check', robots.path('xarm6'))
     assert code == 0
     assert warned.startswith('warning: ')
@@ -117,7 +117,7 @@ def test_a_missing_file_is_one_line(run, verb):
     assert said.count('\n') == 1
 
 
-def test_an_interruption_is_one_line(tmp_path):
+def test_an_interrupt_is_one_line(tmp_path):
     description = tmp_path / 'slow.urdf'
     os.mkfifo(description)
     process = subprocess.Popen(
@@ -140,7 +140,7 @@ def test_validate_prints_a_verdict(run):
 
 
 @pytest.mark.skipif(not any(map(installed, ENGINES)), reason='no other engine is installed')
-def test_validate_fails_where_nothing_is_close_enough(run):
+def test_validate_fails_beyond_the_tolerance(run):
     code, shown, _ = run('validate', PANDA, '--states', 5, '--tolerance', 1e-300)
     assert code == 1
     assert shown.startswith('FAIL: panda against ')
@@ -161,7 +161,7 @@ def test_simulate_keeps_the_energy_and_writes_the_motion(run, tmp_path):
     assert np.allclose(np.gradient(motion[:, 1], motion[:, 0])[1:-1], motion[1:-1, 3], atol=1e-3)
 
 
-def test_simulate_shows_the_drift_of_a_poor_integrator(run):
+def test_simulate_prints_the_drift_of_a_low_order_integrator(run):
     drifts = [
         numbers(run('simulate', ELBOW, '--duration', 0.5, '--integrator', name)[1])[-1]
         for name in ('rk4', 'explicit_euler')
@@ -176,7 +176,7 @@ def test_precompile_names_every_program(run):
         assert re.search(rf'^{name} +\d+\.\d\d s$', shown, re.MULTILINE)
 
 
-def test_precompile_knows_the_frames(run):
+def test_precompile_includes_the_frames(run):
     code, _, said = run('precompile', ELBOW, '--frame', 'toool')
     assert code == 2
     assert "no frame 'toool'; the model has " in said
@@ -193,7 +193,7 @@ def test_precompile_knows_the_frames(run):
         [],
     ],
 )
-def test_what_argparse_does_not_understand_is_refused(arguments, capsys):
+def test_wrong_arguments_are_rejected(arguments, capsys):
     with pytest.raises(SystemExit, match='2'):
         cli.main(arguments)
     assert 'error: ' in capsys.readouterr().err
@@ -325,13 +325,13 @@ sys.meta_path.insert(0, Interrupts())
         'urdf_parser_py.urdf',
     ],
 )
-def test_an_interruption_while_modules_are_imported_is_one_line(module):
+def test_an_interrupt_during_imports_is_one_line(module):
     ended = python_of('check', ELBOW, before=INTERRUPTED_IMPORT.format(module=module))
     assert (ended.returncode, ended.stdout) == (130, '')
     assert ended.stderr == 'robot-dynamics: interrupted\n'
 
 
-def test_an_interruption_after_the_work_is_one_line():
+def test_an_interrupt_after_the_work_is_one_line():
     before = """
 import atexit, os, signal
 atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -341,7 +341,7 @@ atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
     assert ended.stderr == 'robot-dynamics: interrupted\n'
 
 
-def test_a_handler_of_the_caller_is_left_alone():
+def test_a_signal_handler_of_the_caller_is_kept():
     before = signal.signal(signal.SIGINT, handler := lambda *_: None)
     try:
         assert cli.main(['check', ELBOW]) == 0
@@ -351,7 +351,7 @@ def test_a_handler_of_the_caller_is_left_alone():
 
 
 @pytest.mark.parametrize('verb', [(), ('check',), ('validate',), ('simulate',), ('demo',)])
-def test_every_verb_explains_itself(verb, capsys):
+def test_every_verb_has_help(verb, capsys):
     with pytest.raises(SystemExit, match='0'):
         cli.main([*verb, '--help'])
     assert 'usage: robot-dynamics' in capsys.readouterr().out
@@ -367,7 +367,7 @@ def without_ros(*arguments):
     )
 
 
-def test_without_ros_the_demo_says_so_and_the_rest_works():
+def test_without_ros_only_the_demo_fails():
     refused = without_ros('demo')
     assert refused.returncode == 2
     assert 'the demo needs ROS 2' in refused.stderr

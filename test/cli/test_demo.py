@@ -1,4 +1,4 @@
-"""The whole demonstration as a user runs it: four nodes as processes."""
+"""Demonstration as a user runs it: four nodes as processes."""
 
 import contextlib
 import json
@@ -101,7 +101,7 @@ def start(tmp_path):
         assert not left, 'nodes were left behind'
 
 
-def test_feedforward_follows_and_another_engine_agrees(start):
+def test_feedforward_follows_and_the_reference_engine_agrees(start):
     demo = start(3.0)
     code, output = demo.end()
     assert code == 0, output
@@ -134,7 +134,7 @@ def test_the_json_has_its_documented_keys(start):
 
 
 @pytest.mark.parametrize('node', [NODES[0], *slow(NODES[1:])])
-def test_a_node_that_dies_ends_the_demo_with_an_error(start, node):
+def test_a_node_that_ends_early_ends_the_demo_with_an_error(start, node):
     demo = start(20.0)
     demo.until('of 20 s   error')
     os.kill(demo.children()[node], signal.SIGKILL)
@@ -155,7 +155,7 @@ def test_an_interrupted_demo_ends_its_nodes(start):
     assert not any(Path(f'/proc/{pid}').exists() for pid in nodes.values())
 
 
-def test_a_demo_that_is_interrupted_while_it_converts_a_message_ends_its_nodes(start):
+def test_an_interrupt_during_message_conversion_ends_the_nodes(start):
     code, output = start(20.0, program=('-c', SIGNALS_IN_MESSAGES)).end()
     assert code == 130, output
     assert 'Traceback' not in output

@@ -1,4 +1,4 @@
-"""The user's robot: what cannot be simulated is locked, by name."""
+"""Robots of the demo: joints that cannot be simulated are locked and named."""
 
 import pytest
 
@@ -30,14 +30,14 @@ def test_joints_without_inertia_are_locked_and_named(tmp_path):
     assert robot.arm.forward_dynamics([0.0], [0.0], [1.0]).shape == (1,)
 
 
-def test_a_robot_of_massless_joints_is_refused(tmp_path):
+def test_a_robot_of_massless_joints_is_rejected(tmp_path):
     file = tmp_path / 'ghost.urdf'
     file.write_text(CASTER.format(mass=0, inertia=0))
     with pytest.raises(ModelError, match='no joint moves a mass'):
         demo_robot(file)
 
 
-def test_what_is_wrong_with_the_description_is_remarked(tmp_path):
+def test_warnings_of_the_description_are_remarks(tmp_path):
     file = tmp_path / 'cart.urdf'
     file.write_text(CASTER.format(mass=1, inertia=0.1).replace('ixx="0.1"', 'ixx="0.9"'))
     assert any("'arm'" in remark for remark in demo_robot(file).remarks)

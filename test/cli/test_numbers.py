@@ -1,4 +1,4 @@
-"""Every number of the command line is checked: any value ends with 0, or with 2 and one line."""
+"""Numbers of the command line: any value ends with exit code 0, or with 2 and one line."""
 
 import argparse
 from pathlib import Path
@@ -124,7 +124,7 @@ def test_a_number_is_accepted_or_rejected_in_one_line(verb, option, many, value,
         (['simulate', ELBOW, '--duration', '1e-9'], '--duration'),
     ],
 )
-def test_what_makes_no_sense_is_rejected_by_name(arguments, named, capsys):
+def test_inconsistent_options_are_rejected_by_name(arguments, named, capsys):
     code, shown, said = ending(arguments, capsys)
     assert (code, shown) == (2, '')
     assert named in said
@@ -135,11 +135,11 @@ def test_what_makes_no_sense_is_rejected_by_name(arguments, named, capsys):
 @pytest.mark.parametrize(
     'words', [['--lock', 'joint2=nan'], ['--payload', 'link2', 'inf'], ['--payload', 'link2', 'x']]
 )
-def test_numbers_inside_words_are_checked_too(words, bag, capsys):
+def test_numbers_within_words_are_checked(words, bag, capsys):
     code, shown, said = ending(['evaluate', bag, '--robot', ELBOW, *words], capsys)
     assert (code, shown) == (2, '')
     assert f'{words[0]}: is ' in said
 
 
-def test_positions_may_have_any_sign_and_size_that_makes_sense(capsys):
+def test_positions_of_any_sign_are_accepted(capsys):
     assert ending(['terms', ELBOW, '--q', '-0.5', '1000000'], capsys)[0] == 0

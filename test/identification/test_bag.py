@@ -1,4 +1,4 @@
-"""Reading rosbag2 recordings: storages, choices of topics, and files that are damaged."""
+"""Reader of rosbag2 recordings: storages, topics, and damaged files."""
 
 import shutil
 import sqlite3
@@ -85,13 +85,13 @@ def test_a_topic_may_be_named(bag):
     ],
 )
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
-def test_a_topic_that_is_not_clear_is_refused(topics, asked, says, storage, tmp_path):
+def test_an_ambiguous_topic_is_rejected(topics, asked, says, storage, tmp_path):
     folder = write_bag(tmp_path / 'run', topics, storage=storage)
     with pytest.raises(BagError, match=says):
         read_bag(folder, asked)
 
 
-def test_two_robots_are_refused_unless_the_description_is_not_wanted(tmp_path):
+def test_two_robot_descriptions_are_rejected_if_one_is_needed(tmp_path):
     texts = {'/left/robot_description': URDF, '/right/robot_description': URDF.replace('r', 'l')}
     folder = write_bag(tmp_path / 'run', {'/joint_states': STATES}, descriptions=texts)
     with pytest.raises(
@@ -103,7 +103,7 @@ def test_two_robots_are_refused_unless_the_description_is_not_wanted(tmp_path):
 
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
 @pytest.mark.parametrize('left', [0, 3, 1000, 20_000])
-def test_a_file_that_breaks_off_is_refused_and_the_remedy_named(storage, left, tmp_path):
+def test_a_truncated_file_is_rejected_with_the_repair(storage, left, tmp_path):
     file = only_file(write_bag(tmp_path / 'run', {'/joint_states': STATES}, storage=storage))
     assert file.stat().st_size > left
     file.write_bytes(file.read_bytes()[:left])
@@ -126,7 +126,7 @@ def test_damaged_bytes_give_no_other_error(storage, seed, tmp_path):
         read_bag(file)
 
 
-def test_messages_that_the_index_counts_and_are_not_there_are_missed(tmp_path):
+def test_missing_messages_of_the_index_are_an_error(tmp_path):
     """Of a third of them the time is damaged: readers look for them between first and last."""
     file = only_file(write_bag(tmp_path / 'run', {'/joint_states': STATES}))
     data = bytearray(file.read_bytes())
@@ -144,7 +144,7 @@ def test_messages_that_the_index_counts_and_are_not_there_are_missed(tmp_path):
         read_bag(file.parent)
 
 
-def test_a_flipped_bit_of_a_chunk_with_a_checksum_is_noticed(tmp_path):
+def test_a_flipped_bit_of_a_chunk_with_a_checksum_is_an_error(tmp_path):
     """One bit of a value leaves everything else readable."""
     writer_module = pytest.importorskip('mcap.writer')
     from rosbags.rosbag2 import Reader
@@ -182,7 +182,7 @@ def test_a_log_that_was_not_merged_is_named(tmp_path):
     assert len(read_bag(file).samples) == len(STATES)
 
 
-def test_what_is_not_there_is_said(tmp_path):
+def test_missing_files_are_named(tmp_path):
     with pytest.raises(BagError, match='nowhere: No such file'):
         read_bag(tmp_path / 'nowhere')
     with pytest.raises(BagError, match='no recording; there is'):

@@ -1,4 +1,4 @@
-"""Two ways to the same number of base parameters, and what torques make of them."""
+"""Base parameters by two methods, and torques computed from them."""
 
 from dataclasses import replace
 
@@ -32,20 +32,20 @@ SERIAL = ('ur5', 'talos_left_arm', 'double_pendulum', 'kuka_iiwa', 'xarm6')
 
 
 @pytest.mark.parametrize('model', TREES.values(), ids=TREES)
-def test_both_ways_give_one_number(model):
+def test_both_methods_give_the_same_number(model):
     arm = Dynamics(model, backend='python')
     assert base_parameters(arm, RNG(0)).number == number_by_rules(model)
 
 
 @pytest.mark.parametrize('name', SERIAL)
-def test_both_ways_on_real_robots(name):
+def test_both_methods_on_real_robots(name):
     model = robots.load(name)
     arm = Dynamics(model, backend='python')
     assert base_parameters(arm, RNG(0)).number == number_by_rules(model)
 
 
 @pytest.mark.parametrize('model', TREES.values(), ids=TREES)
-def test_changes_of_the_rules_are_not_felt(model):
+def test_changes_of_the_rules_have_no_torque(model):
     changes = regrouping_rules(model)
     assert np.linalg.matrix_rank(changes) == len(changes)
     Y = Dynamics(model, backend='python').regressor(*RNG(1).normal(size=(3, model.n)))
@@ -95,7 +95,7 @@ def test_a_single_pendulum():
     assert number_by_rules(slide) == 1
 
 
-def test_rules_need_joints_that_move_by_themselves():
+def test_the_rules_reject_coupled_coordinates():
     geared = replace(planar_2r(), S=np.array([[1.0, 0.0], [-1.0, 1.0]]))
     with pytest.raises(ModelError, match=r"'planar_2r' moves its 2 joints by 2 coupled coord"):
         number_by_rules(geared)

@@ -1,4 +1,4 @@
-"""The verb `evaluate`: from a bag to a verdict, figures, curves and a picture."""
+"""The verb `evaluate`: exit code, figures, curves and picture of a bag."""
 
 import csv
 import json
@@ -69,7 +69,7 @@ def test_a_recording_with_its_robot_needs_nothing_else(bags, run):
     assert 'no cause exceeds the noise' in shown
 
 
-def test_a_missing_load_is_named_and_can_be_given(bags, run, tmp_path):
+def test_a_missing_payload_is_named_and_can_be_given(bags, run, tmp_path):
     code, shown, _ = run(bags['heavy'], '--json', tmp_path / 'x.json')
     assert code == 0
     assert f'{LINK}: payload missing from the model, 0.' in shown
@@ -179,7 +179,7 @@ def test_options_of_the_robot_reach_the_model(bags, run):
         ('right', ['--coulomb', 1, 2, 3], '--coulomb has 3 values'),
     ],
 )
-def test_what_cannot_be_done_is_one_line(bags, run, bag, options, says):
+def test_an_error_is_one_line(bags, run, bag, options, says):
     code, shown, said = run(bags.get(bag, bag), *options)
     assert (code, shown) == (2, '')
     assert said.startswith('robot-dynamics: ')
@@ -210,7 +210,7 @@ def test_without_ros_it_works(bags):
 
 
 @pytest.mark.parametrize('kind', ['position', 'velocity', 'effort'])
-def test_one_impossible_value_is_left_out_and_named(run, kind, tmp_path):
+def test_one_impossible_value_is_omitted_and_named(run, kind, tmp_path):
     recorded = states()
     values = getattr(recorded[700], kind).copy()
     values[2] = 1e30

@@ -1,4 +1,4 @@
-"""Recorded efforts of a known robot: what the model lacks is found, and nothing else."""
+"""Evaluation of recorded efforts of a known robot: errors of the model are found, no others."""
 
 import re
 from dataclasses import replace
@@ -58,7 +58,7 @@ def assert_close(values, errors, true, relative=5e-3):
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_an_exact_model_lacks_nothing(seed):
+def test_an_exact_model_has_no_causes(seed):
     found = evaluate(ARM, recorded(MODEL, seed))
     assert found.causes == (), text(found)
     assert (found.explained > 0.999).all()
@@ -94,7 +94,7 @@ def test_noise_of_velocities_makes_no_causes(share):
         ('scale', 'scale', 'panda_joint2', [0.15]),
     ],
 )
-def test_what_is_wrong_is_named_at_that_noise(change, kind, place, value, share, seed):
+def test_an_error_is_named_at_that_noise(change, kind, place, value, share, seed):
     true = MODEL
     if change == 'payload':
         true = MODEL.with_payload(LINK, value[0], value[1:])
@@ -107,7 +107,7 @@ def test_what_is_wrong_is_named_at_that_noise(change, kind, place, value, share,
     assert_close(cause.value, cause.error, np.array(value), relative=0.02)
 
 
-def test_a_cut_off_frequency_far_above_the_motion_gives_no_causes_and_says_so():
+def test_a_cutoff_far_above_the_motion_gives_no_causes():
     found = evaluate(ARM, of_noisy_velocities(MODEL, 0, 0.02), cutoff=20.0)
     assert (found.searched, found.causes) == (False, ())
     assert 'causes are not searched: the motion ends at 2.5 Hz' in text(found)
@@ -135,7 +135,7 @@ def test_a_wrong_inner_link_is_not_taken_for_gravity_or_scales(body, heavier):
         ('gravity', lambda q, qd, qdd: 0.06 * ARM.gravity_torque(q)),
     ],
 )
-def test_what_is_physically_impossible_is_not_named(kind, change):
+def test_physically_impossible_causes_are_not_named(kind, change):
     t, q, qd, qdd = lively(MODEL, rate=RATE)
     tau = torque(MODEL, q, qd, qdd) + change(q, qd, qdd)
     tau += NOISE * np.random.default_rng(0).normal(size=tau.shape)
@@ -145,7 +145,7 @@ def test_what_is_physically_impossible_is_not_named(kind, change):
     assert 'not determined by this recording' in text(found)
 
 
-def test_what_does_not_hold_on_every_block_of_time_is_not_named():
+def test_causes_of_a_part_of_the_time_are_not_named():
     """Friction that a joint has in one third of the recording only, as before it is warm."""
     t, q, qd, qdd = lively(MODEL, rate=RATE)
     tau = torque(MODEL, q, qd, qdd)
@@ -195,7 +195,7 @@ def test_an_error_of_a_drive_is_found(kind, drives, value, seed):
     assert float(said[1]) == pytest.approx(abs(value), rel=0.01)
 
 
-def test_a_model_without_drives_lacks_all_of_them():
+def test_a_model_without_friction_and_rotors_underestimates_all_of_them():
     bare = Dynamics(load_urdf(share_file('urdf/panda.urdf')).with_actuation(viscous=0, coulomb=0))
     found = evaluate(bare, recorded(MODEL))
     values = {(c.kind, c.place): c for c in found.causes}
@@ -209,7 +209,7 @@ def test_a_model_without_drives_lacks_all_of_them():
 
 @pytest.mark.parametrize('seed', range(3))
 @pytest.mark.parametrize('sign', [1, -1])
-def test_a_load_is_weighed_and_placed(seed, sign):
+def test_mass_and_position_of_a_payload_are_found(seed, sign):
     mass, com = 1.3, np.array([0.02, 0.01, 0.1])
     heavy = MODEL.with_payload(LINK, mass, com)
     true, arm = (heavy, ARM) if sign > 0 else (MODEL, Dynamics(heavy))
@@ -221,7 +221,7 @@ def test_a_load_is_weighed_and_placed(seed, sign):
     assert float(said[1]) == pytest.approx(mass, rel=0.01)
 
 
-def test_a_load_with_friction_is_told_from_it():
+def test_a_payload_and_friction_are_separated():
     true = MODEL.with_actuation(coulomb=[3, 3, 3, 4.9, 3, 3, 3]).with_payload(
         LINK, 1.3, [0, 0, 0.1]
     )
@@ -232,7 +232,7 @@ def test_a_load_with_friction_is_told_from_it():
     assert_close(friction.value, friction.error, np.array([1.9]))
 
 
-def test_a_load_on_a_link_that_does_not_exist_is_refused():
+def test_an_unknown_load_link_is_rejected():
     with pytest.raises(FrameNotFound, match='toool'):
         evaluate(ARM, recorded(MODEL), load_link='toool')
 
@@ -246,7 +246,7 @@ def test_a_tilted_base_is_found():
     assert 'how is the base mounted?' in text(found)
 
 
-def test_efforts_without_gravity_are_recognized_and_understood_when_told():
+def test_efforts_without_gravity_are_found_and_can_be_given():
     weightless = recorded(MODEL.with_gravity([0, 0, 0]))
     found = evaluate(ARM, weightless)
     only_cause(found, 'gravity')
@@ -256,7 +256,7 @@ def test_efforts_without_gravity_are_recognized_and_understood_when_told():
     assert (told.explained > 0.999).all()
 
 
-def test_efforts_in_another_unit_are_recognized_and_understood_when_told():
+def test_efforts_in_another_unit_are_found_and_can_be_given():
     scale = np.array([1, 1, 1 / 1.15, 1, 1, 1, 1])
     currents = recorded(MODEL, scale=scale)
     cause = only_cause(evaluate(ARM, currents), 'scale', 'panda_joint3')
@@ -282,7 +282,7 @@ def test_every_figure_is_in_units_of_the_scaled_effort():
         assert np.allclose([*c.value, *c.error, c.size], [*d.value, *d.error, d.size], rtol=1e-5)
 
 
-def test_efforts_too_large_to_compare_are_refused_by_joint():
+def test_efforts_too_large_to_compare_are_rejected_by_joint():
     run = recorded(MODEL)
     scale = np.ones(7)
     scale[4] = 1e200
@@ -301,7 +301,7 @@ def test_an_offset_of_a_sensor_is_found():
 
 
 @pytest.mark.parametrize('late', [0.004, -0.004])
-def test_efforts_that_are_late_are_found(late):
+def test_a_delay_of_efforts_is_found(late):
     found = evaluate(ARM, recorded(MODEL, late=late))
     cause = only_cause(found, 'delay')
     assert_close(cause.value, cause.error, np.array([late]), relative=0.03)
@@ -328,7 +328,7 @@ def test_gaps_make_no_difference():
     assert (found.rms_residual[:3] < 0.15).all()
 
 
-def test_a_joint_that_stands_still_says_nothing_of_its_friction():
+def test_friction_of_a_joint_at_rest_is_not_determined():
     run = recorded(MODEL)
     t, q, qd, qdd = lively(MODEL, rate=RATE)
     q[:, 3], qd[:, 3], qdd[:, 3] = -1.5, 0.0, 0.0
@@ -344,7 +344,7 @@ def test_a_joint_that_stands_still_says_nothing_of_its_friction():
     assert run.joint_names == NAMES
 
 
-def test_prismatic_joints_are_told_in_their_units():
+def test_prismatic_joints_are_reported_in_their_units():
     model = load_urdf(share_file('urdf/scara_rrp.urdf'))
     assert not model.revolute.all()
     j = int(np.flatnonzero(~model.revolute)[0])
@@ -366,12 +366,12 @@ def test_prismatic_joints_are_told_in_their_units():
         ([1, 1, 1, 0, 1, 1, 1], 'none of them 0'),
     ],
 )
-def test_a_wrong_scale_is_refused(scale, says):
+def test_a_wrong_scale_is_rejected(scale, says):
     with pytest.raises(RecordingError, match=says):
         evaluate(ARM, recorded(MODEL), effort_scale=scale)
 
 
-def test_joints_in_another_order_are_refused():
+def test_joints_in_another_order_are_rejected():
     run = recorded(MODEL)
     turned = Recording(NAMES[::-1], run.t, run.q, run.qd, run.effort)
     with pytest.raises(RecordingError, match='the recording is of panda_joint7, panda_joint6'):
@@ -384,7 +384,7 @@ def test_another_robot_explains_nothing():
     assert 'nothing is explained' in text(evaluate(ARM, run))
 
 
-def test_explained_is_what_is_left_of_the_changes():
+def test_explained_is_a_share_of_the_changes():
     found = evaluate(ARM, recorded(MODEL.with_payload(LINK, 2.0)))
     effort, residual = found.curves.effort, found.curves.residual
     wanted = 1 - rms(residual) ** 2 / effort.var(axis=0)
@@ -421,7 +421,7 @@ def standing(effort, noise=NOISE):
     return Recording(NAMES, t, q, 0 * q, tau + effort)
 
 
-def test_one_posture_tells_no_causes():
+def test_one_posture_has_no_causes():
     found = evaluate(ARM, standing(1.0))
     assert (found.searched, found.causes) == (False, ())
     assert np.allclose(found.bias, 1.0, atol=0.02)
@@ -441,7 +441,7 @@ def test_joints_whose_efforts_are_not_measured_are_no_cause():
     assert evaluate(ARM, run).causes == ()
 
 
-def test_a_load_far_from_the_link_s_origin_is_placed():
+def test_a_payload_far_from_the_origin_of_its_link_is_found():
     """One joint feels m r and m r^2 alone: neither is known without the other."""
     model = load_urdf(share_file('urdf/planar_2r.urdf'), tip_link='link1')
     rng = np.random.default_rng(0)
@@ -454,7 +454,7 @@ def test_a_load_far_from_the_link_s_origin_is_placed():
     assert_close(cause.value, cause.error, np.array([1.0, -1.8, 0.0, 0.0]))
 
 
-def test_a_centre_of_mass_that_is_wrong_has_no_mass():
+def test_a_wrong_centre_of_mass_has_no_mass():
     heavy = MODEL.with_payload(LINK, 2.0, [0.05, 0.0, 0.1], 0.02 * np.eye(3))
     moved = MODEL.with_payload(LINK, 2.0, [0.05, 0.06, 0.1], 0.02 * np.eye(3))
     found = evaluate(Dynamics(heavy), recorded(moved))

@@ -1,4 +1,4 @@
-"""Joints by name: any order, extra joints, and samples that cannot be used, each counted."""
+"""Recordings by joint: any order, extra joints, and omitted samples, each counted."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_joints_are_mapped_by_name_and_others_ignored():
         ({'position': Q[4], 'velocity': Q[4] + 100, 'effort': Q[4] + 200}, STALE),
     ],
 )
-def test_a_sample_that_cannot_be_used_is_left_out_and_counted(fields, reason):
+def test_an_unusable_sample_is_omitted_and_counted(fields, reason):
     found = by_joint(replaced(5, **fields), NAMES)
     assert found.left_out == {reason: 1}
     kept = [k for k in range(10) if k != 5]
@@ -78,7 +78,7 @@ def test_a_sample_that_cannot_be_used_is_left_out_and_counted(fields, reason):
     ('field', 'kind', 'value'),
     [('position', 'position', -1e30), ('velocity', 'velocity', 1e30), ('effort', 'effort', 2e9)],
 )
-def test_a_value_that_no_joint_can_have_is_left_out_counted_and_named(field, kind, value):
+def test_a_value_out_of_range_is_omitted_counted_and_named(field, kind, value):
     changed = getattr(states()[5], field).copy()
     changed[1] = value
     found = by_joint(replaced(5, **{field: changed}), NAMES)
@@ -96,7 +96,7 @@ def test_without_velocities_there_are_none(qd):
     assert found.notes == ('no velocities: they are derivatives of the positions',)
 
 
-def test_the_recorder_s_time_counts_where_headers_have_none():
+def test_without_header_stamps_the_time_of_recording_is_used():
     unstamped = [s._replace(stamp=0) for s in states()]
     found = by_joint(unstamped, NAMES)
     assert np.allclose(found.t, T)
@@ -132,7 +132,7 @@ def test_a_joint_whose_efforts_are_all_0_is_named():
         ),
     ],
 )  # fmt: skip
-def test_a_recording_that_cannot_be_used_says_why(recorded, says):
+def test_an_unusable_recording_is_rejected_with_the_reason(recorded, says):
     with pytest.raises(RecordingError, match=says):
         by_joint(recorded, NAMES)
 

@@ -1,4 +1,4 @@
-"""Causes held out: a block of time is predicted by a fit of the others."""
+"""Stepwise selection: omitted blocks of time predicted by a fit of the others."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_gains_are_those_of_least_squares_without_the_block(group):
     assert (gains > 0).all()
 
 
-def test_a_cause_of_one_block_makes_the_others_worse():
+def test_a_cause_of_one_block_does_not_predict_the_others():
     X = columns()
     r = np.zeros(X.shape[:2])
     r[3] = X[3] @ [2.0, 0.0, 0.0]
@@ -45,7 +45,7 @@ def test_a_cause_of_one_block_makes_the_others_worse():
     assert (np.delete(gains, 3) < 0).all()
 
 
-def test_a_block_that_does_not_excite_a_cause_does_not_count():
+def test_a_block_without_excitation_does_not_count():
     X = columns()
     X[1, :, 0] *= 0.01
     gains = equations(X, X @ [2.0, 0.0, 0.0]).held_out(GROUPS, GROUPS[0])

@@ -1,4 +1,4 @@
-"""Smoothing: nothing is late, derivatives are right, and gaps are never bridged."""
+"""Smoothing: no lag, accurate derivatives, no interpolation over gaps."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def at(t, times, values):
     return np.array([np.interp(t, times, x) for x in values.T]).T
 
 
-def test_a_recording_is_cut_where_samples_are_missing_or_time_is_set_back():
+def test_a_recording_is_divided_at_gaps_and_where_the_clock_is_set_back():
     t = np.arange(0, 12, 1 / RATE)
     kept = ~((t > 4) & (t < 4.1)) & ~((t > 8) & (t < 8.02))
     back = np.concatenate([t[kept], t[kept][:1000]])
@@ -90,7 +90,7 @@ def test_a_recording_is_cut_where_samples_are_missing_or_time_is_set_back():
         assert np.abs(s.qd[inner] - np.pi * np.cos(np.pi * s.t[inner])[:, None]).max() < 1e-3
 
 
-def test_short_stretches_are_left_out_and_counted():
+def test_short_stretches_are_omitted_and_counted():
     t = np.arange(0, 10, 1 / RATE)
     kept = ~((t > 4) & (t < 4.5)) & ~((t > 4.7) & (t < 5))
     stretches, left_out = smooth(recording(t[kept], sine(0.5, t[kept])), CUTOFF)
@@ -109,13 +109,13 @@ def test_short_stretches_are_left_out_and_counted():
         (500.0, 0.002, 20.0, '1 samples are too few'),
     ],
 )
-def test_what_cannot_be_smoothed_is_refused(rate, duration, cutoff, says):
+def test_too_few_samples_are_rejected(rate, duration, cutoff, says):
     t = np.arange(0, duration, 1 / rate)
     with pytest.raises(RecordingError, match=says):
         smooth(recording(t, sine(0.5, t)), cutoff)
 
 
-def test_the_cutoff_that_is_proposed_will_do():
+def test_the_cutoff_of_the_error_message_is_accepted():
     t = np.arange(0, 10, 1 / 30)
     stretches, _ = smooth(recording(t, sine(0.5, t)), 5.7)
     assert len(stretches) == 1
