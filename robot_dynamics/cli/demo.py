@@ -30,7 +30,6 @@ from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf, robot_file
 
@@ -153,19 +152,15 @@ def demo_robot(path: Path) -> DemoRobot:
     massless = model.massless_joints()
     if len(massless) == model.n:
         raise ModelError(f'{path}: no joint moves a mass; a simulation needs at least one')
-    locked = {name: rest_position(model, name) for name in massless}
+    # at the position nearest to zero within the limits
+    rest = dict(zip(model.joint_names, np.clip(0.0, model.lower, model.upper), strict=True))
+    locked = {name: float(rest[name]) for name in massless}
     if locked:
         remarks.append(f'locked, since they move no inertia: {", ".join(locked)}')
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
             model = load_urdf(path, locked_joints=locked)
     return DemoRobot(path, Dynamics(model), locked, tuple(remarks))
-
-
-def rest_position(model: RobotModel, joint: str) -> float:
-    """Return the position nearest to zero within the limits of a joint, rad or m."""
-    j = model.joint_names.index(joint)
-    return float(np.clip(0.0, model.lower[j], model.upper[j]))
 
 
 # -- nodes --------------------------------------------------------------------------------------
@@ -302,7 +297,7 @@ def summarize(
     model = robot.arm.model
     errors = [run.error() for run in runs]
     rms = [float(np.sqrt(np.mean(error**2))) for error in errors]
-    worst = [float(np.abs(error).max()) for error in errors]
+    largest = [float(np.abs(error).max()) for error in errors]
     scale = max(float(np.abs(run.state(2)).max()) for run in runs)
     streams = [run.answers['residual'] for run in runs]
     residuals = [float(np.abs(stream.rows).max()) for stream in streams if len(stream)]
@@ -314,8 +309,8 @@ def summarize(
         'simulated_s': float(simulated),
         'rms_error_feedforward_rad': rms[0],
         'rms_error_pd_rad': rms[1],
-        'max_error_feedforward_rad': worst[0],
-        'max_error_pd_rad': worst[1],
+        'max_error_feedforward_rad': largest[0],
+        'max_error_pd_rad': largest[1],
         'error_ratio': rms[1] / rms[0],
         'torque_scale': scale,
         'pybullet_residual_rel': max(residuals) / scale if residuals else None,

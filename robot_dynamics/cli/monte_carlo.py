@@ -24,14 +24,14 @@ def add_monte_carlo_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `monte_carlo`."""
     add_robot(parser)
     add = parser.add_argument
-    add('--payload', type=positive, default=2.0, help='believed, kg (2)')
+    add('--payload', type=positive, default=2.0, help='nominal, kg (2)')
     add(
         '--spread',
         type=number(above=0.0, high=1.0),
         default=0.5,
         help='of the payload, relative (0.5)',
     )
-    add('--samples', type=count(), default=1000, help='how many arms (1000)')
+    add('--samples', type=count(), default=1000, help='number of arms (1000)')
     add(
         '--duration',
         type=number(TIME_STEP, 1000.0),
@@ -40,11 +40,11 @@ def add_monte_carlo_options(parser: argparse.ArgumentParser) -> None:
     )
     add('--seed', type=seed, default=0, help='of the random numbers (0)')
     add('--processes', type=count(1024), help='of a local Dask cluster (none)')
-    add('--picture', type=new_picture, help='draw it here; needs matplotlib')
+    add('--picture', type=new_picture, help='figure file; needs matplotlib')
 
 
 def monte_carlo(options: argparse.Namespace) -> int:
-    """Simulate arms with random payloads, and see what knowing the payload is worth."""
+    """Simulate arms with random payloads; compare tracking errors with and without their model."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
         arm = Dynamics(load_urdf(options.robot))
@@ -55,7 +55,7 @@ def monte_carlo(options: argparse.Namespace) -> int:
             result = study(arm, progress=progress, **chosen)
         else:
             with local_cluster(options.processes) as executor:
-                # What Python costs a step is the same for few arms and for many.
+                # The cost of Python per step does not depend on the number of arms.
                 workers = {'executor': executor, 'tasks': options.processes}
                 result = study(arm, progress=progress, **workers, **chosen)
     elapsed = time.perf_counter() - began

@@ -140,7 +140,7 @@ def test_missing_messages_of_the_index_are_an_error(tmp_path):
     )
     with pytest.raises(BagError, match=says):
         read_bag(file)
-    with pytest.raises(BagError, match=r'index says 200: .* open the file in it by itself'):
+    with pytest.raises(BagError, match=r'index has 200: .* open the file in it by itself'):
         read_bag(file.parent)
 
 
