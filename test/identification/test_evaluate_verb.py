@@ -79,7 +79,7 @@ def test_a_missing_payload_is_named_and_can_be_given(bags, run, tmp_path):
     assert cause['value'][0] == pytest.approx(0.5, abs=5 * cause['standard_deviation'][0])
     assert cause['text'] in shown
     code, shown, _ = run(bags['heavy'], '--payload', LINK, 0.5)
-    assert 'no cause stands out' in shown
+    assert 'no cause exceeds the noise' in shown
     code, shown, _ = run(bags['heavy'], '--payload', LINK, 0.25, 0, 0, 0)
     assert f'{LINK}: payload missing from the model, 0.2' in shown
 
@@ -147,7 +147,7 @@ def test_limits_decide_the_exit_code(bags, run, limits, code, says):
 
 def test_options_of_the_robot_reach_the_model(bags, run):
     upside_down = ['--gravity', 0, 0, 9.81, '--base-orientation', np.pi, 0, 0]
-    assert 'no cause stands out' in run(bags['right'], *upside_down)[1]
+    assert 'no cause exceeds the noise' in run(bags['right'], *upside_down)[1]
     shown = run(bags['right'], '--coulomb', 1, 0.5)[1]
     for name in MODEL.joint_names:
         assert f'{name}: the model has ' in shown
@@ -173,7 +173,7 @@ def test_options_of_the_robot_reach_the_model(bags, run):
         ('right', ['--payload', LINK, 'heavy'], '--payload: is heavy; expected a number'),
         ('right', ['--payload', 'hand', 1], "no frame 'hand'"),
         ('right', ['--load-link', 'hand'], "no frame 'hand'"),
-        ('right', ['--lock', 'joint9'], "'joint9' is not a joint"),
+        ('right', ['--lock', 'joint9'], "'joint9' is not a moving joint"),
         ('right', ['--max-rms', 1, 2, 3], '--max-rms has 3 values; expected one, or 2'),
         ('right', ['--effort-scale', 1, 2, 3], '--effort-scale has 3 values'),
         ('right', ['--coulomb', 1, 2, 3], '--coulomb has 3 values'),
