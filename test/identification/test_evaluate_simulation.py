@@ -61,7 +61,7 @@ def test_a_bag_of_the_simulator_is_explained(recorded, capsys):
     assert shown.startswith(f'{recorded}, /joint_states\nelbow: ')
     # The state at the start, and one for each step while the brakes held.
     assert f'{BRAKED + 1} with all efforts 0: drives off' in shown
-    assert 'no cause stands out of the noise' in shown
+    assert 'no cause exceeds the noise' in shown
 
 
 def test_friction_that_another_description_lacks_is_found(recorded, elbow_urdf, tmp_path, capsys):
