@@ -63,7 +63,7 @@ def test_detailed_symbols_term_by_term(robot, at):
 
 def test_detailed_symbols_made_symmetric_are_christoffel_symbols(robot, at):
     h, c = el.detailed_symbols(robot, at.q), el.christoffel_symbols(robot, at.q)
-    # 003's c_ijk is 000's c_jki
+    # c_ijk of the lecture notes is c_jki of Spong, Hutchinson and Vidyasagar
     assert close((h + h.swapaxes(1, 2)) / 2, np.moveaxis(c, 2, 0))
 
 
