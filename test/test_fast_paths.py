@@ -206,7 +206,7 @@ def test_batches_in_parts_for_threads(made, monkeypatch, form, largest):
     monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'portable')
     monkeypatch.setenv('ROBOT_DYNAMICS_THREADS', '3')
     monkeypatch.setattr(threads, 'SMALLEST_PART', 1)
-    monkeypatch.setattr(kernels, 'LARGEST_SIDE_BY_SIDE', largest)
+    monkeypatch.setattr(kernels, 'LARGEST_BATCHED', largest)
     model, method, compiled = made(form)
     submitted, pool = [], threads._pool
     monkeypatch.setattr(threads, '_pool', lambda pid: submitted.append(pid) or pool(pid))

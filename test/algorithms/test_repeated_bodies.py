@@ -17,7 +17,7 @@ from robot_dynamics.codegen.calls.kernels import PythonKernels
 from robot_dynamics.codegen.loops import LoopForm, Rows
 from robot_dynamics.codegen.loops.assembly import trace_loops
 from robot_dynamics.codegen.loops.branch_vectorization import trace_branches
-from robot_dynamics.codegen.loops.trace import Rolling
+from robot_dynamics.codegen.loops.trace import LoopTracer
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.coordinates import with_coordinates
 from robot_dynamics.model.robots import random_tree
@@ -96,7 +96,7 @@ def test_bodies_of_a_chain_are_of_two_kinds():
     tree = canonical_tree(TREES['chain']())
     rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree))
     assert rows.kinds == (0, *[1] * 11)
-    rolled = loop_tree(tree, Rolling(rows))
+    rolled = loop_tree(tree, LoopTracer(rows))
     assert isinstance(rolled, LoopTree)
     assert rolled.nb == rolled.n == 2
     # Every frame of a chain is turned about its x axis, and base parameters leave no mass.
@@ -108,7 +108,7 @@ def test_a_body_apart_is_of_its_own_kind_and_its_frames_can_be_named():
     arm = TREES['chain']()
     tree = canonical_tree(arm)
     rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree, {5}))
-    rolled = loop_tree(tree, Rolling(rows), {5})
+    rolled = loop_tree(tree, LoopTracer(rows), {5})
     assert rows.members[rows.kinds[5]] == [5]
     [*names] = rolled.frames
     assert names == [name for name, place in tree.frames.items() if place.body == 5]

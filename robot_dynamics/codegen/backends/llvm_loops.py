@@ -56,19 +56,19 @@ class Loops:
     Args:
         program: what is written.
         w: of a number: one sample's, or those of several samples.
-        abreast: how many entries of a matrix's row are computed side by side.
+        entries: how many entries of a row of a matrix are computed at once.
 
     Attributes:
         places: where the entries of inputs ('%in.q') and outputs ('%out.tau') are.
     """
 
-    def __init__(self, program: LoopProgram, w: Writer, abreast: int) -> None:
+    def __init__(self, program: LoopProgram, w: Writer, entries: int) -> None:
         self.program, self.w = program, w
         self.places = {array: array for array in row_strides(program.signature)}
         self.one = w.with_lanes(1)
         self.n = len(program.rows)
-        self._pack = abreast
-        self._wide = w.with_lanes(w.lanes * abreast)
+        self._entries = entries
+        self._wide = w.with_lanes(w.lanes * entries)
         # How many doubles rows and columns are apart.
         self._row_length, self._column_length = program.columns * w.lanes, w.lanes
         self.memory = self.n * self._row_length  # doubles in use
@@ -142,8 +142,8 @@ class Loops:
             # Some rows neither carry nor are carried by each other.
             if any(parent < row - 1 for row, parent in enumerate(self.program.rows.parents)):
                 zeros = [self._wide.constant(0.0)] * len(lines)
-                for i in counting(one, 0, self.n, self._pack):
-                    self._store_abreast(zeros, lines, i, self.n)
+                for i in counting(one, 0, self.n, self._entries):
+                    self._store_entries(zeros, lines, i, self.n)
             for line, column in zip(lines, pairs.diagonal, strict=True):
                 w.store(w.load(self._number(own, column)), self._at(line, row, w.lanes))
             for half, moving in HALVES:
@@ -159,7 +159,7 @@ class Loops:
                 shared = where not in (CARRIER, CARRIED)
                 place = self._entry(f'%in.{where}', i) if shared else self._number(own, i)
                 value = self.w.load(place)
-                fixed[where, i] = value if self._pack == 1 else self._wide.spread(value)
+                fixed[where, i] = value if self._entries == 1 else self._wide.spread(value)
         for other, end in self._related(row, moving):
             there = self._row(other)
 
@@ -168,7 +168,7 @@ class Loops:
                     return fixed[where, i]
                 return self._wide.load(self._number(there, i))
 
-            self._store_abreast(results(self._wide, entries, load), lines, other, end)
+            self._store_entries(results(self._wide, entries, load), lines, other, end)
 
     def _related(self, row: str, moving: str) -> Iterator[tuple[str, str]]:
         """Write loops over the rows that carry a row, or that it carries: counter and end."""
@@ -178,14 +178,14 @@ class Loops:
             place = self.one.let(f'mul i64 {run}, 2')
             begin = self._integer(f'{moving}.runs', place)
             end = self._integer(f'{moving}.runs', self.one.let(f'add i64 {place}, 1'))
-            for other in counting(self.one, begin, end, self._pack):
+            for other in counting(self.one, begin, end, self._entries):
                 yield other, end
 
-    def _store_abreast(
+    def _store_entries(
         self, values: Sequence[str], lines: Sequence[str], i: str, end: object
     ) -> None:
         """Write entries i, i + 1, ..., none from `end` on."""
-        inside = within(self._wide, i, end) if self._pack > 1 else None
+        inside = within(self._wide, i, end) if self._entries > 1 else None
         for value, line in zip(values, lines, strict=True):
             place = self._at(line, i, self.w.lanes)
             if inside is None:

@@ -94,7 +94,7 @@ def scan_kernel(program: str, signature: Signature) -> Writer:
 
 
 def steps_of_blocks(w: Writer, signature: Signature) -> Iterator[dict[str, str]]:
-    """Write the loops of a march and yield where the columns of each array are, once."""
+    """Write the loops of a rollout and yield where the columns of each array are, once."""
     for block in counting(w, '%begin', '%end'):
         of_block = {}
         for array in row_strides(signature):

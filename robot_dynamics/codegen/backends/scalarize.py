@@ -1,9 +1,9 @@
-"""Vectors in a program, and how to do without them.
+"""Scalarize programs: replace the vectors of a program by scalars.
 
-Where the same operations befall several scalars, a program may hold them as one vector: see
-`trace`. The kernel of one sample computes such a vector in one register. A kernel that has a
-sample in each lane of its registers needs scalars: the same operations, lane by lane, of the lanes
-that something depends on, less what becomes of zeros.
+A program may hold several scalars with the same operations as one vector: see `trace`. The kernel
+of one sample computes such a vector in one register. A kernel that has a sample in each lane of
+its registers needs scalars: the same operations, lane by lane, of the lanes that something depends
+on, less what becomes of zeros.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Compiled programs as functions of arrays: any array-like in, batches, threads, new results.
+"""Compiled programs as functions of arrays, with broadcasting, batches, threads and iteration.
 
     >>> import numpy as np
     >>> from robot_dynamics.codegen.calls import compile_program
@@ -8,22 +8,17 @@
     >>> point(np.array([1.0, 0.0]))
     array([2., 0.])
 
-What it calls comes from `compiler`, as straight lines, or from `rolled`, as loops.
-
 ==================  ==============================================================================
-`function`          the door: all of the below put together
+`function`          `compile_program` and the `CompiledFunction` it returns
 `recipe`            what a program is made from, and which form it takes
-`kernels`           the machine code of a program, for one sample, many, and many steps, each made
-                    when it is needed,
-`writers`           from the texts of straight lines or loops
-`python_kernels`    the same without machine code
+`kernels`           programs that run on rows of arrays
 `threads`           large batches over several cores
-`arguments`         any array-like in, checked and broadcast, to rows
-`entry`             what users call, from arrays to kernels and back
-`iterate`           a program applied again and again: simulation
-`entry_writer`      checks of Python objects in LLVM's language,
-`wrapper_source`      of which the commonest calls are made, in machine code,
-`native_entry`      and whether this interpreter allows it
+`arguments`         checks, conversion and broadcasting of arguments
+`call_wrapper`      the portable call wrapper, in Python
+`native_wrapper`    the call wrapper in machine code, and whether the interpreter supports it
+`native_source`     its functions in LLVM's language
+`native_writer`     checks of Python objects, and new and recycled results, in that language
+`iteration`         a program applied repeatedly: simulation
 ==================  ==============================================================================
 """
 

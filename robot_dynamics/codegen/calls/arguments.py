@@ -1,9 +1,8 @@
-"""The checked way in: any array-like becomes rows that a kernel can trust, or an error.
+"""Checks and conversion of arguments: any array-like becomes rows for a kernel, or an error.
 
-Every argument is `(..., size)`; leading axes broadcast as NumPy's do. A kernel sees each input as
-rows `(N, size)` of float64 whose entries lie side by side; the rows themselves may be any distance
-apart, also 0 (one row for all samples) or negative, so slices of a larger table and shared vectors
-are not copied.
+Every argument is `(..., size)`; leading axes broadcast as NumPy's do. A kernel reads each input as
+rows `(N, size)` of float64 with adjacent entries; the rows may be any distance apart, also 0 (one
+row for all samples) or negative, so slices of a larger table and shared vectors are not copied.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""What users call: `function(q, qd, ..., out=None)`, from any arrays to kernels and back.
+"""Portable call wrapper: `function(q, qd, ..., out=None)`, from any arrays to kernels and back.
 
-The portable entry below is plain Python: it checks everything, then runs the kernels on rows.
-Where the interpreter allows it, `native_entry` puts a front of machine code before it, for the
-commonest call, contiguous float64 vectors; what that front does not take at once it hands over.
+It checks and converts all arguments in Python, then runs the kernels on rows; float64 vectors of
+the right sizes take a shorter path. Where the interpreter supports it, `native_wrapper` handles
+contiguous float64 vectors and small batches in machine code first and falls back to this wrapper.
 Results are the same, bit by bit.
 """
 
@@ -48,7 +48,7 @@ class Origin:
 
 
 class PortableFunction:
-    """A portable entry that can be pickled: as the attribute of its origin."""
+    """A portable call wrapper, pickled as an attribute of its origin."""
 
     def __init__(self, entry: Wrapper) -> None:
         functools.update_wrapper(self, entry)
@@ -76,7 +76,7 @@ def portable_call(
     result_type: type[tuple[Any, ...]],
     documentation: str,
 ) -> Wrapper:
-    """Return the checked entry.
+    """Return the call wrapper.
 
     Args:
         name: of the function, for its error messages.
@@ -181,12 +181,12 @@ def single_sample(
 def choosing_call(
     portable: Wrapper, keyword: str, choices: Mapping[str, Callable[[], Wrapper]]
 ) -> Wrapper:
-    """Return a checked entry with one more keyword, which selects the program that is called.
+    """Return a call wrapper with one more keyword, which selects the program that is called.
 
     Args:
-        portable: the checked entry of the first choice, which is the default.
+        portable: the call wrapper of the first choice, which is the default.
         keyword: the name of the argument.
-        choices: by value of the argument, a function that returns the entry to call.
+        choices: by value of the argument, a function that returns the function to call.
     """
     default = next(iter(choices))
 

@@ -1,4 +1,4 @@
-"""The door: a function of scalars becomes a function of arrays.
+"""Compiled functions of arrays, made from functions of scalars.
 
 A `CompiledFunction` is called like any function. Where every nanosecond counts, keep its attribute
 `call`: the bare callable, without the small cost of going through a Python object.
@@ -35,7 +35,7 @@ from robot_dynamics.errors import RobotDynamicsError, ShapeError
 
 BACKENDS = ('auto', 'llvm', 'python')
 
-# Forces a way in: machine code, checks in Python, or no machine code at all.
+# Selects the call wrapper: in machine code, in Python, or Python without machine code.
 WRAPPER_VARIABLE = 'ROBOT_DYNAMICS_WRAPPER'
 WRAPPERS = ('auto', 'native', 'portable', 'python')
 
@@ -92,8 +92,8 @@ def _kernels(recipe: Recipe, backend: str) -> Kernels:
         if _use_llvm(backend):
             return MachineKernels(replace(recipe, vectors=True))
         program = recipe.program
-        rolled = isinstance(program, LoopProgram)
-        return PythonKernels(program, loop_function if rolled else python_function)
+        is_loops = isinstance(program, LoopProgram)
+        return PythonKernels(program, loop_function if is_loops else python_function)
     except TooLarge as large:
         return PythonKernels(large.program, interpreted)
 
@@ -109,7 +109,7 @@ def _use_llvm(backend: str) -> bool:
 
 
 def _use_native(kernels: MachineKernels) -> bool:
-    """Tell whether to put machine code in front of the portable entry."""
+    """Tell whether to use the native call wrapper."""
     choice = os.environ.get(WRAPPER_VARIABLE, 'auto')
     if choice not in WRAPPERS:
         raise ValueError(
@@ -117,10 +117,10 @@ def _use_native(kernels: MachineKernels) -> bool:
         )
     reason = native_wrapper.why_not()
     if reason and choice == 'native':
-        raise CompilerMissing(f'{WRAPPER_VARIABLE} asks for the native entry: {reason}')
+        raise CompilerMissing(f'{WRAPPER_VARIABLE} requires the native call wrapper: {reason}')
     if reason or choice not in ('auto', 'native'):
         return False
-    # Several outputs of which one is a number are left to the portable entry.
+    # Several outputs of which one is a number are left to the portable wrapper.
     shapes = [shape for _, shape in kernels.signature.outputs]
     return len(shapes) == 1 or () not in shapes
 
@@ -129,11 +129,11 @@ class CompiledFunction:
     """A function of arrays `(..., size)`, its last axes fixed, its leading axes broadcast.
 
     Attributes:
-        call: the bare callable, the fastest way in; same arguments.
+        call: the bare callable, without the overhead of this object; same arguments.
         name, signature: what it is called, what it takes and gives. Bound inputs are not part of
             the signature.
         backend: 'llvm' or 'python'.
-        entry: 'native' or 'portable', how arguments are taken.
+        entry: 'native' or 'portable', the call wrapper.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class CompiledFunction:
     def advance(self, steps: int, *, changing: Sequence[str] = (), **values: Any) -> Any:
         """Apply the function again and again to any number of samples, and return the end.
 
-        Samples go side by side, shared by threads; each has the bits that it has alone.
+        Samples are computed in lanes and by several threads; each has the bits that it has alone.
 
         Args:
             steps: how often.
@@ -266,4 +266,4 @@ class CompiledFunction:
     def __repr__(self) -> str:
         inputs = ', '.join(f'{key} ({size},)' for key, size in self.signature.inputs)
         outputs = ', '.join(f'{key} {shape}' for key, shape in self.signature.outputs)
-        return f'<{self.name}({inputs}) -> {outputs}; {self.backend}, {self.wrapper} entry>'
+        return f'<{self.name}({inputs}) -> {outputs}; {self.backend}, {self.wrapper} wrapper>'

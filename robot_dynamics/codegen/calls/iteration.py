@@ -1,9 +1,9 @@
-"""A program applied again and again, each result the next argument: simulation, filters.
+"""Iteration of a program, each result the next argument: simulation, filters.
 
 The loop runs inside the kernel. `iterate` keeps what happened to one sample: a trajectory is an
-array whose rows follow each other in time, where step i reads row i of the state and writes row
-i + 1. `advance` keeps the end alone, of any number of samples: several go side by side through all
-steps before the next ones do, and threads share them.
+array whose rows follow each other in time, where step i reads row i of the state and writes row i
++ 1. `advance` keeps the end alone, of any number of samples: several lanes go through all steps
+before the next ones do, and threads share them.
 """
 
 import math

@@ -29,15 +29,15 @@ from robot_dynamics.codegen.tracing.program import Program, Signature
 # values on the stack, and those of eight lanes, in a thread's small stack, might not fit.
 LARGEST_IN_LANES = 20_000
 
-# Loops with more results take rows one by one: several large matrices side by side leave the
+# Loops with more results take rows one by one: a batch of large matrices leaves the
 # processor's fast memory.
-LARGEST_SIDE_BY_SIDE = 6000
+LARGEST_BATCHED = 6000
 
 # Doubles in a line of that memory.
 LINE = 8
 
-# Results of one call that the entry in machine code makes of many samples, some ten microseconds'
-# work: meanwhile no other thread runs, and parts of one block come back faster (see `entry`).
+# Results of one call of the native call wrapper for a batch, some ten microseconds' work:
+# meanwhile no other thread runs, and parts of one block come back faster (see `call_wrapper`).
 MOST_AT_ONCE = 50_000
 
 
@@ -56,7 +56,7 @@ class Kernels(ABC):
     backend: str
     signature: Signature
     has_blocks: bool = False
-    lanes: int = 0  # how many samples `march` takes side by side; 0: there is none
+    lanes: int = 0  # how many samples `rollout` takes at once; 0: not supported
 
     @abstractmethod
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -96,7 +96,7 @@ class MachineKernels(Kernels):
             tuple((name, size) for name, size in inputs),
             tuple((name, tuple(shape)) for name, shape in outputs),
         )
-        # What the entry in machine code takes rows by, and how many at once: one by one, if there
+        # What the native call wrapper takes rows by, and how many at once: one by one, if there
         # are fewer than lanes, until the kernel of many samples is there.
         most = self.lanes - 1 if self.lanes > 1 else self._most_at_once()
         self.many = np.array([self.code.address(f'{recipe.name}.scan'), most], np.int64)
@@ -111,8 +111,8 @@ class MachineKernels(Kernels):
             program = self._recipe.program
             count = operations(program)
             signature = (program.signature.inputs, program.signature.outputs)
-            rolled = isinstance(program, LoopProgram)
-            source, memory = module_source(kind, program, _lanes(0 if rolled else count))
+            is_loops = isinstance(program, LoopProgram)
+            source, memory = module_source(kind, program, _lanes(0 if is_loops else count))
             return (signature, count, memory), machine_code.compile_module(source)
 
         with machine_code.ONE_AT_A_TIME:
@@ -121,7 +121,7 @@ class MachineKernels(Kernels):
             return *about, LoadedCode(code)
 
     def _on_many(self, kind: str) -> tuple[Callable[..., None], int | None]:
-        """Return the kernel `batch`, `scan` or `march`, and its memory, when first asked for."""
+        """Return the kernel `batch`, `scan` or `rollout`, and its memory, when first asked for."""
         if kind not in self._loaded:
             # Once: code that another thread runs must not be replaced.
             with machine_code.ONE_AT_A_TIME:
@@ -147,7 +147,7 @@ class MachineKernels(Kernels):
         return loaded
 
     def _most_at_once(self) -> int:
-        """Return how many samples the entry in machine code may take: one thread's work."""
+        """Return how many samples the native call wrapper may take: one thread's work."""
         results = max(1, sum(self.signature.output_sizes))
         return min(MOST_AT_ONCE // results, threads.SMALLEST_PART // max(1, self._operations))
 
@@ -177,7 +177,7 @@ class MachineKernels(Kernels):
         return Block(inputs, outputs, functools.partial(self._sample, *addresses), room)
 
     def _kind_of_batch(self) -> str:
-        large = self._rolled and sum(self.signature.output_sizes) > LARGEST_SIDE_BY_SIDE
+        large = self._rolled and sum(self.signature.output_sizes) > LARGEST_BATCHED
         return 'scan' if large else 'batch'
 
     def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -238,7 +238,7 @@ def module_source(kind: str, program: Program | LoopProgram, lanes: int) -> tupl
     """Return the text of the module of a kernel, and the doubles of memory that its loops need.
 
     Args:
-        kind: `sample`, whose module has `scan`, too; `batch` or `march`.
+        kind: `sample`, whose module has `scan`, too; `batch` or `rollout`.
         program: what it computes.
         lanes: how many samples of a batch are computed at once.
     """

@@ -1,15 +1,17 @@
-"""The ways in, written in LLVM's language: from Python objects to a kernel and back.
+"""The native call wrapper in LLVM's language: from Python objects to a kernel and back.
 
 C functions by CPython's calling convention METH_FASTCALL | METH_KEYWORDS. For NumPy arrays of
-float64 given by position, and perhaps `out=`, they read the arrays' headers themselves, call the
-kernel and return, in some twenty nanoseconds. `entry` takes a vector for every input. At the first
-thing that is otherwise it hands the whole call, untouched, to `many`, which takes rows of samples,
-as long as there are few; and that one to the portable entry.
+float64 given by position, and `out=`, they read the arrays' headers themselves, call the kernel
+and return, in some twenty nanoseconds. `entry` takes a vector for every input. Calls that it does
+not support go, unchanged, to `many`, which takes rows of a small batch, and from there to the
+portable wrapper.
 
-`entry` keeps its last two results, and returns one again, filled anew, if nobody else holds it or
-a part of it any more. So a loop that drops a result before it asks for the next but one makes no
-arrays and tuples, which takes as long as the kernel. Who holds a result, or anything that shows
-its memory, holds it for good.
+Recycled results: `entry` references its last two results and returns one again, filled anew, once
+it is unreferenced elsewhere: its reference count is 1, and so are those of its parts. So a loop
+that drops a result before the next but one call allocates no arrays. A view, a memoryview or any
+other object that shows the memory holds a reference. Results with weak references, or whose shape,
+type or flags were changed, are not recycled. Free-threaded builds, where reference counts cannot
+be trusted, use the portable wrapper, which does not recycle.
 
 The text depends on nothing but the sizes.
 """
@@ -67,7 +69,7 @@ class OneSample(WrapperWriter):
         self._outputs = outputs
 
     def write(self, otherwise: str | None) -> None:
-        """Write the function, which hands other calls to another one, or to the portable entry."""
+        """Write the function; other calls go to `otherwise`, or to the portable wrapper."""
         self.lines.append(f'define ptr @{self.name}({PARAMETERS}) nounwind {{')
         self.load_table()
         sizes = [size for size in self._inputs if size is not None]
@@ -126,7 +128,7 @@ class OneSample(WrapperWriter):
         return list(self._outputs)
 
     def answer(self, sources: Sequence[Given], shapes: Sequence[Shape]) -> None:
-        """Return a result that nobody else holds: an earlier one, or a new one."""
+        """Return a result that is not referenced elsewhere: a recycled or a new one."""
         if list(self._outputs) == [()]:
             result, targets = self.made_results(shapes)
             self.compute(sources, targets)

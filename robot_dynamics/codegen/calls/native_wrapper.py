@@ -1,9 +1,9 @@
-"""Machine code in front of the portable entry, where this interpreter allows it.
+"""The native call wrapper, in machine code, where the interpreter supports it.
 
-The entry (see `entry_writer`) relies on where CPython keeps an object's type and NumPy an array's
-fields, both part of their binary interfaces (Include/object.h; numpy/ndarraytypes.h,
-PyArrayObject_fields). `why_not()` refuses interpreters it was not made for and checks every field
-on live arrays; where it objects, the portable entry serves alone.
+The wrapper (see `native_source`) relies on where CPython keeps an object's type and NumPy an
+array's fields, both part of their binary interfaces (Include/object.h; numpy/ndarraytypes.h,
+PyArrayObject_fields). `why_not()` rejects unknown interpreters, free-threaded builds among them,
+and checks every field on live arrays; then the portable wrapper is used alone.
 """
 
 import ctypes
@@ -86,7 +86,7 @@ def make_native_call(
     result_type: type[tuple[Any, ...]],
     documentation: str,
 ) -> Wrapper:
-    """Return the entry in machine code in front of a portable one."""
+    """Return the native call wrapper of kernels."""
     # Entries are called one at a time, under Python's global lock: they share memory for loops.
     memory = lent(kernels.memory)
     sizes = [None if name in bound else size for name, size in kernels.signature.inputs]
@@ -107,7 +107,7 @@ def make_native_call(
 def _wrapper_code(
     sizes: tuple[int | None, ...], shapes: tuple[tuple[int, ...], ...]
 ) -> LoadedCode:
-    """Return the entry for these sizes and shapes: programs of the same form share it."""
+    """Return the wrapper for these sizes and shapes: programs of the same form share it."""
     source = wrapper_source(sizes, shapes)
     _, code = cache.kept(
         f'entry\n{source}\n{machine_code.processor()}',
@@ -127,7 +127,7 @@ def native_call(
     bound: Sequence[Array | None],
     documentation: str,
 ) -> Callable[..., Any]:
-    """Return a callable with machine code in front of the portable entry.
+    """Return a callable in machine code that falls back to the portable wrapper.
 
     Args:
         code: the `entry` of wrapper_source, loaded.
@@ -193,7 +193,7 @@ def _table(
 def _address(function: str) -> int | None:
     """Return the address of a function of CPython's C interface."""
     if not hasattr(ctypes.pythonapi, function):
-        # CPython 3.10 has it in a header only; the portable entry, which is called, is a function.
+        # CPython 3.10 has it in a header only; the portable wrapper is a function.
         function = {'PyObject_Vectorcall': '_PyFunction_Vectorcall'}[function]
     return ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value
 
@@ -216,7 +216,7 @@ def _numpy_interface() -> Any:
 
 @functools.cache
 def why_not() -> str | None:
-    """Return why the native entry cannot be used here, None if it can."""
+    """Return why the native call wrapper cannot be used here, None if it can."""
     version = sys.version_info[:2]
     numpy_version = tuple(int(part) for part in np.__version__.split('.')[:2])
     pointer_size = ctypes.sizeof(ctypes.c_void_p)

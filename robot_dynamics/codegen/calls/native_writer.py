@@ -1,4 +1,4 @@
-"""Writes what entries are made of: checks of Python objects, new and spare ones, calls by a table.
+"""Writes the parts of the native call wrapper: checks, new and recycled results, calls by table.
 
 Addresses of functions, types and kernels stand in a table, the data of the array that a callable
 has as its `__self__`.
@@ -224,7 +224,7 @@ class WrapperWriter(Writer):
         return result, addresses
 
     def recycled_results(self, shapes: Sequence[Shape]) -> tuple[str, str, list[str]]:
-        """Require that nobody else holds the result whose turn it is, or a part of it.
+        """Require that the next recycled result and its parts are not referenced elsewhere.
 
         Returns:
             Its place among those that are kept, the result, and the addresses of its data.

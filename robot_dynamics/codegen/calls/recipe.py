@@ -1,4 +1,4 @@
-"""What a program is made from, and its form: straight line, limbs side by side, or loops."""
+"""What a program is recorded from, and its form: straight line, vectorized branches, or loops."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ WORTH_VECTORS = 1.25
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a program is made from."""
+    """What a program is recorded from."""
 
     function: Callable[..., Any]
     inputs: Mapping[str, int]
@@ -61,27 +61,27 @@ class Recipe:
         return loops if faster else straight
 
     def _straight_line(self, loops: LoopForm) -> Program | None:
-        """Return the shorter one of two, limbs one by one or side by side; None: too long."""
-        limbs = self._limbs(loops) if self.vectors else None
+        """Return the shorter one of two, with scalar or vectorized branches; None: too long."""
+        vectors = self._vectorized(loops) if self.vectors else None
         try:
             straight = self._straight(MOST_RECORDED)
         except TooLong:
-            return limbs
-        gain = limbs is not None and WORTH_VECTORS * effort(limbs) < effort(straight)
-        return limbs if gain else straight
+            return vectors
+        gain = vectors is not None and WORTH_VECTORS * effort(vectors) < effort(straight)
+        return vectors if gain else straight
 
-    def _limbs(self, loops: LoopForm) -> Program | None:
-        """Return a straight line with limbs side by side, None if they cannot be, or are few."""
+    def _vectorized(self, loops: LoopForm) -> Program | None:
+        """Return a straight line with vectorized branches, None if there are too few."""
         # What is found in the cache starts faster without.
-        from robot_dynamics.codegen.loops import branch_vectorization as limbs
+        from robot_dynamics.codegen.loops import branch_vectorization as vectorized
 
-        if WORTH_VECTORS * len(limbs.lane_groups(loops.rows)) > len(loops.rows):
+        if WORTH_VECTORS * len(vectorized.lane_groups(loops.rows)) > len(loops.rows):
             return None
         try:
-            return limbs.trace_branches(
+            return vectorized.trace_branches(
                 loops, self.inputs, name=self.name, outputs=self.outputs, limit=MOST_RECORDED
             )
-        except (TooLong, limbs.NotVectorizable):
+        except (TooLong, vectorized.NotVectorizable):
             return None
 
     def _loops(self, loops: LoopForm) -> LoopProgram:

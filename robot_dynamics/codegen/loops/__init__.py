@@ -1,18 +1,14 @@
-"""What the rows of a tree have in common: loops along it, and vectors across its limbs.
+"""Programs of tree traversals: as loops over the bodies, or with branches vectorized.
 
-What grows too long for a straight line is recorded once per kind of rows and put into loops, which
-make a program of their own; parallel limbs are recorded once, as vectors. Like `compiler`, on
-whose graph and texts it stands, it knows nothing of robots.
+Long trees are recorded once per kind of rows and become loops; parallel branches are recorded
+once, on vectors with a lane for each.
 
-==================  ==============================================================================
-`program`           loops over the rows of a tree, and what is computed at a row
-`trace`             run a function that sweeps over rows once for each kind of them,
-`assembly`          and put what is recorded into loops
-`python`            these in Python,
-`loops`             in LLVM's language, for one sample and for many,
-`llvm`              as functions of the same form as those of straight lines
-`limbs`             a straight line in which limbs of one kind go side by side
-==================  ==============================================================================
+=======================  =========================================================================
+`program`                loops over the rows of a tree, and what is computed at a row
+`trace`                  runs a tree traversal once for each kind of rows
+`assembly`               assembles the recorded operations into loops
+`branch_vectorization`   a straight-line program in which equal branches are lanes of vectors
+=======================  =========================================================================
 """
 
 from robot_dynamics.codegen.loops.program import Coordinates as Coordinates

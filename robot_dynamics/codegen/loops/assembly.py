@@ -1,7 +1,7 @@
-"""The program of loops that a recording over the kinds of rows stands for.
+"""Assemble recorded operations into loops.
 
-A value belongs to the first loop in which it can be computed. What a later loop, or another row,
-needs of it is stored in a column; all that no result needs is left out.
+A value is computed in the first loop in which it can be. Values that a later loop, or another row,
+needs are stored in columns; operations that no result needs are dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from robot_dynamics.codegen.loops.program import (
     Step,
     Store,
 )
-from robot_dynamics.codegen.loops.trace import SEEN, TOTAL, PairMatrix, Rolling
+from robot_dynamics.codegen.loops.trace import SEEN, TOTAL, LoopTracer, PairMatrix
 from robot_dynamics.codegen.tracing.graph import TraceError
 from robot_dynamics.codegen.tracing.program import Node, Nodes, Program, Signature, moved, operands
 from robot_dynamics.codegen.tracing.trace import by_name
@@ -38,12 +38,12 @@ RESERVED_NAMES = {
 
 
 def trace_loops(
-    rolled: LoopForm, inputs: Mapping[str, int], *, name: str, outputs: Sequence[str] | None = None
+    form: LoopForm, inputs: Mapping[str, int], *, name: str, outputs: Sequence[str] | None = None
 ) -> LoopProgram:
     """Run a function on recording scalars of each kind of rows and return the loops it stands for.
 
     Args:
-        rolled: the function takes a `Rolling` and one list of scalars per input: one per kind if
+        form: the function takes a `LoopTracer` and one list of scalars per input: one per kind if
             the input has an entry for every row, else one per entry. It returns a list of one
             scalar per kind, or a `PairMatrix`: one output. A tuple of these: several outputs.
         inputs: name and size of each input vector.
@@ -53,48 +53,48 @@ def trace_loops(
     for key in inputs:
         if key in RESERVED_NAMES or key.endswith('_out'):
             raise TraceError(f'{key!r} cannot name an input: the source of loops uses it itself')
-    rolling = Rolling(rolled.rows)
-    n = rolled.coordinates.number if rolled.coordinates else len(rolled.rows)
+    tracer = LoopTracer(form.rows)
+    n = form.coordinates.number if form.coordinates else len(form.rows)
     arguments = [
-        rolling.vector(key) if key in rolled.vectors else rolling.shared(key, size)
+        tracer.vector(key) if key in form.vectors else tracer.shared(key, size)
         for key, size in inputs.items()
     ]
-    results = by_name(name, rolled.function(rolling, *arguments), outputs)
+    results = by_name(name, form.function(tracer, *arguments), outputs)
     shapes = tuple(
         (key, (n, n) if isinstance(value, PairMatrix) else (n,)) for key, value in results.items()
     )
     signature = Signature(tuple(inputs.items()), shapes)
-    return _Assembly(rolling, name).program(signature, results, rolled)
+    return _Assembly(tracer, name).program(signature, results, form)
 
 
 class _Assembly:
     """Puts the nodes that results need into loops."""
 
-    def __init__(self, rolling: Rolling, name: str) -> None:
+    def __init__(self, tracer: LoopTracer, name: str) -> None:
         self.name = name
-        self.rolling = rolling
-        self.nodes = rolling.graph.nodes
+        self.tracer = tracer
+        self.nodes = tracer.graph.nodes
         self.columns: dict[Hashable, int] = {}  # by what they hold
-        self.kept: list[dict[int, int]] = [{} for _ in rolling.kinds]  # columns of nodes, per kind
+        self.kept: list[dict[int, int]] = [{} for _ in tracer.kinds]  # columns of nodes, per kind
         self._final: set[int] = set()  # columns to which nothing is added
         self.stores: dict[tuple[int, int], dict[Store, int]] = {}  # nodes, by loop and kind
         self._seen: set[tuple[int, int, int]] = set()
         self._waiting: list[tuple[int, int, int]] = []
 
     def program(
-        self, signature: Signature, results: Mapping[str, Any], rolled: LoopForm
+        self, signature: Signature, results: Mapping[str, Any], form: LoopForm
     ) -> LoopProgram:
         """Return the loops that compute results."""
         matrices = {k: value for k, value in results.items() if isinstance(value, PairMatrix)}
         wanted = {
             Store(OWN, self._column(('diagonal', key)))
             if key in matrices
-            else Store(key): self.rolling.nodes_of(value.diagonal if key in matrices else value)
+            else Store(key): self.tracer.nodes_of(value.diagonal if key in matrices else value)
             for key, value in results.items()
         }
-        below = self.rolling.nodes_of([matrix.below for matrix in matrices.values()])
-        above = self.rolling.nodes_of([matrix.above for matrix in matrices.values()])
-        self.levels = self.rolling.levels()
+        below = self.tracer.nodes_of([matrix.below for matrix in matrices.values()])
+        above = self.tracer.nodes_of([matrix.above for matrix in matrices.values()])
+        self.levels = self.tracer.levels()
         for store, nodes in wanted.items():
             self._store_all(store, nodes)
         pairs = None
@@ -109,13 +109,13 @@ class _Assembly:
         return LoopProgram(
             self.name,
             signature,
-            self.rolling.rows,
-            tuple(self.rolling.tables),
+            self.tracer.rows,
+            tuple(self.tracer.tables),
             len(self.columns),
             tuple(loop for loop in loops if any(step.stores for step in loop.steps)),
             pairs,
-            rolled.vectors,
-            rolled.coordinates,
+            form.vectors,
+            form.coordinates,
         )
 
     def _column(self, content: Hashable) -> int:
@@ -159,7 +159,7 @@ class _Assembly:
         """Return a node as steps have it: with a column in the place of a slot."""
         if node[0] != 'input' or node[1] not in SEEN:
             return node
-        slot = self.rolling.slots[node[2]]
+        slot = self.tracer.slots[node[2]]
         # Only what nothing is added to can be seen in several ways.
         content = ('sum', node[2]) if slot.passed_on else ('values', *slot.values)
         known, column = content in self.columns, self._column(content)
@@ -172,7 +172,7 @@ class _Assembly:
 
     def _loop(self, level: int) -> Loop:
         steps = []
-        for kind in self.rolling.kinds:
+        for kind in self.tracer.kinds:
             stores = self.stores.get((level, kind), {})
             steps.append(Step(self._straight(list(stores.values()), level, kind), tuple(stores)))
         return Loop(level % 2 == 0, tuple(steps))

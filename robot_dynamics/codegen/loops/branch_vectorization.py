@@ -1,11 +1,11 @@
-"""The limbs of a tree side by side: a straight line in which parallel branches are vectors.
+"""Branch vectorization: parallel branches of a tree as lanes of vectors.
 
-The legs, arms and fingers of a robot do the same at the same time. Rows of one kind and one depth
-form a group; what a function does at the rows of a group is recorded once, on vectors with a lane
-for each, in a straight line without loops. So a humanoid costs little more than one of its legs.
+Legs, arms and fingers of a robot repeat the same operations. Rows of one kind and depth form a
+group; a function is recorded once per group, on vectors with a lane for each row, in a
+straight-line program. So a humanoid costs little more than one of its legs.
 
-As in `trace`, a function goes from row to row by `outward`, `inward` and `of_parent`. Lanes stay
-as they are along a limb: longer ones are in the last lanes, which those of a shorter vector are.
+As in `trace`, values pass between rows by `outward`, `inward` and `of_parent`. A branch keeps its
+lane along its length: longer branches are in the last lanes, which are those of shorter vectors.
 Matrices between rows are not recorded this way.
 """
 
@@ -23,11 +23,11 @@ from robot_dynamics.codegen.tracing.trace import Scalar, by_name, nodes_of, reco
 
 
 class NotVectorizable(Exception):  # noqa: N818  (never leaves this package and `compiled`)
-    """A function does what is not recorded for several limbs at once."""
+    """A function does something that cannot be recorded for several branches at once."""
 
 
 def trace_branches(
-    rolled: LoopForm,
+    form: LoopForm,
     inputs: Mapping[str, int],
     *,
     name: str,
@@ -37,7 +37,7 @@ def trace_branches(
     """Run a function on vectors of recording scalars and return the program it stands for.
 
     Args:
-        rolled: the function takes a `BranchTracer`, and inputs as `assembly.trace_loops` says; it
+        form: the function takes a `BranchTracer`, and inputs as `assembly.trace_loops` says; it
             returns lists of one scalar per kind.
         inputs: name and size of each input vector.
         name: of the program.
@@ -48,18 +48,18 @@ def trace_branches(
         NotVectorizable: the function makes matrices.
         TooLong: it records more nodes than the limit.
     """
-    limbs = BranchTracer(rolled.rows, rolled.coordinates, limit)
+    tracer = BranchTracer(form.rows, form.coordinates, limit)
     arguments = [
-        limbs.vector(key) if key in rolled.vectors else limbs.shared(key, size)
+        tracer.vector(key) if key in form.vectors else tracer.shared(key, size)
         for key, size in inputs.items()
     ]
     results = {
-        key: limbs.gathered(value)
-        for key, value in by_name(name, rolled.function(limbs, *arguments), outputs).items()
+        key: tracer.gathered(value)
+        for key, value in by_name(name, form.function(tracer, *arguments), outputs).items()
     }
     shapes = tuple((key, (len(entries),)) for key, entries in results.items())
     signature = Signature(tuple(inputs.items()), shapes)
-    return recorded(name, signature, limbs.graph, tuple(results.values()))
+    return recorded(name, signature, tracer.graph, tuple(results.values()))
 
 
 def lane_groups(rows: Rows) -> list[list[int]]:

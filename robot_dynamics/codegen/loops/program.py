@@ -9,7 +9,7 @@ program that reads
 
 and stores to columns of the row, adds to columns of its parent, or writes entries of outputs. In
 the end `Pairs` writes matrices: an entry for each row and each row that carries it, from columns
-of both. There, many entries are computed side by side.
+of both. There, several entries are computed at once.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Record a function that sweeps over a tree of rows once, instead of once for every row.
+"""Record a tree traversal once per kind of rows instead of once per row.
 
-A straight-line program grows with the number of rows: bodies of a robot, say. Where there are
-many, the same function is recorded as loops. Rows fall into a few kinds, and what happens at a row
-is recorded once for each kind. A vector with an entry per row is then a list with a scalar per
-kind, and list comprehensions over it stay as they are. What goes from row to row takes one of four
-ways, the methods of `Rolling`: `outward`, `inward`, `of_parent` and `pairs`.
+A straight-line program grows with the number of rows (bodies of a robot, say). Long trees are
+recorded as loops instead. Rows fall into a few kinds, and the operations at a row are recorded
+once for each kind. A vector with an entry per row is then a list with a scalar per kind, and list
+comprehensions over it stay as they are. Values pass between rows by the methods of `LoopTracer`:
+`outward`, `inward`, `of_parent` and `pairs`.
 
-A number that differs from row to row is a column of a table; one that does not, such as the many
-zeros and ones of sparse matrices, is a constant, and folded. Which entries of a state are constant
-or equal to each other along the whole tree is found by assuming so, recording, and recording again
+A number that differs from row to row is a column of a table; one that does not, such as the zeros
+and ones of sparse matrices, is a constant, and folded. Entries of a state that are constant, or
+equal to each other, along the whole tree are found by assuming so, recording, and recording again
 without the assumptions that turned out to be wrong.
 
-Sweeps that do not wait for each other share a loop. Loop 1 goes outward, 2 inward, 3 outward, and
-so on; a value is computed in the first loop in which it can be.
+Independent traversals share a loop. Loop 1 goes outward, 2 inward, 3 outward, and so on; a value
+is computed in the first loop in which it can be.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Pattern(NamedTuple):
     first: tuple[int, ...]  # the first entry that is always equal
 
 
-class Rolling:
+class LoopTracer:
     """Records what is done at each kind of rows."""
 
     def __init__(self, rows: Rows) -> None:

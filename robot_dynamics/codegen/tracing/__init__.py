@@ -1,4 +1,4 @@
-"""A compiler of scalar programs: it records what a Python function computes and makes that fast.
+"""Straight-line programs: recorded from functions of scalars, and transformed.
 
     >>> from robot_dynamics.codegen.tracing import trace
     >>> from robot_dynamics.codegen.backends.python import python_source
@@ -10,26 +10,11 @@
         return [q_0 * cos(q_1), (q_0 + 3.0) * 2.0]
     <BLANKLINE>
 
-It knows nothing of robots, nor of arrays: how programs are called is the matter of `compiled`, and
-what grows too long for a straight line of `rolled`. In the order in which a function passes
-through it:
-
 ==================  ==============================================================================
-`trace`             run it on recording scalars,
-`graph`             whose operations are shared and folded,
-`program`           and what is recorded: a folded, straight-line `Program`
-`python_source`     program to Python: the fallback, and the form to read
-`interpreter`       a program too large to compile, evaluated as it stands
-`llvm_writer`       LLVM's assembly language, an instruction a line
-`elementary`        sine, cosine and hyperbolic tangent in that language, with a stated error
+`trace`             runs a function on recording scalars
+`graph`             shares and folds their operations
+`program`           the result: a straight-line `Program`
 `sums`              sums of products as chains of fused multiply-adds
-`lanes`             vectors in a program, and how to do without
-`arithmetic`        the nodes of a program, in that language
-`llvm_functions`    what is around them: parameters, and loops over samples and steps
-`llvm_source`       program to that language: for one sample, rows of arrays, many steps
-`machine_code`      that language to machine code, through llvmlite
-`object_file`       machine code to memory, without llvmlite where it can be
-`cache`             machine code on disk, checked before it is used
 ==================  ==============================================================================
 """
 

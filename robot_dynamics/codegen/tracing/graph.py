@@ -1,10 +1,10 @@
-"""The graph of what has been recorded: what makes generated code fast is what is not in it.
+"""The graph of recorded operations, shared and folded.
 
-* Sharing: a node that exists already is not made again, so `c*c` is computed once.
-* Folding: what can be computed now is, and what changes nothing disappears.
+* Sharing: a node that exists already is not added again, so `c*c` is computed once.
+* Folding: operations on constants are computed now, and those without effect are dropped.
 
 ===========================  =====================================================
-what is asked for            what is recorded
+operation                    recorded as
 ===========================  =====================================================
 2 + 3, sin 1, sqrt 4         the number
 x + 0, x * 1, 0 / x, x - x   x, x, 0, 0
@@ -12,7 +12,7 @@ x + 0, x * 1, 0 / x, x - x   x, x, 0, 0
 x / 2, x + x, x - 2          x * 0.5, x * 2, x + -2
 (-x) * y, sin(-x), cos(-x)   -(x * y), -sin x, cos x: signs move outwards
 x + (-y), -(x - y)           x - y, y - x
-y + x                        x + y: what is older comes first
+y + x                        x + y: the older operand comes first
 ===========================  =====================================================
 
 Folding follows the algebra of real numbers: results agree with the function run on floats to
@@ -30,7 +30,7 @@ ODD = ('sin', 'tanh')
 
 
 class TraceError(RobotDynamicsError, TypeError):
-    """A function asks a recording scalar for something that only a number has."""
+    """A function cannot be recorded: it needs the value of a recording scalar."""
 
 
 class TooLong(Exception):  # noqa: N818  (never leaves this package)
@@ -47,13 +47,13 @@ class Graph(Nodes):
         self._limit = limit
 
     def made(self, node: Node) -> None:
-        """Take note of the size of a new node."""
+        """Store the size of a new node."""
         if len(self._sizes) == self._limit:
             raise TooLong
         self._sizes.append(size(node, self._sizes))
 
     def size(self, i: int) -> int:
-        """Return how many lanes a node has a use for: 1 for a scalar."""
+        """Return how many lanes a node uses: 1 for a scalar."""
         return self._sizes[i]
 
     def pack(self, entries: Sequence[int]) -> int:

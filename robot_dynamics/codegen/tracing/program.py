@@ -1,7 +1,4 @@
-"""What is recorded: a straight-line program, a list of nodes of which each follows its operands.
-
-Every later stage takes such a program, and most give another one back.
-"""
+"""Straight-line programs: lists of nodes, each after its operands."""
 
 import hashlib
 import math
@@ -24,7 +21,7 @@ NO_OPERATIONS = ('input', 'constant', 'pack', 'lane')
 
 @dataclass(frozen=True)
 class Signature:
-    """What a program takes and gives: enough to call it without knowing its inside."""
+    """Names, sizes and shapes of a program's inputs and outputs."""
 
     inputs: tuple[tuple[str, int], ...]  # name and size of each input vector
     outputs: tuple[tuple[str, tuple[int, ...]], ...]  # name and shape of each output
@@ -88,7 +85,7 @@ def needed(nodes: Sequence[Node], roots: Iterable[int]) -> list[int]:
 
 
 def sizes(nodes: Sequence[Node]) -> list[int]:
-    """Return how many lanes each node has a use for: 1 for a scalar."""
+    """Return how many lanes each node uses: 1 for a scalar."""
     found: list[int] = []
     for node in nodes:
         found.append(size(node, found))
@@ -115,7 +112,7 @@ class Nodes:
         self._index: dict[Node, int] = {}
 
     def node(self, *node: Any) -> int:
-        """Return the index of this very node, made only if it is new."""
+        """Return the index of a node, added only if it is new."""
         index = self._index.get(node)
         if index is None:
             index = self._index[node] = len(self.nodes)
@@ -124,4 +121,4 @@ class Nodes:
         return index
 
     def made(self, node: Node) -> None:
-        """Take note of a new node."""
+        """Handle a new node."""

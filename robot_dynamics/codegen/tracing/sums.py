@@ -3,8 +3,8 @@
 A program adds two numbers at a time: `(a*b + c*d) + e` is two products and two sums. As a chain,
 `fma(a, b, fma(c, d, e))`, it takes two instructions, one for each product. So a sum that only
 another sum, soon after, uses is merged into it, and a product that only a sum uses is computed
-there. A chain begins with a number, if there is one, and goes on with what is known earliest: what
-everything waits for comes last. This is another order than the program's, right to rounding.
+there. A chain begins with a number, if there is one, and continues with the terms that are ready
+first, so that the critical path comes last. Results differ from the program's by rounding.
 """
 
 from collections import Counter
@@ -76,7 +76,7 @@ class _Instructions(Nodes):
         self._new: dict[int, int] = {}  # where the nodes of the source are now
 
     def made(self, node: Node) -> None:
-        """Take note of when the result of a new node is there."""
+        """Store the time at which the result of a new node is ready."""
         self._ready.append(_ready(node, self._ready))
 
     def add(self, index: int, node: Node) -> None:

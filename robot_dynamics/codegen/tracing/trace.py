@@ -1,4 +1,4 @@
-"""Record what a function of scalars does, as a straight-line program.
+"""Record a function of scalars as a straight-line program.
 
 Run a function on `Scalar` objects instead of floats and each `+ - * /`, sine, cosine, ... adds a
 node to a `Graph`, which shares and folds. What is left, without the nodes no result needs, is a
@@ -23,7 +23,7 @@ RESERVED_NAMES = frozenset({'sin', 'cos', 'sqrt', 'tanh', 'out'})
 
 
 class Scalar:
-    """A number that is not known yet: arithmetic on it is recorded.
+    """A symbolic number: arithmetic on it is recorded.
 
     NumPy object arrays of scalars work too: `numpy.sin`, `@` and `numpy.cross` end in the methods
         below.
@@ -77,7 +77,7 @@ class Scalar:
 
     @property
     def lanes(self) -> int:
-        """How many scalars `abreast` may take."""
+        """How many scalars `pack` may take."""
         return self.graph.lanes
 
     def pack(self, values: Sequence[Any]) -> 'Scalar':

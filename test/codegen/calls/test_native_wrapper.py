@@ -64,7 +64,7 @@ def test_any_surprise_falls_back_to_the_portable_entry(objecting, place, value, 
     assert compiled.wrapper == 'portable'
     assert compiled([2.0]).tolist() == [4.0]
     objecting.setenv('ROBOT_DYNAMICS_WRAPPER', 'native')
-    with pytest.raises(CompilerMissing, match='asks for the native entry'):
+    with pytest.raises(CompilerMissing, match='requires the native call wrapper'):
         compile_program(lambda x: [x[0] * 2.0], {'x': 1})
 
 

@@ -159,7 +159,7 @@ def test_loops_agree_with_the_straight_line(always_rolled, tree, backend):
 def test_a_sample_has_the_same_bits_alone_and_in_any_batch(
     machine, always_rolled, monkeypatch, tree, samples, largest
 ):
-    monkeypatch.setattr(kernels, 'LARGEST_SIDE_BY_SIDE', largest)
+    monkeypatch.setattr(kernels, 'LARGEST_BATCHED', largest)
     program = compile_program(
         tree.straight,
         tree.inputs,
@@ -213,7 +213,7 @@ UNRELATED = {
 def test_every_entry_of_given_memory_is_written(
     always_rolled, monkeypatch, parents, backend, largest
 ):
-    monkeypatch.setattr(kernels, 'LARGEST_SIDE_BY_SIDE', largest)
+    monkeypatch.setattr(kernels, 'LARGEST_BATCHED', largest)
     tree = Tree(parents, [False, True] * (len(parents) // 2) + [True] * (len(parents) % 2))
     program = compile_program(
         tree.straight,
