@@ -199,7 +199,7 @@ def test_given_states_are_compared_and_nan_fails():
 @pytest.mark.parametrize(
     ('options', 'error', 'message'),
     [
-        ({'states': 0}, ShapeError, 'states is 0; at least one is needed to compare in'),
+        ({'states': 0}, ShapeError, 'states is 0; expected at least 1'),
         (
             {'states': States(*np.zeros((3, 2, 4)))},
             ShapeError,
