@@ -12,10 +12,10 @@ from robot_dynamics.simulation.ensembles.monte_carlo import (
     CONTROLLERS,
     TIME_STEP,
     local_cluster,
+    plot,
     study,
     table,
 )
-from robot_dynamics.simulation.ensembles.monte_carlo_plot import plot
 from robot_dynamics.simulation.ensembles.progress import progress_bar
 from robot_dynamics.urdf.loading import load_urdf
 

@@ -22,7 +22,7 @@ from robot_dynamics.cli.output import compiled_robot
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
-from robot_dynamics.simulation import run_figure as run_plot
+from robot_dynamics.simulation.run import plot
 from robot_dynamics.spatial import Array
 
 
@@ -73,7 +73,7 @@ def simulate_robot(options: argparse.Namespace) -> int:
     if options.csv is not None:
         _write_csv(options.csv, arm.model, run.t, run.q, run.qd)
     if options.picture is not None:
-        run_plot.plot(run, arm.model, options.picture)
+        plot(run, arm.model, options.picture)
     return 0
 
 

@@ -1,9 +1,11 @@
-"""An arm in motion under given torques, at a fixed step, free of ROS.
+"""Simulation of arms under given torques with a fixed step, without ROS.
 
-`simulator` is the arm, `run` a whole motion as arrays; `effects` is what stands between an ideal
-torque and an ideal joint, `steps` how a step is made. Torques known beforehand are faster in
-`Dynamics.simulate` and `rollout`; many arms at once are in `many`, mechanisms with loops in
-`loops`. What is done to an arm from outside is in `plant`, and `replay` does it again.
+`simulator` holds the state of one arm; `run` returns a motion as arrays; `joint_models` are
+friction, stops, elasticity and drives; `steps` are integrators and contact. Torques known in
+advance are faster in `Dynamics.simulate` and `rollout`. `ensembles` simulates batches of arms,
+`closed_chains` mechanisms with kinematic loops. `commands` are the inputs of a simulated arm with
+brakes; `scheduling` and `run_control` step it by a clock and by requests; `command_log` records
+the commands, and `replay` repeats them bit for bit.
 """
 
 from robot_dynamics.algorithms.integrators import explicit_euler, rk4, semi_implicit_euler
@@ -19,8 +21,11 @@ from robot_dynamics.simulation.run import Run, simulate
 from robot_dynamics.simulation.simulator import Simulator, Snapshot
 from robot_dynamics.simulation.steps.adaptive import Adaptive
 from robot_dynamics.simulation.steps.elastic_arm import Elasticity
-from robot_dynamics.simulation.steps.integrators import INTEGRATORS
-from robot_dynamics.simulation.steps.midpoint import discrete_gradient, implicit_midpoint
+from robot_dynamics.simulation.steps.integrators import (
+    INTEGRATORS,
+    discrete_gradient,
+    implicit_midpoint,
+)
 
 __all__ = [
     'FRICTION_LAWS',

@@ -1,11 +1,11 @@
-"""What every simulator asks of its arguments, and how it guards what it hands out."""
+"""Checks of arguments that all simulators share."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.model.robot_model import RobotModel, check_vector
 from robot_dynamics.simulation.errors import NotFinite
 from robot_dynamics.spatial import Array
@@ -19,7 +19,7 @@ def finite_vector(model: RobotModel, name: str, value: ArrayLike) -> Array:
         NotFinite: an entry is NaN or infinite; the message names the joint.
     """
     array = np.array(value, dtype=float)
-    # At every step: what can be wrong is looked for only where something is.
+    # Called at every step: details are checked only if something is wrong.
     if array.shape != (model.n,):
         check_vector(model, **{name: array})
     if not np.isfinite(array).all():
@@ -46,7 +46,7 @@ def finite_wrench(frame: str, value: ArrayLike) -> Array:
 
 
 def protect(*arrays: Array) -> None:
-    """Make arrays read-only, so that nobody changes a state by what is handed out of it."""
+    """Make arrays read-only, so that a caller cannot change a state through a result."""
     for array in arrays:
         array.setflags(write=False)
 
@@ -56,3 +56,44 @@ def checked_period(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f'{name} is {value!r}; it must be an integer, 1 or more')
     return int(value)
+
+
+# -- numbers per joint ----------------------------------------------------------------------
+
+
+def per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
+    """Return one finite value for each joint (n,), 0 or more, from a number for all or (n,).
+
+    Raises ModelError, which names it, for another shape or value.
+    """
+    array = _at_least_zero(model, name, value)
+    if not np.isfinite(array).all():
+        raise ModelError(f'{name} is {value!r}; it must be finite')
+    return array
+
+
+def positive_per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
+    """As `per_joint`, all above zero. Raises ModelError."""
+    return _positive(name, value, per_joint(model, name, value))
+
+
+def limit_per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
+    """As `per_joint`, all above zero, inf for no limit. Raises ModelError."""
+    return _positive(name, value, _at_least_zero(model, name, value))
+
+
+def _at_least_zero(model: RobotModel, name: str, value: ArrayLike) -> Array:
+    array = np.asarray(value, dtype=float)
+    if array.shape not in ((), (model.n,)):
+        raise ModelError(
+            f'{name} has shape {array.shape}; it must be one number or ({model.n},), one per joint'
+        )
+    if not np.all(array >= 0):
+        raise ModelError(f'{name} is {value!r}; it must not be negative')
+    return np.array(np.broadcast_to(array, (model.n,)))
+
+
+def _positive(name: str, value: ArrayLike, array: Array) -> Array:
+    if not np.all(array > 0):
+        raise ModelError(f'{name} is {value!r}; it must be positive')
+    return array

@@ -1,22 +1,25 @@
-"""A mechanism with loops under torques, one fixed step at a time.
+"""Fixed-step simulation of a mechanism with kinematic loops.
 
     simulator = ClosedLoopSimulator(ClosedChain(Dynamics(tree), closures, near=posture))
     simulator.step(tau)
     simulator.time, simulator.q, simulator.qd, simulator.wrenches()
 
-A step integrates the accelerations that the closures allow, and then puts position and velocity
-back where the loops are exactly closed: the nearest such state, measured by the mass matrix. The
-correction is as small as the integrator's own error, so that its order stays what it is, and
-nothing drifts apart, however long the run.
+A step integrates the accelerations that the closures allow, then projects position and velocity
+onto the nearest closed state in the metric of the mass matrix. The projection is as small as the
+integrator's error: the order is kept, and the closures do not drift.
 
-Far from singular postures a step is a compiled program (`algorithms.loop_motion`); near one, and
-where friction is stiff, singular values decide (`loops.least_constraint`).
+Far from singular postures a step is a compiled program (`algorithms/closed_chain_step.py`); near
+one, and where friction is stiff, singular values are computed (`closed_chains.least_constraint`).
+At a singular posture the motion is not unique: the simulator raises SingularityError and keeps
+the previous state.
 
-A linkage whose links line up can go on in more than one way. The simulator does not choose: it
-raises SingularityError and keeps the state before.
+Stiff friction is evaluated at the end of the step. With its secant slope it is s(qd) qd, and the
+velocities v after the step satisfy the closures:
 
-Source: Hairer and Wanner, Solving Ordinary Differential Equations II (1996), section VII.2,
-projection methods.
+    (M + h s(v)) v = M qd + h (tau - C qd - g) + J^T lambda,    J v = 0.
+
+Source: Hairer and Wanner, Solving Ordinary Differential Equations II (1996), sections IV.3 and
+VII.2 (projection methods).
 """
 
 from __future__ import annotations
@@ -28,31 +31,37 @@ from robot_dynamics.algorithms.integrators import INTEGRATORS, Integrator, rk4
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.closed_chains.assembly import CLOSED
-from robot_dynamics.closed_chains.least_constraint import crossing, least_change
+from robot_dynamics.closed_chains.least_constraint import crossing, grip, least_change
+from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import LoopNotClosed, SingularityError
 from robot_dynamics.rollout import checked_time_step
 from robot_dynamics.simulation.arguments import finite_vector, protect
-from robot_dynamics.simulation.closed_chain_friction import stiff_friction
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.steps.integrators import integrator_name
 from robot_dynamics.spatial import Array
 
-# A start that is farther from closed than rounded numbers can be is refused.
+# A start with a larger closure error than rounding is rejected.
 START = 1e-6  # m, or rad between directions; per second for velocities
 
 MAX_CORRECTIONS = 10  # Newton steps; one is enough unless the time step is far too long
 
-# A posture is far from singular if it could not become so within this many steps.
+# A posture is far from singular if it cannot become singular within this many steps.
 FAR = 10.0
 
 
+# Of stiff friction:
+STANDSTILL = 1e-9  # rad/s or m/s: the slope of friction at rest is taken here
+ITERATIONS = 20
+CONVERGED = 1e-10  # relative change of the velocities
+
+
 class ClosedLoopSimulator:
-    """A mechanism with loops that has a state. The arrays it hands out are read-only.
+    """State of a mechanism with kinematic loops. Its arrays are read-only.
 
     Attributes:
         chain: its dynamics.
         time_step: s.
-        integrator: one of `algorithms.integrators`, given by itself or by name.
+        integrator: one of `algorithms.integrators`, or its name.
         q: (n,) positions, rad or m.
         qd: (n,) velocities.
         effort: (n,) torques the drives applied in the last step, after clamping.
@@ -68,14 +77,14 @@ class ClosedLoopSimulator:
         time_step: float = 1e-3,
         integrator: Integrator | str = rk4,
     ):
-        """Start at rest in the posture the chain was assembled in, unless told otherwise.
+        """Start at (q, qd); by default at rest in the posture in which the chain was assembled.
 
         Raises:
-            LoopNotClosed: the loops are not closed at q, or would part at qd.
+            LoopNotClosed: q violates the closures, or qd their derivative.
             SingularityError: the posture is singular.
             ShapeError: q or qd does not have n entries.
             NotFinite: q or qd is not finite.
-            ValueError: the time step is not positive, or the integrator not one of those.
+            ValueError: the time step is not positive, or the integrator unknown.
         """
         self.chain = chain
         self.time_step = checked_time_step(time_step)
@@ -88,13 +97,15 @@ class ClosedLoopSimulator:
     def reset(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
         """Put the mechanism at (q, qd), as assembled and at rest where omitted; time to zero.
 
-        Raises as the constructor. Numbers that miss a closed state by no more than rounding are
-        put right.
+        Rounding errors of the closures are corrected.
+
+        Raises:
+            RobotDynamicsError: as the constructor.
         """
         n = self.chain.arm.model.n
         start = self._vector('q', self.chain.q0 if q is None else q)
         velocity = self._vector('qd', np.zeros(n) if qd is None else qd)
-        # What overflows raises an error of its own, without NumPy's warnings.
+        # Overflow raises an error below; NumPy need not warn.
         with np.errstate(all='ignore'):
             self._require_closed(start, velocity)
             self.q, self.qd = self._closed(start, velocity)
@@ -109,7 +120,7 @@ class ClosedLoopSimulator:
         return self.steps * self.time_step
 
     def wrenches(self) -> Array:
-        """Return what the closures bear now, (k, 6), under the torques of the last step.
+        """Return the wrenches of the closures (k, 6) under the torques of the last step.
 
         Friction is that of the present velocities. See `ClosedChain.wrenches`.
         """
@@ -118,17 +129,17 @@ class ClosedLoopSimulator:
         return self.chain.wrenches(self.q, multipliers)
 
     def step(self, tau: ArrayLike, *, external: ArrayLike | None = None) -> None:
-        """Advance by one time step. Whatever is raised, the state is left as it was.
+        """Advance by one time step. An error leaves the state as it was.
 
         Args:
             tau: (n,) commanded torques of the drives [N m or N], clamped to their limits; zero
                 for joints without one.
-            external: (n,) joint torques of whatever else pushes, J^T F; not clamped.
+            external: (n,) other joint torques, J^T F; not clamped.
 
         Raises:
             ShapeError: an argument does not have n entries.
             NotFinite: an argument is not finite.
-            SimulationDiverged: the new state is not finite, or the loops cannot be closed there.
+            SimulationDiverged: the new state is not finite, or cannot be projected.
             SingularityError: the mechanism reaches or crosses a singular posture.
         """
         limit = self.chain.arm.model.effort_limit
@@ -152,12 +163,12 @@ class ClosedLoopSimulator:
         speed = max(np.abs(self.qd).max(), np.abs(after.qd).max())
         # The angle between an equation and the sum of others is the root of its independence.
         near = (FAR * self.time_step * speed) ** 2
-        # Written so that NaN is near.
+        # NaN counts as near.
         far = min(after.before.min(initial=1.0), after.after.min(initial=1.0)) > near
         return State(after.q, after.qd) if far and np.abs(after.phi).max() <= CLOSED else None
 
     def _careful_step(self, load: Array, stiff: Array | None) -> State:
-        """Return the state one time step later, whatever the posture."""
+        """Return the state one time step later, for any posture."""
         chain = self.chain
 
         def a(q: Array, qd: Array) -> Array:
@@ -173,13 +184,13 @@ class ClosedLoopSimulator:
         if crossing(before, after) <= 0:
             raise SingularityError(
                 f'after t = {self.time:.6g} s the mechanism passes a singular posture near '
-                f'q = {state.q}: links line up, and it may go on in more than one way. Keep it '
-                'away from there by its limits, its drives, or a link with a stop'
+                f'q = {state.q}: the motion is not unique there. Keep the '
+                'mechanism away by its limits, its drives, or a stop'
             )
         return state
 
     def _closed(self, q: Array, qd: Array) -> State:
-        """Return the nearest state in which the loops are closed, whatever the posture."""
+        """Return the nearest state in which the loops are closed, for any posture."""
         for _ in range(MAX_CORRECTIONS):
             if not (np.isfinite(q).all() and np.isfinite(qd).all()):
                 raise SimulationDiverged(self._diverged('became infinite'))
@@ -202,7 +213,7 @@ class ClosedLoopSimulator:
     # -- arguments ------------------------------------------------------------------------------
 
     def _require_closed(self, q: Array, qd: Array) -> None:
-        """Raise LoopNotClosed, which says what to do, unless (q, qd) is a closed state."""
+        """Raise LoopNotClosed, with a remedy, unless (q, qd) satisfies the closures."""
         here = self.chain.terms(q, qd)
         gap, parting = np.abs(here.phi).max(), np.abs(here.J @ qd).max()
         if gap > START:
@@ -212,9 +223,48 @@ class ClosedLoopSimulator:
             )
         if parting > START * (1 + np.abs(qd).max()):
             raise LoopNotClosed(
-                f'velocities qd = {qd} would part the loops by {parting:.3g} m or rad per second: '
-                'start from chain.velocity(q, qd), the nearest that fit'
+                f'velocities qd = {qd} violate the closures by {parting:.3g} m or rad per second: '
+                'start from chain.velocity(q, qd), the nearest ones that satisfy them'
             )
 
     def _vector(self, name: str, value: ArrayLike) -> Array:
         return finite_vector(self.chain.arm.model, name, value)
+
+
+# -- stiff friction -------------------------------------------------------------------------
+
+
+def stiff_friction(chain: ClosedChain, q: Array, qd: Array, tau: Array, h: float) -> Array | None:
+    """Return the friction torque (n,) of the velocities after a step, None if it is not stiff.
+
+    Args:
+        chain: the mechanism.
+        q: (n,) closed posture at the start of the step.
+        qd: (n,) velocities there.
+        tau: (n,) all other torques, constant over the step.
+        h: the step, s.
+    """
+    model = chain.arm.model
+    if not (model.viscous.any() or model.coulomb.any()):
+        return None
+    here, slope = chain.terms(q, qd), friction_slope(chain.arm, qd)
+    # h s / m >= 1, with 1/m = (M^-1)_jj of the open tree: in a loop a joint moves less freely
+    if (h * slope * np.diag(np.linalg.inv(here.M)) < 1).all():
+        return None
+    momentum = here.M @ qd + h * (tau - here.b)
+    v = qd
+    for _ in range(ITERATIONS):
+        s = friction_slope(chain.arm, v)
+        braked = here.M + h * np.diag(s)
+        free = np.linalg.solve(braked, momentum)
+        hold = grip(braked, here.J, chain.independent)
+        previous, v = v, free - least_change(hold, here.J @ free)
+        if np.abs(v - previous).max() <= CONVERGED * np.abs(v).max():
+            break
+    return np.asarray(s * v)
+
+
+def friction_slope(arm: Dynamics, qd: Array) -> Array:
+    """Return s (n,) with friction(qd) = s qd, N m s/rad or N s/m; largest at standstill."""
+    speed = np.maximum(np.abs(qd), STANDSTILL)
+    return np.asarray(arm.friction_torque(speed) / speed)

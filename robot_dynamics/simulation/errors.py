@@ -1,4 +1,4 @@
-"""What can go wrong with a simulation."""
+"""Errors of simulations."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ class NotFinite(RobotDynamicsError, ValueError):  # noqa: N818  (says what it is
 
 
 class SimulationDiverged(RobotDynamicsError, ArithmeticError):  # noqa: N818  (says what happened)
-    """The new state is not finite, or its energy comes from nowhere; the old one is kept."""
+    """The new state is not finite or has unaccounted energy; the old state is kept."""

@@ -1,10 +1,10 @@
-"""An arm under torques, one fixed step at a time.
+"""Fixed-step simulation of one arm.
 
     simulator = Simulator(Dynamics(model))
     simulator.step(tau)
     simulator.time, simulator.q, simulator.qd, simulator.effort
 
-The torque is clamped to the drives' limits and held over the step. The same commands from the same
+The torque is clamped to the effort limits and held over the step. The same commands from the same
 state give the same bits: time is a count of steps, and nothing depends on a clock.
 """
 
@@ -35,14 +35,14 @@ from robot_dynamics.simulation.steps.motion import Motion
 from robot_dynamics.simulation.steps.rigid_arm import RigidArm
 from robot_dynamics.spatial import Array
 
-# From more energy than this [J] a step may overflow. That raises SimulationDiverged; NumPy's
-# warnings are switched off there. Doing so at every step would take a tenth of its time.
+# Above this energy [J] a step may overflow, which raises SimulationDiverged; NumPy's warnings are
+# switched off there only, because switching takes a tenth of the time of a step.
 OVERFLOWING = 1e10
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that the future of a simulator depends on, besides what it was made with."""
+    """Complete state of a simulator, besides the arguments of its constructor."""
 
     y: Array  # (n,) positions, or (2n,) of links and motors, rad or m
     yd: Array
@@ -54,18 +54,18 @@ class Snapshot:
 
 
 class Simulator:
-    """A robot with a state.
+    """State of a simulated arm.
 
-    The arrays it hands out are read-only: they are its state, and a later step makes others.
+    The arrays are read-only; each step creates new ones.
 
     Attributes:
-        arm: its dynamics, with what it carries at present.
+        arm: its dynamics, with the present payloads.
         time_step: s.
         integrator: one of `INTEGRATORS`.
-        joint_models: of its joints and drives.
+        joint_models: friction, stops, elasticity and actuators.
         effort: (n,) torques the drives applied in the last step, after clamping.
         steps: number of steps taken since the last reset.
-        payloads: what is attached, by link.
+        payloads: attached payloads by link.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Simulator:
         payload_links: Sequence[str] = (),
         wrench_frames: Sequence[str] = (),
     ):
-        """Start at rest at q = 0 unless told otherwise.
+        """Start at (q, qd), by default at rest at q = 0.
 
         Args:
             arm: the robot.
@@ -91,18 +91,18 @@ class Simulator:
             integrator: one of `INTEGRATORS`, or its name.
             friction: 'model': coefficients of the model, law of `joint_models.friction`; 'none':
                 no friction.
-            joint_models: of its joints and drives.
-            payload_links: links that `attach` will be called for. The programs for them are made
-                now; at others the first load waits for a compiler.
-            wrench_frames: frames at which wrenches will act, likewise.
+            joint_models: friction, stops, elasticity and actuators.
+            payload_links: links for `attach`, whose programs are compiled now; at another link the
+                first payload waits for the compiler.
+            wrench_frames: frames of external wrenches, likewise.
 
         Raises:
             ShapeError: q or qd does not have n entries.
             NotFinite: q or qd is not finite.
-            ModelError: a joint moves no inertia, so that it has no acceleration; a limit of the
-                effects is not one; a payload link is fixed to the base.
-            FrameNotFound: no such link or frame.
-            ValueError: the time step is not positive, or integrator or friction not one of those.
+            ModelError: a joint moves no inertia; a joint model has an invalid value; a payload
+                link is fixed to the base.
+            FrameNotFound: a link or frame does not exist.
+            ValueError: the time step is not positive, or integrator or friction unknown.
         """
         check_friction(friction)
         if friction == 'none':
@@ -115,7 +115,7 @@ class Simulator:
         self._unloaded = Motion(_body(arm, joint_models), integrator, time_step, joint_models)
         self._drives = _drives(arm, joint_models.actuators, time_step)
         self._limit = arm.model.effort_limit
-        # What a wrench amounts to does not depend on loads.
+        # Joint torques of a wrench do not depend on payloads.
         self._wrench_torque = functools.cache(
             lambda frame: arm.frame_program('wrench_torque', frame).call
         )
@@ -128,12 +128,12 @@ class Simulator:
 
     @property
     def arm(self) -> Dynamics:
-        """The dynamics of the robot with what it carries at present."""
+        """The dynamics of the robot with its present payloads."""
         return self._motion.body.arm
 
     @property
     def body(self) -> Body:
-        """What is stepped: links, and motors if joints are elastic."""
+        """Links, and motors if joints are elastic."""
         return self._motion.body
 
     @property
@@ -166,7 +166,7 @@ class Simulator:
         return self.steps * self.time_step
 
     def reset(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
-        """Put the arm at (q, qd), zero where omitted, and time to zero; loads stay."""
+        """Put the arm at (q, qd), zero where omitted, and time to zero; payloads stay."""
         still = np.zeros(self.arm.model.n)
         q = self._vector('q', still if q is None else q)
         qd = self._vector('qd', still if qd is None else qd)
@@ -190,15 +190,15 @@ class Simulator:
 
         Args:
             tau: (n,) commanded torques of the drives [N m or N], clamped to their limits.
-            external: (n,) joint torques of whatever else pushes the arm; not clamped.
-            wrenches: (6,) by frame, what the environment exerts there: moment [N m] and force [N],
+            external: (n,) other joint torques; not clamped.
+            wrenches: (6,) by frame, of the environment on the arm: moment [N m] and force [N],
                 world-aligned at the frame's origin. J(q)^T F is held over the step.
 
         Raises:
             ShapeError: an argument does not have n (or 6) entries.
-            FrameNotFound: a wrench on a frame that there is not.
+            FrameNotFound: a wrench on a frame that does not exist.
             NotFinite: an argument is not finite. The state is left as it was.
-            SimulationDiverged: the new state is not finite, or has more energy than was put in.
+            SimulationDiverged: the new state is not finite, or has unaccounted energy.
                 The state is left as it was.
         """
         if abs(self._balance.energy) < OVERFLOWING:
@@ -224,7 +224,7 @@ class Simulator:
         force = body.force(effort, outside)
         y, yd = self._motion.step(self._y, self._yd, force)
         balance = self._balance.after(*self._motion.energy(y, yd), float(force @ (y - self._y)))
-        # Whatever is not finite makes this sum so; 0 times inf is NaN.
+        # A value that is not finite makes this sum not finite; 0 times inf is NaN.
         if balance.explodes or not math.isfinite(balance.energy + float(y @ yd)):
             raise self._divergence(y, yd, balance)
         protect(y, yd, effort)
@@ -235,7 +235,7 @@ class Simulator:
     def _outside(
         self, external: ArrayLike | None, wrenches: Mapping[str, ArrayLike] | None
     ) -> Array:
-        """Return the joint torques (n,) of everything but the drives."""
+        """Return the joint torques (n,) of the environment."""
         total = np.zeros(len(self.q)) if external is None else self._vector('external', external)
         for frame, wrench in (wrenches or {}).items():
             # tau = J^T F
@@ -244,12 +244,12 @@ class Simulator:
         return total
 
     def _divergence(self, y: Array, yd: Array, balance: Balance) -> SimulationDiverged:
-        """Return the error that says which joint, when, and why."""
+        """Return the error with joint, time and cause."""
         n = self._n
         name, value = ('velocity', yd) if np.isfinite(y).all() else ('position', y)
         # NaN counts as the largest.
         j = int(np.argmax(np.abs(value)))
-        why = f', with {balance.created:.3g} J more than work and gravity account for'
+        why = f', with {balance.created:.3g} J more than the work done'
         return SimulationDiverged(
             f'{name} of {"motor" if j >= n else "joint"} {self.arm.model.joint_names[j % n]!r} '
             f'became {value[j]:.6g} at t = {self.time:.6g} s, from {self._yd[j]:.3g} per second a '
@@ -260,18 +260,18 @@ class Simulator:
     # -- energy -----------------------------------------------------------------------------
 
     def kinetic_energy(self) -> float:
-        """Return the kinetic energy of links, rotors and loads, J."""
+        """Return the kinetic energy of links, rotors and payloads, J."""
         return self._energy()[0]
 
     def potential_energy(self) -> float:
-        """Return the potential energy of gravity, zero at the base's origin, and springs, J."""
+        """Return the potential energy of gravity, zero at the base's origin, and of springs, J."""
         return self._energy()[1]
 
     def _energy(self) -> tuple[float, float]:
         with np.errstate(all='ignore'):
             return self._motion.energy(self._y, self._yd)
 
-    # -- loads ------------------------------------------------------------------------------
+    # -- payloads ---------------------------------------------------------------------------
 
     def attach(
         self,
@@ -280,35 +280,36 @@ class Simulator:
         com: ArrayLike = (0.0, 0.0, 0.0),
         inertia: ArrayLike | None = None,
     ) -> float:
-        """Attach a load to a link, as it moves; return the energy [J] that comes with it.
+        """Attach a payload to a link that may move; return the energy [J] that it adds.
 
-        Positions and velocities are continuous: the load is taken over at the link's velocity, as
-        if someone had carried it along, and brings its kinetic and potential energy. Momentum
-        grows by that of the load. A load that is at rest when an arm grasps it in motion is
-        another thing, an impact.
+        Positions and velocities are continuous: the payload has the link's velocity when it is
+        attached, and adds its kinetic and potential energy and its momentum. Grasping a body at
+        rest with an arm in motion is an impact, and not modelled here.
 
         Raises:
-            FrameNotFound: no such link.
-            ModelError: a mass or tensor that no load has, a link that is fixed to the base, or
-                one that carries a load already.
+            FrameNotFound: the link does not exist.
+            ModelError: physically inconsistent mass or inertia, a link that is fixed to the base,
+                or one that carries a payload already.
         """
         if link in self.payloads:
-            raise ModelError(f'{link!r} carries {self.payloads[link].mass:g} kg already: drop it')
+            raise ModelError(
+                f'{link!r} carries {self.payloads[link].mass:g} kg already; drop it first'
+            )
         tensor = None if inertia is None else np.array(inertia, dtype=float)
         payload = Payload(float(mass), np.array(com, dtype=float), tensor)
         return self._change_loads({**self.payloads, link: payload})
 
     def drop(self, link: str) -> float:
-        """Let go of the load of a link; return the energy [J] that leaves with it, as a negative.
+        """Remove the payload of a link; return the energy [J] that it takes away, negative.
 
-        Positions and velocities of the arm are continuous; the load flies on with its momentum.
+        Positions and velocities of the arm are continuous; the payload keeps its momentum.
 
         Raises:
-            ModelError: the link carries none.
+            ModelError: the link carries no payload.
         """
         if link not in self.payloads:
             raise ModelError(
-                f'{link!r} carries no load; {sorted(self.payloads) or "no link"} does'
+                f'{link!r} carries no payload; {sorted(self.payloads) or "no link"} does'
             )
         return self._change_loads({k: v for k, v in self.payloads.items() if k != link})
 
@@ -328,7 +329,7 @@ class Simulator:
     # -- replay -----------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Return everything that determines the future: the same commands give the same bits."""
+        """Return the complete state: from it, the same commands give the same bits."""
         return Snapshot(
             self._y,
             self._yd,
@@ -340,10 +341,10 @@ class Simulator:
         )
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot of this simulator, or of one made with the same arguments.
+        """Return to a snapshot of this simulator, or of one with the same arguments.
 
         Raises:
-            ShapeError: it is one of another robot, or of one with other drives.
+            ShapeError: the snapshot is of another robot, or of other actuators.
         """
         if snapshot.y.shape != self._y.shape:
             raise ShapeError(
@@ -351,8 +352,8 @@ class Simulator:
             )
         if _memory(snapshot.drives) != _memory(self._drive_state):
             raise ShapeError(
-                f'drives of the snapshot remember {_memory(snapshot.drives)} torques, those of '
-                f'this simulator {_memory(self._drive_state)}'
+                f'drives of the snapshot store {_memory(snapshot.drives)} torques, those of this '
+                f'simulator {_memory(self._drive_state)}'
             )
         if snapshot.payloads is not self.payloads:
             self._carry(snapshot.payloads)
@@ -374,7 +375,7 @@ def _body(arm: Dynamics, joint_models: JointModels) -> Body:
 
 
 def _memory(drives: DriveState | None) -> int:
-    """Return how many torques drives remember."""
+    """Return the number of torques that the drives store."""
     return 0 if drives is None else 1 + len(drives.queue)
 
 

@@ -133,7 +133,7 @@ def test_a_solver_asks_of_a_torque_law_what_a_step_does():
 )
 def test_a_solver_refuses_what_is_no_function_of_the_state(joint_models):
     arm = Dynamics(planar_2r().with_actuation(coulomb=1.0))
-    with pytest.raises(ValueError, match='no function of the state'):
+    with pytest.raises(ValueError, match='not a function of the state'):
         simulate(Simulator(arm, joint_models=joint_models), still, 0.1, solver=Adaptive())
 
 

@@ -140,11 +140,11 @@ def test_loads_that_cannot_be_are_refused_and_change_nothing(arm):
         simulator.attach('nowhere', 1.0)
     with pytest.raises(ModelError, match=r'mass -1\.0 kg'):
         simulator.attach(link, -1.0)
-    with pytest.raises(ModelError, match='carries no load'):
+    with pytest.raises(ModelError, match='carries no payload'):
         simulator.drop(link)
     assert simulator.payloads == {}
     simulator.attach(link, 1.0)
-    with pytest.raises(ModelError, match='carries 1 kg already: drop it'):
+    with pytest.raises(ModelError, match='carries 1 kg already; drop it'):
         simulator.attach(link, 2.0)
 
 

@@ -304,10 +304,10 @@ def test_a_snapshot_of_other_drives_is_refused(arm):
         Simulator(arm, joint_models=JointModels(actuators=actuators))
         for actuators in (Actuators(delay=2e-3), None)
     )
-    with pytest.raises(ShapeError, match='drives of the snapshot remember 3 torques, those of t'):
+    with pytest.raises(ShapeError, match='drives of the snapshot store 3 torques, those of t'):
         prompt.restore(late.snapshot())
     # It would have gone on without its drives.
-    with pytest.raises(ShapeError, match='drives of the snapshot remember 0 torques'):
+    with pytest.raises(ShapeError, match='drives of the snapshot store 0 torques'):
         late.restore(prompt.snapshot())
 
 

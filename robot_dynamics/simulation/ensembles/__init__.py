@@ -1,5 +1,5 @@
-"""Thousands of arms at once, which differ in their loads, friction and starts.
+"""Batches of arms that differ in payload, friction and start.
 
-`batch` steps them, `perturbations` says in what they differ, `tracking` makes them follow a
-trajectory, `progress` shows how far they are; `monte_carlo` is a study made of these.
+`batch` simulates them, `perturbations` defines the differences, `tracking` is a control law along
+a trajectory, `progress` displays progress; `monte_carlo` is a study made of these.
 """

@@ -1,10 +1,10 @@
-"""Many arms at once: thousands of runs which differ in where they start and in what they are.
+"""Simulation of a batch of arms that differ in their starts and parameters.
 
     run = simulate_batch(arm, q0, qd0, law, steps=3000, perturbations=Perturbations(...))
     run.t, run.q, run.qd
 
-All arms go through compiled steps side by side. No arm's result depends on its neighbours, on the
-number of threads, or on whether another process computes it: the bits are the same.
+Compiled steps process the arms side by side. The result of an arm has the same bits for any batch,
+any number of threads, and any process.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from robot_dynamics.simulation.arguments import checked_period
 from robot_dynamics.simulation.ensembles.perturbations import AS_MODELLED, Perturbations, arms
 from robot_dynamics.spatial import Array
 
-# tau (N, n) or (n,) = law(t, q (N, n), qd (N, n)): a pure function which treats each arm alone.
+# tau (N, n) or (n,) = law(t, q (N, n), qd (N, n)): a pure function of each arm by itself.
 Law: TypeAlias = Callable[[float, Array, Array], ArrayLike]
 
 # progress(steps done, steps in all)
 Progress: TypeAlias = Callable[[int, int], object]
 
-# Of the progress; but machine code is left to itself for so many steps.
+# Number of progress reports; steps between two of them, at least.
 REPORTS = 100
 UNDISTURBED = 100
 
@@ -52,7 +52,7 @@ class PerStep:
 
 
 class BatchRun(NamedTuple):
-    """What happened, one row per recorded step; the first row is the start, the last the end."""
+    """Motions, one row per recorded step; the first row is the start, the last the end."""
 
     t: Array  # (k,) s
     q: Array  # (N, k, n) rad or m
@@ -60,7 +60,7 @@ class BatchRun(NamedTuple):
 
     @property
     def diverged(self) -> Array:
-        """Which arms (N,) ended in numbers that are not finite."""
+        """Whether each arm (N,) ended in values that are not finite."""
         end = np.concatenate([self.q[:, -1], self.qd[:, -1]], axis=-1)
         return np.asarray(~np.isfinite(end).all(axis=-1))
 
@@ -84,29 +84,29 @@ def simulate_batch(
     """Return the motions of N arms.
 
     The drives clamp every torque to the model's effort limits. An arm that diverges ends in
-    numbers that are not finite, and leaves the others alone.
+    values that are not finite, and does not affect the others.
 
     Args:
-        arm: the robot; the arms are all like it but for `perturbations`.
+        arm: the robot that the arms are, but for `perturbations`.
         q: (N, n) positions to start from, or (n,) for all.
         qd: (N, n) velocities, or (n,).
-        torques: (N, n) or (n,), held all the time; `PerStep`; or a law, asked for each period.
-        steps: how many, 0 or more.
+        torques: (N, n) or (n,), constant; `PerStep`; or a law, evaluated once per period.
+        steps: number of steps, 0 or more.
         time_step: s.
         integrator: as of `Dynamics.simulate`; only the default takes stiff friction.
-        perturbations: what differs from arm to arm.
+        perturbations: differences between the arms.
         control_every: steps between two calls of a law.
         record_every: steps between two rows of the result; without it, start and end alone.
-        progress: called now and then with the number of steps done and in all; `progress_bar`.
-        executor: who computes, instead of this process: a process pool, or Dask's
-            `client.get_executor()`. A law must pickle then, and sees some of the arms at a time.
-        tasks: into how many tasks the arms are divided for an executor: as many as it can work on
-            at once, since what Python costs a step is the same for few arms and for many.
+        progress: called with the number of steps done and of all steps; see `progress_bar`.
+        executor: a process pool, or Dask's `client.get_executor()`; None: this process. A law must
+            pickle for it, and is called with the arms of one task.
+        tasks: number of tasks for an executor: as many as it can run at once, since the time in
+            Python per step does not depend on the number of arms.
 
     Raises:
-        ShapeError: an argument has a wrong shape, or the arms are not equally many everywhere.
+        ShapeError: an argument has a wrong shape, or their numbers of arms differ.
         ModelError, FrameNotFound: perturbed arms without dynamics; see `Perturbations.step`.
-        ValueError: steps, time_step, integrator or a period is none of those allowed; or friction
+        ValueError: steps, time_step, integrator or a period is invalid; or friction
             could reverse a joint within a step of this integrator.
     """
     count, h = checked_count(steps), checked_time_step(time_step)
@@ -132,7 +132,7 @@ def simulate_batch(
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """A run to be, its arguments checked. It pickles, so that it may run elsewhere."""
+    """Checked arguments of a run. It pickles, so that another process can run it."""
 
     arm: Dynamics
     start: State  # (N, n) each
@@ -157,11 +157,11 @@ class Batch:
         return replace(self, start=start, torques=torques, perturbations=perturbations)
 
     def recorded(self) -> list[int]:
-        """Return the steps after which the state is kept."""
+        """Return the steps after which the state is recorded."""
         return sorted({*range(0, self.steps, self.record_every), self.steps})
 
     def stops(self) -> list[int]:
-        """Return the steps at which machine code hands over to Python: for a record, a law."""
+        """Return the steps at which machine code returns to Python: for a record or a law."""
         report = max(-(-self.steps // REPORTS), UNDISTURBED)
         periods = [report, self.control_every] if callable(self.torques) else [report]
         stops = set(self.recorded()).union(*(range(0, self.steps, period) for period in periods))
@@ -214,7 +214,7 @@ def _run_on(executor: Executor, batch: Batch, tasks: int, progress: Progress | N
 def _checked_arguments(
     arm: Dynamics, q: ArrayLike, qd: ArrayLike, torques: Law | PerStep | ArrayLike, steps: int
 ) -> tuple[dict[str, Array], Law | PerStep | Array]:
-    """Return the arrays that say how many arms there are, and the torques. Raises ShapeError."""
+    """Return the arrays that define the number of arms, and the torques. Raises ShapeError."""
     n = arm.model.n
     given = {'q': as_vectors('simulate_batch', 'q', q, n)}
     given['qd'] = as_vectors('simulate_batch', 'qd', qd, n)

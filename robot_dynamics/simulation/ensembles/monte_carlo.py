@@ -1,23 +1,24 @@
-"""How much does it matter to know the payload? Thousands of simulated arms say.
+"""Monte Carlo study of the tracking error that a wrong payload causes.
 
     robot-dynamics monte-carlo panda.urdf --payload 2 --picture study.png
 
-An arm follows a trajectory with a payload that is not the one its controller believes in. Every
-sample has a payload, friction and a start of its own; the same samples are run with feed-forward
-torques of the believed model, and with feedback alone. What is measured is how far the tip is from
-where it should be, root mean square over the motion.
+An arm follows a trajectory with a payload that differs from that of its controller. Each sample
+has its own payload, friction and start; the same samples are simulated with feed-forward torques
+of the controller's model, and with feedback alone. The result is the root mean square distance of
+the tip from its desired position.
 
-With `--processes 4` the samples are tasks of a Dask cluster, here one of local processes; a
-cluster of many machines takes the same tasks. The figures are the same, to the last bit.
+With `--processes 4` the samples are tasks of a local Dask cluster; a cluster of several machines
+runs the same tasks, with the same results to the last bit.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from robot_dynamics.simulation.ensembles.batch import BatchRun, Progress, simula
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.ensembles.tracking import Tracking, there_and_back
 from robot_dynamics.spatial import Array
+from robot_dynamics.visualization.figures import sheet
 
 TIME_STEP = 1e-3  # s
 RECORD_EVERY = 10  # steps
@@ -36,23 +38,25 @@ LEVER = 0.1  # m, from the last link's origin to the payload's centre of mass
 START_ERROR = 1e-3  # rad or m, standard deviation
 COM_ERROR = 0.01  # m, likewise
 FRICTION_ERROR = 0.2  # of the friction, either way
+BINS = 20
+COLOURS = ('tab:blue', 'tab:orange')
 
 FEEDBACK_ALONE = Switches(gravity=False, coriolis=False, inertia=False, friction=False)
 CONTROLLERS = {'feedback and model': Switches(), 'feedback alone': FEEDBACK_ALONE}
 
 
 class Samples(NamedTuple):
-    """Arms that differ."""
+    """Samples of arms."""
 
-    payload_error: Array  # (N,) kg, true mass - believed mass
+    payload_error: Array  # (N,) kg, true mass - mass in the controller's model
     q: Array  # (N, n) rad or m, at the start
     perturbations: Perturbations
 
 
 class Study(NamedTuple):
-    """What came out."""
+    """Result of a study."""
 
-    payload: float  # kg, believed
+    payload: float  # kg, in the controller's model
     payload_error: Array  # (N,) kg
     tracking_error: dict[str, Array]  # (N,) m, root mean square, by controller
 
@@ -60,14 +64,14 @@ class Study(NamedTuple):
 def draw_samples(
     arm: Dynamics, q: Array, payload: float, spread: float, count: int, seed: int
 ) -> Samples:
-    """Return random arms about a believed one.
+    """Return random arms around a nominal one.
 
     Args:
         arm: the robot without payload.
         q: (n,) where the motion starts.
-        payload: believed mass, kg.
+        payload: nominal mass, kg.
         spread: largest error of the mass, relative.
-        count: N, how many arms.
+        count: N, number of arms.
         seed: of the random numbers.
     """
     rng = np.random.default_rng(seed)
@@ -100,9 +104,9 @@ def study(
 
     Args:
         arm: the robot without payload.
-        payload: on the last link, as the controller believes, kg.
-        spread: how wrong that may be, relative.
-        samples: how many arms.
+        payload: on the last link, in the controller's model, kg.
+        spread: largest relative error of that mass.
+        samples: number of arms.
         duration: of the motion, s.
         seed: of the random numbers.
         progress: as of `simulate_batch`.
@@ -136,7 +140,7 @@ def study(
 
 
 def tracking_error(arm: Dynamics, link: str, motion: Trajectory, run: BatchRun) -> Array:
-    """Return how far (N,) [m] links are from where they should be, root mean square."""
+    """Return the root mean square distance (N,) [m] of a link from its desired position."""
     wanted = arm.forward_kinematics(motion.sample(run.t).q, link)[:, :3, 3]
     place = arm.forward_kinematics(run.q, link)[..., :3, 3]
     distance = np.linalg.norm(place - wanted, axis=-1)
@@ -144,7 +148,7 @@ def tracking_error(arm: Dynamics, link: str, motion: Trajectory, run: BatchRun) 
 
 
 def _part(progress: Progress | None, k: int, parts: int) -> Progress | None:
-    """Return what tells the progress of part k of a work to whom it may concern."""
+    """Return the progress callback of part k of the work."""
     if progress is None:
         return None
     return lambda done, total: progress(k * total + done, parts * total)
@@ -172,6 +176,53 @@ def table(result: Study) -> str:
     return '\n'.join(lines)
 
 
+def plot(
+    robot: str,
+    payload: float,
+    payload_error: Array,
+    tracking_error: Mapping[str, Array],
+    file: Path,
+) -> None:
+    """Draw tracking errors over payload errors; the suffix of the file selects the format.
+
+    Args:
+        robot: its name.
+        payload: in the controller's model, kg.
+        payload_error: (N,) kg.
+        tracking_error: (N,) m, root mean square, by controller.
+        file: where to draw.
+
+    Raises:
+        MatplotlibMissing: it is not installed.
+    """
+    figure = sheet(9, 5.5)
+    axis = figure.add_subplot()
+    for (name, error), colour in zip(tracking_error.items(), COLOURS, strict=True):
+        axis.plot(payload_error, 1e3 * error, '.', markersize=3, alpha=0.25, color=colour)
+        axis.plot(*_medians(payload_error, 1e3 * error), color=colour, linewidth=2.5, label=name)
+    axis.axvline(0.0, color='black', linewidth=0.8, linestyle=':')
+    axis.set_yscale('log')
+    axis.set_xlabel(f'true payload - believed payload of {payload:g} kg [kg]')
+    axis.set_ylabel('error of the tip, root mean square [mm]')
+    axis.set_title(f'{robot}: effect of an error of the payload ({len(payload_error)} arms each)')
+    axis.grid(which='both', alpha=0.25)
+    axis.spines[['top', 'right']].set_visible(False)
+    axis.margins(x=0.01)
+    axis.legend(loc='best')
+    figure.savefig(file)
+
+
+def _medians(x: Array, y: Array) -> tuple[Array, Array]:
+    """Return medians of y in bins of x, at the middles of the bins."""
+    edges = np.quantile(x, np.linspace(0, 1, min(BINS, max(1, len(x) // 10)) + 1))
+    bins = np.clip(np.searchsorted(edges, x, side='right') - 1, 0, len(edges) - 2)
+    used = np.unique(bins)
+    return (
+        np.array([np.median(x[bins == k]) for k in used]),
+        np.array([np.median(y[bins == k]) for k in used]),
+    )
+
+
 @contextmanager
 def local_cluster(processes: int) -> Iterator[Executor]:
     """Yield an executor whose tasks run in processes of a Dask cluster on this machine.
@@ -196,4 +247,4 @@ def local_cluster(processes: int) -> Iterator[Executor]:
 
 
 class ClusterMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what it is)
-    """Dask is not there."""
+    """Dask is not installed."""

@@ -1,6 +1,6 @@
-"""In what the arms of a batch differ from their model: what they carry, and their friction.
+"""Differences between the arms of a batch: payload and friction.
 
-These are inputs of the compiled step, so that thousands of arms, no two alike, share one program.
+They are inputs of the compiled step, so thousands of different arms share one program.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ PARAMETERS = 10  # of a payload
 
 @dataclass(frozen=True, eq=False)
 class Perturbations:
-    """What differs from arm to arm; None stands for what the model has.
+    """Differences between arms; None: as in the model.
 
     Attributes:
-        payload_link: the link that carries the payloads, in addition to what the model has there.
+        payload_link: the link of the payloads, which are added to its own inertia.
         payload: (N, 10), or (10,) for all; see `payload_parameters`.
-        viscous: (N, n), (n,) or one number, N m s/rad or N s/m, in the place of the model's.
+        viscous: (N, n), (n,) or one number, N m s/rad or N s/m, replaces the model's.
         coulomb: (N, n), (n,) or one number, N m or N.
 
     Raises:
@@ -51,12 +51,12 @@ class Perturbations:
                 raise ModelError(f'{name} has a coefficient that is not finite, or not 0 or more')
 
     def inputs(self, arm: Dynamics) -> dict[str, Array]:
-        """Return the inputs of the step that are not those of every arm, (N, size) or (size,).
+        """Return the inputs of the step that differ between arms, (N, size) or (size,).
 
         Raises:
             ShapeError: an array has a wrong shape.
             ModelError: the payload link is fixed to the base.
-            FrameNotFound: there is no such link.
+            FrameNotFound: the link does not exist.
         """
         model, given = arm.model, {}
         if self.payload is not None:
@@ -70,7 +70,7 @@ class Perturbations:
                 raise ShapeError(f'{name} has shape {array.shape}; it must be (N, {size})')
         arrays = {name: array for name, (array, _) in given.items()}
         if self.payload_link is not None:
-            # Once now, not at every step: what payload and body are together.
+            # Payload and body are combined once, not at every step.
             tree = with_payload(arm.tree, self.payload_link, [*arrays.pop('payload').T])
             moments = carrier_moments(tree, self.payload_link)
             arrays['carrier'] = np.stack(np.broadcast_arrays(*moments), axis=-1)
@@ -114,7 +114,7 @@ class Perturbations:
         )
 
     def part(self, begin: int, end: int) -> Perturbations:
-        """Return what belongs to some of the arms."""
+        """Return the perturbations of some of the arms."""
         arrays = {
             name: None if value is None else arms(np.asarray(value), begin, end)
             for name, value in (
@@ -130,7 +130,7 @@ AS_MODELLED = Perturbations()
 
 
 def arms(array: Array, begin: int, end: int) -> Array:
-    """Return the rows of some arms; one row, or a vector, belongs to all of them."""
+    """Return the rows of some arms; one row, or a vector, applies to all of them."""
     return array if array.ndim < 2 or len(array) == 1 else array[begin:end]
 
 

@@ -1,4 +1,4 @@
-"""How far a long run has come, for whoever waits for it: a bar, or lines where rich is missing."""
+"""Progress of a long run: a bar, or lines if rich is not installed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PERIOD = 0.1  # s, between two looks of a person
-LINES = 10  # where there is no bar
+PERIOD = 0.1  # s, between two updates
+LINES = 10  # without rich
 
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function progress(done, of all) that shows it on the standard error.
+    """Yield a function progress(done, of all) that writes to standard error.
 
     with progress_bar('payloads') as progress:
         simulate_batch(..., progress=progress)

@@ -1,7 +1,7 @@
-"""A law for many arms: follow a trajectory by what a model says, and by feedback on the error.
+"""Control law for a batch of arms: feed-forward of a model along a trajectory, with PD feedback.
 
-The model is the controller's own, and may be wrong about the arms: that is what to find out. A
-motion to try it on is made for any robot.
+The model of the controller may differ from the arms. `there_and_back` returns a test motion for
+any robot.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.spatial import Array
 
 LARGEST = 0.6, 0.1  # rad, m, of the motion either way
-OF_LIMIT = 0.7  # of speed and effort: feedback needs the rest
-SHRINK, ROUNDS = 0.8, 20  # of a motion that asks too much
+OF_LIMIT = 0.7  # of speed and effort; the rest is for feedback
+SHRINK, ROUNDS = 0.8, 20  # of a motion beyond the limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Tracking:
     """A law of `simulate_batch`; see `control.feedforward`.
 
     Attributes:
-        believed: what the controller takes the arms for.
+        believed: the controller's model of the arms.
         trajectory: what to follow, joints in the order of the model.
         gains: of the feedback on positions and velocities.
         switches: which parts of the model to use.
@@ -55,7 +55,7 @@ class Tracking:
 def there_and_back(arm: Dynamics, duration: float) -> Trajectory:
     """Return a motion of all joints from rest to rest, well within the limits of arm and drives.
 
-    An arm whose drives can hardly hold it hardly moves.
+    The motion is small if the drives can barely hold the arm.
     """
     model = arm.model
     width = model.upper - model.lower

@@ -1,4 +1,4 @@
-"""What is between an ideal torque and an ideal joint: drives, friction, stops, loads.
+"""Models of joints and drives: actuators, friction, stops, payloads.
 
-`joint_effects` is the choice of them that a simulator is given.
+`JointModels` in `settings` selects them for a simulator.
 """

@@ -1,13 +1,13 @@
-"""What a drive makes of a commanded torque: late, no faster than it can, no more than it has.
+"""Drives with delay, rate limit and speed limit.
 
-In the order in which they act:
+In the order in which they act on a commanded torque:
 
-1. delay: the command of some steps ago; before the first one arrives, zero;
-2. rate limit: the torque changes by no more than rate_limit h in a step;
-3. speed limit: a drive cannot push a joint beyond its speed. Over the last tenth below it, the
-   torque in the direction of motion falls linearly to zero, as on the edge of a motor's
-   torque-speed curve. Braking torque is not affected; neither is what else moves the joint;
-4. torque limit, that of the model.
+1. delay: the command of some steps ago; zero before the first one arrives;
+2. rate limit: the torque changes by at most rate_limit h per step;
+3. speed limit: over the last tenth below the limit, the torque in the direction of motion falls
+   linearly to zero, as at the edge of a motor's torque-speed curve. Braking torque and other
+   torques on the joint are not affected;
+4. torque limit of the model.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.simulation.joint_models.per_joint import limit_per_joint
+from robot_dynamics.simulation.arguments import limit_per_joint
 from robot_dynamics.spatial import Array
 
-# Share of the speed limit over which a drive loses its torque.
+# Share of the speed limit over which the torque falls to zero.
 DERATING = 0.1
 
 
 @dataclass(frozen=True)
 class Actuators:
-    """Limits of the drives beside their torque; one number for all joints, or one each.
+    """Limits of the drives besides their torque; one number for all joints, or one each.
 
     Attributes:
         delay: s, rounded to the nearest whole step (halves to the even one); for all drives.
@@ -43,10 +43,10 @@ class Actuators:
 
 
 class DriveState(NamedTuple):
-    """What the drives remember."""
+    """State of the drives."""
 
     torque: Array  # (n,) after the rate limit, in the last step
-    queue: tuple[Array, ...] = ()  # commands under way, the oldest first
+    queue: tuple[Array, ...] = ()  # delayed commands, the oldest first
 
 
 class Drives:
@@ -71,7 +71,7 @@ class Drives:
         self.effort_limit = model.effort_limit
 
     def rest(self) -> DriveState:
-        """Return the state of drives that have never been commanded."""
+        """Return the state before the first command."""
         zero = np.zeros(self.n)
         return DriveState(zero, (zero,) * self.delay_steps)
 

@@ -1,15 +1,17 @@
-"""What is between an ideal torque and an ideal joint, chosen one by one.
+"""Selection of the joint models of a simulator.
 
-| effect | where it is set | what it is |
+| model | set by | effect |
 |---|---|---|
-| rotor inertia, gear ratio | `RobotModel.with_actuation` | r^2 J_m is added to M: 000, ex. 6.1 |
-| viscous and dry friction | coefficients in the model; `friction` | how dry friction is taken |
-| torque limits | `RobotModel.effort_limit` | always in force |
+| rotor inertia, gear ratio | `RobotModel.with_actuation` | r^2 J_m is added to M |
+| viscous and dry friction | coefficients of the model; `friction` | law of dry friction |
+| torque limits | `RobotModel.effort_limit` | always clamped |
 | speed and rate limits, delay | `actuators` | see `actuators.py` |
-| position limits | places in the model; `stops` | see `stops.py` |
-| joint elasticity | `elasticity` | see `elastic_arm.py`: 000, ex. 6.2 |
+| position limits | limits of the model; `stops` | see `stops.py` |
+| joint elasticity | `elasticity` | see `steps/elastic_arm.py` |
 
-What is not chosen costs nothing.
+A model that is not selected takes no time.
+
+Source: Spong, Hutchinson and Vidyasagar, examples 6.1 (rotor inertia) and 6.2 (elasticity).
 """
 
 from __future__ import annotations
@@ -20,20 +22,20 @@ from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop, Stops
 from robot_dynamics.simulation.steps.elastic_arm import Elasticity
 
-# How dry friction F_s is taken:
-# smooth: F_s tanh(qd / v_0), as feed-forward and `Dynamics.friction_torque` have it. A joint that
-#     is pushed less than F_s creeps at less than v_0.
-# stick_slip: F_s sgn(qd), and anything up to F_s at standstill. A joint that is pushed less than
-#     F_s stands still.
+# Laws of dry friction F_s:
+# smooth: F_s tanh(qd / v_0), as in feed-forward and `Dynamics.friction_torque`. A joint under less
+#     than F_s creeps at less than v_0.
+# stick_slip: F_s sgn(qd), and any value up to F_s at standstill. A joint under less than F_s
+#     sticks.
 FRICTION_LAWS = ('smooth', 'stick_slip')
 
 
 @dataclass(frozen=True)
 class JointModels:
-    """The effects that a simulator adds to the equation of motion.
+    """The joint models that a simulator adds to the equation of motion.
 
     Raises:
-        ValueError: the friction law is not one of `FRICTION_LAWS`, or `stops` are none.
+        ValueError: the friction law is not one of `FRICTION_LAWS`, or `stops` has an unknown type.
     """
 
     friction: str = 'smooth'

@@ -1,10 +1,9 @@
-"""Smooth friction that brakes a joint however stiff it is, and never reverses it.
+"""Smooth friction, stable for any stiffness.
 
-Friction is that of `Dynamics.friction_torque`, b v + c tanh(v / v0). Near standstill it is stiff:
-its slope c / v0 can brake a light wrist a thousand times faster than one step of the simulator.
-An explicit step would then push the joint past standstill and back, for ever. So friction is
-written with its secant slope, f = s(v) v, and wherever one step could reverse the joint, it is
-taken at the end of the step instead of at its start.
+Friction is that of `Dynamics.friction_torque`, b v + c tanh(v / v0). Near standstill its slope
+c / v0 can stop a light wrist a thousand times faster than one step: an explicit step would reverse
+the joint in every step. Friction is therefore written with its secant slope, f = s(v) v, and
+evaluated at the end of the step wherever one step could reverse the joint.
 
 Source: Hairer and Wanner, Solving Ordinary Differential Equations II (1996), section IV.3.
 """
@@ -19,7 +18,7 @@ from scipy.linalg.lapack import dposv
 from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.spatial import Array
 
-# Some of the friction.
+# The part of the friction that is evaluated.
 Taken = Literal['all', 'viscous', 'none']
 
 STANDSTILL = 1e-9  # rad/s or m/s, far below the speeds at which friction laws bend
@@ -36,21 +35,21 @@ class Friction(NamedTuple):
     coulomb: Array  # (n,) c, N m or N
 
     def only(self, kind: Taken) -> Friction | None:
-        """Return the part of the friction that is meant; None for none."""
+        """Return a part of the friction; None for none."""
         if kind == 'none':
             return None
         return self if kind == 'all' else Friction(self.viscous, np.zeros(len(self.coulomb)))
 
     def torque(self, v: Array) -> Array:
-        """Return what must be supplied against friction (n,)."""
+        """Return the friction torque (n,)."""
         # f = b v + c tanh(v / v_0)
         return np.asarray(self.viscous * v + self.coulomb * np.tanh(v * (1 / COULOMB_SPEED)))
 
     def stiff_below(self, mobility: Array, h: float) -> Array:
         """Return the speeds (n,) below which friction could stop a joint within a step.
 
-        Where h s(v) v / m >= v, with mobility 1 / m (n,): beyond any joint's where at any speed,
-        negative where at none.
+        Where h s(v) v / m >= v, with mobility 1 / m (n,): above any joint speed where it
+        holds at all speeds, negative where at none.
         """
         slow, fast = np.zeros(len(mobility)), np.full(len(mobility), FAST)
         stiff = h * mobility

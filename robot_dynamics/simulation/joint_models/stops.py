@@ -1,21 +1,21 @@
-"""Position limits of joints as stops: rigid and inelastic, or springs with dampers.
+"""Stops at the position limits: inelastic, or springs with dampers.
 
-An inelastic stop takes the velocity of the joint that meets it, within the step in which it does:
-the joint ends the step exactly at its limit, and stays while it is pushed there.
+A joint that meets an inelastic stop loses its velocity within that step: it ends the step exactly
+at its limit, and stays while a force holds it there.
 
-A spring-damper stop lets it in by x > 0 and pushes back with F = max(0, k x + d xd): it never
-pulls. Its energy 1/2 k x^2 is stored and given back at most once, since
+A spring-damper stop allows a penetration x > 0 and exerts F = max(0, k x + d xd): it never pulls.
+Its energy 1/2 k x^2 is stored and returned at most once, since
 
     d/dt (K + 1/2 k x^2) = -(F - k x) xd <= 0:
 
-deeper (xd > 0) F >= k x; outwards (xd < 0) F <= k x. Force and penetration are taken at the end of
-the step, which leaves that true of a joint with constant inertia for steps of any length. Where
-joints are coupled, the mass matrix changes over the step, and the energy by O(h^2) with it, of
-either sign. Such a step is of first order, whatever the integrator of the others (`stiff_step`).
-A spring is an inelastic stop for a pad without mass, with the spring between pad and joint: what
-solves the one solves both.
+inward (xd > 0) F >= k x; outward (xd < 0) F <= k x. Force and penetration are taken at the end of
+the step, which preserves this for a joint with constant inertia and steps of any length. With
+coupled joints the mass matrix changes over the step, and the energy by O(h^2), of either sign.
+Such a step is of first order, whatever the integrator (`steps/stiff_step.py`). A spring stop is
+equivalent to an inelastic stop for a massless pad that a spring connects to the joint, so one
+solver serves both.
 
-A joint that starts beyond a limit may come back, and is not pushed by an inelastic stop.
+A joint that starts beyond a limit may return, and an inelastic stop exerts no force on it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class InelasticStop:
 
 @dataclass(frozen=True)
 class SpringDamperStop:
-    """Yielding stops at the position limits of the model; one number for all joints, or one each.
+    """Spring stops at the position limits of the model; one number for all joints, or one each.
 
     Attributes:
         stiffness: k, N m/rad or N/m.
@@ -51,19 +51,19 @@ Stops = InelasticStop | SpringDamperStop
 
 
 class Pads(NamedTuple):
-    """What spring-damper stops do in one step: s (v - edge) [N m s or N s] beyond the edge.
+    """Impulses of spring-damper stops in one step: s (v - edge) [N m s or N s] beyond the edge.
 
     With x the penetration, to the side where it grows, the force at the end of the step is
     F = k (x + h v) + d v where positive: h F = s (v - edge), s = h^2 k + h d, edge = -h k x / s.
     """
 
     s: Array  # (m,)
-    lower: Array  # (m,) edges: the velocities below which the lower stops push
+    lower: Array  # (m,) edges: velocities below which the lower stops exert a force
     upper: Array  # (m,)
 
     @property
     def edges(self) -> Array:
-        """Those of the lower stops, then of the upper (2m,)."""
+        """Edges of the lower stops, then of the upper ones (2m,)."""
         return np.append(self.lower, self.upper)
 
 
@@ -76,12 +76,12 @@ class Yielding(NamedTuple):
     upper: Array  # (m,)
 
     def pads(self, y: Array, h: float) -> Pads:
-        """Return what the stops do in a step that starts at y (m,)."""
-        # A damper acts from touch to parting: not in the step in which the stop is reached.
+        """Return the impulses of the stops in a step that starts at y (m,)."""
+        # A damper acts while in contact, not in the step in which the stop is reached.
         d = np.where((y <= self.lower) | (y >= self.upper), self.d, 0.0)
         s = h * (h * self.k + d)
         present = s > 0
-        # h k / s of the way that is left
+        # h k / s of the remaining distance
         share = np.divide(h * self.k, s, out=np.zeros(len(s)), where=present)
         left = (
             np.where(present, self.lower - y, -np.inf),
@@ -90,7 +90,7 @@ class Yielding(NamedTuple):
         return Pads(s, *(np.multiply(share, x, out=x, where=present) for x in left))
 
     def energy(self, y: Array) -> float:
-        """Return what is stored in the springs, J."""
+        """Return the energy of the springs, J."""
         x = np.maximum(np.maximum(self.lower - y, y - self.upper), 0.0)
         # 1/2 k x^2
         return 0.5 * float(self.k @ (x * x))

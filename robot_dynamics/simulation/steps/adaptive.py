@@ -1,4 +1,4 @@
-"""SciPy's solvers, which choose their own steps, as a reference for those of fixed step."""
+"""Integration by SciPy's adaptive solvers, a reference for the fixed-step integrators."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.simulation.steps.energy_watch import Balance
 from robot_dynamics.spatial import Array
 
-# Solvers that linearize, and the step of the differences by which they do.
+# Solvers that use a Jacobian, and the step of its finite differences.
 LINEARIZING = ('Radau', 'BDF', 'LSODA')
 DIFFERENCE = float(np.sqrt(np.finfo(float).eps))
 
 
 @dataclass(frozen=True)
 class Adaptive:
-    """A solver of SciPy, and its tolerances.
+    """A solver of SciPy with tolerances.
 
     Attributes:
         method: of `scipy.integrate.solve_ivp`: 'DOP853', of order 8, or 'Radau', of order 5, where
             friction or springs are stiff.
-        rtol: error per step, relative to the state.
-        atol: the same in absolute terms, rad or m, and per second.
+        rtol: relative error per step.
+        atol: absolute error per step, rad or m, and per second.
     """
 
     method: str = 'DOP853'
@@ -40,7 +40,7 @@ class ContinuousArm:
     """The arm of a simulator as a differential equation: the rate of x = (y, yd)."""
 
     def __init__(self, simulator: Simulator, torque: Callable[[float, Array, Array], ArrayLike]):
-        """Take the present loads; raises ValueError for effects that are no function of x."""
+        """Use the present payloads; raises ValueError unless joint models are functions of x."""
         _require_smooth_joint_models(simulator)
         self._body, self._torque = simulator.body, torque
         self._n = len(simulator.q)
@@ -62,7 +62,7 @@ class ContinuousArm:
     def jacobian(self, t: float, x: Array) -> Array:
         """Return d rate/dx (2m, 2m).
 
-        SciPy's own differences overflow where a state has no effect, as the first joint's angle.
+        SciPy's own differences overflow for a state without effect, as the first joint's angle.
         """
         steps = DIFFERENCE * np.maximum(np.abs(x), 1.0)
         there = np.array([self.rate(t, x + row) for row in np.diag(steps)])
@@ -78,10 +78,10 @@ def advance(
     """Advance a simulator, and return times (k,), states (k, 2m) and efforts (k, n) at its steps.
 
     Raises:
-        SimulationDiverged: the solver gave up.
-        ValueError: effects that are no function of the state.
+        SimulationDiverged: the solver failed.
+        ValueError: a joint model is not a function of the state.
     """
-    # Takes longer to import than all else that a simulation needs.
+    # Imported here: it takes longer than all other imports of a simulation.
     from scipy.integrate import solve_ivp
 
     arm, start = ContinuousArm(simulator, torque), simulator.snapshot()
@@ -106,13 +106,13 @@ def advance(
 def _require_smooth_joint_models(simulator: Simulator) -> None:
     joint_models, coulomb = simulator.joint_models, simulator.arm.model.coulomb
     chosen = {
-        'friction that sticks': joint_models.friction == 'stick_slip' and coulomb.any(),
+        'stick-slip friction': joint_models.friction == 'stick_slip' and coulomb.any(),
         'stops': joint_models.stops is not None,
         'actuators': joint_models.actuators is not None,
     }
     if any(chosen.values()):
         names = ', '.join(name for name, present in chosen.items() if present)
         raise ValueError(
-            f'the simulator has {names}: no function of the state, as an adaptive solver needs; '
-            'use a fixed step'
+            f'the simulator has {names}: not a function of the state, which an adaptive '
+            'solver requires; use a fixed step'
         )

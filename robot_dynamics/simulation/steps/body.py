@@ -1,4 +1,4 @@
-"""What is stepped: coordinates y, and what the integrators ask about them.
+"""Coordinates y of a simulated arm, and the quantities that the integrators evaluate.
 
     M(y) ydd + C(y, yd) yd + g(y) + D yd + friction(yd) = force
 
@@ -15,12 +15,15 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.simulation.joint_models.smooth_friction import Friction, Taken
 from robot_dynamics.spatial import Array
 
+# Largest h omega of springs that a step resolves: their torques may be those of its start.
+RESOLVED = 1.0
+
 # State = step(y, yd, force)
 Step = Callable[[Array, Array, Array], State]
 
 
 class Terms(NamedTuple):
-    """Of the equation of motion."""
+    """Terms of the equation of motion."""
 
     M: Array  # (m, m)
     C: Array  # (m, m), of Christoffel symbols
@@ -39,11 +42,11 @@ class Body(Protocol):
 
     @property
     def arm(self) -> Dynamics:
-        """The dynamics that it was made of, with what it carries."""
+        """The dynamics of the links, with the present payloads."""
 
     @property
     def friction(self) -> Friction:
-        """That of each coordinate."""
+        """Friction of each coordinate."""
 
     @property
     def lower(self) -> Array:
@@ -65,7 +68,7 @@ class Body(Protocol):
         """Return (y, yd), (m,) each, of links at (q, qd)."""
 
     def force(self, effort: Array, outside: Array | None) -> Array:
-        """Return the forces (m,) of drives (n,) and whatever else pushes the links (n,)."""
+        """Return the forces (m,) of drives (n,) and of the environment on the links (n,)."""
 
     def terms(self, y: Array, yd: Array) -> Terms:
         """Return M, C and g at a state."""
@@ -80,10 +83,25 @@ class Body(Protocol):
         """Return the kinetic energy and the potential energy, springs included, J."""
 
     def stepper(self, integrator: str, friction: Taken, h: float) -> Step:
-        """Return the step of an explicit integrator that evaluates some of the friction."""
+        """Return the step of an explicit integrator with a part of the friction."""
 
     def braked(self, y: Array, yd: Array, force: Array, h: float) -> Array:
-        """Return the friction (m,) that belongs to the velocities at the end of a step."""
+        """Return the friction (m,) at the velocities of the end of a step."""
 
     def carrying(self, load: Callable[[Dynamics], Dynamics]) -> Body:
-        """Return the same with the loads that `load` puts on an arm."""
+        """Return the body with the payloads that `load` adds to an arm."""
+
+
+def end_momentum(body: Body, y: Array, yd: Array, force: Array, h: float) -> tuple[Array, Array]:
+    """Return H (m, m) and b (m,) with H v' = b for the velocities v' at the end of a step.
+
+    Friction and stops are left out; springs are in H where they are too fast for the step.
+    """
+    M, C, g = body.terms(y, yd)
+    # M v' = M v + h (f - C v - g - h K v' - D v')
+    H, b = M, M @ yd + h * (force - C @ yd - g)
+    if body.springs is not None:
+        H = H + h * body.springs.D
+        if h * body.fastest > RESOLVED:
+            H = H + h**2 * body.springs.K
+    return H, b

@@ -1,20 +1,20 @@
-"""The step in which joints stick, come to rest, break loose or meet an inelastic stop.
+"""Step in which joints stick, come to rest, break loose or meet an inelastic stop.
 
 A free step, without dry friction and stops, ends with velocities v. The impulses of friction and
-stops make v' of them, by the laws of `dry_contact`, in the metric of the mass matrix M at the
-middle of the step; in that metric they only take energy:
+stops change them to v', by the laws of `dry_contact`, in the metric of the mass matrix M at the
+middle of the step, in which they dissipate energy:
 
     1/2 v'^T M v' <= 1/2 v^T M v.
 
-The mass matrix at the end of the step is another one: there the energy is off by O(h^2).
+The mass matrix at the end of the step differs: there the energy is off by O(h^2).
 
-Where nothing more happens than that joints which stand still go on standing, the integrator keeps
-nearly all of its accuracy: the impulses M (v - v') are held over the step as torques, the
-integrator makes the step with them, and what is left of the resting joints' velocities, of O(h^2),
-is taken out exactly. A joint that rests does not move by a bit.
+If joints at rest merely stay at rest, the integrator keeps nearly all of its accuracy: the
+impulses M (v - v') are held over the step as torques, the integrator makes the step with them, and
+the remaining velocities of the resting joints, of O(h^2), are removed exactly. A resting joint
+keeps its position bit for bit.
 
-Where a joint comes to rest, breaks loose or meets a stop, something happens within the step that
-the integrator cannot see. Then v' is the result, an error of O(h^2) at each such event.
+If a joint comes to rest, breaks loose or meets a stop, the event lies within the step, where the
+integrator cannot resolve it. Then v' is the result, with an error of O(h^2) per event.
 
 Source: Moreau, "Unilateral contact and dry friction in finite freedom dynamics" (1988).
 """
@@ -32,7 +32,7 @@ from robot_dynamics.spatial import Array
 
 
 class Limits(NamedTuple):
-    """What holds a joint."""
+    """Dry friction and stops of the joints."""
 
     dry: Array  # (m,) dry friction, N m or N
     lower: Array  # (m,) inelastic stops, infinite where there are none
@@ -41,12 +41,12 @@ class Limits(NamedTuple):
     def velocities(self, y: Array, h: float) -> tuple[Array, Array]:
         """Return the least and the largest velocities (m,) in a step from y: up to the stops.
 
-        A joint beyond a stop may come back, and is not pushed.
+        A joint beyond a stop may return; no force acts on it.
         """
         return np.minimum((self.lower - y) / h, 0.0), np.maximum((self.upper - y) / h, 0.0)
 
     def allow(self, y: Array, after: Array) -> bool:
-        """Tell whether no joint passes a stop in a step from y (m,), or goes farther beyond it."""
+        """Return whether a step from y (m,) leads no joint past a stop, or farther beyond it."""
         lowest, highest = np.minimum(self.lower, y), np.maximum(self.upper, y)
         return bool(((lowest <= after) & (after <= highest)).all())
 
@@ -66,12 +66,12 @@ def contact_step(
     """Return the state after one step.
 
     Args:
-        body: what moves.
+        body: the arm.
         free_step: of an integrator, without dry friction.
         limits: of the coordinates.
         y: (m,) coordinates.
         yd: (m,) velocities.
-        force: (m,) of drives and everything else.
+        force: (m,) of drives and environment.
         h: the step, s.
     """
     free = free_step(y, yd, force)
@@ -83,15 +83,15 @@ def contact_step(
     if held.any() and not starts_or_stops.any():
         after = free_step(y, yd, force - M @ (free.qd - v) / h)
         q = np.where(held, y, after.q)
-        # The second step moves the other joints, too: one of them may only now come to a stop.
+        # The second step moves the other joints too: one of them may reach a stop only now.
         if limits.allow(y, q):
             return State(q, _stopped(body.mass_matrix(after.q), after.qd, held))
     return State(_landed(limits, y, yd, free, v, h), v)
 
 
 def _landed(limits: Limits, y: Array, yd: Array, free: State, v: Array, h: float) -> Array:
-    """Return the positions (m,) after a step in which something starts or stops."""
-    # The mean of the velocities that were and those that are; to the very stop where there is one.
+    """Return the positions (m,) after a step with an event."""
+    # By the mean of the velocities before and after; exactly to a stop that was met.
     after = limits.reached(y, v, free.q + h / 2 * (v - free.qd), h)
     after = np.where((v == 0) & (yd == 0), y, after)
     after = np.maximum(after, np.minimum(limits.lower, y))
@@ -99,7 +99,7 @@ def _landed(limits: Limits, y: Array, yd: Array, free: State, v: Array, h: float
 
 
 def _stopped(M: Array, v: Array, held: Array) -> Array:
-    """Return the velocities (m,) after impulses on the joints that are held, which stop them."""
+    """Return the velocities (m,) after impulses that stop the held joints."""
     zero = np.zeros(len(v))
     pieces = Pieces(held.tolist(), zero.tolist(), zero.tolist())
     return velocity_on(pieces, Contact(M, M @ v, zero, zero, zero))

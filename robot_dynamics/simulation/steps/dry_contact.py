@@ -1,23 +1,23 @@
-"""Velocities after a step in which joints may stick, slip, or meet a stop.
+"""Velocities after a step with sticking, slipping and stops.
 
-Dry friction takes whatever value up to F_s keeps a joint still; an inelastic stop whatever brings
-it to a halt. Neither is a function of the state, so no integrator can evaluate it. But the
-velocities v at the end of the step are unique: those with the least
+Dry friction takes any value up to F_s that keeps a joint at rest; an inelastic stop any value that
+halts it. Neither is a function of the state, so no integrator can evaluate it. The velocities v at
+the end of the step are nevertheless unique: they minimize
 
     1/2 v^T H v - b^T v + sum_j d_j |v_j|,    lower <= v <= upper,
 
-whose optimality conditions are the balance of momentum, Coulomb's law and that of the stop,
+whose optimality conditions are the balance of momentum, Coulomb's law and the law of the stop,
 
     H v = b - p - r,    p_j = d_j sgn(v_j), or |p_j| <= d_j at v_j = 0,    r_j v_j >= 0 at a bound.
 
-H is the mass matrix (with what is stiff taken at the end of the step), b the momentum of the
-joints without dry friction and stops, d_j = h F_s the most that friction takes off in a step.
-p . v >= 0 and r . v >= 0: both take energy, whatever the other joints do.
+H is the mass matrix (with stiff terms taken at the end of the step), b the momentum of the joints
+without dry friction and stops, d_j = h F_s the largest impulse of friction in a step.
+p . v >= 0 and r . v >= 0: both dissipate energy, for any motion of the other joints.
 
-Each joint is on one of four pieces: it moves up, moves down, is stuck at 0, or is held at a bound.
-On given pieces v is the solution of linear equations, and v says on which pieces each joint would
-rather be; two or three rounds settle it. Where the rounds run in a circle, as they may, a descent
-goes on that lessens the function with every move, and so never comes by the same pieces again.
+Each joint is on one of four pieces: moving up, moving down, stuck at 0, or held at a bound. On
+given pieces v solves linear equations, and v in turn determines the pieces; two or three rounds
+converge. If the rounds cycle, a descent follows that reduces the function with every move and
+therefore never returns to the same pieces.
 
 Sources: Moreau, "Unilateral contact and dry friction in finite freedom dynamics" (1988);
 Hintermueller, Ito and Kunisch, "The primal-dual active set strategy as a semismooth Newton
@@ -38,7 +38,7 @@ DESCENTS = 500
 
 
 class Contact(NamedTuple):
-    """The balance of momentum over a step, with what is no function of the velocities."""
+    """Balance of momentum over a step, with dry friction and stops."""
 
     H: Array  # (n, n) symmetric and positive definite
     b: Array  # (n,) momentum without dry friction and stops
@@ -48,7 +48,7 @@ class Contact(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """Where each joint is on its friction law and between its stops."""
+    """Piece of each joint on its friction law and between its stops."""
 
     pinned: list[bool]  # stuck, or held at a bound
     value: list[float]  # the velocity there; 0 where it is free
@@ -73,10 +73,10 @@ def settled(contact: Contact, v: Array) -> tuple[Array, Pieces]:
 
 
 def wanted_pieces(contact: Contact, v: Array) -> Pieces:
-    """Return the piece on which each joint would be, were the others' velocities those of v."""
+    """Return the piece of each joint for given velocities v of the others."""
     H, b, dry, lower, upper = contact
     m = H.diagonal()
-    # The velocity at which the joint's own balance holds, without dry friction and stops.
+    # The velocity that balances the joint alone, without dry friction and stops.
     alone = v + (b - H @ v) / m
     pieces = Pieces([], [], [])
     for z, d, low, high in zip(*(x.tolist() for x in (alone, dry / m, lower, upper)), strict=True):
@@ -90,7 +90,7 @@ def wanted_pieces(contact: Contact, v: Array) -> Pieces:
 
 
 def pieces_at(contact: Contact, v: Array) -> Pieces:
-    """Return the piece on which each joint is at velocities v."""
+    """Return the piece of each joint at velocities v."""
     pinned = (v == contact.lower) | (v == contact.upper) | ((v == 0.0) & (contact.dry > 0.0))
     sign = np.where(pinned, 0.0, np.sign(v))
     return Pieces(pinned.tolist(), np.where(pinned, v, 0.0).tolist(), sign.tolist())
@@ -109,13 +109,13 @@ def velocity_on(pieces: Pieces, contact: Contact) -> Array:
 
 
 def descended(contact: Contact, v: Array) -> Array:
-    """Return the velocities (n,), from an allowed guess and never uphill."""
+    """Return the velocities (n,) by descent from a feasible guess."""
     _, _, dry, lower, upper = contact
     for _ in range(DESCENTS):
         v = _each_alone(contact, v)
         pieces = pieces_at(contact, v)
         pinned, sign = np.array(pieces.pinned), np.array(pieces.sign)
-        # To the least value on these pieces, but not beyond the end of any.
+        # To the minimum on these pieces, but not beyond the end of any.
         move = velocity_on(pieces, contact) - v
         bottom = np.where((sign > 0) & (dry > 0), 0.0, lower)
         top = np.where((sign < 0) & (dry > 0), 0.0, upper)
@@ -132,7 +132,7 @@ def descended(contact: Contact, v: Array) -> Array:
 
 
 def _each_alone(contact: Contact, v: Array) -> Array:
-    """Return v after each joint in turn has gone to where it likes best."""
+    """Return v after minimizing over each joint in turn."""
     H, b, dry, lower, upper = contact
     v = v.copy()
     for j, m in enumerate(H.diagonal()):

@@ -1,14 +1,15 @@
-"""An arm with a spring between every motor and its link: y = (q, theta).
+"""Arm with a spring between each motor and its link: y = (q, theta).
 
     M(q) qdd + C(q, qd) qd + g(q) + K (q - theta) + D (qd - thetad) = J^T F      the links
     B thetadd + friction(thetad) + K (theta - q) + D (thetad - qd) = tau         the motors
 
 theta is the motor's angle seen at the joint, B = r^2 J_m its rotor's inertia there, which a rigid
-arm has on M's diagonal. Friction is that of drives and gears, on the motors' side. As K grows, the
-motion of a rigid arm remains: q - theta, and with it the difference, falls with 1 / K.
+arm has on M's diagonal. Friction acts on the motors. As K grows, the motion approaches that of a
+rigid arm: q - theta falls with 1 / K.
 
-Sources: 000, example 6.2, one joint; Spong, "Modeling and control of elastic joint robots", J.
-Dynamic Systems 109(4), 1987, whose assumption is that rotors turn about their own axes only.
+Sources: Spong, Hutchinson and Vidyasagar, example 6.2, for one joint; Spong, "Modeling and control
+of elastic joint robots", J. Dynamic Systems 109(4), 1987, which assumes that rotors turn about
+their own axes only.
 """
 
 from __future__ import annotations
@@ -24,13 +25,12 @@ from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
-from robot_dynamics.simulation.joint_models.per_joint import per_joint, positive_per_joint
+from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
 from robot_dynamics.simulation.joint_models.smooth_friction import Friction, Taken, braked_velocity
-from robot_dynamics.simulation.steps.body import Springs, Step, Terms
-from robot_dynamics.simulation.steps.momentum import end_momentum
+from robot_dynamics.simulation.steps.body import Springs, Step, Terms, end_momentum
 from robot_dynamics.spatial import Array
 
-# Largest h omega, and h times the rate of a damper, that an integrator does not make grow.
+# Stability limits of h omega, and of h times the rate of a damper.
 STABLE = {'rk4': 2.78, 'semi_implicit_euler': 2.0}
 POSTURES = 64
 
@@ -52,7 +52,7 @@ class ElasticArm:
     """A `Body` of links and motors."""
 
     def __init__(self, arm: Dynamics, elasticity: Elasticity):
-        """Take an arm whose friction and rotors are those of its model.
+        """Use friction and rotors of the arm's model.
 
         Raises:
             ModelError: a motor without inertia, a stiffness that is not positive, a negative
@@ -70,8 +70,8 @@ class ElasticArm:
         if not np.all(self._B > 0):
             name = model.joint_names[int(np.argmin(self._B))]
             raise ModelError(
-                f'the motor of joint {name!r} has no inertia, so that nothing moves between drive '
-                'and spring; give the model one by with_actuation(rotor_inertia=...)'
+                f'the motor of joint {name!r} has no inertia; elastic joints need '
+                'a positive rotor inertia: with_actuation(rotor_inertia=...)'
             )
         self._k = positive_per_joint(model, 'stiffness', elasticity.stiffness)
         self._d = per_joint(model, 'damping', elasticity.damping)
@@ -85,27 +85,27 @@ class ElasticArm:
         self.upper = np.concatenate([model.upper, unlimited])
 
     def carrying(self, load: Callable[[Dynamics], Dynamics]) -> ElasticArm:
-        """Return the same with the loads that `load` puts on an arm."""
+        """Return the body with the payloads that `load` adds to an arm."""
         other = ElasticArm.__new__(ElasticArm)
         other.__dict__.update(self.__dict__)
         other.arm, other._links = load(self.arm), load(self._links)
         return other
 
     def start(self, q: Array, qd: Array) -> State:
-        """Return (y, yd) of links at (q, qd), the springs taut with their weight."""
+        """Return (y, yd) of links at (q, qd), with springs that balance gravity."""
         # K (theta - q) = g(q)
         theta = q + self._links.gravity_torque(q) / self._k
         return State(np.concatenate([q, theta]), np.concatenate([qd, qd]))
 
     def force(self, effort: Array, outside: Array | None) -> Array:
-        """Return what pushes the links (n,), nothing if None, then what the drives do (n,)."""
+        """Return the forces on the links (n,), zero if None, then on the motors (n,)."""
         return np.concatenate([np.zeros(self.n) if outside is None else outside, effort])
 
     def terms(self, y: Array, yd: Array) -> Terms:
         """Return M (2n, 2n), C (2n, 2n) and g (2n,) with the springs."""
         n = self.n
         M, C = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, 2 * n))
-        # To the last bit equal and opposite on link and motor, as K y would not be.
+        # Equal and opposite to the last bit on link and motor, unlike K y.
         pull = self._k * (y[:n] - y[n:])
         links = self._links.terms(y[:n], yd[:n])
         M[:n, :n], C[:n, :n] = links.M, links.C
@@ -130,7 +130,7 @@ class ElasticArm:
         return np.concatenate([links, (force[n:] + pull) / self._B])
 
     def energy(self, y: Array, yd: Array) -> tuple[float, float]:
-        """Return the kinetic and the potential energy, that of the springs included, J."""
+        """Return the kinetic and the potential energy, with the springs, J."""
         n, q, rate = self.n, y[: self.n], yd[self.n :]
         kinetic = float(self._links.kinetic_energy(q, yd[:n])) + 0.5 * float(
             rate @ (self._B * rate)
@@ -140,12 +140,12 @@ class ElasticArm:
         return kinetic, float(self._links.potential_energy(q)) + spring
 
     def braked(self, y: Array, yd: Array, force: Array, h: float) -> Array:
-        """Return the friction (2n,) that belongs to the velocities at the end of a step."""
+        """Return the friction (2n,) at the velocities of the end of a step."""
         v = braked_velocity(self.friction, *end_momentum(self, y, yd, force, h), yd, h)
         return self.friction.slope(v) * v
 
     def stepper(self, integrator: str, friction: Taken, h: float) -> Step:
-        """Return the step of an explicit integrator that takes some of the friction.
+        """Return the step of an explicit integrator with a part of the friction.
 
         Raises ValueError if springs or dampers are too fast for it.
         """
@@ -170,16 +170,16 @@ class ElasticArm:
                 raise ValueError(
                     f'time_step is {h:g} s, but a joint of this {what} at {rate:.4g} rad/s, for '
                     f'which {integrator} needs a step of at most {limit / rate:.2g} s; '
-                    'implicit_midpoint takes any'
+                    'implicit_midpoint has no limit'
                 )
 
     @functools.cached_property
     def fastest(self) -> float:
-        """The largest frequency of the springs [rad/s] in a number of random postures."""
+        """The largest frequency of the springs [rad/s] over random postures."""
         return float(np.sqrt(self._largest(self.springs.K)))
 
     def _largest(self, between: Array) -> float:
-        """Return the largest eigenvalue of M^-1 K, or M^-1 D, in a number of random postures."""
+        """Return the largest eigenvalue of M^-1 K, or M^-1 D, over random postures."""
         q = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSTURES, self.n))
         M = np.array([self.mass_matrix(np.concatenate([row, row])) for row in q])
         return float(np.linalg.eigvals(np.linalg.solve(M, between)).real.max())

@@ -1,24 +1,24 @@
-"""Tells an arm in motion from an explosion of numbers, by the balance of its energy.
+"""Detection of divergence by the balance of energy.
 
-Over one step with torques held, the drives and whatever else pushes do the work tau . (q' - q),
-exactly. The arm's energy may grow by no more than that; friction, stops and dampers only take.
-What it grows beyond is made by the integrator:
+Over one step with torques held, the drives and the environment do the work tau . (q' - q),
+exactly. The energy of the arm grows by at most that; friction, stops and dampers dissipate. The
+excess is an error of the integrator:
 
     created = E' - E - tau . (q' - q).
 
-A sound step makes little, of either sign. A step that is too long for the fastest motion makes
-more each time than the time before. So what was created is summed up, losses counted against it
-but never as a credit, and compared with all energy that has been in play: the kinetic energy at
-the start, the largest change of potential energy, all work done. Ten times that is no motion of
-this arm. It has to last for some steps, because the very first may move an arm before any work
-is done: explicit Euler's does.
+An adequate step creates little, of either sign. A step that is too long for the fastest motion
+creates more each time. The created energy is therefore summed, losses reduce the sum to zero at
+most, and the sum is compared with all energy in play: the kinetic energy at the start, the largest
+change of potential energy, and all work done. Ten times that for several steps is divergence. A
+single step is not, because the very first step may move an arm before any work is done, as that of
+explicit Euler does.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# How much may come from nowhere, relative to the energy in play; and more than that for how long.
+# Largest created energy relative to the energy in play, and number of steps above it.
 CREATED = 10.0
 STEPS = 3
 
@@ -28,7 +28,7 @@ TINY = 1e-12  # J
 
 
 class Balance(NamedTuple):
-    """The energy account of a run, J."""
+    """Energy balance of a run, J."""
 
     energy: float  # kinetic and potential, now
     lowest: float  # potential energy so far
@@ -39,11 +39,11 @@ class Balance(NamedTuple):
 
     @classmethod
     def start(cls, kinetic: float, potential: float) -> Balance:
-        """Return the account of an arm that begins to move, or goes on with other loads."""
+        """Return the balance at the start of a motion, or after a change of payload."""
         return cls(kinetic + potential, potential, potential, kinetic)
 
     def after(self, kinetic: float, potential: float, work: float) -> Balance:
-        """Return the account after a step in which torques did work [J]."""
+        """Return the balance after a step in which torques did work [J]."""
         energy = kinetic + potential
         lowest, highest = min(potential, self.lowest), max(potential, self.highest)
         exchanged = self.exchanged + abs(work)
@@ -55,5 +55,5 @@ class Balance(NamedTuple):
 
     @property
     def explodes(self) -> bool:
-        """Whether nearly all of the motion comes from nowhere."""
+        """Whether the created energy exceeds the limit."""
         return self.suspect >= STEPS

@@ -1,17 +1,17 @@
-"""One step of an arm: by the integrator wherever it can go, and by a contact step elsewhere.
+"""Selection of the step of an arm: integrator, contact step or stiff step.
 
-| in this step | it is made by |
+| in this step | made by |
 |---|---|
-| every joint slides, none meets a stop | the integrator, friction a function of the state |
-| some joint stands still, comes to rest, breaks loose, meets a stop | `contact_step` |
-| viscous friction could stop a joint, or a stop yields to one | `stiff_step` |
-| the second, with springs that are too fast for the step | `stiff_step` |
+| every joint slides, none meets a stop | the integrator; friction is a function of the state |
+| a joint rests, comes to rest, breaks loose or meets a stop | `contact_step` |
+| viscous friction could stop a joint, or a spring stop is met | `stiff_step` |
+| as the second row, with springs too fast for the step | `stiff_step` |
 
-What happens is seen from the step itself: it is made, and made again the next way if a joint has
-reversed against its dry friction or passed a limit.
+The step itself shows which row applies: it is repeated by the next method if a joint reversed
+against its dry friction or passed a limit.
 
-Smooth friction that is too stiff for that is evaluated at the end of the step, and held while the
-integrator does the rest; with springs that are too fast for the step, `stiff_step` does it all.
+Smooth friction too stiff for the integrator is evaluated at the end of the step, and held while
+the integrator makes the step; with springs too fast for the step, `stiff_step` is used.
 """
 
 from __future__ import annotations
@@ -25,32 +25,31 @@ from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.simulation.joint_models.settings import JointModels
 from robot_dynamics.simulation.joint_models.smooth_friction import Taken
-from robot_dynamics.simulation.steps.body import Body, Step
+from robot_dynamics.simulation.steps.body import RESOLVED, Body, Step
 from robot_dynamics.simulation.steps.contact_step import contact_step
 from robot_dynamics.simulation.steps.integrators import (
     IMPLICIT_INTEGRATORS,
     AnyIntegrator,
+    AppliedForce,
     integrator_name,
 )
-from robot_dynamics.simulation.steps.midpoint import Push
-from robot_dynamics.simulation.steps.momentum import RESOLVED
 from robot_dynamics.simulation.steps.stiff_step import StiffStep
 from robot_dynamics.spatial import Array
 
-# Postures at which the joints' mobility is looked up once, and its margin for those in between.
+# Postures at which the joints' mobility is computed once, and its margin for others.
 POSTURES = 64
 MARGIN = 2.0
 
 
 class Motion:
-    """Makes the steps of one body.
+    """Steps of one body.
 
     Attributes:
-        body: what is stepped.
+        body: links, and motors if joints are elastic.
     """
 
     def __init__(self, body: Body, integrator: AnyIntegrator, h: float, joint_models: JointModels):
-        """Choose what has to be looked at in a step. Raises as `Simulator`."""
+        """Select the checks of a step. Raises as `Simulator`."""
         b, c = body.friction
         self._integrator, self._h = integrator, h
         self._dry = c > 0
@@ -67,14 +66,14 @@ class Motion:
         self._bind(body)
 
     def carrying(self, load: Callable[[Dynamics], Dynamics]) -> Motion:
-        """Return the same for the arm with the loads that `load` puts on it."""
+        """Return the steps of the arm with the payloads that `load` adds."""
         other = copy.copy(self)
-        # Loads make joints less mobile: what was found out without them is on the safe side.
+        # Payloads reduce the mobility of joints: the values without them are conservative.
         other._bind(self.body.carrying(load))
         return other
 
     def warm_up(self, y: Array) -> None:
-        """Do once what any step may do, so that no later one has to wait for a compiler."""
+        """Compile all programs that a step may use."""
         at_rest = y, 0 * y, 0 * y
         self._frictionless(*at_rest)
         self.energy(y, 0 * y)
@@ -98,14 +97,14 @@ class Motion:
         return 'viscous' if self._sticks else 'all'
 
     def energy(self, y: Array, yd: Array) -> tuple[float, float]:
-        """Return the kinetic and the potential energy, springs and yielding stops included, J."""
+        """Return the kinetic and the potential energy, with springs and spring stops, J."""
         kinetic, potential = self.body.energy(y, yd)
         if self._stiff.yielding is not None:
             potential += self._stiff.yielding.energy(y)
         return kinetic, potential
 
     def step(self, y: Array, yd: Array, force: Array) -> State:
-        """Return the state after one step under forces (m,) and the joint_models."""
+        """Return the state after one step under forces (m,)."""
         if not (self._has_friction or self._has_stops):
             return self._plain(y, yd, force)
         at_stop = self._touches(y)
@@ -134,7 +133,7 @@ class Motion:
         return self._has_stops and bool(((y < self.body.lower) | (y > self.body.upper)).any())
 
     def _by_integrator(self, y: Array, yd: Array, force: Array) -> State:
-        """Return the state after a step in which no joint meets anything."""
+        """Return the state after a step without events."""
         friction = self.body.friction
         if self._sticks:
             return self._plain(y, yd, force - friction.coulomb * np.sign(yd))
@@ -146,7 +145,7 @@ class Motion:
 
 
 def _stepper(body: Body, integrator: AnyIntegrator, evaluated: Taken, h: float) -> Step:
-    """Return the step of any integrator that evaluates some of the friction."""
+    """Return the step of any integrator with a part of the friction."""
     name = integrator_name(integrator)
     if name not in IMPLICIT_INTEGRATORS:
         return body.stepper(name, evaluated, h)
@@ -154,7 +153,7 @@ def _stepper(body: Body, integrator: AnyIntegrator, evaluated: Taken, h: float) 
     friction = body.friction.only(evaluated)
 
     def step(y: Array, yd: Array, force: Array) -> State:
-        return implicit(body, y, yd, Push(force, friction), h)
+        return implicit(body, y, yd, AppliedForce(force, friction), h)
 
     return step
 

@@ -1,6 +1,7 @@
-"""An arm whose motors are fixed to its links: one coordinate per joint, y = q.
+"""Arm whose motors are fixed to its links: one coordinate per joint, y = q.
 
-Rotors move with their joints and add r^2 J_m to the mass matrix: 000, example 6.1.
+Rotors move with their joints and add r^2 J_m to the mass matrix (Spong, Hutchinson and Vidyasagar,
+example 6.1).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from robot_dynamics.algorithms import simulation_step
 from robot_dynamics.algorithms.implicit_friction import Braked, braked_velocity
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.programs import Robot, Scalars
+from robot_dynamics.programs import Robot, Scalars, made_once
 from robot_dynamics.simulation.joint_models.smooth_friction import CONVERGED, Friction, Taken
 from robot_dynamics.simulation.steps.body import Step, Terms
 from robot_dynamics.spatial import Array
@@ -30,7 +31,7 @@ class RigidArm:
     fastest = 0.0
 
     def __init__(self, arm: Dynamics):
-        """Take an arm whose friction is that of its model."""
+        """Use the friction of the arm's model."""
         self._with_friction = {
             'all': arm,
             'viscous': arm.without_dry_friction(),
@@ -40,18 +41,18 @@ class RigidArm:
 
     @property
     def arm(self) -> Dynamics:
-        """The arm, with what it carries."""
+        """The arm with its present payloads."""
         return self._with_friction['all']
 
     @functools.cached_property
     def friction(self) -> Friction:
-        """That of the joints."""
+        """Friction of the joints."""
         return Friction(self.arm.model.viscous, self.arm.model.coulomb)
 
     def carrying(self, load: Callable[[Dynamics], Dynamics]) -> RigidArm:
-        """Return the same with the loads that `load` puts on an arm."""
+        """Return the body with the payloads that `load` adds to an arm."""
         other = RigidArm.__new__(RigidArm)
-        # These share their programs, whatever they carry.
+        # Arms with different payloads share their programs.
         other._with_friction = {kind: load(arm) for kind, arm in self._with_friction.items()}
         other.lower, other.upper = self.lower, self.upper
         return other
@@ -61,7 +62,7 @@ class RigidArm:
         return State(q, qd)
 
     def force(self, effort: Array, outside: Array | None) -> Array:
-        """Return the sum of the drives' torques (n,) and the others (n,)."""
+        """Return the sum of the torques of drives (n,) and environment (n,)."""
         return effort if outside is None else effort + outside
 
     def terms(self, q: Array, qd: Array) -> Terms:
@@ -81,7 +82,7 @@ class RigidArm:
         return float(self.arm.kinetic_energy(q, qd)), float(self.arm.potential_energy(q))
 
     def braked(self, q: Array, qd: Array, torque: Array, h: float) -> Array:
-        """Return the friction (n,) that belongs to the velocities at the end of a step."""
+        """Return the friction (n,) at the velocities of the end of a step."""
         v, time_step = qd, np.array([h])
         for _ in range(MOST_CALLS):
             v, before, lost = self._brake(q, qd, torque, v, time_step)
@@ -89,7 +90,7 @@ class RigidArm:
                 break
         return np.asarray(lost)
 
-    @functools.cached_property
+    @made_once
     def _brake(self) -> Callable[..., Braked]:
         def braked(robot: Robot, *scalars: Scalars) -> Braked:
             q, qd, tau, guess, h = scalars
@@ -103,7 +104,7 @@ class RigidArm:
         return program.call
 
     def stepper(self, integrator: str, friction: Taken, h: float) -> Step:
-        """Return the compiled step of an explicit integrator that takes some of the friction."""
+        """Return the compiled step of an explicit integrator with a part of the friction."""
         step = self._with_friction[friction].simulation_step(integrator).call
         time_step = np.array([h])
         return lambda q, qd, torque: step(q, qd, torque, time_step)

@@ -1,14 +1,14 @@
-"""The step that no friction and no stop is too stiff for.
+"""First-order step for friction and stops of any stiffness.
 
-It is semi-implicit Euler's, y' = y + h v', but what may stop a joint is taken at the velocities v'
-of its end, where it cannot reverse the joint, however long the step:
+It is semi-implicit Euler, y' = y + h v', with friction and stops evaluated at the velocities v' of
+its end, where they cannot reverse a joint, for a step of any length:
 
     M v' = M v + h (f - C v - g) - h friction(v') + impulses of the stops.
 
-It is of first order. The simulator takes it where viscous friction could stop a joint within a
-step, and as long as a joint is beyond a stop that yields. While springs swing too fast for the
-step, it takes it wherever a joint is at a stop, sticks, or has friction that could stop it: what
-is put right by h^2 elsewhere would tauten them.
+The simulator uses it where viscous friction could stop a joint within a step, and while a joint is
+beyond a spring stop. With springs too fast for the step, it is used wherever a joint is at a stop,
+sticks, or has friction that could stop it, because corrections of O(h^2) elsewhere would tension
+the springs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.simulation.joint_models.per_joint import per_joint, positive_per_joint
+from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
 from robot_dynamics.simulation.joint_models.settings import JointModels
 from robot_dynamics.simulation.joint_models.smooth_friction import CONVERGED, MAX_ITERATIONS
 from robot_dynamics.simulation.joint_models.stops import (
@@ -26,14 +26,13 @@ from robot_dynamics.simulation.joint_models.stops import (
     Stops,
     Yielding,
 )
-from robot_dynamics.simulation.steps.body import Body
+from robot_dynamics.simulation.steps.body import Body, end_momentum
 from robot_dynamics.simulation.steps.contact_step import Limits
 from robot_dynamics.simulation.steps.dry_contact import Contact, end_velocity
-from robot_dynamics.simulation.steps.momentum import end_momentum
 from robot_dynamics.spatial import Array
 
-# Rounds of Newton's method for smooth friction; four or five do. Coupled joints can make it run in
-# a circle: then follow rounds with friction's secant slope, which converge slowly, but always.
+# Rounds of Newton's method for smooth friction; four or five suffice. With coupled joints it may
+# cycle: rounds with the secant slope of friction follow, which converge slowly, but always.
 NEWTON = 12
 
 
@@ -41,12 +40,12 @@ class StiffStep:
     """Steps of one body.
 
     Attributes:
-        limits: dry friction that sticks, and inelastic stops; none of either unless chosen.
-        yielding: its spring-damper stops, None if there are none.
+        limits: stick-slip friction and inelastic stops, if selected.
+        yielding: spring-damper stops; None if not selected.
     """
 
     def __init__(self, body: Body, h: float, joint_models: JointModels):
-        """Look up the limits. Raises ModelError for a wrong stiffness or damping."""
+        """Set the limits. Raises ModelError for a wrong stiffness or damping."""
         self._h = h
         self._sticks = joint_models.friction == 'stick_slip'
         self._nothing, unlimited = np.zeros(len(body.lower)), np.full(len(body.lower), np.inf)
@@ -82,17 +81,17 @@ class StiffStep:
             after = against(pads, contact._replace(H=H + np.diag(h * slope), b=b + rest), v)
             if np.abs(after - v).max() <= CONVERGED * np.abs(after).max():
                 return after
-            # From standstill, friction's steepest slope, no joint on its own goes too far.
+            # From standstill, where friction is steepest, a single joint does not overshoot.
             v = np.where(after * v < 0, 0.0, after) if newton else after
         return v
 
 
 def against(pads: Pads | None, contact: Contact, v: Array) -> Array:
-    """Return the velocities (m,) at the end of the step, from a guess, with stops that yield."""
+    """Return the velocities (m,) at the end of the step, from a guess, with spring stops."""
     if pads is None:
         return end_velocity(contact, v)
     m = len(v)
-    # Lower stops, then upper. One that is not met in the end does nothing.
+    # Lower stops, then upper. A stop that is not met in the end has no effect.
     met = np.append(v < pads.lower, v > pads.upper)
     while True:
         v = end_velocity(with_pads(pads, met, contact), np.append(v, pads.edges[met]))[:m]
@@ -103,10 +102,10 @@ def against(pads: Pads | None, contact: Contact, v: Array) -> Array:
 
 
 def with_pads(pads: Pads, met: Array, contact: Contact) -> Contact:
-    """Return the balance with one more coordinate for each stop that is met (2m,).
+    """Return the balance with one more coordinate for each stop that is met.
 
-    It is the velocity w of a pad without mass, held by an inelastic stop at its edge; between it
-    and the joint is the spring, which takes the momentum s (v - w).
+    The coordinate is the velocity w of a massless pad with an inelastic stop at its edge; the
+    spring between pad and joint takes the momentum s (v - w).
     """
     m, k = len(pads.s), int(met.sum())
     joint = np.flatnonzero(met) % m
