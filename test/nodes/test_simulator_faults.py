@@ -122,7 +122,7 @@ def test_a_clock_that_jumps_back_is_counted_and_the_arm_is_held(graph):
     view.node.clock = lambda: time.monotonic() - 1000.0
     steps = view.node._loop.steps
     graph.until(lambda: view.node._loop.steps > steps + 50, 'time to go on')
-    # How old the last command is nobody can say.
+    # The age of the last command is unknown.
     assert view.node._loop.plant.braked
     assert view.node._loop.pace.jumps == 1
     assert view.node.figures()['clock jumps'] == '1'
@@ -239,7 +239,7 @@ def test_a_payload_comes_and_goes_while_the_arm_moves(graph, elbow):
     both()
 
 
-def test_a_payload_that_nobody_carries_is_refused(graph):
+def test_a_payload_without_a_link_is_rejected(graph):
     view = SimulatorView(graph)
     assert 'payload.link must name the link that carries it' in view.set(payload__mass=1.0)
     assert not view.node._loop.plant.simulator.payloads

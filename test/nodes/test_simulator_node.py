@@ -158,7 +158,7 @@ def test_lock_step_repeats_its_state_for_who_comes_late(graph):
 def test_a_lost_answer_costs_one_timeout_and_no_more(graph):
     view = SimulatorView(graph, lockstep=True, real_time_factor=0.0, command_timeout=0.2)
     view.command([0.0, 0.0], at=stamp(view.state()))
-    now = view.state(after=MS)  # nobody answered at 1 ms
+    now = view.state(after=MS)  # no command for 1 ms
     assert view.node._loop.missed == 1
     view.command([0.0, 0.0], at=stamp(now))
     view.state(after=stamp(now))

@@ -132,7 +132,7 @@ def test_one_call_makes_as_many_steps_as_the_parameter_says(graph):
     assert view.set(steps_per_call=25) == ''
     assert view.call('step').message == 'at 0.025 s'
     graph.until(lambda: stamp(view.states[-1]) == 25 * MS, 'the state after them')
-    # Everyone who listens hears of every step.
+    # Every step is published.
     assert {stamp(message) for message in view.states} >= {k * MS for k in range(1, 26)}
     assert 'out of' in view.set(steps_per_call=0) or 'range' in view.set(steps_per_call=0)
     assert view.set(steps_per_call=MOST_STEPS + 1) != ''

@@ -192,7 +192,7 @@ def test_mimic_joint_by_map_equals_its_gears_by_hand():
 
 
 def test_remote_drive_by_map_is_the_parallelogram_without_masses():
-    """000, 6.4.3 is 6.4.4 whose bars 2 and 3 weigh nothing: they only drive link 4 from afar."""
+    """Spong, Hutchinson and Vidyasagar: 6.4.3 is 6.4.4 with massless bars 2 and 3."""
     light = 1e-9
     heavy = chain_of(
         linkages.five_bar_linkage(

@@ -1,4 +1,4 @@
-"""The account of energy: losses are counted against gains, work is none, and growth is told."""
+"""Energy balance: losses reduce gains, work is not a gain, and divergence is detected."""
 
 from robot_dynamics.simulation.steps.energy_watch import CREATED, STEPS, Balance
 

@@ -182,7 +182,7 @@ def test_a_command_without_a_stamp_answers_nothing(make):
     assert not loop.commanded
 
 
-def test_the_state_is_repeated_while_nobody_answers(make):
+def test_the_state_is_repeated_without_a_command(make):
     loop = make(lockstep=True)
     loop.state_published(0.0)
     assert not loop.needs_publishing(REPEAT * 0.9, REPEAT)

@@ -333,7 +333,7 @@ def test_a_snapshot_brings_back_the_load_of_then(arm):
 def test_an_explosion_of_energy_is_told_before_it_overflows(arm):
     # A step far too long for how fast the arm falls.
     simulator = Simulator(arm, qd=[3.0, 30.0], time_step=0.02, integrator=semi_implicit_euler)
-    with pytest.raises(SimulationDiverged, match=r'J more than work and gravity acc'):
+    with pytest.raises(SimulationDiverged, match=r'J more than the work done'):
         simulate(simulator, idle, 60.0)
     assert np.abs(simulator.qd).max() < 1e9
     # It is left where it was, and a reset goes on.
