@@ -335,7 +335,7 @@ def test_same_commands_same_bits(four_bar):
 def test_an_open_start_is_refused_and_a_rounded_one_put_right(four_bar):
     with pytest.raises(LoopNotClosed, match=r'open by .* start from chain\.posture\(q\)'):
         ClosedLoopSimulator(four_bar, q=four_bar.q0 + 0.1 * np.eye(3)[0])
-    with pytest.raises(LoopNotClosed, match=r'part the loops .* start from chain\.velocity'):
+    with pytest.raises(LoopNotClosed, match=r'violate the closures .* start from chain\.velocity'):
         ClosedLoopSimulator(four_bar, qd=[1.0, 0.0, 0.0])
     rounded = np.round(four_bar.q0, 8)
     simulator = ClosedLoopSimulator(four_bar, q=rounded)
