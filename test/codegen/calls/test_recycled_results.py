@@ -1,4 +1,4 @@
-"""The entry in machine code returns a result again once nobody else holds it, and never before."""
+"""The native call wrapper recycles a result once it is unreferenced, and never before."""
 
 import gc
 import sys

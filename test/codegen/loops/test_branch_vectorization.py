@@ -153,7 +153,7 @@ def test_vectors_are_spread_over_rows_and_gathered_again():
 
 
 def form(tree, vectors=True, function=None):
-    """Return whether limbs go side by side in the program that is chosen."""
+    """Return whether the chosen program has vectorized branches."""
     function = function or tree.vectors
     chosen = recipe.Recipe(
         lambda x, scale: function(Plain(tree.parents), x, scale),
