@@ -81,6 +81,7 @@ INPUTS = {
 FORMS = {
     'straight': (short_links(range(-1, 6), sliding=[4]), 'inverse_dynamics', 'straight'),
     'straight, one result': (short_links(range(-1, 6)), 'gravity_torque', 'straight'),
+    'straight, solved': (short_links(range(-1, 6)), 'forward_dynamics', 'straight'),
     'vectors of columns': (short_links(range(-1, 6), sliding=[2]), 'mass_matrix', 'vectors'),
     'limbs': (short_links([-1, 0, 1, 2, 0, 4, 5, 0, 7, 8]), 'inverse_dynamics', 'limbs'),
     'limbs, solved': (short_links([-1, 0, 1, 0, 3, 0, 5, 0, 7]), 'forward_dynamics', 'limbs'),

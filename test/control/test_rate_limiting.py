@@ -4,19 +4,19 @@ MS = 1_000_000
 
 
 def test_it_is_due_once_a_period_of_the_stamps():
-    thinning = StampRateLimit(250.0)
-    assert [k for k in range(10) if thinning.is_due(k * MS)] == [0, 4, 8]
+    limit = StampRateLimit(250.0)
+    assert [k for k in range(10) if limit.is_due(k * MS)] == [0, 4, 8]
 
 
 def test_time_that_runs_back_begins_anew():
-    thinning = StampRateLimit(10.0)
-    assert thinning.is_due(500 * MS)
-    assert not thinning.is_due(599 * MS)
-    assert thinning.is_due(20 * MS)
-    assert not thinning.is_due(119 * MS)
-    assert thinning.is_due(120 * MS)
+    limit = StampRateLimit(10.0)
+    assert limit.is_due(500 * MS)
+    assert not limit.is_due(599 * MS)
+    assert limit.is_due(20 * MS)
+    assert not limit.is_due(119 * MS)
+    assert limit.is_due(120 * MS)
 
 
 def test_a_rate_of_zero_is_no_limit():
-    thinning = StampRateLimit(0.0)
-    assert all(thinning.is_due(7) for _ in range(3))
+    limit = StampRateLimit(0.0)
+    assert all(limit.is_due(7) for _ in range(3))

@@ -103,7 +103,7 @@ class Graph:
         return heard
 
     def publisher(self, message_type, topic, qos=10):
-        """Return a publisher that somebody hears."""
+        """Return a publisher that has a subscriber."""
         publisher = self.probe.create_publisher(message_type, topic, qos)
         self.until(lambda: publisher.get_subscription_count(), f'a subscriber of {topic}')
         return publisher

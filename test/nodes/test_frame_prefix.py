@@ -1,4 +1,4 @@
-"""`frame_prefix`: the same in front of every frame that a node names, and in what it is told."""
+"""`frame_prefix`: the same prefix in every frame that a node publishes or receives."""
 
 import numpy as np
 import pytest

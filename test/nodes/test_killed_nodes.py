@@ -231,8 +231,10 @@ def test_a_listener_that_is_killed_keeps_no_answer_from_the_others(graph, proces
     heard = graph.listen(JointState, 'dynamics_node/gravity_torque', 100)
     states = graph.publisher(JointState, 'joint_states')
     processes.append(start_python('-c', LISTENER))
-    gravity = graph.nodes[0]._torques['gravity_torque']
-    graph.until(lambda: gravity.get_subscription_count() == 2, 'the listener')
+    node = graph.nodes[0]
+    graph.until(
+        lambda: node.count_subscribers('/dynamics_node/gravity_torque') == 2, 'the listener'
+    )
     kill(processes[0])
     for k in range(200):
         states.publish(state(k * MS))

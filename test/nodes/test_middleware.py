@@ -15,7 +15,7 @@ HALF_A_LEASE = 10.0  # s, of what Fast DDS waits without the profile
 
 @pytest.fixture
 def untold(monkeypatch):
-    """Return the environment as it is where nobody has named a profile."""
+    """Return the environment without a profile of the user."""
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     return monkeypatch

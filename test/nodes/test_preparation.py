@@ -18,7 +18,7 @@ DEADLINE = 60.0  # s
 
 
 class Robot:
-    """A dynamics node that hears descriptions, and compiles when it is let."""
+    """A dynamics node that receives descriptions and compiles when the test allows it."""
 
     def __init__(self, graph, monkeypatch, urdf):
         self.graph, self.stamp, self.urdf = graph, 0, urdf

@@ -71,7 +71,7 @@ class Ear:
         return sorted(self.states.keys() & self.gravity.keys())
 
     def check(self, arm, count=20):
-        """Assert that this arm, and no other, is the one whose torques are told here."""
+        """Assert that the torques published here are those of this arm and of no other."""
         for stamp in self.wait(count):
             state, gravity = self.states[stamp], self.gravity[stamp]
             assert tuple(gravity.name) == arm.model.joint_names
@@ -148,13 +148,13 @@ LEFT, RIGHT = ('left_shoulder', 'left_elbow'), ('right_shoulder', 'right_elbow')
 def test_one_robot_of_two_arms_in_two_namespaces(graph, files):
     """One driver tells all joints; each namespace answers for its own arm."""
     robot = {'robot_description_file': files(DUAL)}
-    hears = ('-r', 'joint_states:=/joint_states')
+    subscribes = ('-r', 'joint_states:=/joint_states')
     with (
-        running('/left', 'dynamics_node', *hears, tip_link='left_hand', **robot),
+        running('/left', 'dynamics_node', *subscribes, tip_link='left_hand', **robot),
         running(
             '/right',
             'dynamics_node',
-            *hears,
+            *subscribes,
             locked_joints='[left_shoulder, left_elbow]',
             joints='[right_elbow, right_shoulder]',
             effort_scale='[2.0, 3.0]',

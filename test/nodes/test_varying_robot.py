@@ -196,7 +196,7 @@ def test_the_validator_judges_the_load_that_the_dynamics_node_says(graph, capfd)
 
 @needs_engine
 def test_a_validator_that_does_not_follow_finds_the_load(graph):
-    judged = Judged(graph, remap=['dynamics_node/payload:=nobody'])
+    judged = Judged(graph, remap=['dynamics_node/payload:=unused'])
     judged.told.publish(load(2.0, 0.1))
     graph.until(lambda: judged.live(1) or judged.verdict == 'FAIL', 'the verdict')
     graph.until(lambda: judged.live(1) or judged.node._report.cause, 'the cause')
