@@ -93,7 +93,7 @@ class Recipe:
         program = self._traced(limit, self.vectors)
         # Vectors pay where results are matrices: their columns stay in the lanes. Where results
         # are vectors, lanes are taken out one by one, and packing loses what it gained.
-        packed = any(node[0] == 'result_type' for node in program.nodes)
+        packed = any(node[0] == 'pack' for node in program.nodes)
         if packed and not any(len(shape) == 2 for _, shape in program.signature.outputs):
             program = self._traced(limit, vectors=False)
         check_size(program)
@@ -127,7 +127,7 @@ def effort(program: Program) -> int:
     whole = LANES // machine_code.lanes()  # instructions for a vector
     count = 0
     for node, size in zip(program.nodes, sizes(program.nodes), strict=True):
-        if node[0] == 'result_type':
+        if node[0] == 'pack':
             entries = [(k, *program.nodes[i]) for k, i in enumerate(node[1:], LANES - size)]
             count += sum(
                 op != 'constant' and (op, *of[1:]) != ('lane', k) for k, op, *of in entries
