@@ -189,6 +189,6 @@ def test_nothing_is_recorded_when_the_cache_has_it(monkeypatch):
     expected = Dynamics(model).mass_matrix(q)
     if machine_code.why_not():
         pytest.skip(machine_code.why_not())
-    for recorder in ('_straight', '_limbs', '_loops'):
+    for recorder in ('_straight', '_vectorized', '_loops'):
         monkeypatch.setattr(recipe.Recipe, recorder, lambda *_: pytest.fail('recorded again'))
     np.testing.assert_array_equal(Dynamics(model).mass_matrix(q), expected)

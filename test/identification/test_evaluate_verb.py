@@ -150,7 +150,7 @@ def test_options_of_the_robot_reach_the_model(bags, run):
     assert 'no cause exceeds the noise' in run(bags['right'], *upside_down)[1]
     shown = run(bags['right'], '--coulomb', 1, 0.5)[1]
     for name in MODEL.joint_names:
-        assert f'{name}: the model has ' in shown
+        assert f'{name}: the model overestimates' in shown
     assert 'overestimates dry friction' in shown
     shown = run(bags['right'], '--viscous', 2, '--rotor-inertia', 0.3)[1]
     assert 'overestimates viscous friction' in shown
