@@ -273,7 +273,15 @@ def test_every_figure_is_in_units_of_the_scaled_effort():
     assert np.allclose(scaled.effort * scale, plain.effort)
     one, other = evaluate(ARM, plain), evaluate(ARM, scaled, effort_scale=scale)
     assert (one.noise > 0).all()
-    figures = ('rms_effort', 'rms_residual', 'largest', 'bias', 'explained', 'noise', 'unexplained')
+    figures = (
+        'rms_effort',
+        'rms_residual',
+        'largest',
+        'bias',
+        'explained',
+        'noise',
+        'unexplained',
+    )
     for figure in figures:
         assert np.allclose(getattr(one, figure), getattr(other, figure), rtol=1e-6), figure
     causes = [(c.kind, c.place, c.joint) for c in one.causes]

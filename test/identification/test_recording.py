@@ -113,7 +113,7 @@ def test_a_joint_whose_efforts_are_all_0_is_named():
     ('recorded', 'says'),
     [
         ([], 'no joint states of a, b; there are none'),
-        (states(names=('a', 'c')), 'no joint states of b; there are a, c: another robot, or joints to be locked'),
+        (states(names=('a', 'c')), 'no joint states of b; there are a, c: another robot, or'),
         (states(effort=np.zeros((10, 0))), 'none of 10 samples can be used: 10 without efforts'),
         (
             [s._replace(names=('a',), position=Q[0, :1], velocity=EMPTY, effort=Q[0, :1])
