@@ -88,6 +88,8 @@ setup(
         'cluster': ['distributed>=2024.1'],
         # Recordings of real robots, for comparison with a model.
         'bags': ['rosbags>=0.11.7'],
+        # Identification: a convex solver with its modelling layer.
+        'identify': ['cvxpy>=1.5', 'clarabel>=0.9'],
         'test': [
             'pytest>=8',
             'pytest-xdist>=3.5',
@@ -99,6 +101,8 @@ setup(
             'modern_robotics>=1.1',
             'mcap>=1.1',
             'rosbags>=0.11.7',
+            'cvxpy>=1.5',
+            'clarabel>=0.9',
             'import-linter>=2.5',
             # Other minor versions format differently and report other errors.
             'ruff>=0.17,<0.18',
