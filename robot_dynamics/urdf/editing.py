@@ -232,7 +232,7 @@ def _elements(nested: Nested, margin: str) -> str:
             for key, value in values.items()
             if not isinstance(value, dict)
         )
-        inner = {key: value for key, value in values.items() if isinstance(value, dict)}
+        inner: Nested = {k: value for k, value in values.items() if isinstance(value, dict)}
         content = _elements(inner, margin + _INDENT if margin else '')
         written.append(
             f'{margin}<{tag}{attributes}>{content}{margin}</{tag}>'
