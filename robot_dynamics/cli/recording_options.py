@@ -1,0 +1,135 @@
+"""Options of the verbs that compare a recording with a model, and the model they describe."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.cli.options import finite, non_negative, nonzero, positive
+from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.identification import Bag
+from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
+from robot_dynamics.spatial import Array, rotation_rpy
+from robot_dynamics.urdf.loading import load_urdf, parse_urdf
+
+PER_JOINT: dict[str, Any] = {'nargs': '+', 'metavar': 'X'}
+
+
+def add_recording(parser: argparse.ArgumentParser) -> None:
+    """Add the argument `bag`, `--robot` and `--topic`."""
+    add = parser.add_argument
+    add('bag', type=Path, help='a rosbag2 folder, or an .mcap or .db3 file')
+    add('--robot', type=Path, help='.urdf or .xacro file (the robot_description of the recording)')
+    add('--topic', default='', help='of the joint states (the only one with efforts)')
+
+
+def add_chain(group: Any) -> None:
+    """Add `--tip-link` and `--lock`, which choose the joints, to a parser or a group of it."""
+    add = group.add_argument
+    add('--tip-link', metavar='LINK', help='keep only the joints that move it (all)')
+    add('--lock', nargs='+', metavar='JOINT=X', default=[], help='joints to lock, at X')
+
+
+def add_robot_changes(parser: argparse.ArgumentParser) -> None:
+    """Add the options that change the robot of the description."""
+    robot = parser.add_argument_group('the robot')
+    add_chain(robot)
+    add = robot.add_argument
+    add('--payload', nargs='+', metavar='X', help='LINK MASS [X Y Z]: a point mass on a link')
+    add_gravity(robot)
+    drive: dict[str, Any] = {'type': non_negative, **PER_JOINT}
+    add('--viscous', **drive, help="viscous friction, one or one per joint (the URDF's)")
+    add('--coulomb', **drive, help="dry friction, one or one per joint (the URDF's)")
+    add('--rotor-inertia', **drive, help='seen at the joint, one or one per joint (0)')
+
+
+def add_gravity(group: Any) -> None:
+    """Add `--gravity` and `--base-orientation` to a parser or a group of it."""
+    for name, quantity in (
+        ('gravity', 'gravity vector, m/s^2 (0 0 -9.81)'),
+        ('base-orientation', 'roll, pitch, yaw of the base, rad (0 0 0)'),
+    ):
+        group.add_argument(f'--{name}', type=finite, nargs=3, metavar='X', help=quantity)
+
+
+def add_efforts(parser: argparse.ArgumentParser) -> Any:
+    """Add the options of the recorded efforts, and return their group."""
+    efforts = parser.add_argument_group('the efforts')
+    add = efforts.add_argument
+    add(
+        '--effort-scale',
+        type=nonzero,
+        **PER_JOINT,
+        help='factor to N m or N: one or one per joint (1)',
+    )
+    add(
+        '--effort-gravity-compensated',
+        action='store_true',
+        help='they do not include the gravity torque',
+    )
+    add('--cutoff', type=positive, help='cut-off frequency, Hz (where the motion ends)')
+    return efforts
+
+
+def chain_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of `load_urdf` for the options of `add_chain`."""
+    return {'tip_link': options.tip_link, 'locked_joints': _locked(options.lock)}
+
+
+def gravity_of(options: argparse.Namespace) -> Array:
+    """Return the gravity vector (3,) of the options of `add_gravity`, in the base frame."""
+    R = rotation_rpy(*(options.base_orientation or (0.0, 0.0, 0.0)))
+    return np.asarray(R.T @ np.array(options.gravity or STANDARD_GRAVITY))
+
+
+def recorded_robot(options: argparse.Namespace, bag: Bag) -> RobotModel:
+    """Return the model of the options. Raises ModelError if there is none."""
+    chosen = {'gravity': gravity_of(options), **chain_of(options)}
+    if options.robot is not None:
+        model = load_urdf(options.robot, **chosen)
+    elif bag.description:
+        model = parse_urdf(bag.description, **chosen)
+    else:
+        raise ModelError(f'{options.bag} has no robot_description: name a file, --robot FILE')
+    drives = {
+        name: per_joint(model.joint_names, name.replace('_', '-'), values)
+        for name in ('viscous', 'coulomb', 'rotor_inertia')
+        if (values := getattr(options, name)) is not None
+    }
+    model = model.with_actuation(**drives)
+    return model if options.payload is None else _loaded(model, options.payload)
+
+
+def per_joint(names: tuple[str, ...], option: str, values: list[float]) -> Array:
+    """Return one value per joint (n,). Raises ShapeError unless there is one, or one per joint."""
+    if len(values) not in (1, len(names)):
+        raise ShapeError(
+            f'--{option} has {len(values)} values; expected one, or {len(names)} for '
+            f'{", ".join(names)}'
+        )
+    return np.broadcast_to(np.array(values), (len(names),))
+
+
+def _locked(words: list[str]) -> dict[str, float]:
+    locked = {}
+    for word in words:
+        joint, _, position = word.partition('=')
+        locked[joint] = _number('lock', position or '0')
+    return locked
+
+
+def _loaded(model: RobotModel, words: list[str]) -> RobotModel:
+    if len(words) not in (2, 5):
+        raise ModelError(f'--payload {" ".join(words)}: expected LINK MASS or LINK MASS X Y Z')
+    mass, *com = (_number('payload', word) for word in words[1:])
+    return model.with_payload(words[0], mass, com or (0.0, 0.0, 0.0))
+
+
+def _number(option: str, word: str) -> float:
+    try:
+        return finite(word)
+    except argparse.ArgumentTypeError as error:
+        raise ModelError(f'--{option}: {error}') from None
