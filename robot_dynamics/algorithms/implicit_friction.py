@@ -1,8 +1,8 @@
 """Velocities at the end of a step under the friction of these velocities.
 
 For stiff friction, semi-implicit Euler uses the secant slope S of friction at the velocities v of
-the start (`simulation_step`). Here S belongs to the velocities v' of the end, found by a fixed
-number of iterations:
+the start (`simulation_step`). Here S, of friction(v) = S(v) v, belongs to the velocities v' of the
+end, found by a fixed number of iterations:
 
     (M + h S(v')) v' = M v + h (tau - C v - g).
 
@@ -11,12 +11,12 @@ Source: Hairer and Wanner, Solving Ordinary Differential Equations II (1996), se
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.forward_dynamics import factorize, solve
 from robot_dynamics.algorithms.rnea import bias_torque
-from robot_dynamics.algorithms.simulation_step import Friction, friction_slope
 from robot_dynamics.algorithms.vectors import Scalar, Vector
 from robot_dynamics.model.canonical import CanonicalTree
 
@@ -33,7 +33,7 @@ class Braked(NamedTuple):
 
 def braked_velocity(
     tree: CanonicalTree,
-    friction: Friction,
+    slope: Callable[[Vector], Vector],
     q: Vector,
     qd: Vector,
     tau: Vector,
@@ -44,7 +44,7 @@ def braked_velocity(
 
     Args:
         tree: the robot.
-        friction: of its joints.
+        slope: S (n) of the friction of its joints as a function of their velocities.
         q: (n) joint positions at the start, rad or m.
         qd: (n) joint velocities there.
         tau: (n) torques of the motors.
@@ -60,7 +60,7 @@ def braked_velocity(
     v, before = list(guess), list(guess)
     for _ in range(ROUNDS):
         H = [list(row) for row in M]
-        for j, s in enumerate(friction_slope(friction, v)):
+        for j, s in enumerate(slope(v)):
             H[j][j] = H[j][j] + h * s
         before, v = v, solve(factorize(tree, H), momentum)
-    return Braked(v, before, [s * x for s, x in zip(friction_slope(friction, v), v, strict=True)])
+    return Braked(v, before, [s * x for s, x in zip(slope(v), v, strict=True)])

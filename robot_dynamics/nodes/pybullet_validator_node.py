@@ -255,6 +255,7 @@ class PyBulletValidatorNode(RobotNode):
             tolerance=parameters.tolerance,
             locked_joints=dict(zip(locked, positions, strict=True)),
             timeout=parameters.engine_timeout,
+            read=lambda text: bare_robot(parameters, text),
             source=parameters.dynamics_node,
         )
 

@@ -13,11 +13,19 @@ from robot_dynamics.simulation.closed_chains import ClosedLoopSimulator
 from robot_dynamics.simulation.ensembles.batch import BatchRun, PerStep, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
+from robot_dynamics.simulation.hardware import HardwareProfile, ProfileError, load_profile
 from robot_dynamics.simulation.joint_models.actuators import Actuators
+from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
 from robot_dynamics.simulation.joint_models.payloads import Payload
 from robot_dynamics.simulation.joint_models.settings import FRICTION_LAWS, JointModels
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop
+from robot_dynamics.simulation.recordings import (
+    SimulatedRecording,
+    record_motion,
+    record_tracking,
+)
 from robot_dynamics.simulation.run import Run, simulate
+from robot_dynamics.simulation.sensors import Sensors, encoder_resolution
 from robot_dynamics.simulation.simulator import Simulator, Snapshot
 from robot_dynamics.simulation.steps.adaptive import Adaptive
 from robot_dynamics.simulation.steps.elastic_arm import Elasticity
@@ -35,21 +43,30 @@ __all__ = [
     'BatchRun',
     'ClosedLoopSimulator',
     'Elasticity',
+    'FrictionSettings',
+    'HardwareProfile',
     'InelasticStop',
     'JointModels',
     'NotFinite',
     'Payload',
     'PerStep',
     'Perturbations',
+    'ProfileError',
     'Run',
+    'Sensors',
+    'SimulatedRecording',
     'SimulationDiverged',
     'Simulator',
     'Snapshot',
     'SpringDamperStop',
     'discrete_gradient',
+    'encoder_resolution',
     'explicit_euler',
     'implicit_midpoint',
+    'load_profile',
     'payload_parameters',
+    'record_motion',
+    'record_tracking',
     'rk4',
     'semi_implicit_euler',
     'simulate',

@@ -97,3 +97,13 @@ def _positive(name: str, value: ArrayLike, array: Array) -> Array:
     if not np.all(array > 0):
         raise ModelError(f'{name} is {value!r}; it must be positive')
     return array
+
+
+def low_pass_share(cutoff: ArrayLike, period: float) -> Array:
+    """Return the share a of x' = x + a (u - x), a first-order low-pass of held inputs.
+
+    Args:
+        cutoff: Hz; inf: none, a = 1.
+        period: s.
+    """
+    return np.asarray(-np.expm1(-2 * np.pi * np.asarray(cutoff) * period))

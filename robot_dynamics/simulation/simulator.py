@@ -63,7 +63,8 @@ class Simulator:
         time_step: s.
         integrator: one of `INTEGRATORS`.
         joint_models: friction, stops, elasticity and actuators.
-        effort: (n,) torques the drives applied in the last step, after clamping.
+        effort: (n,) torques of the drives in the last step, after clamping, as they report them:
+            without gain error and ripple.
         steps: number of steps taken since the last reset.
         payloads: attached payloads by link.
     """
@@ -216,12 +217,13 @@ class Simulator:
         command = self._vector('tau', tau)
         drive_state = self._drive_state
         if self._drives is None or drive_state is None:
-            effort = np.minimum(np.maximum(command, -self._limit), self._limit)
+            effort = torque = np.minimum(np.maximum(command, -self._limit), self._limit)
         else:
             effort, drive_state = self._drives.apply(drive_state, command, self.motor_qd)
+            torque = self._drives.on_joints(effort, self.motor_q)
         outside = self._outside(external, wrenches) if external is not None or wrenches else None
         body = self._motion.body
-        force = body.force(effort, outside)
+        force = body.force(torque, outside)
         y, yd = self._motion.step(self._y, self._yd, force)
         balance = self._balance.after(*self._motion.energy(y, yd), float(force @ (y - self._y)))
         # A value that is not finite makes this sum not finite; 0 times inf is NaN.

@@ -5,7 +5,7 @@ import pytest
 
 from robot_dynamics.algorithms import crba, friction_torque, rnea
 from robot_dynamics.algorithms.implicit_friction import braked_velocity
-from robot_dynamics.algorithms.simulation_step import Friction
+from robot_dynamics.algorithms.simulation_step import Friction, friction_slope
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.robots import random_tree
 
@@ -22,7 +22,13 @@ def test_momentum_is_lost_by_the_friction_of_the_velocities_at_the_end(coulomb, 
     v = qd.tolist()
     for _ in range(100):
         v, before, lost = braked_velocity(
-            tree, friction, q.tolist(), qd.tolist(), tau.tolist(), v, H
+            tree,
+            lambda v: friction_slope(friction, v),
+            q.tolist(),
+            qd.tolist(),
+            tau.tolist(),
+            v,
+            H,
         )
     assert v == pytest.approx(before, rel=1e-9, abs=1e-15)
     assert lost == pytest.approx(friction_torque(*friction, v), rel=1e-9, abs=1e-12)

@@ -9,6 +9,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.simulation import Actuators, Elasticity, JointModels, Simulator, simulate
+from robot_dynamics.simulation.joint_models.actuators import Drives
 
 
 def simulator(actuators, effort_limit=np.inf, **options):
@@ -132,5 +133,78 @@ def test_a_reset_forgets_what_is_under_way():
     ],
 )
 def test_wrong_numbers_are_refused_by_name(actuators, message):
+    with pytest.raises(ModelError, match=message):
+        simulator(actuators)
+
+
+@pytest.mark.parametrize('bandwidth', [5.0, [20.0, 80.0]])
+def test_the_step_response_of_a_bandwidth_is_that_of_a_first_order_lag(bandwidth):
+    applied = efforts(simulator(Actuators(bandwidth=bandwidth)), [[1.0, -2.0]] * 100)
+    t = 1e-3 * np.arange(1, 101)[:, None]
+    # 1 - exp(-2 pi f_c t)
+    expected = [1.0, -2.0] * (1 - np.exp(-2 * np.pi * np.array(bandwidth) * t))
+    assert applied == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_sine_at_the_bandwidth_is_reduced_to_the_root_of_a_half():
+    t = 1e-4 * np.arange(20_000)
+    drives = simulator(Actuators(bandwidth=20.0), time_step=1e-4)
+    applied = efforts(drives, np.outer(np.sin(2 * np.pi * 20.0 * t), [1.0, 1.0]))
+    assert np.abs(applied[10_000:]).max(axis=0) == pytest.approx([0.5**0.5] * 2, rel=5e-3)
+
+
+def test_gain_and_ripple_act_on_the_joints_and_not_on_the_reported_effort():
+    model = planar_2r()
+    drives = Drives(
+        model, Actuators(gain=[1.05, 0.9], ripple=[0.5, 0.1], ripple_periods=[30.0, 8.0]), 1e-3
+    )
+    effort, q = np.random.default_rng(5).normal(size=(2, 400, 2))
+    torque = drives.on_joints(effort, q)
+    expected = [1.05, 0.9] * effort + [0.5, 0.1] * np.sin([30.0, 8.0] * q)
+    assert torque == pytest.approx(expected, rel=1e-12)
+    assert drives.reported(torque, q) == pytest.approx(effort, abs=1e-12)
+    # No work over a period of the ripple.
+    turn = np.linspace(0, 2 * np.pi / 30, 1000, endpoint=False)
+    ripple = drives.on_joints(np.zeros((1000, 2)), np.stack([turn, turn], axis=-1))[:, 0]
+    assert ripple.mean() == pytest.approx(0, abs=1e-12)
+    assert np.abs(ripple).max() == pytest.approx(0.5, rel=1e-4)
+
+
+def test_a_simulator_moves_by_the_torque_on_the_joints():
+    properties = Actuators(gain=[1.1, 0.8], ripple=[2.0, 0.3], ripple_periods=[5.0, 9.0])
+    real = simulator(properties, qd=[1.0, 2.0])
+    ideal = simulator(None, qd=[1.0, 2.0])
+    drives = Drives(real.arm.model, properties, real.time_step)
+    for tau in np.random.default_rng(6).normal(size=(50, 2)):
+        ideal.step(drives.on_joints(tau, ideal.q))
+        real.step(tau)
+        assert np.array_equal(real.effort, tau)
+        assert np.array_equal(real.q, ideal.q)
+
+
+def test_a_simulator_with_every_property_returns_to_a_snapshot_bit_for_bit():
+    everything = Actuators(
+        delay=2e-3, rate_limit=500.0, bandwidth=50.0, gain=1.02, ripple=0.3, ripple_periods=12.0
+    )
+    drives = simulator(everything)
+    commands = np.random.default_rng(7).normal(size=(60, 2))
+    efforts(drives, commands[:30])
+    before = drives.snapshot()
+    efforts(drives, commands[30:])
+    end = drives.q
+    drives.restore(before)
+    efforts(drives, commands[30:])
+    assert np.array_equal(drives.q, end)
+
+
+@pytest.mark.parametrize(
+    ('actuators', 'message'),
+    [
+        (Actuators(bandwidth=0.0), 'bandwidth is 0.0; it must be positive'),
+        (Actuators(gain=0.0), 'gain is 0.0; it must be positive'),
+        (Actuators(ripple=-1.0), 'ripple is -1.0; it must not be negative'),
+    ],
+)
+def test_invalid_drives_are_rejected(actuators, message):
     with pytest.raises(ModelError, match=message):
         simulator(actuators)

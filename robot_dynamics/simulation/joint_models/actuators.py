@@ -1,13 +1,21 @@
-"""Drives with delay, rate limit and speed limit.
+"""Drives with delay, limits, bandwidth, gain errors and torque ripple.
 
 In the order in which they act on a commanded torque:
 
 1. delay: the command of some steps ago; zero before the first one arrives;
 2. rate limit: the torque changes by at most rate_limit h per step;
-3. speed limit: over the last tenth below the limit, the torque in the direction of motion falls
+3. bandwidth: a first-order lag, exact for torques that are held over a step;
+4. torque limit of the model;
+5. speed limit: over the last tenth below the limit, the torque in the direction of motion falls
    linearly to zero, as at the edge of a motor's torque-speed curve. Braking torque and other
-   torques on the joint are not affected;
-4. torque limit of the model.
+   torques on the joint are not affected.
+
+This is the torque that the drive reports, from its current. The torque on the joint is gain times
+that, plus a ripple that depends on the motor's position theta alone (cogging):
+
+    ripple sin(ripple_periods theta).
+
+It is the gradient of a potential: it does no work in a period.
 """
 
 from __future__ import annotations
@@ -20,7 +28,12 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.simulation.arguments import limit_per_joint
+from robot_dynamics.simulation.arguments import (
+    limit_per_joint,
+    low_pass_share,
+    per_joint,
+    positive_per_joint,
+)
 from robot_dynamics.spatial import Array
 
 # Share of the speed limit over which the torque falls to zero.
@@ -29,35 +42,44 @@ DERATING = 0.1
 
 @dataclass(frozen=True)
 class Actuators:
-    """Limits of the drives besides their torque; one number for all joints, or one each.
+    """Properties of the drives besides torque limits; one number for all joints, or one each.
 
     Attributes:
         delay: s, rounded to the nearest whole step (halves to the even one); for all drives.
         rate_limit: N m/s or N/s, inf for none.
         velocity_limit: rad/s or m/s, inf for none; None for that of the model.
+        bandwidth: of the torque, Hz, inf for no lag.
+        gain: torque on the joint per torque that the drive reports.
+        ripple: amplitude, N m or N.
+        ripple_periods: per rad or m of the joint.
     """
 
     delay: float = 0.0
     rate_limit: ArrayLike = np.inf
     velocity_limit: ArrayLike | None = np.inf
+    bandwidth: ArrayLike = np.inf
+    gain: ArrayLike = 1.0
+    ripple: ArrayLike = 0.0
+    ripple_periods: ArrayLike = 1.0
 
 
 class DriveState(NamedTuple):
     """State of the drives."""
 
-    torque: Array  # (n,) after the rate limit, in the last step
+    limited: Array  # (..., n) torque after the rate limit, in the last step
+    lagged: Array  # (..., n) after the lag
     queue: tuple[Array, ...] = ()  # delayed commands, the oldest first
 
 
 class Drives:
-    """The actuators of one robot, stepped at one rate."""
+    """The actuators of one robot, or of a batch of such robots, stepped at one rate."""
 
     def __init__(self, model: RobotModel, actuators: Actuators, time_step: float):
-        """Check the limits.
+        """Check the properties.
 
         Raises:
-            ModelError: a limit is not positive, has another shape than () or (n,), or the delay is
-                negative or not finite.
+            ModelError: a limit, bandwidth or gain is not positive, the ripple is negative, one of
+                them has another shape than () or (n,), or the delay is negative or not finite.
         """
         if not (np.isfinite(actuators.delay) and actuators.delay >= 0):
             raise ModelError(f'delay is {actuators.delay} s; it must be finite and >= 0')
@@ -69,24 +91,54 @@ class Drives:
             model, 'velocity_limit', model.velocity_limit if speed is None else speed
         )
         self.effort_limit = model.effort_limit
+        bandwidth = limit_per_joint(model, 'bandwidth', actuators.bandwidth)
+        self.share = low_pass_share(bandwidth, time_step)
+        self.lags = bool((self.share < 1).any())
+        self.gain = positive_per_joint(model, 'gain', actuators.gain)
+        self.ripple = per_joint(model, 'ripple', actuators.ripple)
+        self.ripple_periods = per_joint(model, 'ripple_periods', actuators.ripple_periods)
+        self.exact = bool((self.gain == 1).all()) and not self.ripple.any()
 
     def rest(self) -> DriveState:
         """Return the state before the first command."""
         zero = np.zeros(self.n)
-        return DriveState(zero, (zero,) * self.delay_steps)
+        return DriveState(zero, zero, (zero,) * self.delay_steps)
 
     def apply(self, state: DriveState, command: Array, qd: Array) -> tuple[Array, DriveState]:
-        """Return the torques (n,) that act over the next step, and the state after it.
+        """Return the torques (..., n) that the drives report over the next step, and their state.
 
         Args:
             state: of the drives.
-            command: (n,) torques.
-            qd: (n,) velocities of the motors, seen at the joints.
+            command: (..., n) torques.
+            qd: (..., n) velocities of the motors, seen at the joints.
         """
         queue = (*state.queue, command)
         wanted, queue = queue[0], queue[1:]
-        torque = np.clip(wanted, state.torque - self.change, state.torque + self.change)
-        effort = np.clip(torque, -self.effort_limit, self.effort_limit)
+        limited = lagged = np.clip(
+            wanted, state.limited - self.change, state.limited + self.change
+        )
+        if self.lags:
+            lagged = state.lagged + self.share * (limited - state.lagged)
+        effort = np.clip(lagged, -self.effort_limit, self.effort_limit)
         # (1 - |v| / v_limit) / 0.1: one up to 0.9 v_limit, zero from v_limit on
         left = np.clip((1 - np.abs(qd) / self.velocity_limit) / DERATING, 0.0, 1.0)
-        return np.where(effort * qd > 0, left * effort, effort), DriveState(torque, queue)
+        effort = np.where(effort * qd > 0, left * effort, effort)
+        return effort, DriveState(limited, lagged, queue)
+
+    def on_joints(self, effort: Array, theta: Array) -> Array:
+        """Return the torques (..., n) on the joints.
+
+        Args:
+            effort: (..., n) as the drives report them.
+            theta: (..., n) positions of the motors, seen at the joints, rad or m.
+        """
+        if self.exact:
+            return effort
+        return np.asarray(self.gain * effort + self.ripple * np.sin(self.ripple_periods * theta))
+
+    def reported(self, torque: Array, theta: Array) -> Array:
+        """Return the torques (..., n) that the drives report for those on the joints."""
+        if self.exact:
+            return torque
+        ripple = self.ripple * np.sin(self.ripple_periods * theta)
+        return np.asarray((torque - ripple) / self.gain)

@@ -96,7 +96,11 @@ class RigidArm:
             q, qd, tau, guess, h = scalars
             coefficients = robot.model.viscous.tolist(), robot.model.coulomb.tolist()
             friction = simulation_step.Friction(*coefficients)
-            return braked_velocity(robot.tree, friction, q, qd, tau, guess, h[0])
+
+            def slope(v: Scalars) -> Scalars:
+                return simulation_step.friction_slope(friction, v)
+
+            return braked_velocity(robot.tree, slope, q, qd, tau, guess, h[0])
 
         n = self.arm.model.n
         inputs = {**dict.fromkeys(('q', 'qd', 'tau', 'guess'), n), 'time_step': 1}

@@ -1,0 +1,129 @@
+"""Imperfections of a real arm, as a profile: sensors, drives, friction, errors of the model.
+
+    profile = load_profile('config/realistic_panda.yaml')
+    true_model = profile.actual(nominal_model, seed=0)
+
+A profile is a YAML file of up to five entries; see `config/realistic_panda.yaml`:
+
+    sensors: {effort_noise: [...], ...}     attributes of `Sensors`
+    drives: {bandwidth: 100.0, ...}         attributes of `Actuators`
+    friction: {law: coulomb_memory, ...}    attributes of `FrictionSettings`
+    model_error: [0.05, 0.10]               least and largest relative error of inertial parameters
+    friction_error: 0.10                    largest relative error of friction coefficients
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import yaml
+
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.simulation.joint_models.actuators import Actuators
+from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
+from robot_dynamics.simulation.sensors import Sensors
+
+Settings = TypeVar('Settings', Sensors, Actuators, FrictionSettings)
+
+
+class ProfileError(RobotDynamicsError, ValueError):
+    """A hardware profile cannot be read, or is invalid."""
+
+
+@dataclass(frozen=True, eq=False)
+class HardwareProfile:
+    """What distinguishes a real arm from its nominal model. By default nothing does.
+
+    Attributes:
+        sensors: errors of the measurements.
+        drives: delay, limits, bandwidth, gain errors and ripple.
+        friction: of the joints; None: viscous and Coulomb friction without memory.
+        model_error: least and largest relative error of the inertial parameters.
+        friction_error: largest relative error of the friction coefficients.
+    """
+
+    sensors: Sensors = field(default_factory=Sensors)
+    drives: Actuators = field(default_factory=Actuators)
+    friction: FrictionSettings | None = None
+    model_error: tuple[float, float] = (0.0, 0.0)
+    friction_error: float = 0.0
+
+    def actual(self, nominal: RobotModel, seed: int) -> RobotModel:
+        """Return an arm that differs from its nominal model by the errors of the profile.
+
+        Mass and inertia of each body, and each coordinate of its centre of mass, are scaled by
+        1 + e, with |e| uniform between the bounds of `model_error` and a random sign. The bodies
+        stay physically consistent.
+
+        Args:
+            nominal: the model.
+            seed: of the random errors.
+        """
+        rng = np.random.default_rng(seed)
+        n, low, high = nominal.nb, *self.model_error
+        scale = 1 + rng.uniform(low, high, (n, 4)) * rng.choice([-1.0, 1.0], (n, 4))
+        friction = 1 + rng.uniform(-self.friction_error, self.friction_error, (2, nominal.n))
+        return replace(
+            nominal,
+            mass=nominal.mass * scale[:, 0],
+            inertia_com=nominal.inertia_com * scale[:, :1, None],
+            com=nominal.com * scale[:, 1:],
+            viscous=nominal.viscous * friction[0],
+            coulomb=nominal.coulomb * friction[1],
+        )
+
+
+def load_profile(path: str | Path) -> HardwareProfile:
+    """Return the profile of a YAML file. Raises ProfileError, which names the file and entry."""
+    try:
+        content = yaml.safe_load(Path(path).read_text())
+    except OSError as error:
+        raise ProfileError(f'{path}: {error.strerror}') from error
+    except yaml.YAMLError as error:
+        raise ProfileError(f'{path}: not valid YAML: {error}') from error
+    if not isinstance(content, Mapping):
+        raise ProfileError(f'{path}: expected entries {", ".join(ENTRIES)}')
+    try:
+        return parse_profile(content)
+    except (ValueError, TypeError) as error:
+        raise ProfileError(f'{path}: {error}') from error
+
+
+ENTRIES = tuple(item.name for item in fields(HardwareProfile))
+
+
+def parse_profile(content: Mapping[str, Any]) -> HardwareProfile:
+    """Return a profile from the entries of its file. Raises ValueError or TypeError."""
+    _require_known('profile', content, ENTRIES)
+    low, high = np.broadcast_to(content.get('model_error', 0.0), 2).tolist()
+    friction_error = float(content.get('friction_error', 0.0))
+    if not (0 <= low <= high < 1 and 0 <= friction_error < 1):
+        raise ValueError(
+            f'model_error is {low} to {high} and friction_error {friction_error}; they must be '
+            'in [0, 1), in ascending order'
+        )
+    return HardwareProfile(
+        _settings(Sensors, 'sensors', content),
+        _settings(Actuators, 'drives', content),
+        _settings(FrictionSettings, 'friction', content) if 'friction' in content else None,
+        (low, high),
+        friction_error,
+    )
+
+
+def _settings(kind: type[Settings], name: str, content: Mapping[str, Any]) -> Settings:
+    entry = content.get(name) or {}
+    _require_known(name, entry, [item.name for item in fields(kind)])
+    return kind(**entry)
+
+
+def _require_known(name: str, entry: Any, known: Any) -> None:
+    if not isinstance(entry, Mapping):
+        raise ValueError(f'{name} is {entry!r}; expected entries {", ".join(known)}')
+    if unknown := [key for key in entry if key not in known]:
+        raise ValueError(f'{name} has no entry {unknown[0]!r}; expected {", ".join(known)}')

@@ -1,0 +1,273 @@
+"""Measurements of a simulated arm: encoders, velocities and efforts with errors.
+
+    sensors = Sensors(position_resolution=encoder_resolution(14), velocity='differentiated')
+    sensing = Sensing(model, sensors, period=1e-3, seeds=[0])
+    measured = sensing.read(q, qd, effort)  # the next samples
+
+In the order in which they act on a sample that is published at time t:
+
+1. delay: the values are those of t - latency - U, U uniform in [0, jitter], interpolated between
+   samples; the effort is older by effort_delay. The stamp of the sample is t, the time of
+   publication, as of a driver whose hardware has no time stamps;
+2. position: white noise, then rounding to the encoder's resolution;
+3. velocity: the true one with white noise, or the difference quotient of measured positions;
+   either with a first-order low-pass;
+4. effort: an offset, and noise with a first-order spectrum of given bandwidth.
+
+Each arm has its own seed. The same seed gives the same errors, for any number of samples per call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator, SeedSequence, default_rng
+from numpy.typing import ArrayLike
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.simulation.arguments import limit_per_joint, low_pass_share, per_joint
+from robot_dynamics.spatial import Array
+
+VELOCITIES = ('measured', 'differentiated')
+AT_ONCE = 256  # samples of noise drawn at a time
+
+
+@dataclass(frozen=True)
+class Sensors:
+    """Errors of the sensors; one number for all joints, or one each. By default there are none.
+
+    Attributes:
+        position_resolution: rad or m, see `encoder_resolution`; 0: exact.
+        position_noise: standard deviation before rounding, rad or m.
+        velocity: 'measured' or 'differentiated'.
+        velocity_noise: standard deviation, rad/s or m/s; of measured velocities.
+        velocity_cutoff: of the low-pass, Hz; inf: none.
+        effort_noise: standard deviation, N m or N.
+        effort_bandwidth: of that noise, Hz; inf: white.
+        effort_offset: added to the effort, N m or N.
+        effort_delay: of the effort beyond that of the sample, s.
+        latency: age of the values at the time of their stamp, s.
+        jitter: s; each sample is older by a random time of up to this.
+    """
+
+    position_resolution: ArrayLike = 0.0
+    position_noise: ArrayLike = 0.0
+    velocity: str = 'measured'
+    velocity_noise: ArrayLike = 0.0
+    velocity_cutoff: ArrayLike = math.inf
+    effort_noise: ArrayLike = 0.0
+    effort_bandwidth: ArrayLike = math.inf
+    effort_offset: ArrayLike = 0.0
+    effort_delay: float = 0.0
+    latency: float = 0.0
+    jitter: float = 0.0
+
+
+class Measured(NamedTuple):
+    """Measurements, each of the shape of the true values."""
+
+    q: Array
+    qd: Array
+    effort: Array
+
+
+def encoder_resolution(bits: ArrayLike) -> Array:
+    """Return the resolution [rad] of an encoder with 2**bits steps per turn of the joint."""
+    return np.asarray(2 * np.pi / 2.0 ** np.asarray(bits, dtype=float))
+
+
+class Sensing:
+    """The sensors of a row of arms of one model, sampled at one rate."""
+
+    def __init__(
+        self, model: RobotModel, sensors: Sensors, period: float, seeds: Sequence[int] = (0,)
+    ):
+        """Check the settings.
+
+        Args:
+            model: of the arms.
+            sensors: the errors.
+            period: between samples, s.
+            seeds: of the random numbers of each arm, integers of 0 or more.
+
+        Raises:
+            ModelError: a setting is negative, not finite, or neither a number nor (n,).
+        """
+        self.period, self._seeds = period, tuple(seeds)
+        self._shape = len(self._seeds), model.n
+        resolution = per_joint(model, 'position_resolution', sensors.position_resolution)
+        self._coarse = resolution > 0
+        self._step = np.where(self._coarse, resolution, 1.0)
+        self._position_noise = per_joint(model, 'position_noise', sensors.position_noise)
+        self._velocity_noise = per_joint(model, 'velocity_noise', sensors.velocity_noise)
+        self._effort_noise = per_joint(model, 'effort_noise', sensors.effort_noise)
+        self._offset = np.asarray(sensors.effort_offset, dtype=float)
+        per_joint(model, 'size of effort_offset', np.abs(self._offset))
+        cutoff = limit_per_joint(model, 'velocity_cutoff', sensors.velocity_cutoff)
+        self._velocity_share = low_pass_share(cutoff, period)
+        bandwidth = limit_per_joint(model, 'effort_bandwidth', sensors.effort_bandwidth)
+        self._effort_share = low_pass_share(bandwidth, period)
+        if sensors.velocity not in VELOCITIES:
+            raise ModelError(
+                f'velocity is {sensors.velocity!r}; it must be one of {", ".join(VELOCITIES)}'
+            )
+        self._differentiated = sensors.velocity == 'differentiated'
+        for name in ('latency', 'jitter', 'effort_delay'):
+            value = getattr(sensors, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ModelError(f'{name} is {value} s; it must be finite and not negative')
+        self._latency, self._jitter = sensors.latency / period, sensors.jitter / period
+        self._effort_delay = sensors.effort_delay / period
+        self._past = math.ceil(self._latency + self._jitter + self._effort_delay) + 1
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew: the next sample is the first, with the same random numbers."""
+        streams = [SeedSequence(seed).spawn(4) for seed in self._seeds]
+        make = [[default_rng(stream) for stream in kind] for kind in zip(*streams, strict=True)]
+        n = self._shape[1]
+        self._noise = [_Noise(kind, n) for kind in make[:3]]
+        self._ages = make[3]
+        self._history: Array | None = None  # q, qd, effort: (past, N, 3n)
+        self._last_q: Array | None = None
+        self._qd: Array | None = None
+        self._colour: Array | None = None
+
+    def read(self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike) -> Measured:
+        """Return the next measurements, (k, N, n) each.
+
+        Args:
+            q: (k, N, n) true positions at the next k times, rad or m; (N, n) for one time.
+            qd: likewise, true velocities.
+            effort: likewise, efforts as the drives report them.
+        """
+        true: Iterable[Array] = [np.asarray(x, dtype=float) for x in (q, qd, effort)]
+        if np.ndim(q) == 2:
+            return Measured(*(x[0] for x in self.read(*(x[None] for x in true))))
+        if self._past > 1:
+            true = self._delayed(*true)
+        q, qd, effort = true
+        position = self._encoded(q)
+        return Measured(position, self._velocity(position, q, qd), self._effort(effort))
+
+    # -- delay ----------------------------------------------------------------------------------
+
+    def _delayed(self, q: Array, qd: Array, effort: Array) -> Iterable[Array]:
+        """Return the values at the times of measurement."""
+        true = np.concatenate((q, qd, effort), axis=-1)
+        if self._history is None:
+            # Before the first sample the arm is where it starts.
+            self._history = np.repeat(true[:1], self._past, axis=0)
+        path = np.concatenate((self._history, true))
+        self._history = path[-self._past :]
+        now = np.arange(self._past, len(path))[:, None]
+        age = np.array([[self._latency]])
+        if self._jitter:
+            ages = np.stack([generator.random(len(q)) for generator in self._ages], axis=-1)
+            age = age + self._jitter * ages
+        late = later = aged(path, now, age)
+        if self._effort_delay:
+            later = aged(path, now, age + self._effort_delay)
+        n = q.shape[-1]
+        return late[..., :n], late[..., n : 2 * n], later[..., 2 * n :]
+
+    # -- positions and velocities -----------------------------------------------------------------
+
+    def _encoded(self, q: Array) -> Array:
+        if self._position_noise.any():
+            q = q + self._position_noise * self._noise[0].take(len(q))
+        if not self._coarse.any():
+            return q
+        return np.where(self._coarse, np.rint(q / self._step) * self._step, q)
+
+    def _velocity(self, position: Array, q: Array, qd: Array) -> Array:
+        if self._differentiated:
+            if self._last_q is None:
+                # The first quotient is that of a motion at constant velocity.
+                self._last_q = position[0] - self.period * qd[0]
+            qd = np.diff(position, axis=0, prepend=self._last_q[None]) / self.period
+            self._last_q = position[-1]
+        elif self._velocity_noise.any():
+            qd = qd + self._velocity_noise * self._noise[1].take(len(qd))
+        if (self._velocity_share == 1).all():
+            return qd
+        start = qd[0] if self._qd is None else self._qd
+        qd = low_pass(qd, start, self._velocity_share)
+        self._qd = qd[-1]
+        return qd
+
+    # -- efforts ----------------------------------------------------------------------------------
+
+    def _effort(self, effort: Array) -> Array:
+        if self._effort_noise.any():
+            effort = effort + self._effort_noise * self._coloured(len(effort))
+        return effort + self._offset if self._offset.any() else effort
+
+    def _coloured(self, k: int) -> Array:
+        """Return noise (k, N, n) of variance 1 with a first-order spectrum."""
+        share = self._effort_share
+        if (share == 1).all():
+            return self._noise[2].take(k)
+        if self._colour is None:
+            self._colour = self._noise[2].take(1)[0]  # stationary from the first sample on
+        white = self._noise[2].take(k)
+        # x' = (1 - a) x + sqrt(1 - (1 - a)^2) w has variance 1
+        gain = np.sqrt(1 - (1 - share) ** 2) / share
+        noise = low_pass(gain * white, self._colour, share)
+        self._colour = noise[-1]
+        return noise
+
+
+class _Noise:
+    """White noise of variance 1 for a row of arms, drawn in blocks."""
+
+    def __init__(self, generators: Sequence[Generator], n: int):
+        self._generators, self._n = generators, n
+        self._block, self._used = np.empty((0, len(generators), n)), 0
+
+    def take(self, k: int) -> Array:
+        """Return the next numbers (k, N, n)."""
+        missing = k - (len(self._block) - self._used)
+        if missing > 0:
+            count = max(missing, AT_ONCE)
+            new = [g.standard_normal((count, self._n)) for g in self._generators]
+            self._block = np.concatenate([self._block[self._used :], np.stack(new, axis=1)])
+            self._used = 0
+        self._used += k
+        return self._block[self._used - k : self._used]
+
+
+def low_pass(u: Array, start: Array, share: Array) -> Array:
+    """Return x (k, ..., n) with x_k = (1 - a) x_(k-1) + a u_k and x_(-1) = start (..., n)."""
+    if len(u) == 1:
+        return np.asarray((1 - share) * start + share * u)
+    # Imported here: it takes longer than the other imports of this module.
+    from scipy.signal import lfilter
+
+    x = np.empty_like(u)
+    for j, a in enumerate(np.broadcast_to(share, u.shape[-1:])):
+        x[..., j], _ = lfilter(
+            [a], [1.0, a - 1], u[..., j], axis=0, zi=(1 - a) * start[..., j][None]
+        )
+    return x
+
+
+def aged(path: Array, now: Array, age: Array) -> Array:
+    """Return the rows of path (m, N, n) at the indices now - age, linear between rows.
+
+    Args:
+        path: values over time.
+        now: (k, 1) indices, integers.
+        age: (k, N) or (1, 1), 0 or more.
+    """
+    whole = np.ceil(age)
+    share = (whole - age)[..., None]  # of the later row
+    before = now - whole.astype(int)
+    arms = np.arange(path.shape[1])
+    after = np.minimum(before + 1, len(path) - 1)
+    return np.asarray((1 - share) * path[before, arms] + share * path[after, arms])
