@@ -18,14 +18,14 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
 
 from robot_dynamics.cli.options import new_file, new_picture, number
+from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.dynamics import Dynamics
@@ -39,6 +39,7 @@ TERMS_RATE = 50.0  # Hz, as much as the figure shows
 END_TIMEOUT = 5.0  # s, for a node to end after SIGINT
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LINES = 5  # of progress, per run
+REPORT, SIMULATION = '/pybullet_validator_node', '/simulator_node: health'  # diagnostics
 
 
 def add_demo_options(parser: argparse.ArgumentParser) -> None:
@@ -67,17 +68,19 @@ def demo(options: argparse.Namespace) -> int:
     Exit code 0: every node ran to the end, and the reference engine does not disagree. 1: it
     disagrees, or a node did not start, ended early or did not end cleanly.
     """
-    require_ros('the demo')
-    # Imported once ROS 2 is known to be there.
-    from robot_dynamics.cli.demo_client import values
-    from robot_dynamics.cli.demo_figure import draw
-
+    try:
+        # Imported once ROS 2 is known to be there.
+        from robot_dynamics.cli.demo_client import DemoFailed
+        from robot_dynamics.cli.demo_figure import draw
+    except ImportError as error:
+        raise RosMissing(
+            f'the demo needs ROS 2, and it cannot be imported ({error}): source a ROS 2 '
+            'distribution, or run ./run demo, which installs one; the other verbs need none'
+        ) from error
     robot = demo_robot(options.robot)
-    model = robot.arm.model
     motion = swing(robot.arm, options.duration)
-    trajectory = motion.trajectory(model.joint_names)
-    still = [name for name, a in zip(model.joint_names, motion.amplitude, strict=True) if a == 0]
-    introduce(robot, still, options.duration)
+    trajectory = motion.trajectory(robot.arm.model.joint_names)
+    introduce(robot, motion)
     try:
         with started_nodes(robot, motion, trajectory) as (client, nodes):
             client.wait_for_nodes()
@@ -85,11 +88,11 @@ def demo(options: argparse.Namespace) -> int:
                 client.run(trajectory, compensate=compensate, show=Progress(title, options))
                 for title, compensate in (('with feed-forward', True), ('PD alone', False))
             ]
-            client.wait(lambda: client.report is not None, 'report of the validator', 60.0)
-    except RobotDynamicsError as error:
+            client.wait(lambda: REPORT in client.reports, 'report of the validator', 60.0)
+    except DemoFailed as error:
         print(f'robot-dynamics demo: {error}', file=sys.stderr)
         return 1
-    figures = summarize(robot, still, runs, values(client.report), values(client.simulation))
+    figures = summarize(robot, motion, runs, client.reports)
     print_figures(figures)
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=2) + '\n')
@@ -101,17 +104,6 @@ def demo(options: argparse.Namespace) -> int:
     return int(figures['verdict'] == 'FAIL' or bool(unclean))
 
 
-def require_ros(what: str) -> None:
-    """Raise RosMissing where rclpy cannot be imported."""
-    try:
-        import rclpy  # noqa: F401
-    except ImportError as error:
-        raise RosMissing(
-            f'{what} needs ROS 2, and rclpy cannot be imported ({error}): source a ROS 2 '
-            'distribution, or run ./run demo, which installs one; the other verbs need none'
-        ) from error
-
-
 class RosMissing(RobotDynamicsError, ImportError):  # noqa: N818  (names what is missing)
     """ROS 2 is not installed."""
 
@@ -119,36 +111,25 @@ class RosMissing(RobotDynamicsError, ImportError):  # noqa: N818  (names what is
 # -- robot --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class DemoRobot:
-    """A robot that can be simulated.
+class DemoRobot(NamedTuple):
+    """A robot that can be simulated."""
 
-    Attributes:
-        path: file of its description.
-        arm: its dynamics, without the locked joints.
-        locked: joints that are locked since they move no inertia, and their positions.
-        remarks: warnings of the description.
-    """
-
-    path: Path
-    arm: Dynamics
-    locked: dict[str, float]
-    remarks: tuple[str, ...]
+    path: Path  # of its description
+    arm: Dynamics  # without the locked joints
+    locked: dict[str, float]  # joints that move no inertia, and the positions of the locks
 
 
 def demo_robot(path: Path) -> DemoRobot:
     """Return the robot of a file or of a bundled robot's name, for simulation.
 
-    Joints that move no inertia (casters, fingers) are locked.
+    Joints that move no inertia (casters, fingers) are locked. Warnings are printed.
 
     Raises:
         ModelError: the description is rejected, or no joint moves an inertia.
     """
     path = robot_file(path)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter('always')
+    with concise_warnings():
         model = load_urdf(path)
-    remarks = [str(warning.message) for warning in caught]
     massless = model.massless_joints()
     if len(massless) == model.n:
         raise ModelError(f'{path}: no joint moves a mass; a simulation needs at least one')
@@ -156,11 +137,10 @@ def demo_robot(path: Path) -> DemoRobot:
     rest = dict(zip(model.joint_names, np.clip(0.0, model.lower, model.upper), strict=True))
     locked = {name: float(rest[name]) for name in massless}
     if locked:
-        remarks.append(f'locked, since they move no inertia: {", ".join(locked)}')
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
             model = load_urdf(path, locked_joints=locked)
-    return DemoRobot(path, Dynamics(model), locked, tuple(remarks))
+    return DemoRobot(path, Dynamics(model), locked)
 
 
 # -- nodes --------------------------------------------------------------------------------------
@@ -226,14 +206,8 @@ def started_nodes(
         DemoFailed: a node ended early.
         KeyboardInterrupt: this process received SIGINT, SIGTERM or SIGHUP.
     """
-    import rclpy
-    from rclpy.signals import SignalHandlerOptions
-
     from robot_dynamics.cli.demo_client import DemoClient, DemoFailed
-    from robot_dynamics.ros.executable import new_executor
-    from robot_dynamics.ros.middleware import isolate
 
-    isolate()
     # An exception raised by a signal inside the ROS client library would come out as another one:
     # signals are noted here, and looked at by `check`.
     received: list[int] = []
@@ -249,10 +223,7 @@ def started_nodes(
                 code = node.returncode
                 raise DemoFailed(f'{name} ended with exit code {code}: see its log above')
 
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    executor = new_executor()
-    client = DemoClient(robot.arm.model.joint_names, executor, check)
-    executor.add_node(client)
+    client = DemoClient(check)
     with tempfile.TemporaryDirectory(prefix='robot_dynamics-') as folder:
         try:
             for name, parameters in node_parameters(robot, motion, trajectory).items():
@@ -262,9 +233,7 @@ def started_nodes(
             for stop in STOPS:  # another Ctrl-C must not leave processes behind
                 signal.signal(stop, signal.SIG_IGN)
             end(nodes.values())
-            executor.shutdown()
-            client.destroy_node()
-            rclpy.try_shutdown()
+            client.close()
 
 
 def end(nodes: Any) -> None:
@@ -283,63 +252,66 @@ def end(nodes: Any) -> None:
 
 
 def summarize(
-    robot: DemoRobot,
-    still: Sequence[str],
-    runs: Sequence[Any],
-    report: dict[str, str],
-    simulation: dict[str, str],
+    robot: DemoRobot, motion: Swing, runs: Sequence[Any], reports: dict[str, dict[str, str]]
 ) -> dict[str, Any]:
     """Return the figures of both runs, under the names of the JSON file.
 
     Errors are over all joints and states, rad or m; the residual is the largest difference to the
     reference engine, relative to the largest torque, `torque_scale`.
     """
-    model = robot.arm.model
-    errors = [run.error() for run in runs]
-    rms = [float(np.sqrt(np.mean(error**2))) for error in errors]
-    largest = [float(np.abs(error).max()) for error in errors]
+    report, names = reports.get(REPORT, {}), robot.arm.model.joint_names
+    feedforward, pd = (run.error() for run in runs)
+    rms = [float(np.sqrt(np.mean(error**2))) for error in (feedforward, pd)]
     scale = max(float(np.abs(run.state(2)).max()) for run in runs)
-    streams = [run.answers['residual'] for run in runs]
-    residuals = [float(np.abs(stream.rows).max()) for stream in streams if len(stream)]
+    residuals = [row.values for run in runs for row in run.rows['residual']]
     latency = 1e6 * np.concatenate([run.latencies() for run in runs])
-    simulated, wall = sum(run.t[-1] for run in runs), sum(run.wall_time for run in runs)
+    sent = [run.column('states', 'sent') for run in runs]
+    wall = sum(float(np.ptp(times)) for times in sent) / 1e9
+    simulated = float(sum(run.times('states')[-1] for run in runs))
     return {
-        'robot': model.name,
-        'joints': list(model.joint_names),
-        'simulated_s': float(simulated),
+        'robot': robot.arm.model.name,
+        'joints': list(names),
+        'simulated_s': simulated,
         'rms_error_feedforward_rad': rms[0],
         'rms_error_pd_rad': rms[1],
-        'max_error_feedforward_rad': largest[0],
-        'max_error_pd_rad': largest[1],
+        'max_error_feedforward_rad': float(np.abs(feedforward).max()),
+        'max_error_pd_rad': float(np.abs(pd).max()),
         'error_ratio': rms[1] / rms[0],
         'torque_scale': scale,
-        'pybullet_residual_rel': max(residuals) / scale if residuals else None,
+        'pybullet_residual_rel': float(np.abs(residuals).max()) / scale if residuals else None,
         'judge': report.get('engine', ''),
         'verdict': report.get('verdict', 'NO VERDICT'),
         'verdict_notes': [text for key, text in report.items() if key.startswith('note ')],
-        'real_time_factor': float(simulated / wall),
-        'state_rate_hz': float(simulated / TIME_STEP / wall),
-        'states_heard': sum(len(run.states) - 1 for run in runs) / float(simulated / TIME_STEP),
-        **{
-            f'latency_{name}_us': float(np.percentile(latency, part))
-            for name, part in (('p50', 50), ('p99', 99), ('max', 100))
-        },
-        'missed_commands': int(simulation.get('missed commands', 0)),
+        'real_time_factor': simulated / wall,
+        'state_rate_hz': simulated / TIME_STEP / wall,
+        'states_heard': sum(len(times) - 1 for times in sent) * TIME_STEP / simulated,
+        'latency_p50_us': float(np.percentile(latency, 50)),
+        'latency_p99_us': float(np.percentile(latency, 99)),
+        'latency_max_us': float(latency.max()),
+        'missed_commands': int(reports.get(SIMULATION, {}).get('missed commands', 0)),
         'restarts': dict.fromkeys(NODES, 0),
         'locked_joints': list(robot.locked),
-        'still_joints': list(still),
+        'still_joints': still_joints(names, motion),
     }
 
 
-def introduce(robot: DemoRobot, still: Sequence[str], duration: float) -> None:
+def still_joints(names: Sequence[str], motion: Swing) -> list[str]:
+    """Return the joints that do not move."""
+    return [name for name, a in zip(names, motion.amplitude, strict=True) if a == 0]
+
+
+def introduce(robot: DemoRobot, motion: Swing) -> None:
     """Print the robot and the plan."""
     model = robot.arm.model
     print(f'robot {model.name!r} with {model.n} joints: {", ".join(model.joint_names)}')
-    for remark in robot.remarks:
-        print(f'  note: {remark}')
+    if robot.locked:
+        print(f'  note: locked, since they move no inertia: {", ".join(robot.locked)}')
+    still = still_joints(model.joint_names, motion)
     if still:
         print(f'  note: too weak or too tightly limited to move: {", ".join(still)}')
-    print(f'two runs of {duration:g} s: with feed-forward, then PD alone, with the same gains')
+    print(
+        f'two runs of {motion.duration:g} s: with feed-forward, then PD alone, with the same gains'
+    )
     print('starting the nodes ...', flush=True)
 
 
@@ -365,36 +337,25 @@ class Progress:
 def print_figures(figures: dict[str, Any]) -> None:
     """Print the table of figures."""
     residual = figures['pybullet_residual_rel']
-    rows = [
-        *(
-            (
-                f'tracking error {name}',
-                f'RMS {figures[f"rms_error_{key}_rad"]:.2e}, '
-                f'max {figures[f"max_error_{key}_rad"]:.2e} rad',
-            )
-            for name, key in (('with feed-forward', 'feedforward'), ('with PD alone', 'pd'))
-        ),
-        ('ratio of RMS errors', f'{figures["error_ratio"]:.0f}'),
-        ('reference engine', figures['judge'] or 'none'),
-        ('verdict', figures['verdict']),
-        *(('', note) for note in figures['verdict_notes']),
-        (
-            'maximum residual in motion',
-            'none received'
-            if residual is None
-            else f'{residual:.1e} of the largest torque, {figures["torque_scale"]:.1f} N m',
-        ),
-        ('real-time factor', f'{figures["real_time_factor"]:.2f}'),
-        (
-            'states per second',
-            f'{figures["state_rate_hz"]:.0f} Hz, {100 * figures["states_heard"]:.1f} % recorded',
-        ),
-        (
-            'latency, state to torque',
-            ', '.join(f'{k} {figures[f"latency_{k}_us"]:.0f} us' for k in ('p50', 'p99', 'max')),
-        ),
-        ('states without a command', str(figures['missed_commands'])),
-    ]
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        print(f'{name:<{width}}  {value}')
+    note = 'none received'
+    if residual is not None:
+        note = f'{residual:.1e} of the largest torque, {figures["torque_scale"]:.1f} N m'
+    rows = {
+        'tracking error with feed-forward': 'RMS {rms_error_feedforward_rad:.2e}, '
+        'max {max_error_feedforward_rad:.2e} rad',
+        'tracking error with PD alone': 'RMS {rms_error_pd_rad:.2e}, '
+        'max {max_error_pd_rad:.2e} rad',
+        'ratio of RMS errors': '{error_ratio:.0f}',
+        'reference engine': '{judge}',
+        'verdict': '{verdict}',
+        'notes on the verdict': '; '.join(figures['verdict_notes']) or 'none',
+        'maximum residual in motion': note,
+        'real-time factor': '{real_time_factor:.2f}',
+        'states per second': '{state_rate_hz:.0f} Hz, {states_heard:.1%} recorded',
+        'latency, state to torque': 'p50 {latency_p50_us:.0f} us, p99 {latency_p99_us:.0f} us, '
+        'max {latency_max_us:.0f} us',
+        'states without a command': '{missed_commands}',
+    }
+    width = max(map(len, rows))
+    for name, row in rows.items():
+        print(f'{name:<{width}}  {row.format(**figures)}')

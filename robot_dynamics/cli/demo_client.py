@@ -9,17 +9,19 @@ this process received it.
 from __future__ import annotations
 
 import time
-from array import array
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -28,9 +30,17 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from robot_dynamics.control import Trajectory
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.executable import new_executor
+from robot_dynamics.ros.middleware import isolate
 from robot_dynamics.spatial import Array
 
 TERMS = ('gravity', 'coriolis', 'inertia', 'friction')
+TOPICS = {
+    'states': 'joint_states',
+    'torque': 'joint_effort',
+    'residual': 'pybullet_validator_node/residual',
+    **{term: f'dynamics_node/{term}_torque' for term in TERMS},
+}
 DEEP = QoSProfile(depth=2000)  # the messages of a second
 TIMEOUT = 10.0  # s, for an answer that takes milliseconds
 START_TIMEOUT = 60.0  # s, for nodes that compile, or load the robot into another engine
@@ -41,146 +51,90 @@ class DemoFailed(RobotDynamicsError, RuntimeError):  # noqa: N818  (states what 
     """The demonstration cannot go on."""
 
 
-class Series:
-    """Stamped rows of numbers, appended at high rate and read as arrays."""
+class Row(NamedTuple):
+    """One recorded message."""
 
-    def __init__(self, width: int) -> None:
-        self._width = width
-        self._stamps, self._sent, self._rows = array('q'), array('q'), array('d')
-
-    def append(self, stamp: int, sent: int, row: Sequence[float]) -> None:
-        """Append one row (width,) with its stamp and source timestamp [ns], unless it is older."""
-        if stamp > self.newest:
-            self._stamps.append(stamp)
-            self._sent.append(sent)
-            self._rows.extend(row)
-
-    def __len__(self) -> int:
-        return len(self._stamps)
-
-    @property
-    def newest(self) -> int:
-        """Stamp of the newest row, ns; -1 if there is none."""
-        return self._stamps[-1] if self._stamps else -1
-
-    @property
-    def last(self) -> Array:
-        """The newest row (width,)."""
-        return np.array(self._rows[-self._width :])
-
-    @property
-    def stamps(self) -> Array:
-        """Stamps (k,), ns."""
-        return np.array(self._stamps, dtype=np.int64)
-
-    @property
-    def sent(self) -> Array:
-        """Source timestamps (k,), ns."""
-        return np.array(self._sent, dtype=np.int64)
-
-    @property
-    def rows(self) -> Array:
-        """Rows (k, width)."""
-        return np.array(self._rows).reshape(-1, self._width)
+    stamp: int  # ns
+    sent: int  # ns, source timestamp
+    values: list[float]
 
 
 class Run:
-    """The topics recorded during one run.
+    """The topics recorded during one run, from time zero of the simulation.
 
     Attributes:
-        trajectory: the motion that was commanded.
-        start: stamp at which it began, ns.
-        states: rows (q, qd, effort) of `joint_states`.
-        answers: what nodes computed from the states: `torque` of feedforward_node, the TERMS of
-            dynamics_node, and its `residual` against the reference engine.
+        rows: by the names in TOPICS; values of `states` are q, qd and effort.
     """
 
-    def __init__(self, trajectory: Trajectory, start: int) -> None:
-        n = trajectory.n
-        self.trajectory, self.start = trajectory, start
-        self.states = Series(3 * n)
-        self.answers = {name: Series(n) for name in ('torque', 'residual', *TERMS)}
+    def __init__(self, trajectory: Trajectory) -> None:
+        self.trajectory = trajectory
+        self.end = round(trajectory.duration * messages.SECOND)  # stamp, ns
+        self.rows: dict[str, list[Row]] = {name: [] for name in TOPICS}
 
-    @property
-    def end(self) -> int:
-        """Stamp at which the motion ends, ns."""
-        return self.start + round(self.trajectory.duration * messages.SECOND)
+    def add(self, name: str, row: Row) -> None:
+        """Record a message, unless it repeats a stamp or answers a state that is not recorded."""
+        rows, states = self.rows[name], self.rows['states']
+        known = row.stamp <= (self.end if name == 'states' else states[-1].stamp if states else -1)
+        if known and (not rows or row.stamp > rows[-1].stamp):
+            rows.append(row)
 
-    def now(self) -> tuple[float, float]:
-        """Return the time since the start [s] and the largest error of the newest state."""
-        t = (self.states.newest - self.start) / messages.SECOND
-        q = self.states.last[: self.trajectory.n]
-        return t, float(np.abs(q - self.trajectory.sample(t).q).max())
+    def column(self, name: str, part: str) -> Array:
+        """Return `stamp` (k,), `sent` (k,) or `values` (k, ...) of a topic."""
+        return np.array([getattr(row, part) for row in self.rows[name]])
 
-    @property
-    def t(self) -> Array:
-        """Times (k,) of the states since the start of the motion, s."""
-        return (self.states.stamps - self.start) / messages.SECOND
+    def times(self, name: str) -> Array:
+        """Return the stamps of a topic (k,), s."""
+        return self.column(name, 'stamp') / messages.SECOND
 
     def state(self, part: int) -> Array:
         """Return the positions (part 0), velocities (1) or efforts (2) of the states, (k, n)."""
-        n = self.trajectory.n
-        return self.states.rows[:, part * n : (part + 1) * n]
+        return np.split(self.column('states', 'values'), 3, axis=1)[part]
 
     def error(self) -> Array:
         """Return the measured minus the desired positions (k, n)."""
-        return self.state(0) - self.trajectory.sample(self.t).q
+        return self.state(0) - self.trajectory.sample(self.times('states')).q
 
     def latencies(self) -> Array:
         """Return the times from a state to the torque computed from it, s."""
-        torque = self.answers['torque']
-        _, state, answer = np.intersect1d(self.states.stamps, torque.stamps, return_indices=True)
-        return (torque.sent[answer] - self.states.sent[state]) / messages.SECOND
-
-    @property
-    def wall_time(self) -> float:
-        """Wall time between the first and the last state, s."""
-        return float(np.ptp(self.states.sent)) / messages.SECOND
+        sent = {row.stamp: row.sent for row in self.rows['states']}
+        answers = [row for row in self.rows['torque'] if row.stamp in sent]
+        return np.array([row.sent - sent[row.stamp] for row in answers]) / messages.SECOND
 
 
 class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
     """Sends commands to the four nodes and records their topics.
 
     Attributes:
-        report: the newest report of the validator.
-        simulation: the newest diagnostics of the simulator.
+        reports: values of the newest message by topic: `report` of the validator, `simulation`.
     """
 
-    def __init__(self, joint_names: Sequence[str], executor: Any, check: Callable[[], None]):
-        """Subscribe.
-
-        Args:
-            joint_names: of the robot, in the order of its model.
-            executor: spins this node.
-            check: called while waiting; raises what ends the demonstration.
-        """
+    def __init__(self, check: Callable[[], None]):
+        """Join the ROS graph; `check` is called while waiting, and raises what ends the demo."""
+        isolate()
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         super().__init__('demo')
-        self._names, self._executor, self._check = list(joint_names), executor, check
-        self.report: DiagnosticStatus | None = None
+        self._check = check
+        self._executor = new_executor()
+        self._executor.add_node(self)
+        self.reports: dict[str, dict[str, str]] = {}
+        self._status = ''
         self._run: Run | None = None
-        self.simulation: DiagnosticStatus | None = None
-        self._status, self._run, self._stamps = '', None, array('q')
-        topics = {
-            'states': 'joint_states',
-            'torque': 'joint_effort',
-            'residual': 'pybullet_validator_node/residual',
-            **{term: f'dynamics_node/{term}_torque' for term in TERMS},
-        }
+        self._seen: set[str] = set()
+        self._stamps: deque[int] = deque(maxlen=2)  # of the newest states, ns
         # Not added to the executor, which would take their messages.
         self._recorder = Node('demo_recorder')
         self._streams = {
             name: self._recorder.create_subscription(JointState, topic, lambda _: None, DEEP)
-            for name, topic in topics.items()
+            for name, topic in TOPICS.items()
         }
-        self._seen: set[str] = set()
         self._trajectory_out = self.create_publisher(
             JointTrajectory, 'joint_trajectory', qos.STREAM_OUT
         )
         self.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, DEEP)
-        self.create_subscription(String, 'feedforward_node/status', self._on_status, qos.LATCHED)
         self.create_subscription(
-            DiagnosticArray, 'pybullet_validator_node/report', self._on_report, qos.LATCHED
+            DiagnosticArray, 'pybullet_validator_node/report', self._on_diagnostics, qos.LATCHED
         )
+        self.create_subscription(String, 'feedforward_node/status', self._on_status, qos.LATCHED)
         self._parameters = AsyncParameterClient(self, 'feedforward_node')
         self._simulator = {
             verb: self.create_client(Trigger, f'simulator_node/{verb}')
@@ -189,36 +143,31 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if 'simulator_node' in status.name:
-                self.simulation = status
+            self.reports[status.name] = {item.key: item.value for item in status.values}
 
     def _on_status(self, message: String) -> None:
         self._status = message.data
 
-    def _on_report(self, message: DiagnosticArray) -> None:
-        self.report = message.status[0]
-
-    def destroy_node(self) -> None:
-        """Destroy this node and the one that records."""
+    def close(self) -> None:
+        """Leave the ROS graph."""
+        self._executor.shutdown()
         self._recorder.destroy_node()
-        super().destroy_node()
-
-    # -- waiting ----------------------------------------------------------------------------
+        self.destroy_node()
+        rclpy.try_shutdown()
 
     def wait(self, condition: Callable[[], Any], what: str, timeout: float = TIMEOUT) -> None:
         """Spin until a condition holds; raise DemoFailed after `timeout` seconds."""
-        if not self._happens(condition, timeout):
-            raise DemoFailed(f'{what}: timeout after {timeout:g} s')
-
-    def _happens(self, condition: Callable[[], Any], timeout: float) -> bool:
         end = time.monotonic() + timeout
         while not condition():
             if time.monotonic() > end:
-                return False
+                raise DemoFailed(f'{what}: timeout after {timeout:g} s')
             self._check()
             self._executor.spin_once(timeout_sec=0.01)
-            self._take()
-        return True
+            for name, subscription in self._streams.items():
+                queue = subscription.handle
+                with queue:
+                    while (taken := queue.take_message(JointState, False)) is not None:
+                        self._record(name, taken[0], taken[1]['source_timestamp'])
 
     def wait_for_nodes(self) -> None:
         """Wait until all nodes publish and their services are available."""
@@ -233,78 +182,65 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
             START_TIMEOUT,
         )
 
-    # -- recording --------------------------------------------------------------------------
-
-    def _take(self) -> None:
-        """Record all messages that have arrived."""
-        for name, subscription in self._streams.items():
-            with subscription.handle:
-                while (taken := subscription.handle.take_message(JointState, False)) is not None:
-                    self._record(name, taken[0], taken[1]['source_timestamp'])
-
-    def _is_later(self, stamp: int) -> bool:
-        return self._stamps[-1] > stamp
-
     def _record(self, name: str, message: JointState, sent: int) -> None:
         self._seen.add(name)
-        stamp, run = messages.nanoseconds(message.header.stamp), self._run
+        stamp = messages.nanoseconds(message.header.stamp)
         if name == 'states':
-            self._stamps = array('q', [*self._stamps[-1:], stamp])
-            if run is not None and stamp <= run.end and list(message.name) == self._names:
-                row = [*message.position, *message.velocity, *message.effort]
-                run.states.append(stamp, sent, row)
-        # Answers to states from before the reset of the simulation are not of this run.
-        elif run is not None and stamp <= run.states.newest:
-            run.answers[name].append(stamp, sent, message.effort)
-
-    # -- runs -------------------------------------------------------------------------------
+            self._stamps.append(stamp)
+        if self._run is not None:
+            values = [*message.position, *message.velocity, *message.effort]
+            self._run.add(name, Row(stamp, sent, values))
 
     def run(
         self, trajectory: Trajectory, *, compensate: bool, show: Callable[[float, float], None]
     ) -> Run:
-        """Return the record of one run along a trajectory.
+        """Return the record of one run along a trajectory, in the joint order of the model.
 
         Args:
             trajectory: the motion.
             compensate: with the feed-forward terms; else with feedback alone.
-            show: called with the time [s] and the error while it goes on.
+            show: called with the time [s] and the largest error while it goes on.
 
         Raises:
             DemoFailed: a node does not answer, or the motion does not come to its end.
         """
-        self._run = None
         self._simulate('pause')
         self._simulate('reset')
-        self._stamps = array('q')
-        # The state of a paused simulation is repeated.
-        self.wait(lambda: len(self._stamps) == 2 and len(set(self._stamps)) == 1, 'paused state')
+        # The state of a paused simulation is repeated: by now every node has received it.
+        self.wait(lambda: [*self._stamps] == [0, 0], 'paused state')
         values = [Parameter(f'compensate_{term}', value=compensate) for term in TERMS]
         self._answer(
             self._parameters.set_parameters([value.to_parameter_msg() for value in values]),
             'parameters of feedforward_node',
         )
-        self._run = run = Run(trajectory, self._stamps[-1])
+        self._run = run = Run(trajectory)
         self._send(trajectory)
         self._simulate('resume')
         while self._stamps[-1] < run.end:
             before = self._stamps[-1]
-            self.wait(partial(self._is_later, before), 'simulated time')
-            if len(run.states):
-                show(*run.now())
+            self.wait(partial(self._is_after, before), 'simulated time')
+            stamp, _, values = run.rows['states'][-1]
+            t = stamp / messages.SECOND
+            show(t, float(np.abs(values[: trajectory.n] - trajectory.sample(t).q).max()))
         self._simulate('pause')
         self._run = None
         return run
 
+    def _is_after(self, stamp: int) -> bool:
+        return self._stamps[-1] > stamp
+
     def _send(self, trajectory: Trajectory) -> None:
         """Send a trajectory that starts with the next state, until it is followed."""
-        self._status = ''
-        end = time.monotonic() + TIMEOUT
-        while not self._status.startswith('following'):
-            if time.monotonic() > end:
-                status = self._status or 'no status'
-                raise DemoFailed(f'feedforward_node does not follow: {status}')
-            self._trajectory_out.publish(trajectory_message(trajectory))
-            self._happens(lambda: self._status, REPEAT)
+        self._status, sent = '', -REPEAT
+
+        def follows() -> bool:
+            nonlocal sent
+            if time.monotonic() - sent > REPEAT:
+                self._trajectory_out.publish(trajectory_message(trajectory))
+                sent = time.monotonic()
+            return self._status.startswith('following')
+
+        self.wait(follows, 'feedforward_node following the trajectory')
 
     def _simulate(self, verb: str) -> None:
         service = f'simulator_node/{verb}'
@@ -331,8 +267,3 @@ def trajectory_message(trajectory: Trajectory) -> JointTrajectory:
             )
         )
     return message
-
-
-def values(status: DiagnosticStatus | None) -> dict[str, str]:
-    """Return the values of a diagnostic status by key."""
-    return {} if status is None else {item.key: item.value for item in status.values}

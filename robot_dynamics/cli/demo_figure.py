@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.demo_client import TERMS, Run, Series
+from robot_dynamics.cli.demo_client import TERMS, Run
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization.figures import sheet
 
 MAX_LEGEND = 10  # joints whose names fit into a legend
 DOTTED: dict[str, Any] = {'color': 'black', 'linewidth': 0.9, 'linestyle': (0, (1, 5))}
 POINTS = 1000  # of a line
-GAP = 10  # times the usual step: a line does not cross it
-FLOOR = 1e-16  # N m, of the logarithmic axis of residuals
-SMALL = 1e-8  # rad or m, of the logarithmic axis of errors
+SMALL_ERROR, SMALL_TORQUE = 1e-8, 1e-16  # rad or m, N m or N; ends of the logarithmic axes
 
 
 def draw(file: Path, robot: str, feedforward: Run, pd_alone: Run) -> None:
@@ -25,25 +23,37 @@ def draw(file: Path, robot: str, feedforward: Run, pd_alone: Run) -> None:
     Raises:
         MatplotlibMissing: it is not installed.
     """
-    names = feedforward.trajectory.joint_names
     figure = sheet(12, 10)
     axes = figure.subplot_mosaic(
         [['motion', 'motion'], ['heaviest', 'liveliest'], ['error', 'residual']]
     )
     figure.suptitle(f'{robot}: feed-forward torque and PD alone', fontsize=14, fontweight='bold')
-    draw_motion(axes['motion'], names, feedforward)
-    for axis, joint in zip(
-        (axes['heaviest'], axes['liveliest']), interesting_joints(feedforward), strict=True
+    draw_motion(axes['motion'], feedforward)
+    for place, joint in zip(
+        ('heaviest', 'liveliest'), interesting_joints(feedforward), strict=True
     ):
-        draw_terms(axis, names[joint], joint, feedforward)
-    runs = [(pd_alone, 'PD alone', 'tab:red'), (feedforward, 'with feed-forward', 'tab:green')]
-    draw_errors(axes['error'], runs)
-    draw_residuals(axes['residual'], runs)
-    for axis in axes.values():
+        draw_terms(axes[place], joint, feedforward)
+    for run, label, color in (
+        (pd_alone, 'PD alone', 'tab:red'),
+        (feedforward, 'with feed-forward', 'tab:green'),
+    ):
+        plot = axes['error'].semilogy
+        plot(*decimated(run.times('states'), largest(run.error(), SMALL_ERROR)), color=color, label=label)
+        if run.rows['residual']:
+            residual = largest(run.column('residual', 'values'), SMALL_TORQUE)
+            plot = axes['residual'].semilogy
+            plot(run.times('residual'), residual, '.', markersize=3, color=color, label=label)
+    axes['error'].set_title('largest tracking error of all joints')
+    axes['error'].set_ylabel('|measured - desired| [rad or m]')
+    axes['residual'].set_title('torque minus that of the reference engine, largest of all joints')
+    axes['residual'].set_ylabel('[N m or N]')
+    for name, axis in axes.items():
         axis.set_xlabel('time [s]')
         axis.margins(x=0)
         axis.grid(alpha=0.3)
         axis.spines[['top', 'right']].set_visible(False)
+        if name != 'motion' and axis.lines:
+            axis.legend(frameon=False, fontsize=9, ncols=2)
     figure.savefig(file)
 
 
@@ -53,75 +63,51 @@ def interesting_joints(run: Run) -> tuple[int, int]:
     A robot of one joint has one twice.
     """
     heaviest = int(np.argmax(np.abs(run.state(2)).max(axis=0)))
-    inertia = run.answers['inertia']
-    rest = np.abs(inertia.rows).max(axis=0) if len(inertia) else np.ones(run.trajectory.n)
+    inertia = run.column('inertia', 'values') if run.rows['inertia'] else run.state(2)
+    rest = np.abs(inertia).max(axis=0)
     if len(rest) > 1:
         rest[heaviest] = -1.0
     return heaviest, int(np.argmax(rest))
 
 
-def draw_motion(axis: Any, names: tuple[str, ...], run: Run) -> None:
+def draw_motion(axis: Any, run: Run) -> None:
     """Draw measured and desired positions."""
-    t, q = decimated(run.t, run.state(0))
-    desired = run.trajectory.sample(t).q
-    for j, name in enumerate(names):
-        axis.plot(t, q[:, j], label=name, linewidth=1.4)
-        axis.plot(t, desired[:, j], **DOTTED)
-    axis.plot([], [], label='desired', **DOTTED)
+    t, q = decimated(run.times('states'), run.state(0))
+    names = run.trajectory.joint_names
+    measured = axis.plot(t, q, linewidth=1.4)
+    desired = axis.plot(t, run.trajectory.sample(t).q, **DOTTED)
     axis.set_title('joint positions with feed-forward, measured and desired')
     axis.set_ylabel('position [rad or m]')
     if len(names) <= MAX_LEGEND:
-        axis.legend(loc='center left', bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+        axis.legend(
+            [*measured, desired[0]],
+            [*names, 'desired'],
+            loc='center left',
+            bbox_to_anchor=(1.0, 0.5),
+            frameon=False,
+            fontsize=9,
+        )
 
 
-def draw_terms(axis: Any, name: str, joint: int, run: Run) -> None:
+def draw_terms(axis: Any, joint: int, run: Run) -> None:
     """Draw the applied torque of one joint and its terms."""
-    t, effort = decimated(run.t, run.state(2))
-    axis.plot(t, effort[:, joint], color='0.75', linewidth=4, label='applied')
+    t, effort = decimated(run.times('states'), run.state(2)[:, joint])
+    axis.plot(t, effort, color='0.75', linewidth=4, label='applied')
     for term in TERMS:
-        if len(run.answers[term]):
-            axis.plot(*curve(run, run.answers[term], joint), linewidth=1.3, label=term)
-    axis.set_title(f'torque of {name} by term')
+        if run.rows[term]:
+            values = run.column(term, 'values')[:, joint]
+            axis.plot(*decimated(run.times(term), values), linewidth=1.3, label=term)
+    axis.set_title(f'torque of {run.trajectory.joint_names[joint]} by term')
     axis.set_ylabel('torque [N m or N]')
-    axis.legend(frameon=False, fontsize=9, ncols=2)
 
 
-def draw_errors(axis: Any, runs: list[tuple[Run, str, str]]) -> None:
-    """Draw the largest tracking error of all joints."""
-    for run, label, color in runs:
-        largest = np.maximum(np.abs(run.error()).max(axis=1), SMALL)
-        axis.semilogy(*decimated(run.t, largest), color=color, label=label)
-    axis.set_title('largest tracking error of all joints')
-    axis.set_ylabel('|measured - desired| [rad or m]')
-    axis.legend(frameon=False, fontsize=9)
-
-
-def draw_residuals(axis: Any, runs: list[tuple[Run, str, str]]) -> None:
-    """Draw the difference between dynamics_node and the reference engine."""
-    axis.set_title('torque minus that of the reference engine, largest of all joints')
-    axis.set_ylabel('[N m or N]')
-    for run, label, color in runs:
-        residual = run.answers['residual']
-        if len(residual):
-            t = (residual.stamps - run.start) / 1e9
-            largest = np.maximum(np.abs(residual.rows).max(axis=1), FLOOR)
-            axis.semilogy(t, largest, '.', markersize=3, color=color, label=label)
-    if axis.lines:
-        axis.legend(frameon=False, fontsize=9)
-    else:
-        axis.text(0.5, 0.5, 'none received', ha='center', transform=axis.transAxes)
-
-
-def curve(run: Run, series: Series, joint: int) -> tuple[Array, Array]:
-    """Return times and values of one joint."""
-    return decimated((series.stamps - run.start) / 1e9, series.rows[:, joint])
+def largest(values: Array, floor: float) -> Array:
+    """Return the largest magnitude in each row (k,), at least `floor`."""
+    row: Array = np.abs(values).max(axis=1)
+    return np.maximum(row, floor)
 
 
 def decimated(t: Array, values: Array) -> tuple[Array, Array]:
-    """Return at most about POINTS of many points, NaN where a stream was interrupted."""
+    """Return at most about POINTS of many points."""
     every = max(1, len(t) // POINTS)
-    t, values = t[::every], values[::every].astype(float)
-    steps = np.diff(t)
-    if len(steps):
-        values[1:][steps > GAP * np.median(steps)] = np.nan
-    return t, values
+    return t[::every], values[::every]

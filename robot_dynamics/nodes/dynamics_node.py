@@ -7,9 +7,14 @@ Subscribes
     external_wrench    geometry_msgs/WrenchStamped      optional
     reference          trajectory_msgs/JointTrajectory  with acceleration_source: reference
     payload            geometry_msgs/InertiaStamped     latched, optional
+    ~/set_payload      geometry_msgs/InertiaStamped     for this node alone
+    robot_description  std_msgs/String                  latched, if no parameter gives it
 Publishes, stamped as the joint state from which they are computed
-    ~/gravity_torque, ~/coriolis_torque, ~/inertia_torque, ...   sensor_msgs/JointState
-    ~/mass_matrix, ~/coriolis_matrix                             std_msgs/Float64MultiArray
+    ~/gravity_torque, ~/coriolis_torque, ~/inertia_torque, ~/inverse_dynamics_torque,
+    ~/friction_torque, ~/external_torque, ~/effort_residual    sensor_msgs/JointState
+    ~/mass_matrix, ~/coriolis_matrix                           std_msgs/Float64MultiArray
+    ~/payload                                                  geometry_msgs/InertiaStamped
+    /diagnostics                                               diagnostic_msgs/DiagnosticArray
 
 If the robot measures efforts, `~/effort_residual` is the part that the model does not explain:
 
@@ -29,29 +34,17 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dynamics.control import AccelerationFilter, Friction
 from robot_dynamics.control.joint_state import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.ros import executable, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.outputs import TermPublishers
-from robot_dynamics.ros.parameters import (
-    HIGHEST_RATE,
-    LONGEST_DIFFERENCE,
-    LOWEST_RATE,
-    LiveRobotParameters,
-    joint_order,
-    parameter,
-    per_joint,
-)
+from robot_dynamics.ros.parameters import LOWEST_RATE, RATE, parameter
 from robot_dynamics.ros.payload_input import PayloadInput
-from robot_dynamics.ros.robot_source import (
-    RobotSource,
-    bare_robot,
-    friction_of,
-    with_gravity_and_payload,
-)
+from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
+from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.wrench_input import WrenchInput
 from robot_dynamics.spatial import Array
 
@@ -74,8 +67,7 @@ class DynamicsParameters(LiveRobotParameters):
     publish_rate: float = parameter(
         0.0,
         'Largest rate of the output, Hz of the stamps; 0: one for every joint state.',
-        low=0.0,
-        high=HIGHEST_RATE,
+        RATE,
         smallest=LOWEST_RATE,
         live=True,
     )
@@ -87,14 +79,13 @@ class DynamicsParameters(LiveRobotParameters):
         choices=('none', 'differentiate', 'reference'),
     )
     acceleration_cutoff: float = parameter(
-        20.0, 'Cut-off frequency of that low-pass, Hz.', low=0.1, high=1000.0, live=True
+        20.0, 'Cut-off frequency of that low-pass, Hz.', (0.1, 1000.0), live=True
     )
     effort_scale: tuple[float, ...] = parameter(
         [1.0],
         'Factor from measured effort to N m or N, one value or one per joint: the torque constant '
         'where a driver reports currents.',
-        low=-1e6,
-        high=1e6,
+        (-1e6, 1e6),
         live=True,
     )
     effort_gravity_compensated: bool = parameter(
@@ -111,7 +102,7 @@ class DynamicsNode(RobotNode):
 
     def __init__(self, **kwargs: Any):
         super().__init__('dynamics_node', **kwargs)
-        self.robot = self.add(RobotSource(self, bare_robot, with_gravity_and_payload))
+        self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
         self.wrench = self.add(WrenchInput(self))
         self.terms = self.add(TermPublishers(self, TORQUES, MATRICES))
@@ -119,20 +110,25 @@ class DynamicsNode(RobotNode):
         self.diagnostics = self.add(Diagnostics(self))
         self.reference: tuple[int, Array] | None = None  # stamp [ns] and acceleration (n,)
         if self.parameters.acceleration_source == 'reference':
-            self.create_subscription(
-                JointTrajectory, 'reference', self._on_reference, qos.COMMANDS_IN
+            self.subscribe(
+                JointTrajectory,
+                'reference',
+                'reference',
+                self._read_reference,
+                self._take_reference,
+                qos.COMMANDS_IN,
             )
         self.robot.begin()
 
     def check(self, parameters: DynamicsParameters, arm: Dynamics) -> None:
         """Reject lists that have neither one value nor one per joint."""
-        friction_of(parameters, arm.model)
-        effort_scale(parameters, arm.model.joint_names)
+        parameters.friction(arm.model)
+        parameters.of_joints('effort_scale', arm.model)
 
     def prepare(self, arm: Dynamics) -> None:
         """Compile the terms."""
         zero = np.zeros(arm.model.n)
-        friction = friction_of(self.parameters, arm.model)
+        friction = self.parameters.friction(arm.model)
         equation_terms(arm, friction, zero, zero, zero)
         equation_terms(arm, friction, zero, None, None)
 
@@ -157,24 +153,22 @@ class DynamicsNode(RobotNode):
                 self._rate = StampRateLimit(self.parameters.publish_rate, repeat=True)
 
     def _set_up(self, arm: Dynamics) -> None:
-        self._friction = friction_of(self.parameters, arm.model)
-        self._effort_scale = effort_scale(self.parameters, arm.model.joint_names)
+        self._friction = self.parameters.friction(arm.model)
+        self._effort_scale = self.parameters.of_joints('effort_scale', arm.model)
 
     def _new_filter(self) -> AccelerationFilter:
         return AccelerationFilter(
             cutoff=self.parameters.acceleration_cutoff, max_gap=LONGEST_DIFFERENCE
         )
 
-    def _on_reference(self, message: JointTrajectory) -> None:
-        if not self.active:
-            return
-        try:
-            qdd = messages.one_point(message, self.arm.model.joint_names).qdd
-            if qdd is None:
-                raise TrajectoryError('the reference has no accelerations')
-        except RobotDynamicsError as error:
-            return self.reject('reference', error)
-        self.reference = messages.nanoseconds(message.header.stamp), qdd
+    def _read_reference(self, message: JointTrajectory) -> tuple[int, Array]:
+        qdd = messages.one_point(message, self.arm.model.joint_names).qdd
+        if qdd is None:
+            raise TrajectoryError('the reference has no accelerations')
+        return messages.nanoseconds(message.header.stamp), qdd
+
+    def _take_reference(self, reference: tuple[int, Array]) -> None:
+        self.reference = reference
 
     def on_joint_state(self, state: JointReading) -> None:
         """Publish the terms of one complete joint state."""
@@ -250,15 +244,6 @@ def effort_residual(measured: Array, terms: dict[str, Array]) -> Array:
     explained = terms['inverse_dynamics_torque'] + terms['friction_torque']
     residual: Array = measured - explained + terms.get('external_torque', 0.0)
     return residual
-
-
-def effort_scale(parameters: DynamicsParameters, names: tuple[str, ...]) -> Array:
-    """Return the factor of measured efforts (n,), in the model's order.
-
-    Raises ParameterError if there is neither one value nor one for each joint.
-    """
-    order = joint_order(parameters.joints, names)
-    return per_joint('effort_scale', parameters.effort_scale, order, names)
 
 
 def main() -> None:

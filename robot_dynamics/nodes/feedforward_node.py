@@ -2,9 +2,25 @@
 
     tau = M(q) qdd_d + C(q, qd) qd + g(q) + friction(qd_d) + Kp (q_d - q) + Kd (qd_d - qd)
 
-or another law of robot_dynamics.control.laws, by the parameter `control_law`. Every joint state is
-answered once, with its stamp; the reference is sampled at that time. Without a reference the arm
-is held where it is, by gravity compensation and feedback; without a velocity only gravity is
+Subscribes
+    joint_states             sensor_msgs/JointState           any order, extra joints ignored
+    joint_trajectory         trajectory_msgs/JointTrajectory  a motion
+    reference                trajectory_msgs/JointTrajectory  one point: the next of a stream
+    payload, ~/set_payload   geometry_msgs/InertiaStamped     of all nodes, of this node alone
+    robot_description        std_msgs/String                  latched, if no parameter gives it
+Publishes
+    ~/feedforward_torque             sensor_msgs/JointState           stamped as the joint state
+    effort_controller/commands       std_msgs/Float64MultiArray       if `publish_commands`
+    ~/joint_trajectory_with_effort   trajectory_msgs/JointTrajectory  a motion and its torques
+    ~/status                         std_msgs/String                  what is followed, latched
+    ~/payload                        geometry_msgs/InertiaStamped     the present one, latched
+    /diagnostics                     diagnostic_msgs/DiagnosticArray
+Services
+    ~/enable                         std_srvs/SetBool
+
+The parameter `control_law` selects another law of robot_dynamics.control.laws. Every joint state
+is answered once, with its stamp; the reference is sampled at that time. Without a reference the
+arm is held where it is, by gravity compensation and feedback; without a velocity only gravity is
 compensated. `compensate_gravity: false` is for robots that compensate gravity themselves.
 
 Torque is published while the node is active and enabled, joint states arrive, and no other node
@@ -41,19 +57,14 @@ from robot_dynamics.ros.command_guard import CommandGuard, CommandInputGuard
 from robot_dynamics.ros.diagnostics import Diagnostics, Status
 from robot_dynamics.ros.feedforward_parameters import (
     FeedforwardParameters,
+    Settings,
     gain_warnings,
-    settings_of,
 )
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.outputs import TorqueOutput
 from robot_dynamics.ros.payload_input import PayloadInput
-from robot_dynamics.ros.robot_source import (
-    RobotSource,
-    bare_robot,
-    friction_of,
-    with_gravity_and_payload,
-)
+from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.spatial import Array
 
 WATCHDOG_PERIOD = 0.02  # s
@@ -72,14 +83,15 @@ class FeedforwardNode(RobotNode):
         self._leaving = False  # disabled, and the torque is still being brought down
         self._rejecting = False  # the last reference was rejected
         self._state: JointReading | None = None
-        self._gate: TorqueGate  # of the present robot, as the follower
+        self._settings: Settings  # of the present robot, as the gate and the follower
+        self._gate: TorqueGate
         self._follower: ReferenceFollower
         self._output = TorqueOutput(self, bridge=self.parameters.publish_commands)
         self._filled_out = self.create_publisher(
             JointTrajectory, '~/joint_trajectory_with_effort', qos.STREAM_OUT
         )
         self._status_out = self.create_publisher(String, '~/status', qos.LATCHED)
-        self.robot = self.add(RobotSource(self, bare_robot, with_gravity_and_payload))
+        self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
         self.guard = self.add(
             CommandGuard(self, self._output.publishers, lambda: self._gate.close())
@@ -103,8 +115,8 @@ class FeedforwardNode(RobotNode):
 
     def check(self, parameters: FeedforwardParameters, arm: Dynamics) -> None:
         """Reject lists that have neither one value nor one per joint."""
-        friction_of(parameters, arm.model)
-        settings_of(parameters, arm.model)
+        parameters.friction(arm.model)
+        parameters.settings(arm.model)
 
     def prepare(self, arm: Dynamics) -> None:
         """Compile every law."""
@@ -118,8 +130,8 @@ class FeedforwardNode(RobotNode):
         parameters, model = self.parameters, arm.model
         names = self.arm.model.joint_names if self.active else ()
         last = self._gate.last if self.active else ()
-        self._settings = settings = settings_of(parameters, model)
-        self._friction = friction_of(parameters, model)
+        self._settings = settings = parameters.settings(model)
+        self._friction = parameters.friction(model)
         self._inertias = free_inertias(arm, random_postures(model))
         self._warn_of_gains(parameters, model)
         self._output.use(model, settings.order)
@@ -141,8 +153,8 @@ class FeedforwardNode(RobotNode):
         if self.arm is None:
             return
         parameters, model = self.parameters, self.arm.model
-        before, self._settings = self._settings, settings_of(parameters, model)
-        self._friction = friction_of(parameters, model)
+        before, self._settings = self._settings, parameters.settings(model)
+        self._friction = parameters.friction(model)
         if changes & {'kp', 'kd', 'control_law', 'expected_rate'}:
             self._warn_of_gains(parameters, model)
         self._adjust(model)

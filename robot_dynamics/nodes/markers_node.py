@@ -8,8 +8,17 @@
     manipulability     tip velocity in each direction at unit joint velocity
     tip_inertia        effective mass at the tip: short where a force moves it hardly
 
-Each is a namespace of its own, which rviz's MarkerArray display can switch. All markers are in the
-base frame, so that no tf is needed. Nothing is computed without a subscriber.
+Subscribes
+    joint_states             sensor_msgs/JointState
+    payload, ~/set_payload   geometry_msgs/InertiaStamped     of all nodes, of this node alone
+    robot_description        std_msgs/String                  latched, if no parameter gives it
+Publishes
+    ~/markers                visualization_msgs/MarkerArray
+    ~/payload                geometry_msgs/InertiaStamped     the present payload, latched
+    /diagnostics             diagnostic_msgs/DiagnosticArray
+
+Each kind is a namespace of its own, which rviz's MarkerArray display can switch. All markers are
+in the base frame, so that no tf is needed. Nothing is computed without a subscriber.
 """
 
 from __future__ import annotations
@@ -31,15 +40,10 @@ from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import Shape, marker_array, removal
-from robot_dynamics.ros.parameters import (
-    HIGHEST_RATE,
-    LONGEST_TIME,
-    LOWEST_RATE,
-    VaryingRobotParameters,
-    parameter,
-)
+from robot_dynamics.ros.parameters import LOWEST_RATE, RATE, TIME, parameter
 from robot_dynamics.ros.payload_input import PayloadInput
-from robot_dynamics.ros.robot_source import RobotSource, bare_robot, with_gravity_and_payload
+from robot_dynamics.ros.robot_parameters import VaryingRobotParameters
+from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization import (
     Box,
@@ -52,7 +56,7 @@ from robot_dynamics.visualization import (
     weight_arrows,
 )
 
-LARGEST_SCALE = 1e6
+SCALE = (0.0, 1e6)  # bounds of lengths per quantity
 BALL = 0.02  # m, radius of a centre of mass
 COLORS = {  # red, green, blue, opacity
     'weight': (0.95, 0.75, 0.1, 1.0),
@@ -70,16 +74,12 @@ class MarkersParameters(VaryingRobotParameters):
     """Parameters of the markers node."""
 
     input_timeout: float = parameter(
-        0.5,
-        'How long the last value of a joint is held without a new one, s.',
-        low=0.0,
-        high=LONGEST_TIME,
+        0.5, 'How long the last value of a joint is held without a new one, s.', TIME
     )
     publish_rate: float = parameter(
         20.0,
         'Largest rate of the markers, Hz of the stamps; 0: one for every joint state.',
-        low=0.0,
-        high=HIGHEST_RATE,
+        RATE,
         smallest=LOWEST_RATE,
     )
     show_weight: bool = parameter(True, 'Draw the weight of every body.', live=True)
@@ -107,29 +107,15 @@ class MarkersParameters(VaryingRobotParameters):
         choices=('ellipsoid', 'box'),
         live=True,
     )
-    force_scale: float = parameter(
-        0.003, 'Length of forces, m per N.', low=0.0, high=LARGEST_SCALE, live=True
-    )
+    force_scale: float = parameter(0.003, 'Length of forces, m per N.', SCALE, live=True)
     torque_scale: float = parameter(
-        0.01,
-        'Length of torques, m per N m (or N, where a joint slides).',
-        low=0.0,
-        high=LARGEST_SCALE,
-        live=True,
+        0.01, 'Length of torques, m per N m (or N, where a joint slides).', SCALE, live=True
     )
     manipulability_scale: float = parameter(
-        0.2,
-        'Half-axes of the manipulability ellipsoid, m per m/s.',
-        low=0.0,
-        high=LARGEST_SCALE,
-        live=True,
+        0.2, 'Half-axes of the manipulability ellipsoid, m per m/s.', SCALE, live=True
     )
     tip_inertia_scale: float = parameter(
-        0.2,
-        'Half-axes of the tip inertia ellipsoid: this, m, at 1 kg.',
-        low=0.0,
-        high=LARGEST_SCALE,
-        live=True,
+        0.2, 'Half-axes of the tip inertia ellipsoid: this, m, at 1 kg.', SCALE, live=True
     )
 
 
@@ -141,7 +127,7 @@ class MarkersNode(RobotNode):
     def __init__(self, **kwargs: Any):
         super().__init__('markers_node', **kwargs)
         self._markers_out = self.create_publisher(MarkerArray, '~/markers', qos.STREAM_OUT)
-        self.robot = self.add(RobotSource(self, bare_robot, with_gravity_and_payload))
+        self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self))
         self.joint_states = self.add(
             JointStateInput(self, self.on_joint_state, needs_velocity=False)

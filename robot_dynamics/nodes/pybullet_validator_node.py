@@ -4,12 +4,23 @@ The reference is PyBullet, or MuJoCo or Pinocchio where PyBullet is missing or c
 of the URDF; it runs in a process of its own. Random states within the joint limits are compared
 first and give the verdict: PASS, FAIL, NOT COMPARABLE or NO ENGINE. Then, a few times per second,
 one joint state and the torques that the dynamics node published for it are compared, the sum and
-each term:
+each term.
 
-    ~/residual    torque of the dynamics node minus that of the engine, stamped as the joint state
-    ~/report      verdict, largest differences so far, and their likely cause
-
-The service ~/reset (std_srvs/Trigger) discards the verdict and restarts the comparison.
+Subscribes
+    joint_states                             sensor_msgs/JointState
+    dynamics_node/gravity_torque, dynamics_node/coriolis_torque,
+    dynamics_node/inertia_torque, dynamics_node/inverse_dynamics_torque
+                                             sensor_msgs/JointState          compared by stamp
+    dynamics_node/mass_matrix                std_msgs/Float64MultiArray
+    dynamics_node/payload, ~/set_payload     geometry_msgs/InertiaStamped
+    robot_description                        std_msgs/String                 if no parameter is set
+Publishes
+    ~/residual      sensor_msgs/JointState            torque of the node minus the engine's
+    ~/report        diagnostic_msgs/DiagnosticArray   verdict, largest differences, likely cause
+    ~/payload       geometry_msgs/InertiaStamped      the present payload, latched
+    /diagnostics    diagnostic_msgs/DiagnosticArray
+Services
+    ~/reset         std_srvs/Trigger                  discard the verdict and compare again
 
 With `one_shot: true` the process ends after the random states, with exit code 1 for FAIL, else 0.
 """
@@ -31,26 +42,12 @@ from robot_dynamics.model.states import random_states
 from robot_dynamics.ros import diagnostics, executable, qos
 from robot_dynamics.ros.diagnostics import Diagnostics, Status, diagnostic
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.parameters import (
-    LONGEST_TIME,
-    LOWEST_RATE,
-    ParameterError,
-    VaryingRobotParameters,
-    given,
-    parameter,
-    per_joint,
-)
+from robot_dynamics.ros.parameters import LOWEST_RATE, TIME, ParameterError, given, parameter
 from robot_dynamics.ros.payload_input import PayloadInput
-from robot_dynamics.ros.robot_source import (
-    RobotSource,
-    bare_robot,
-    payload,
-    payload_link,
-    with_gravity_and_payload,
-)
+from robot_dynamics.ros.robot_parameters import VaryingRobotParameters
+from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import torque_writer
 from robot_dynamics.ros.term_input import TermInput
-from robot_dynamics.urdf.loading import urdf_text
 from robot_dynamics.urdf.physics_only import with_payload
 from robot_dynamics.validation.comparison import TOLERANCE, EngineComparison
 from robot_dynamics.validation.engines import ENGINES
@@ -81,33 +78,25 @@ class ValidatorParameters(VaryingRobotParameters):
         [''], f'Engines to compare with at the random states as well; of {", ".join(ENGINES)}.'
     )
     random_states: int = parameter(
-        100, 'How many random states to compare at the start.', low=1, high=100_000
+        100, 'How many random states to compare at the start.', (1, 100_000)
     )
-    seed: int = parameter(0, 'Seed of the random states.', low=0, high=2**31)
+    seed: int = parameter(0, 'Seed of the random states.', (0, 2**31))
     tolerance: float = parameter(
-        TOLERANCE, 'Largest difference, relative to the largest torque.', low=0.0, high=1.0
+        TOLERANCE, 'Largest difference, relative to the largest torque.', (0.0, 1.0)
     )
     check_rate: float = parameter(
-        10.0,
-        'Live states checked per second; 0: none.',
-        low=0.0,
-        high=1000.0,
-        smallest=LOWEST_RATE,
+        10.0, 'Live states checked per second; 0: none.', (0.0, 1000.0), smallest=LOWEST_RATE
     )
     dynamics_node: str = parameter(
         'dynamics_node', 'Name of the node whose torques are checked, as its topics begin.'
     )
     input_timeout: float = parameter(
-        0.1,
-        'How long the last value of a joint is held without a new one, s.',
-        low=0.0,
-        high=LONGEST_TIME,
+        0.1, 'How long the last value of a joint is held without a new one, s.', TIME
     )
     engine_timeout: float = parameter(
         10.0,
         'How long an engine may take for an answer before it is restarted, s.',
-        low=0.1,
-        high=LONGEST_TIME,
+        (0.1, TIME[1]),
     )
     one_shot: bool = parameter(
         False, 'End after the random states, with exit code 1 if an engine differs.'
@@ -133,7 +122,7 @@ class PyBulletValidatorNode(RobotNode):
                 )
         self._residual_out = self.create_publisher(JointState, '~/residual', qos.STREAM_OUT)
         self._report_out = self.create_publisher(DiagnosticArray, '~/report', qos.LATCHED)
-        self.robot = self.add(RobotSource(self, bare_robot, with_gravity_and_payload))
+        self.robot = self.add(RobotSource(self))
         # The payload is that of the node whose torques are compared.
         topic = f'{parameters.dynamics_node}/payload'
         self.payload = self.add(PayloadInput(self, topic, varied=self._restart))
@@ -241,11 +230,6 @@ class PyBulletValidatorNode(RobotNode):
         states = random_states(
             arm.model, parameters.random_states, np.random.default_rng(parameters.seed)
         )
-        locked = given(parameters.locked_joints)
-        positions = (
-            per_joint('locked_positions', parameters.locked_positions, locked) if locked else ()
-        )
-
         return EngineComparison(
             urdf,
             arm,
@@ -253,20 +237,19 @@ class PyBulletValidatorNode(RobotNode):
             engines=parameters.engines,
             additional_engines=given(parameters.additional_engines),
             tolerance=parameters.tolerance,
-            locked_joints=dict(zip(locked, positions, strict=True)),
+            locked_joints=parameters.locked(),
             timeout=parameters.engine_timeout,
-            read=lambda text: bare_robot(parameters, text),
+            read=parameters.robot,
             source=parameters.dynamics_node,
         )
 
     def _urdf(self) -> str | bytes:
         """Return the URDF of the robot, with the payload as a link of its own."""
         parameters = self.parameters
-        text = self.robot.text or urdf_text(parameters.robot_description_file)
-        load = payload(parameters)
+        load, text = parameters.payload(), self.robot.text
         if load.mass == 0 and not load.inertia_com.any():
             return text
-        return with_payload(text, payload_link(parameters, self.base.model), load)
+        return with_payload(text, parameters.payload_link(self.base.model), load)
 
     def _conclude(self, report: Report) -> None:
         """Announce the verdict of the random states, and end the process if `one_shot`."""

@@ -4,9 +4,14 @@ Subscribes
     joint_effort                 sensor_msgs/JointState           efforts by joint name
     effort_controller/commands   std_msgs/Float64MultiArray       efforts in the order of `joints`
     external_wrench              geometry_msgs/WrenchStamped      acts on a frame of the arm
+    robot_description            std_msgs/String                  latched, if no parameter gives it
 Publishes, stamped with simulated time
     joint_states                 sensor_msgs/JointState           with the applied efforts
     /clock                       rosgraph_msgs/Clock              if `publish_clock`
+    /diagnostics                 diagnostic_msgs/DiagnosticArray
+Services
+    ~/pause, ~/resume, ~/step, ~/reset   std_srvs/Trigger
+    ~/record                             std_srvs/SetBool          start or end a command log
 
 Efforts by name take precedence. Because the node may publish /clock, its timers use the steady
 clock. Stepping is in `simulation/scheduling.py`, services are in `ros/simulator_services.py`.
@@ -14,7 +19,6 @@ clock. Stepping is in `simulation/scheduling.py`, services are in `ros/simulator
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -25,23 +29,16 @@ from sensor_msgs.msg import JointState
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import diagnostics, executable, messages, qos
-from robot_dynamics.ros.command_guard import CommandInputGuard
+from robot_dynamics.ros.command_input import CommandInput
 from robot_dynamics.ros.diagnostics import Diagnostics, Status
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.parameters import ParameterError, joint_order
+from robot_dynamics.ros.parameters import ParameterError
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import JointStateWriter
-from robot_dynamics.ros.simulator_inputs import SimulatorInputs
-from robot_dynamics.ros.simulator_parameters import (
-    SimulatorParameters,
-    loop_options,
-    payload_commands,
-    settings,
-    start_state,
-    unloaded_robot,
-)
+from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.ros.simulator_recording import SimulatorRecording
-from robot_dynamics.ros.simulator_services import TriggerServices, standard_services
+from robot_dynamics.ros.simulator_services import standard_services, trigger_services
+from robot_dynamics.ros.wrench_input import StampedWrench, WrenchInput
 from robot_dynamics.simulation.commands import ExternalWrench, SetState
 from robot_dynamics.simulation.run_control import Outcome, Result, RunControl, State
 from robot_dynamics.simulation.scheduling import ReceivedCommand, SimulationLoop
@@ -71,12 +68,13 @@ class SimulatorNode(RobotNode):
             else None
         )
         self._timer: Any = None
-        self.robot = self.add(RobotSource(self, unloaded_robot))
+        self.robot = self.add(RobotSource(self))
         self.recording = self.add(SimulatorRecording(self))
-        self.inputs = SimulatorInputs(self, self._on_command, self._on_wrench)
-        self.inputs.guard = self.add(CommandInputGuard(self, self.inputs.topics))
+        self.commands = self.add(CommandInput(self, lambda: self.clock(), self._on_command))
+        self.wrench = self.add(WrenchInput(self, self._on_wrench, qos.COMMANDS_IN))
         self.diagnostics = self.add(Diagnostics(self, self._condition))
-        self._requests = TriggerServices(self), standard_services(self)
+        trigger_services(self)
+        standard_services(self)
         self.robot.begin()
 
     # -- robot and parameters -------------------------------------------------------
@@ -85,19 +83,18 @@ class SimulatorNode(RobotNode):
         """Compile the step; raises if the robot cannot be simulated."""
         still = np.zeros(arm.model.n)
         arm.forward_dynamics(still, still, still)
-        settings(self.parameters, arm.model).plant(arm)
+        self.parameters.settings(arm.model).plant(arm)
 
     def use(self, arm: Dynamics) -> None:
         """Simulate this robot from its start."""
         parameters, model = self.parameters, arm.model
-        start = start_state(parameters, model)
-        plant = settings(parameters, model).plant(arm)
-        for command in payload_commands(parameters):
+        start = parameters.start_state(model)
+        plant = parameters.settings(model).plant(arm)
+        for command in parameters.payload_commands():
             plant.apply(command)
-        self._log(self.end_record())  # of the previous robot
-        self._loop = SimulationLoop(plant, start, loop_options(parameters), self._epoch)
+        self._log(self.recording.end())  # of the previous robot
+        self._loop = SimulationLoop(plant, start, parameters.loop_options(), self._epoch)
         self._control = RunControl(self._loop)
-        self.inputs.use(model, joint_order(parameters.joints, model.joint_names))
         self._state = JointStateWriter(
             model.joint_names,
             parameters.frame_prefix + model.link_names[0],
@@ -108,32 +105,32 @@ class SimulatorNode(RobotNode):
         """Start to step from the start state."""
         self._loop.paused = self.parameters.start_paused
         self._control = RunControl(self._loop)
-        self._control.reset(self._start())
+        self._control.reset(self.start())
         if self.parameters.record_to:
-            self._log(self.record())
+            self._log(self.record(True))
         self._restart_timer()
 
     def deactivate(self) -> None:
         """Stop stepping."""
         self.destroy_timer(self._timer)
-        self._log(self.end_record())
+        self._log(self.recording.end())
 
     def accept(self, parameters: SimulatorParameters) -> None:
         """Reject a physically inconsistent payload."""
-        payload_commands(parameters)
+        parameters.payload_commands()
 
     def check(self, parameters: SimulatorParameters, arm: Dynamics) -> None:
         """Reject a start outside the robot's limits."""
-        start_state(parameters, arm.model)
+        parameters.start_state(arm.model)
 
     def adopt(self, changes: set[str]) -> None:
         """Use the changed parameters."""
         if self.arm is None:
             return
         parameters = self.parameters
-        for command in payload_commands(parameters):
+        for command in parameters.payload_commands():
             self._loop.plant.apply(command)
-        self._loop.set_options(loop_options(parameters))
+        self._loop.set_options(parameters.loop_options())
         if self.active and 'real_time_factor' in changes:
             self.destroy_timer(self._timer)
             self._restart_timer()
@@ -155,18 +152,20 @@ class SimulatorNode(RobotNode):
         if self.parameters.lockstep:
             self._advance(command.received)
 
-    def _on_wrench(self, wrench: ExternalWrench) -> None:
-        self._loop.apply_wrench(wrench)
+    def _on_wrench(self, wrench: StampedWrench) -> None:
+        self._loop.apply_wrench(ExternalWrench(wrench.frame, wrench.F))
 
     def _advance(self, now: float) -> None:
         loop, end = self._loop, now + BURST
-        self._publish_if_needed(now)
+        self.publish_if_needed()
         while now < end and loop.is_due(now):
             loop.step(now)
-            self._publish_if_needed(now)
+            self.publish_if_needed()
             now = self.clock()
 
-    def _publish_if_needed(self, now: float) -> None:
+    def publish_if_needed(self) -> None:
+        """Publish the state if it is new, or was published some time ago."""
+        now = self.clock()
         if self._loop.needs_publishing(now, REPEAT):
             self._publish_state(now)
 
@@ -187,51 +186,26 @@ class SimulatorNode(RobotNode):
             return None
         return self._control.state if self.active else State.STOPPED
 
-    def play(self) -> Outcome:
-        """Resume."""
-        return self._request(lambda: self._control.play())
+    def start(self) -> SetState:
+        """Return the state at start and reset."""
+        start: SetState = self.parameters.start_state(self.arm.model)
+        return start
 
-    def pause(self) -> Outcome:
-        """Pause."""
-        return self._request(lambda: self._control.pause())
+    def request(self, request: Callable[[RunControl], Outcome]) -> Outcome:
+        """Answer a request to the run control, and publish the state that results."""
+        if not self.active:
+            return Outcome(Result.NOT_NOW, f'the node is {self.state}')
+        outcome = request(self._control)
+        self._publish_state(self.clock())
+        return outcome
 
-    def stop_simulation(self) -> Outcome:
-        """Return to the start, and pause."""
-        return self._request(lambda: self._control.stop(self._start()))
-
-    def step(self, steps: int) -> Outcome:
-        """Make some steps, while paused."""
-
-        def publish() -> None:
-            self._publish_if_needed(self.clock())
-
-        return self._request(lambda: self._control.step(steps, publish))
-
-    def reset(self, *, time: bool = True, state: bool = True) -> Outcome:
-        """Reset the time, the state, or both."""
-        return self._request(
-            lambda: self._control.reset(self._start() if state else None, time=time)
-        )
-
-    def _start(self) -> SetState:
-        return start_state(self.parameters, self.arm.model)
-
-    def record(self) -> Outcome:
-        """Start a recording."""
+    def record(self, on: bool) -> Outcome:
+        """Start or end a recording."""
+        if not on:
+            return self.recording.end()
         if self.arm is None:
             return Outcome(Result.NOT_NOW, f'the node is {self.state}')
         return self.recording.begin(self._loop, self.robot.text)
-
-    def end_record(self) -> Outcome:
-        """End the recording."""
-        return self.recording.end()
-
-    def _request(self, request: Callable[[], Outcome]) -> Outcome:
-        if not self.active:
-            return Outcome(Result.NOT_NOW, f'the node is {self.state}')
-        outcome = request()
-        self._publish_state(self.clock())
-        return outcome
 
     def _log(self, outcome: Outcome) -> None:
         """Log the outcome of a request that the node itself made."""
@@ -255,11 +229,8 @@ class SimulatorNode(RobotNode):
         if loop.starved:
             return diagnostics.WARN, f'commands have stopped: {self.parameters.on_command_timeout}'
         if self.parameters.wall_stamps and abs(self._lag()) > LAG:
-            # In powers of two: the message, and thus the log, changes when the lag doubles.
-            lag = 2 ** math.floor(math.log2(abs(self._lag())))
-            where = 'behind' if self._lag() > 0 else 'ahead of'
             return diagnostics.WARN, (
-                f'stamps are more than {lag} s {where} the wall clock: set wall_stamps: false and '
+                f'stamps are more than {LAG:g} s from the wall clock: set wall_stamps: false and '
                 'publish_clock: true, and use_sim_time: true in the other nodes'
             )
         return None

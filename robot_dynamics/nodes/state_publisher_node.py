@@ -1,5 +1,13 @@
 """Lifecycle node that publishes `/tf`, `/tf_static` and the latched `robot_description`.
 
+Subscribes
+    joint_states        sensor_msgs/JointState
+    robot_description   std_msgs/String             latched, if no parameter gives it
+Publishes
+    /tf, /tf_static     tf2_msgs/TFMessage
+    robot_description   std_msgs/String             latched, if a parameter gives it
+    /diagnostics        diagnostic_msgs/DiagnosticArray
+
 For systems without robot_state_publisher, with the same topics and meaning: a transform is
 published for each joint state, with its stamp; mimic joints follow their leader; fixed joints, and
 those locked by parameter, go to /tf_static. The poses come from this package's kinematics.
@@ -28,19 +36,12 @@ from robot_dynamics.ros.diagnostics import Diagnostics, Status
 from robot_dynamics.ros.joint_state_input import JointStateTopic
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import quaternion_message
-from robot_dynamics.ros.parameters import (
-    HIGHEST_RATE,
-    LOWEST_RATE,
-    RobotParameters,
-    given,
-    parameter,
-    per_joint,
-)
+from robot_dynamics.ros.parameters import LOWEST_RATE, RATE, parameter
+from robot_dynamics.ros.robot_parameters import RobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import JointStateValues
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.link_frames import LinkFrame, link_frames
-from robot_dynamics.urdf.loading import urdf_text
 
 
 class TfMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what is missing)
@@ -54,8 +55,7 @@ class StatePublisherParameters(RobotParameters):
     publish_frequency: float = parameter(
         20.0,
         'Most transforms of a joint per second of the stamps; 0: all.',
-        low=0.0,
-        high=HIGHEST_RATE,
+        RATE,
         smallest=LOWEST_RATE,
     )
     ignore_timestamp: bool = parameter(
@@ -75,19 +75,16 @@ class StatePublisherNode(RobotNode):
         self._static_out = self.create_publisher(self._message, '/tf_static', qos.LATCHED)
         self._text_out: Any = None  # created if a parameter gives the description
         self.robot = self.add(RobotSource(self))
-        self.joint_states = self.add(JointStateTopic(self, self.on_joint_state))
+        self.joint_states = self.add(JointStateTopic(self, self._read, self._on_positions))
         self.diagnostics = self.add(Diagnostics(self))
         self.robot.begin()
 
     def use(self, arm: Dynamics) -> None:
         """Publish the frames of this robot from now on."""
         parameters: StatePublisherParameters = self.parameters
-        text = self.robot.text or urdf_text(parameters.robot_description_file)
+        text = self.robot.text
         self._text = text if isinstance(text, str) else text.decode()
-        joints = given(parameters.locked_joints)
-        values = per_joint('locked_positions', parameters.locked_positions, joints)
-        locked = dict(zip(joints, values, strict=True)) if joints else {}
-        self._links = link_frames(self._text, locked)
+        self._links = link_frames(self._text, parameters.locked())
         rate = parameters.publish_frequency
         self._rates = {joint: StampRateLimit(rate) for joint in self._links.coordinates}
         self._missing = set(self._links.coordinates)
@@ -110,14 +107,13 @@ class StatePublisherNode(RobotNode):
             return diagnostics.WARN, f'no joint_states of {names} received'
         return None
 
-    def on_joint_state(self, state: JointStateValues) -> None:
+    def _read(self, state: JointStateValues) -> tuple[int, dict[str, float]]:
+        return state.stamp, positions_of(state, self._rates)
+
+    def _on_positions(self, stamped: tuple[int, dict[str, float]]) -> None:
         """Publish the transforms of the joints in a joint state."""
-        try:
-            positions = positions_of(state, self._rates)
-        except JointDataError as error:
-            return self.reject('joint state', error)
+        stamp, positions = stamped
         self._missing -= positions.keys()
-        stamp = state.stamp
         if self.parameters.ignore_timestamp:
             stamp = self.get_clock().now().nanoseconds
         due = {joint for joint in positions if self._rates[joint].is_due(stamp)}

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
+from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import diagnostics
 from robot_dynamics.ros.diagnostics import Status
 from robot_dynamics.ros.lifecycle import RobotNode
@@ -24,6 +25,10 @@ POLL = 0.1  # s, between two polls of the graph
 # the profile of `middleware.py` Fast DDS takes up to 3 s to discover them.
 DISCOVERY = 4.0
 UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'  # while a publisher is discovered and its node is not
+
+
+class ConflictError(RobotDynamicsError, RuntimeError):
+    """Several nodes publish on a topic that has one command."""
 
 
 def publishing_nodes(node: Any, topic: str) -> list[str]:
@@ -125,6 +130,11 @@ class CommandInputGuard:
             names = publishing_nodes(self._node, topic)
             if len(names) > 1:
                 self.conflict = f'{", ".join(names)} all send commands; stop all but one'
+
+    def reject_conflict(self) -> None:
+        """Raise a ConflictError while there is a conflict."""
+        if self.conflict:
+            raise ConflictError(self.conflict)
 
     def status(self) -> Status | None:
         """Return an ERROR while there is a conflict."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import gc
 import inspect
+import math
 import signal
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from rclpy.logging import get_logger
 from rclpy.signals import SignalHandlerOptions
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.ros.usage import usage
+from robot_dynamics.ros.parameters import Spec, specs
 
 # Wrong parameters and descriptions; wrong ROS arguments and parameter files.
 CANNOT_START = (
@@ -38,6 +40,8 @@ _POLL = 0.1  # s, the longest wait before a signal is handled
 LONGEST_DELAY = 0.5  # s, in the queue of the executor
 LONGEST_QUEUE = 100  # callbacks in that time; fewer are slow callbacks, not a flood
 RELIEF = 5.0  # s with an executor that has no queue
+WIDTH = 99  # of the help text
+ARGUMENTS = '[--help] [--ros-args [-p NAME:=VALUE] [-r FROM:=TO] [--params-file FILE]]'
 
 
 def new_executor(context: Any = None) -> Any:
@@ -158,6 +162,37 @@ def _failed(name: str, error: Exception) -> int:
 def main(node_class: type[Any]) -> None:
     """Run a node as a console script does, or print its help."""
     if not {'-h', '--help'}.isdisjoint(sys.argv[1:]):
-        print(usage(Path(inspect.getfile(node_class)).stem, node_class.table))
+        print(usage(node_class))
         sys.exit(0)
     sys.exit(run(node_class))
+
+
+def usage(node_class: type[Any]) -> str:
+    """Return the help text of a node: the docstring of its module, and its parameters."""
+    module = sys.modules[node_class.__module__]
+    name = Path(inspect.getfile(node_class)).stem
+    lines = [f'usage: {name} {ARGUMENTS}', '', inspect.getdoc(module) or '', '', 'Parameters']
+    indent = ' ' * 8
+    for parameter, spec in specs(node_class.table).items():
+        lines.append(f'    {parameter} ({_values(spec)})')
+        lines += textwrap.wrap(
+            spec.description, WIDTH, initial_indent=indent, subsequent_indent=indent
+        )
+    return '\n'.join(lines)
+
+
+def _values(spec: Spec) -> str:
+    """Return the default of a parameter, its range, and when it may change."""
+    default = spec.default
+    words = [f'default {str(default).lower() if isinstance(default, bool) else repr(default)}']
+    if spec.choices:
+        words.append(' or '.join(spec.choices))
+    low, high = spec.bounds
+    if math.isfinite(low) or math.isfinite(high):
+        zero = '0, or ' if spec.smallest else ''
+        words.append(f'{zero}{spec.smallest or low:g} to {high:g}')
+    if spec.live:
+        words.append('may change while running')
+    elif spec.description_of_robot:
+        words.append('may change while unconfigured')
+    return '; '.join(words)

@@ -13,15 +13,14 @@ from robot_dynamics.control.torque_limiting import Limits
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import POSTURES
 from robot_dynamics.ros.parameters import (
-    FURTHEST,
-    LARGEST_EFFORT,
-    LARGEST_GAIN,
-    LONGEST_TIME,
-    LiveRobotParameters,
+    EFFORT,
+    GAIN,
+    POSITION,
+    TIME,
     joint_order,
     parameter,
-    per_joint,
 )
+from robot_dynamics.ros.robot_parameters import LiveRobotParameters
 from robot_dynamics.spatial import Array
 
 LARGEST_FEEDBACK_NUMBER = 1.0  # unstable above 2, less with delays
@@ -37,8 +36,7 @@ class FeedforwardParameters(LiveRobotParameters):
         0.1,
         'How long the last value of a joint, and of a stream of references, is held without a new '
         'one, s.',
-        low=0.0,
-        high=LONGEST_TIME,
+        TIME,
         live=True,
     )
     control_law: str = parameter(
@@ -56,60 +54,50 @@ class FeedforwardParameters(LiveRobotParameters):
     compensate_inertia: bool = parameter(True, 'Add M(q) qdd_d.', live=True)
     compensate_friction: bool = parameter(True, 'Add friction(qd_d).', live=True)
     kp: tuple[float, ...] = parameter(
-        [0.0],
-        'Feedback on positions, N m/rad or N/m; one or one per joint.',
-        low=0.0,
-        high=LARGEST_GAIN,
-        live=True,
+        [0.0], 'Feedback on positions, N m/rad or N/m; one or one per joint.', GAIN, live=True
     )
     kd: tuple[float, ...] = parameter(
-        [0.0], 'Feedback on velocities, N m s/rad or N s/m.', low=0.0, high=LARGEST_GAIN, live=True
+        [0.0], 'Feedback on velocities, N m s/rad or N s/m.', GAIN, live=True
     )
     expected_rate: float = parameter(
         1000.0,
         'Rate of the joint states, Hz, for a warning: kd that is unstable at this rate, '
         '(M^-1)_jj kd_j / rate above 1.',
-        low=0.1,
-        high=1e6,
+        (0.1, 1e6),
         live=True,
     )
     start_tolerance: tuple[float, ...] = parameter(
         [0.1],
         'Largest distance of the start of a motion from the arm and from the reference before, '
         'rad or m; one or one per joint.',
-        low=0.0,
-        high=FURTHEST,
+        (0.0, POSITION[1]),
         live=True,
     )
     torque_limit_scale: float = parameter(
         1.0,
         "Torques are clamped to this fraction of the URDF's effort limits.",
-        low=0.0,
-        high=1.0,
+        (0.0, 1.0),
         live=True,
     )
     max_torque_rate: tuple[float, ...] = parameter(
         [-1.0],
         'Largest change of torque, N m/s or N/s; one or one per joint; negative: that of the '
         "URDF's effort limit in 0.1 s, none for a joint without one; 0: no limit.",
-        low=-1.0,
-        high=LARGEST_EFFORT,
+        (-1.0, EFFORT[1]),
         live=True,
     )
     ramp_time: float = parameter(
         0.05,
         'Time of the smooth transition from the last torque, after enabling and where the arm is '
         'held anew, s; 0: none.',
-        low=0.0,
-        high=LONGEST_TIME,
+        TIME,
         live=True,
     )
     silence_timeout: float = parameter(
         0.5,
         'Wall time without joint states of the whole robot, or with a stamp that does not change, '
         'after which on_timeout applies, s.',
-        low=0.01,
-        high=LONGEST_TIME,
+        (0.01, TIME[1]),
         live=True,
     )
     on_timeout: str = parameter(
@@ -133,6 +121,31 @@ class FeedforwardParameters(LiveRobotParameters):
         live=True,
     )
 
+    def settings(self, model: RobotModel) -> Settings:
+        """Return the parameters as arguments of the control laws for a robot.
+
+        Raises:
+            ParameterError: a list has neither one value nor one per joint.
+        """
+        names = model.joint_names
+        return Settings(
+            law=LAWS[self.control_law],
+            gains=Gains(self.of_joints('kp', model), self.of_joints('kd', model)),
+            switches=Switches(
+                gravity=self.compensate_gravity,
+                coriolis=self.compensate_coriolis,
+                inertia=self.compensate_inertia,
+                friction=self.compensate_friction,
+            ),
+            tolerance=self.of_joints('start_tolerance', model),
+            limits=Limits(
+                effort=self.torque_limit_scale * model.effort_limit,
+                rate=torque_rate(self.of_joints('max_torque_rate', model), model),
+                ramp_time=self.ramp_time,
+            ),
+            order=[names.index(name) for name in joint_order(self.joints, names)],
+        )
+
 
 class Settings(NamedTuple):
     """The parameters as arguments of the control laws, in the model's joint order."""
@@ -143,38 +156,6 @@ class Settings(NamedTuple):
     tolerance: Array  # (n,) rad or m
     limits: Limits
     order: list[int]  # of the model's joints in the parameter `joints`
-
-
-def settings_of(parameters: FeedforwardParameters, model: RobotModel) -> Settings:
-    """Return the settings for a robot.
-
-    Raises:
-        ParameterError: a list has neither one value nor one per joint.
-    """
-    names = model.joint_names
-    order = joint_order(parameters.joints, names)
-
-    def each(name: str) -> Array:
-        return per_joint(name, getattr(parameters, name), order, names)
-
-    rate = each('max_torque_rate')
-    return Settings(
-        law=LAWS[parameters.control_law],
-        gains=Gains(each('kp'), each('kd')),
-        switches=Switches(
-            gravity=parameters.compensate_gravity,
-            coriolis=parameters.compensate_coriolis,
-            inertia=parameters.compensate_inertia,
-            friction=parameters.compensate_friction,
-        ),
-        tolerance=each('start_tolerance'),
-        limits=Limits(
-            effort=parameters.torque_limit_scale * model.effort_limit,
-            rate=torque_rate(rate, model),
-            ramp_time=parameters.ramp_time,
-        ),
-        order=[names.index(name) for name in order],
-    )
 
 
 def gain_warnings(

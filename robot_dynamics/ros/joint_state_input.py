@@ -5,20 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from copy import copy
+from typing import TypeVar
 
 from sensor_msgs.msg import JointState
 
 from robot_dynamics.control import VelocityFilter
-from robot_dynamics.control.joint_state import JointDataError, JointReading, JointStateReader
+from robot_dynamics.control.joint_state import JointReading, JointStateReader
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import diagnostics, qos
 from robot_dynamics.ros.diagnostics import Status
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.parameters import LONGEST_DIFFERENCE, LiveRobotParameters
+from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
 from robot_dynamics.ros.serialization import JointStateDecoder, JointStateValues
 
 UNSTAMPED = 100  # messages in a row with stamp 0: more than a start needs
+T = TypeVar('T')
 
 
 class JointStateTopic:
@@ -27,15 +28,22 @@ class JointStateTopic:
     Best effort, which matches reliable and best-effort publishers; `qos_overrides` may change it.
     """
 
-    def __init__(self, node: RobotNode, callback: Callable[[JointStateValues], None]):
-        """Subscribe."""
-        self._node, self._callback = node, callback
+    def __init__(
+        self,
+        node: RobotNode,
+        read: Callable[[JointStateValues], T | None],
+        use: Callable[[T], None],
+    ):
+        """Subscribe; `read` and `use` are those of `RobotNode.subscribe`."""
+        self._node = node
         self._decode = JointStateDecoder()
         self._zeros = 0  # stamps of 0 in a row
-        node.create_subscription(
+        node.subscribe(
             JointState,
             'joint_states',
-            self._on_bytes,
+            'joint state',
+            lambda data: read(self._decoded(data)),
+            use,
             copy(qos.JOINT_STATES_IN),  # rclpy writes the overrides into it
             raw=True,
             qos_overriding_options=qos.overridable(),
@@ -54,16 +62,11 @@ class JointStateTopic:
             return diagnostics.WARN, 'no joint_states'
         return None
 
-    def _on_bytes(self, data: bytes) -> None:
-        if not self._node.active:
-            return
-        try:
-            state = self._decode(data)
-        except JointDataError as error:
-            return self._node.reject('joint state', error)
+    def _decoded(self, data: bytes) -> JointStateValues:
+        state = self._decode(data)
         self._zeros = self._zeros + 1 if state.stamp == 0 else 0
         self._node.count_input(state.stamp)
-        self._callback(state)
+        return state
 
 
 class JointStateInput:
@@ -84,7 +87,7 @@ class JointStateInput:
                 count states without.
         """
         self._node, self._callback, self._needs_velocity = node, callback, needs_velocity
-        self._topic = node.add(JointStateTopic(node, self._on_state))
+        self._topic = node.add(JointStateTopic(node, self._read, self._answer))
         self._reader = JointStateReader((), 0.0)
 
     @property
@@ -114,25 +117,18 @@ class JointStateInput:
         return None
 
     def _filter(self) -> VelocityFilter | None:
-        return velocity_filter(self._node.parameters) if self._needs_velocity else None
+        """Return the filter that estimates missing velocities; None if they stay unknown."""
+        parameters: LiveRobotParameters = self._node.parameters
+        if not self._needs_velocity or parameters.missing_velocity == 'gravity':
+            return None
+        return VelocityFilter(cutoff=parameters.velocity_cutoff, max_gap=LONGEST_DIFFERENCE)
 
-    def _on_state(self, state: JointStateValues) -> None:
-        began = time.perf_counter()
-        node = self._node
-        try:
-            reading = self._reader.read(state, state.stamp)
-        except RobotDynamicsError as error:
-            return node.reject('joint state', error)
-        if reading is None:
-            return
+    def _read(self, state: JointStateValues) -> JointReading | None:
+        self._began = time.perf_counter()
+        return self._reader.read(state, state.stamp)
+
+    def _answer(self, reading: JointReading) -> None:
         if reading.qd is None and self._needs_velocity:
-            node.health.counts['joint state without velocity'] += 1
+            self._node.health.counts['joint state without velocity'] += 1
         self._callback(reading)
-        node.health.latencies.append(time.perf_counter() - began)
-
-
-def velocity_filter(parameters: LiveRobotParameters) -> VelocityFilter | None:
-    """Return the filter that estimates missing velocities; None if they stay unknown."""
-    if parameters.missing_velocity == 'gravity':
-        return None
-    return VelocityFilter(cutoff=parameters.velocity_cutoff, max_gap=LONGEST_DIFFERENCE)
+        self._node.health.latencies.append(time.perf_counter() - self._began)

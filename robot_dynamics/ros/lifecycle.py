@@ -18,17 +18,19 @@ from typing import Any, ClassVar, TypeVar
 from rclpy.clock import Clock, ClockType
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+from rclpy.qos import QoSProfile
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.health import Health
-from robot_dynamics.ros.parameter_declaration import declare
-from robot_dynamics.ros.parameters import ParameterError, RobotParameters, changed, specs
+from robot_dynamics.ros.parameters import ParameterError, changed, declare, specs
+from robot_dynamics.ros.robot_parameters import RobotParameters
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 WARNING_PERIOD = 5.0  # s, between two warnings of one kind
 ANOTHER_CLOCK = 1e6  # s; stamps further off than this are those of a simulation, or of no clock
 P = TypeVar('P')
+T = TypeVar('T')
 
 
 class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
@@ -47,8 +49,6 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         prepare(arm)              compile; maybe in another thread, so it changes nothing
         use(arm)                  go on with this robot: another one, or the first
         status(), figures()       see `Diagnostics`
-
-    Messages that arrive while the node is not `active` are to be ignored.
 
     Attributes:
         table: the dataclass of its parameters.
@@ -134,6 +134,41 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
 
         taken = callback if raw else on_bytes
         return super().create_subscription(msg_type, topic, taken, *args, raw=True, **kwargs)
+
+    def subscribe(
+        self,
+        msg_type: type,
+        topic: str,
+        what: str,
+        read: Callable[[Any], T | None],
+        use: Callable[[T], None],
+        profile: QoSProfile,
+        **kwargs: Any,
+    ) -> Any:
+        """Subscribe while the node is active; messages that arrive otherwise are ignored.
+
+        Args:
+            msg_type: as of rclpy.
+            topic: as of rclpy.
+            what: name of the messages, for diagnostics and log.
+            read: returns the checked content of a message, or None if there is nothing to use.
+                A RobotDynamicsError that it raises rejects the message.
+            use: called with the content.
+            profile: quality of service.
+            **kwargs: those of `create_subscription`.
+        """
+
+        def on_message(message: Any) -> None:
+            if not self.active:
+                return
+            try:
+                content = read(message)
+            except RobotDynamicsError as error:
+                return self.reject(what, error)
+            if content is not None:
+                use(content)
+
+        return self.create_subscription(msg_type, topic, on_message, profile, **kwargs)
 
     def reject(self, what: str, reason: Any) -> None:
         """Count a rejected message; log the reason, at most every 5 s for each kind."""

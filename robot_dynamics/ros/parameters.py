@@ -1,31 +1,38 @@
-"""Parameter tables: declaration, ranges, and a typed snapshot of the values.
+"""Parameter tables: declaration on a node, ranges, and a typed snapshot of the values.
 
 A table is a frozen dataclass whose fields are made by `parameter(...)`. It gives the ROS
 descriptors, the validation of values at start and at run time, and the object that the node reads.
+A double underscore in the name of a field stands for the dot in the name of the parameter.
 Parameters are read-only, except those marked `live`, which may change while the node is active,
 and those of the description, which may change while it is unconfigured.
-`parameter_declaration.py` declares a table on a node.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
 
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.spatial import Array
 
 # Bounds far beyond any robot, and far from overflow.
-LONGEST_TIME = 86400.0  # s
-HIGHEST_RATE = 1e6  # Hz
+TIME = (0.0, 86400.0)  # s
+RATE = (0.0, 1e6)  # Hz
 LOWEST_RATE = 1e-3  # Hz, other than 0
-FURTHEST = 1000.0  # rad or m
-LARGEST_EFFORT = 1e9  # N m or N, also per second
-LARGEST_GAIN = 1e9  # N m/rad, N/m, N m s/rad or N s/m
-LONGEST_DIFFERENCE = 0.5  # s between two samples that still give a derivative
+POSITION = (-1000.0, 1000.0)  # rad or m, also per second
+EFFORT = (0.0, 1e9)  # N m or N, also per second
+GAIN = (0.0, 1e9)  # N m/rad, N/m, N m s/rad or N s/m
+LARGEST_INTEGER = 2**63 - 1
 
 
 class ParameterError(RobotDynamicsError, ValueError):
@@ -38,39 +45,19 @@ class Spec:
 
     default: Any
     description: str
-    low: float = -math.inf
-    high: float = math.inf
+    bounds: tuple[float, float] = (-math.inf, math.inf)  # of each value
     smallest: float = 0.0  # smallest positive value, if 0 means off
-    sizes: tuple[int, ...] = ()  # allowed lengths of an array; any if empty
+    size: int | None = None  # of an array; None: any
     choices: tuple[str, ...] = ()
     live: bool = False
     description_of_robot: bool = False  # may change while the node is unconfigured
-    name: str = ''  # where the ROS name has a dot
 
 
-def parameter(default: Any, description: str, **limits: Any) -> Any:
-    """Return a dataclass field for a parameter; the keywords are those of Spec."""
-    spec = Spec(default, description, **limits)
+def parameter(default: Any, description: str, *bounds: Any, **limits: Any) -> Any:
+    """Return a dataclass field for a parameter; the arguments are those of Spec."""
+    spec = Spec(default, description, *bounds, **limits)
     initial = tuple(default) if isinstance(default, list) else default
     return field(default=initial, metadata={'spec': spec})
-
-
-def attributes(table: type) -> dict[str, str]:
-    """Return the table's attribute names by ROS parameter name."""
-    return {item.metadata['spec'].name or item.name: item.name for item in fields(table)}
-
-
-def specs(table: type) -> dict[str, Spec]:
-    """Return the table's parameters by their ROS names."""
-    return {
-        item.metadata['spec'].name or item.name: item.metadata['spec'] for item in fields(table)
-    }
-
-
-def changed(before: Any, after: Any) -> set[str]:
-    """Return the ROS names of the parameters in which two filled tables differ."""
-    old, new = values(before), values(after)
-    return {name for name in new if new[name] != old[name]}
 
 
 def live(table: Any, name: str) -> Any:
@@ -80,9 +67,33 @@ def live(table: Any, name: str) -> Any:
     return field(default=item.default, metadata={'spec': spec})
 
 
+def ros_name(attribute: str) -> str:
+    """Return the name of the parameter in a field of a table."""
+    return attribute.replace('__', '.')
+
+
+def specs(table: type) -> dict[str, Spec]:
+    """Return the table's parameters by their ROS names."""
+    return {ros_name(item.name): item.metadata['spec'] for item in fields(table)}
+
+
 def values(parameters: Any) -> dict[str, Any]:
     """Return the values of a filled table by ROS parameter name."""
-    return {name: getattr(parameters, item) for name, item in attributes(type(parameters)).items()}
+    return {ros_name(item.name): getattr(parameters, item.name) for item in fields(parameters)}
+
+
+def changed(before: Any, after: Any) -> set[str]:
+    """Return the ROS names of the parameters in which two filled tables differ."""
+    old, new = values(before), values(after)
+    return {name for name in new if new[name] != old[name]}
+
+
+def given(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a list; [''] means none, as ROS cannot type an empty list."""
+    return tuple(name for name in names if name)
+
+
+# -- values ---------------------------------------------------------------------------------
 
 
 def snapshot(table: type, given_values: Mapping[str, Any]) -> Any:
@@ -96,28 +107,31 @@ def snapshot(table: type, given_values: Mapping[str, Any]) -> Any:
         if name not in known:
             raise ParameterError(f'no parameter {name!r}; there are {", ".join(known)}')
         _check(name, value, known[name])
-    attribute = attributes(table)
     return table(
         **{
-            attribute[name]: value if isinstance(value, (bool, int, float, str)) else tuple(value)
+            name.replace('.', '__'): tuple(value) if _is_list(value) else value
             for name, value in given_values.items()
         }
     )
 
 
+def _is_list(value: Any) -> bool:
+    return not isinstance(value, (bool, int, float, str))
+
+
 def _check(name: str, value: Any, spec: Spec) -> None:
     if spec.choices and value not in spec.choices:
         raise ParameterError(f'{name} is {value!r}; it must be {" or ".join(spec.choices)}')
-    items = [value] if isinstance(value, (bool, int, float, str)) else list(value)
-    if spec.sizes and len(items) not in spec.sizes:
-        sizes = ' or '.join(map(str, spec.sizes))
-        raise ParameterError(f'{name} has {len(items)} values; it must have {sizes}')
+    items = list(value) if _is_list(value) else [value]
+    if spec.size is not None and len(items) != spec.size:
+        raise ParameterError(f'{name} has {len(items)} values; it must have {spec.size}')
+    low, high = spec.bounds
     for item in items:
         if isinstance(item, (bool, str)):
             continue
-        if not (math.isfinite(item) and spec.low <= item <= spec.high):
+        if not (math.isfinite(item) and low <= item <= high):
             raise ParameterError(
-                f'{name} is {item}; it must be a finite number in [{spec.low:g}, {spec.high:g}]'
+                f'{name} is {item}; it must be a finite number in [{low:g}, {high:g}]'
             )
         if 0 < item < spec.smallest:
             raise ParameterError(f'{name} is {item}; it must be 0 or at least {spec.smallest:g}')
@@ -129,9 +143,7 @@ def joint_order(joints: tuple[str, ...], joint_names: tuple[str, ...]) -> tuple[
     Raises ParameterError unless it names every joint once.
     """
     order = given(joints) or joint_names
-    unknown = [name for name in order if name not in joint_names]
-    missing = [name for name in joint_names if name not in order]
-    if unknown or missing or len(order) != len(joint_names):
+    if sorted(order) != sorted(joint_names):
         raise ParameterError(
             f'joints is {", ".join(order)}; it must name each of {", ".join(joint_names)} once'
         )
@@ -143,7 +155,7 @@ def per_joint(
     value: tuple[float, ...],
     order: tuple[str, ...],
     joint_names: tuple[str, ...] | None = None,
-) -> np.ndarray:
+) -> Array:
     """Return one number per joint from a parameter with one value for all, or one for each.
 
     Args:
@@ -159,157 +171,78 @@ def per_joint(
             f'{name} has {len(value)} values; it must have 1, or {len(order)} in the order '
             f'{", ".join(order)}'
         )
-    values = np.broadcast_to(np.array(value, dtype=float), (len(order),))
-    return values[[order.index(joint) for joint in joint_names or order]]
+    row = np.broadcast_to(np.array(value, dtype=float), (len(order),))
+    return row[[order.index(joint) for joint in joint_names or order]]
 
 
-def given(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a list; [''] means none, as ROS cannot type an empty list."""
-    return tuple(name for name in names if name)
+# -- declaration ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RobotParameters:
-    """Parameters of every node: the robot, and diagnostics."""
+def declare(
+    node: Any, table: type, accept: Callable[[Any], None], adopt: Callable[[Any], None]
+) -> Any:
+    """Declare a table's parameters on a node and return their values.
 
-    autostart: bool = parameter(
-        True,
-        'Configure and activate as soon as the description is available; false: wait for a '
-        'lifecycle manager.',
-    )
-    robot_description: str = parameter(
-        '',
-        'The URDF as text. If empty: robot_description_file, else the topic robot_description.',
-        description_of_robot=True,
-    )
-    robot_description_file: str = parameter(
-        '', 'Path of a .urdf or .xacro file.', description_of_robot=True
-    )
-    description_timeout: float = parameter(
-        10.0,
-        'Longest wait for the topic robot_description, s; 0: no limit.',
-        low=0.0,
-        high=LONGEST_TIME,
-        description_of_robot=True,
-    )
-    tip_link: str = parameter(
-        '',
-        'Keep only the joints that move this link, lock all others at 0. Empty: the whole tree.',
-        description_of_robot=True,
-    )
-    locked_joints: tuple[str, ...] = parameter([''], 'Joints to lock.', description_of_robot=True)
-    locked_positions: tuple[float, ...] = parameter(
-        [0.0],
-        'Positions of the locked joints, rad or m; one value or one per joint.',
-        low=-FURTHEST,
-        high=FURTHEST,
-        description_of_robot=True,
-    )
-    strict_inertials: bool = parameter(
-        False,
-        'Reject physically inconsistent inertia tensors instead of warning.',
-        description_of_robot=True,
-    )
-    joints: tuple[str, ...] = parameter(
-        [''],
-        'Order of the joints in lists with one value per joint and in messages without names. '
-        "Empty: the model's.",
-        description_of_robot=True,
-    )
-    gravity: tuple[float, ...] = parameter(
-        [0.0, 0.0, -9.81],
-        'Gravity vector in the frame that base_orientation refers to, m/s^2.',
-        sizes=(3,),
-        low=-1000.0,
-        high=1000.0,
-    )
-    base_orientation: tuple[float, ...] = parameter(
-        [0.0, 0.0, 0.0],
-        'Roll, pitch, yaw of the base in that frame, rad.',
-        sizes=(3,),
-        low=-100.0,
-        high=100.0,
-    )
-    payload_link: str = parameter(
-        '', 'Link or frame that carries the payload.', name='payload.link'
-    )
-    payload_mass: float = parameter(
-        0.0, 'Mass of the payload, kg.', low=0.0, high=1e6, name='payload.mass'
-    )
-    payload_com: tuple[float, ...] = parameter(
-        [0.0, 0.0, 0.0],
-        "Centre of mass of the payload in the link's frame, m.",
-        sizes=(3,),
-        low=-FURTHEST,
-        high=FURTHEST,
-        name='payload.com',
-    )
-    payload_inertia: tuple[float, ...] = parameter(
-        [0.0] * 6,
-        'ixx ixy ixz iyy iyz izz of the payload about its centre of mass, kg m^2.',
-        sizes=(6,),
-        low=-1e9,
-        high=1e9,
-        name='payload.inertia',
-    )
-    friction_viscous: tuple[float, ...] = parameter(
-        [-1.0],
-        "Viscous friction, N m s/rad or N s/m, one value or one per joint; negative: the URDF's "
-        '<dynamics damping>.',
-        low=-LARGEST_GAIN,
-        high=LARGEST_GAIN,
-        name='friction.viscous',
-    )
-    friction_coulomb: tuple[float, ...] = parameter(
-        [-1.0],
-        "Dry friction, N m or N, one value or one per joint; negative: the URDF's <dynamics "
-        'friction>.',
-        low=-LARGEST_EFFORT,
-        high=LARGEST_EFFORT,
-        name='friction.coulomb',
-    )
-    frame_prefix: str = parameter(
-        '',
-        "Prefix of link names in the frame_id of messages, as `left/`: that of the robot's state "
-        'publisher.',
-    )
-    diagnostics_period: float = parameter(
-        1.0, 'Time between two messages on /diagnostics, s.', low=0.1, high=60.0, live=True
-    )
+    Args:
+        node: the rclpy node.
+        table: a dataclass of parameters.
+        accept: called with the candidate values before a change at run time; a
+            RobotDynamicsError that it raises rejects the change and is the reason returned.
+        adopt: called with the new values after a change that was accepted.
+
+    Raises:
+        ParameterError: a value given at start is rejected.
+    """
+    known = specs(table)
+    started_with = {
+        name: node.declare_parameter(name, spec.default, descriptor(spec)).value
+        for name, spec in known.items()
+    }
+
+    def candidate(parameters: Any) -> Any:
+        changes = {p.name: p.value for p in parameters if p.name in known}
+        return snapshot(table, {**values(node.parameters), **changes})
+
+    def after_set(parameters: Any) -> None:
+        adopt(candidate(parameters))
+
+    # Before Iron there is no callback after the change: then accepted values are adopted at once.
+    has_post_callback = hasattr(node, 'add_post_set_parameters_callback')
+
+    def on_set(parameters: Any) -> SetParametersResult:
+        try:
+            accept(candidate(parameters))
+        except RobotDynamicsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        if not has_post_callback:
+            after_set(parameters)
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(on_set)
+    if has_post_callback:
+        node.add_post_set_parameters_callback(after_set)
+    return snapshot(table, started_with)
 
 
-@dataclass(frozen=True)
-class VaryingRobotParameters(RobotParameters):
-    """Parameters of a node whose gravity and payload may change while it is active."""
-
-    gravity: tuple[float, ...] = live(RobotParameters, 'gravity')
-    base_orientation: tuple[float, ...] = live(RobotParameters, 'base_orientation')
-    payload_link: str = live(RobotParameters, 'payload_link')
-    payload_mass: float = live(RobotParameters, 'payload_mass')
-    payload_com: tuple[float, ...] = live(RobotParameters, 'payload_com')
-    payload_inertia: tuple[float, ...] = live(RobotParameters, 'payload_inertia')
-
-
-@dataclass(frozen=True)
-class LiveRobotParameters(VaryingRobotParameters):
-    """Parameters of a node that answers joint states; friction may change as well."""
-
-    friction_viscous: tuple[float, ...] = live(RobotParameters, 'friction_viscous')
-    friction_coulomb: tuple[float, ...] = live(RobotParameters, 'friction_coulomb')
-    input_timeout: float = parameter(
-        0.1,
-        'How long the last value of a joint is held without a new one, s.',
-        low=0.0,
-        high=LONGEST_TIME,
-        live=True,
+def descriptor(spec: Spec) -> ParameterDescriptor:
+    """Return what ROS shows and enforces of a parameter."""
+    low, high = spec.bounds
+    result = ParameterDescriptor(
+        description=spec.description, read_only=not (spec.live or spec.description_of_robot)
     )
-    missing_velocity: str = parameter(
-        'gravity',
-        'For joint states without velocity: gravity (publish only terms that need none) or '
-        'differentiate (velocities from positions, low-pass filtered).',
-        choices=('gravity', 'differentiate'),
-        live=True,
-    )
-    velocity_cutoff: float = parameter(
-        50.0, 'Cutoff frequency of that low-pass filter, Hz.', low=0.1, high=1000.0, live=True
-    )
+    if spec.choices:
+        result.additional_constraints = f'one of {", ".join(spec.choices)}'
+    if math.isinf(low) and math.isinf(high):
+        return result
+    if type(spec.default) is float:
+        result.floating_point_range = [
+            FloatingPointRange(from_value=float(low), to_value=float(high))
+        ]
+    elif type(spec.default) is int:
+        highest = LARGEST_INTEGER if math.isinf(high) else int(high)
+        result.integer_range = [IntegerRange(from_value=int(low), to_value=highest)]
+    else:
+        result.additional_constraints = f'each in [{low:g}, {high:g}]'
+    if spec.smallest:
+        result.additional_constraints = f'0 or at least {spec.smallest:g}'
+    return result

@@ -17,15 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from geometry_msgs.msg import InertiaStamped, Vector3
+from geometry_msgs.msg import InertiaStamped
 from rclpy.parameter import Parameter
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.parameters import ParameterError, RobotParameters, changed
-from robot_dynamics.ros.robot_source import payload_link, with_gravity_and_payload
+from robot_dynamics.ros.parameters import ParameterError, changed
 
 VARYING = {
     'gravity',
@@ -70,7 +68,7 @@ class PayloadInput:
 
     def use(self, arm: Dynamics) -> None:
         """Publish the payload of a robot."""
-        self._publish(arm.model)
+        self._publish(arm)
 
     def configure(self) -> None:
         """Apply the payload that was received before there was a robot."""
@@ -86,13 +84,13 @@ class PayloadInput:
         if node.base is None or not changed(node.parameters, parameters) & VARYING:
             return
         model = node.base.model
-        before, after = (payload_link(given, model) for given in (node.parameters, parameters))
+        before, after = (given.payload_link(model) for given in (node.parameters, parameters))
         if before != after and node.active and not self._compile_while_active:
             raise ParameterError(
                 f'payload.link is {after!r}; while the node is active it must stay {before!r}, '
                 'for which programs are compiled: deactivate the node first'
             )
-        arm = with_gravity_and_payload(node.base, parameters)
+        arm = parameters.varied(node.base)
         if before != after:
             node.call('prepare', arm)
         self._candidate = parameters, arm
@@ -105,9 +103,9 @@ class PayloadInput:
         if candidate is not None and candidate[0] == node.parameters:
             node.arm = candidate[1]
         else:
-            node.arm = with_gravity_and_payload(node.base, node.parameters)
+            node.arm = node.parameters.varied(node.base)
         self._varied()
-        self._publish(node.base.model)
+        self._publish(node.base)
 
     # -- messages ---------------------------------------------------------------------------
 
@@ -128,23 +126,19 @@ class PayloadInput:
         """Return the payload of a message as parameters."""
         return {
             'payload.link': self._node.own_frame(message.header.frame_id)
-            or self._node.parameters.payload_link,
+            or self._node.parameters.payload__link,
             'payload.mass': message.inertia.m,
             'payload.com': [getattr(message.inertia.com, axis) for axis in 'xyz'],
             'payload.inertia': [getattr(message.inertia, name) for name in TENSOR],
         }
 
-    def _publish(self, model: RobotModel) -> None:
-        self._message = _payload_message(self._node.parameters, model)
-        self._message.header.stamp = self._node.get_clock().now().to_msg()
+    def _publish(self, arm: Dynamics) -> None:
+        parameters, self._message = self._node.parameters, InertiaStamped()
+        header, inertia = self._message.header, self._message.inertia
+        header.stamp = self._node.get_clock().now().to_msg()
+        header.frame_id = parameters.frame_prefix + parameters.payload_link(arm.model)
+        inertia.m = parameters.payload__mass
+        inertia.com.x, inertia.com.y, inertia.com.z = parameters.payload__com
+        for name, value in zip(TENSOR, parameters.payload__inertia, strict=True):
+            setattr(inertia, name, value)
         self._publisher.publish(self._message)
-
-
-def _payload_message(parameters: RobotParameters, model: RobotModel) -> InertiaStamped:
-    message = InertiaStamped()
-    message.header.frame_id = parameters.frame_prefix + payload_link(parameters, model)
-    message.inertia.m = parameters.payload_mass
-    message.inertia.com = Vector3(**dict(zip('xyz', parameters.payload_com, strict=True)))
-    for name, value in zip(TENSOR, parameters.payload_inertia, strict=True):
-        setattr(message.inertia, name, value)
-    return message

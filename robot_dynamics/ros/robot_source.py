@@ -12,23 +12,18 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import numpy as np
 from std_msgs.msg import String
 
-from robot_dynamics.control import Friction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
-from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.parameters import RobotParameters, given, joint_order, per_joint
-from robot_dynamics.spatial import Array, rotation_rpy
-from robot_dynamics.urdf.loading import load_urdf, parse_urdf
+from robot_dynamics.ros.robot_parameters import RobotParameters
+from robot_dynamics.urdf.loading import urdf_text
 
 POLL = 0.01  # s, between two polls of the queue, or of the background thread
 LONGEST_WAIT = 10.0  # s; a `configure` request waits no longer for the description
@@ -39,132 +34,10 @@ class DescriptionTimeout(RobotDynamicsError, TimeoutError):  # noqa: N818  (as T
     """No robot_description arrived in time."""
 
 
-def robot_from(parameters: RobotParameters, text: str = '') -> RobotModel:
-    """Return the robot the parameters describe, with their gravity, payload and friction.
-
-    Arguments and errors are those of `bare_robot`.
-    """
-    model = _with_payload(bare_robot(parameters, text), parameters)
-    friction = friction_of(parameters, model)
-    return model.with_actuation(viscous=friction.viscous, coulomb=friction.coulomb)
-
-
-def bare_robot(parameters: RobotParameters, text: str = '') -> RobotModel:
-    """Return the robot of the URDF, without payload, under the gravity of the parameters.
-
-    Args:
-        parameters: of any node.
-        text: the URDF; if empty, the file is read if the parameters name one.
-
-    Raises:
-        RobotDynamicsError: the description or a parameter is rejected, and why.
-    """
-    options: dict[str, Any] = {
-        'gravity': gravity_in_base(parameters),
-        'locked_joints': locked_joints(parameters),
-        'tip_link': parameters.tip_link or None,
-        'strict_inertials': parameters.strict_inertials,
-    }
-    if parameters.robot_description_file and not text:
-        return load_urdf(parameters.robot_description_file, **options)
-    return parse_urdf(text, **options)
-
-
-def gravity_in_base(parameters: RobotParameters) -> Array:
-    """Return gravity (3,) in the base frame of a robot mounted at `base_orientation`."""
-    roll, pitch, yaw = parameters.base_orientation
-    # g_b = R_wb^T g_w,    R_wb = R_z(yaw) R_y(pitch) R_x(roll), as in URDF
-    gravity: Array = rotation_rpy(roll, pitch, yaw).T @ np.array(parameters.gravity)
-    return gravity
-
-
-def locked_joints(parameters: RobotParameters) -> dict[str, float]:
-    """Return the positions of the locked joints by name. Raises ParameterError."""
-    joints = given(parameters.locked_joints)
-    if not joints:
-        return {}
-    values = per_joint('locked_positions', parameters.locked_positions, joints)
-    return dict(zip(joints, values.tolist(), strict=True))
-
-
-def _with_payload(model: RobotModel, parameters: RobotParameters) -> RobotModel:
-    load = payload(parameters)
-    if not parameters.payload_link:
-        return model
-    return model.with_payload(parameters.payload_link, load.mass, load.com, load.inertia_com)
-
-
-def payload(parameters: RobotParameters) -> Inertial:
-    """Return the payload, in the frame of the link that carries it.
-
-    Raises:
-        ModelError: there is a mass and no link, or the inertia is physically inconsistent.
-    """
-    if parameters.payload_mass > 0 and not parameters.payload_link:
-        raise ModelError('payload.mass is given; payload.link must name the link that carries it')
-    ixx, ixy, ixz, iyy, iyz, izz = parameters.payload_inertia
-    tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    load = Inertial(parameters.payload_mass, np.array(parameters.payload_com), tensor)
-    # The tensor of a point mass is zero.
-    reason = inconsistency(load) if tensor.any() else None
-    if reason:
-        raise ModelError(f'the payload is physically inconsistent: {reason}')
-    return load
-
-
-def friction_of(parameters: RobotParameters, model: RobotModel) -> Friction:
-    """Return the friction of the parameters; that of the model where they are negative.
-
-    Raises:
-        ParameterError: neither one value nor one for each joint.
-    """
-    names = model.joint_names
-    order = joint_order(parameters.joints, names)
-    viscous = per_joint('friction.viscous', parameters.friction_viscous, order, names)
-    coulomb = per_joint('friction.coulomb', parameters.friction_coulomb, order, names)
-    return Friction(
-        viscous=np.where(viscous < 0, model.viscous, viscous),
-        coulomb=np.where(coulomb < 0, model.coulomb, coulomb),
-    )
-
-
-def payload_link(parameters: RobotParameters, model: RobotModel) -> str:
-    """Return the link of the payload: `payload.link`, `tip_link`, or the last link that moves."""
-    return (
-        parameters.payload_link
-        or parameters.tip_link
-        or next(
-            link
-            for link in reversed(model.link_names)
-            if model.frame_body[model.frame_index(link)] >= 0
-        )
-    )
-
-
-def with_gravity_and_payload(base: Dynamics, parameters: RobotParameters) -> Dynamics:
-    """Return a robot under the gravity and with the payload of the parameters.
-
-    Nothing is compiled if the programs are there: gravity and payload are inputs of theirs.
-
-    Args:
-        base: the robot without payload.
-        parameters: of a node.
-
-    Raises:
-        RobotDynamicsError: a parameter does not fit this robot.
-    """
-    load, gravity = payload(parameters), gravity_in_base(parameters)
-    if (gravity != base.model.gravity).any():
-        base = base.with_gravity(gravity)
-    return base.with_payload(
-        payload_link(parameters, base.model), load.mass, load.com, load.inertia_com
-    )
-
-
 class ReadyRobot(NamedTuple):
     """A robot whose programs are compiled."""
 
-    text: str  # the URDF; empty if it came from a file
+    text: str | bytes  # the URDF
     parameters: Any
     base: Dynamics  # as described
     arm: Dynamics  # with the gravity and payload of the parameters
@@ -175,24 +48,14 @@ class RobotSource:
     """Part of a node: reads its robot, and replaces it when the description changes.
 
     Attributes:
-        text: the URDF of the present robot; empty if it was read from a file.
+        text: the URDF of the present robot.
     """
 
-    def __init__(
-        self,
-        node: RobotNode,
-        read: Callable[[Any, str], RobotModel] = robot_from,
-        vary: Callable[[Dynamics, Any], Dynamics] = lambda base, parameters: base,
-    ):
-        """Subscribe to robot_description.
-
-        Args:
-            node: with RobotParameters.
-            read: returns the model for parameters and a URDF text, as `robot_from`.
-            vary: returns the robot with the parameters that may change while the node is active.
-        """
-        self._node, self._read, self._vary = node, read, vary
-        self.text = self._newest = self._preparing = self._fingerprint = ''
+    def __init__(self, node: RobotNode):
+        """Subscribe to robot_description."""
+        self._node = node
+        self.text: str | bytes = ''
+        self._newest = self._preparing = self._fingerprint = ''
         self._deadline: Any = None  # timer, for the description
         self._thread = ThreadPoolExecutor(max_workers=1)  # started with the first task
         self._task: Future[ReadyRobot] | None = None
@@ -278,11 +141,11 @@ class RobotSource:
         """Return the robot of a URDF, compiled; change nothing of the node."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter('always')
-            model = self._read(parameters, text)
+            urdf, model = _read(parameters, text)
         base = Dynamics(model)
-        arm = self._vary(base, parameters)
+        arm = parameters.varied(base)
         self._node.call('prepare', arm)
-        return ReadyRobot(text, parameters, base, arm, [str(w.message) for w in caught])
+        return ReadyRobot(urdf, parameters, base, arm, [str(w.message) for w in caught])
 
     def _take(self, ready: ReadyRobot) -> None:
         """Use a robot from now on. Raises RobotDynamicsError if a part rejects it."""
@@ -291,7 +154,7 @@ class RobotSource:
             node.get_logger().warning(warning)
         base, arm = ready.base, ready.arm
         if ready.parameters is not node.parameters:  # they changed meanwhile
-            arm = self._vary(base, node.parameters)
+            arm = node.parameters.varied(base)
         node.call('check', node.parameters, arm)
         self.text = ready.text
         node.call('use', arm)
@@ -396,3 +259,15 @@ class RobotSource:
         except messages.MalformedMessage as error:
             self._node.reject('robot_description', error)
             return ''
+
+
+def _read(parameters: RobotParameters, text: str) -> tuple[str | bytes, RobotModel]:
+    """Return the URDF and its robot: `text`, or if it is empty the file of the parameters."""
+    file = parameters.robot_description_file
+    if text or not file:
+        return text, parameters.robot(text)
+    try:
+        urdf = urdf_text(file)
+        return urdf, parameters.robot(urdf)
+    except ModelError as error:
+        raise ModelError(f'{file}: {error}') from error

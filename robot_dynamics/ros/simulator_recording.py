@@ -13,11 +13,9 @@ from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import diagnostics
 from robot_dynamics.ros.diagnostics import Status
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.simulator_parameters import SimulatorParameters, settings, unloaded_robot
 from robot_dynamics.simulation.command_log import CommandLog, CommandLogError
 from robot_dynamics.simulation.run_control import Outcome, Result
 from robot_dynamics.simulation.scheduling import SimulationLoop
-from robot_dynamics.urdf.loading import urdf_text
 
 FLUSH_PERIOD = 1.0  # s
 
@@ -35,13 +33,8 @@ class SimulatorRecording:
         self.failure = ''
         node.create_steady_timer(FLUSH_PERIOD, self.flush)
 
-    def begin(self, loop: SimulationLoop, description: str) -> Outcome:
-        """Start a log of a loop in the file of the parameter record_to.
-
-        Args:
-            loop: to record.
-            description: its URDF; empty if that is the file of the parameter.
-        """
+    def begin(self, loop: SimulationLoop, urdf: str | bytes) -> Outcome:
+        """Start a log of a loop, and of its URDF, in the file of the parameter record_to."""
         if self._log is not None:
             return Outcome(Result.ALREADY, f'is recording already: {self._log.path}')
         parameters, model = self._node.parameters, self._node.base.model
@@ -55,8 +48,8 @@ class SimulatorRecording:
             self._log = CommandLog(
                 new_file(parameters.record_to, datetime.datetime.now()),
                 loop.plant,
-                _checked(description, parameters, model.fingerprint()),
-                settings(parameters, model),
+                urdf if isinstance(urdf, str) else urdf.decode(),
+                parameters.settings(model),
             )
         except RobotDynamicsError as error:
             self.failure = str(error)
@@ -125,19 +118,3 @@ def new_file(record_to: str, now: datetime.datetime) -> Path:
     if not path.parent.is_dir():
         raise CommandLogError(f'{path}: no such folder')
     return path
-
-
-def _checked(description: str, parameters: SimulatorParameters, fingerprint: str) -> str:
-    """Return the URDF of the simulated robot.
-
-    Raises CommandLogError if that is a file which has changed since it was read.
-    """
-    if description:
-        return description
-    contents = urdf_text(parameters.robot_description_file)
-    text = contents if isinstance(contents, str) else contents.decode()
-    if unloaded_robot(parameters, text).fingerprint() != fingerprint:
-        raise CommandLogError(
-            f'{parameters.robot_description_file} has changed since the simulator read it'
-        )
-    return text

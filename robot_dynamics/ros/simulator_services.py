@@ -11,12 +11,14 @@ names in the node's namespace.
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from std_srvs.srv import SetBool, Trigger
 
-from robot_dynamics.simulation.run_control import MOST_STEPS, Outcome, Result, State
+from robot_dynamics.simulation.run_control import MOST_STEPS, Outcome, Result, RunControl, State
 
 INFORMATION = (
     f'robot_dynamics simulator_node: one fixed-base arm; at most {MOST_STEPS} steps per call; '
@@ -24,35 +26,30 @@ INFORMATION = (
 )
 
 
-class TriggerServices:
-    """~/pause, ~/resume, ~/step, ~/reset (Trigger) and ~/record (SetBool)."""
+def trigger_services(node: Any) -> None:
+    """Offer ~/pause, ~/resume, ~/step, ~/reset (Trigger) and ~/record (SetBool)."""
 
-    def __init__(self, node: Any):
-        """Offer the services of a SimulatorNode."""
-        self._node = node
-        for name in ('pause', 'resume', 'step', 'reset'):
-            node.create_service(Trigger, f'~/{name}', getattr(self, f'_on_{name}'))
-        node.create_service(SetBool, '~/record', self._on_record)
+    def step(control: RunControl) -> Outcome:
+        return control.step(node.parameters.steps_per_call, node.publish_if_needed)
 
-    def _on_pause(self, _request: Any, response: Any) -> Any:
-        return _answer(response, self._node.pause())
+    requests: dict[str, Callable[[RunControl], Outcome]] = {
+        'pause': RunControl.pause,
+        'resume': RunControl.play,
+        'step': step,
+        'reset': lambda control: control.reset(node.start()),
+    }
 
-    def _on_resume(self, _request: Any, response: Any) -> Any:
-        return _answer(response, self._node.play())
+    def answer(response: Any, outcome: Outcome) -> Any:
+        response.success, response.message = outcome.success, outcome.message
+        return response
 
-    def _on_step(self, _request: Any, response: Any) -> Any:
-        return _answer(response, self._node.step(self._node.parameters.steps_per_call))
-
-    def _on_reset(self, _request: Any, response: Any) -> Any:
-        return _answer(response, self._node.reset())
-
-    def _on_record(self, request: Any, response: Any) -> Any:
-        return _answer(response, self._node.record() if request.data else self._node.end_record())
-
-
-def _answer(response: Any, outcome: Outcome) -> Any:
-    response.success, response.message = outcome.success, outcome.message
-    return response
+    for name, request in requests.items():
+        node.create_service(
+            Trigger, f'~/{name}', lambda _, response, r=request: answer(response, node.request(r))
+        )
+    node.create_service(
+        SetBool, '~/record', lambda asked, response: answer(response, node.record(asked.data))
+    )
 
 
 def standard_services(node: Any) -> StandardServices | None:
@@ -87,22 +84,21 @@ class StandardServices:
             State.PLAYING: states.STATE_PLAYING,
             State.PAUSED: states.STATE_PAUSED,
         }
-        for name in (
-            'GetSimulatorFeatures',
-            'GetSimulationState',
-            'SetSimulationState',
-            'ResetSimulation',
-            'StepSimulation',
+        for service, kind, callback in (
+            ('get_simulator_features', srv.GetSimulatorFeatures, self._on_get_features),
+            ('get_simulation_state', srv.GetSimulationState, self._on_get_state),
+            ('set_simulation_state', srv.SetSimulationState, self._on_set_state),
+            ('reset_simulation', srv.ResetSimulation, self._on_reset),
+            ('step_simulation', srv.StepSimulation, self._on_step),
         ):
-            service = ''.join(f'_{c.lower()}' if c.isupper() else c for c in name)
-            node.create_service(getattr(srv, name), service[1:], getattr(self, f'_on{service}'))
+            node.create_service(kind, service, callback)
 
-    def _on_get_simulator_features(self, _request: Any, response: Any) -> Any:
+    def _on_get_features(self, _request: Any, response: Any) -> Any:
         response.features.features = self._features
         response.features.custom_info = INFORMATION
         return response
 
-    def _on_get_simulation_state(self, _request: Any, response: Any) -> Any:
+    def _on_get_state(self, _request: Any, response: Any) -> Any:
         state = self._node.simulation_state()
         response.state.state = (
             self._msg.SimulationState.STATE_NO_WORLD if state is None else self._states[state]
@@ -110,14 +106,17 @@ class StandardServices:
         response.result.result = self._msg.Result.RESULT_OK
         return response
 
-    def _on_set_simulation_state(self, request: Any, response: Any) -> Any:
+    def _on_set_state(self, request: Any, response: Any) -> Any:
         states, node = self._msg.SimulationState, self._node
-        change = {
-            states.STATE_STOPPED: node.stop_simulation,
-            states.STATE_PLAYING: node.play,
-            states.STATE_PAUSED: node.pause,
+        changes: dict[int, Callable[[], Outcome]] = {
+            states.STATE_STOPPED: partial(
+                node.request, lambda control: control.stop(node.start())
+            ),
+            states.STATE_PLAYING: partial(node.request, RunControl.play),
+            states.STATE_PAUSED: partial(node.request, RunControl.pause),
             states.STATE_QUITTING: _quit,
-        }.get(request.state.state)
+        }
+        change = changes.get(request.state.state)
         if change is None:
             return self._unsupported(response, f'no transition to state {request.state.state}')
         codes = self._srv.SetSimulationState.Response
@@ -130,20 +129,25 @@ class StandardServices:
             },
         )
 
-    def _on_reset_simulation(self, request: Any, response: Any) -> Any:
-        scopes, scope = self._srv.ResetSimulation.Request, request.scope
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        scopes, scope, node = self._srv.ResetSimulation.Request, request.scope, self._node
         if scope == scopes.SCOPE_DEFAULT:
             scope = scopes.SCOPE_ALL
-        time, state = scope & scopes.SCOPE_TIME, scope & scopes.SCOPE_STATE
+        time, state = bool(scope & scopes.SCOPE_TIME), bool(scope & scopes.SCOPE_STATE)
         if not (time or state):
             return self._unsupported(
                 response, 'spawned entities are not supported: reset time or state'
             )
-        return self._put(response, self._node.reset(time=bool(time), state=bool(state)), {})
+        outcome = node.request(
+            lambda control: control.reset(node.start() if state else None, time=time)
+        )
+        return self._put(response, outcome, {})
 
-    def _on_step_simulation(self, request: Any, response: Any) -> Any:
+    def _on_step(self, request: Any, response: Any) -> Any:
+        node = self._node
+        outcome = node.request(lambda control: control.step(request.steps, node.publish_if_needed))
         failed = self._msg.Result.RESULT_OPERATION_FAILED
-        return self._put(response, self._node.step(request.steps), {Result.NOT_NOW: failed})
+        return self._put(response, outcome, {Result.NOT_NOW: failed})
 
     def _put(self, response: Any, outcome: Outcome, codes: dict[Result, int]) -> Any:
         results = self._msg.Result

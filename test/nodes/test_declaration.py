@@ -16,7 +16,8 @@ from robot_dynamics.nodes.feedforward_node import FeedforwardNode, FeedforwardPa
 from robot_dynamics.nodes.pybullet_validator_node import ValidatorParameters
 from robot_dynamics.nodes.simulator_node import SimulatorNode, SimulatorParameters
 from robot_dynamics.resources import share_file
-from robot_dynamics.ros.parameters import ParameterError, RobotParameters, specs, values
+from robot_dynamics.ros.parameters import ParameterError, specs, values
+from robot_dynamics.ros.robot_parameters import RobotParameters
 
 TABLES = {
     'dynamics_node': (DynamicsNode, DynamicsParameters),

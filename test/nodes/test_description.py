@@ -9,41 +9,48 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.ros import qos
-from robot_dynamics.ros.parameters import RobotParameters, snapshot
-from robot_dynamics.ros.robot_source import DescriptionTimeout, robot_from
+from robot_dynamics.ros.parameters import snapshot
+from robot_dynamics.ros.robot_parameters import RobotParameters, VaryingRobotParameters
+from robot_dynamics.ros.robot_source import DescriptionTimeout
+
+
+def filled(table=RobotParameters, **values):
+    return snapshot(table, {name.replace('__', '.'): value for name, value in values.items()})
 
 
 def described(urdf, **values):
-    given = {name.replace('__', '.'): value for name, value in values.items()}
-    return robot_from(snapshot(RobotParameters, given), urdf)
+    return filled(**values).robot(urdf)
 
 
-def test_parameters_shape_the_robot(elbow, elbow_urdf):
-    model = described(
-        elbow_urdf,
-        payload__link='forearm',
-        payload__mass=2.0,
-        payload__com=[0.3, 0.0, 0.0],
-        friction__viscous=[-1.0, 7.0],
-        friction__coulomb=[0.5],
+def loaded(urdf, **values):
+    parameters = filled(VaryingRobotParameters, **values)
+    return parameters.varied(Dynamics(parameters.robot(urdf)))
+
+
+def test_the_payload_of_the_parameters(elbow, elbow_urdf):
+    arm = loaded(
+        elbow_urdf, payload__link='forearm', payload__mass=2.0, payload__com=[0.3, 0.0, 0.0]
     )
-    np.testing.assert_allclose(model.mass - elbow.model.mass, [0, 2.0])
-    np.testing.assert_array_equal(model.viscous, [0.1, 7.0])
-    np.testing.assert_array_equal(model.coulomb, [0.5, 0.5])
     # Straight out along x, the payload's arm is 0.5 + 0.3 m.
-    more = Dynamics(model).gravity_torque(np.zeros(2)) - elbow.gravity_torque(np.zeros(2))
+    more = arm.gravity_torque(np.zeros(2)) - elbow.gravity_torque(np.zeros(2))
     np.testing.assert_allclose(more, -2.0 * 9.81 * np.array([0.8, 0.3]), rtol=1e-12)
 
 
-def test_an_explicit_zero_overrides_the_friction_of_the_urdf(elbow_urdf):
-    model = described(elbow_urdf, friction__viscous=[0.0, -1.0], friction__coulomb=[-0.5, 0.0])
-    np.testing.assert_array_equal(model.viscous, [0.0, 0.2])
-    np.testing.assert_array_equal(model.coulomb, [0.05, 0.0])
+def test_friction_is_that_of_the_urdf_where_the_parameters_are_negative(elbow):
+    friction = filled(friction__viscous=[-1.0, 7.0], friction__coulomb=[0.5]).friction(elbow.model)
+    np.testing.assert_array_equal(friction.viscous, [0.1, 7.0])
+    np.testing.assert_array_equal(friction.coulomb, [0.5, 0.5])
 
 
-def test_lists_follow_the_order_of_joints(elbow_urdf):
-    model = described(elbow_urdf, joints=['elbow', 'shoulder'], friction__viscous=[7.0, 8.0])
-    np.testing.assert_array_equal(model.viscous, [8, 7])
+def test_an_explicit_zero_overrides_the_friction_of_the_urdf(elbow):
+    parameters = filled(friction__viscous=[0.0, -1.0], friction__coulomb=[-0.5, 0.0])
+    np.testing.assert_array_equal(parameters.friction(elbow.model).viscous, [0.0, 0.2])
+    np.testing.assert_array_equal(parameters.friction(elbow.model).coulomb, [0.05, 0.0])
+
+
+def test_lists_follow_the_order_of_joints(elbow):
+    parameters = filled(joints=['elbow', 'shoulder'], friction__viscous=[7.0, 8.0])
+    np.testing.assert_array_equal(parameters.friction(elbow.model).viscous, [8, 7])
 
 
 def test_a_base_on_the_wall_feels_gravity_along_its_x_axis(elbow_urdf):
@@ -71,7 +78,7 @@ def test_locked_joints(elbow_urdf):
 )
 def test_what_does_not_fit_the_robot_is_refused(elbow_urdf, values, error, why):
     with pytest.raises(error, match=why):
-        described(elbow_urdf, **values)
+        loaded(elbow_urdf, **values)
 
 
 def test_a_file(graph, elbow_urdf, tmp_path):

@@ -14,7 +14,8 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.ros.parameters import ParameterError, RobotParameters, snapshot, specs
+from robot_dynamics.ros.parameters import ParameterError, snapshot, specs
+from robot_dynamics.ros.robot_parameters import RobotParameters
 
 FLOATS = (0.0, 5e-324, -1e-30, 1e300, -1e300, math.inf, -math.inf, math.nan)
 
@@ -34,17 +35,17 @@ def extremes(spec):
     many = isinstance(spec.default, (list, tuple))
     first = spec.default[0] if many else spec.default
     if type(first) is int:
-        return [0, -1, int(spec.low), int(spec.high), 2**63 - 1, -(2**63)]
-    values = [*FLOATS, float(spec.low), float(spec.high)]
+        return [0, -1, int(spec.bounds[0]), int(spec.bounds[1]), 2**63 - 1, -(2**63)]
+    values = [*FLOATS, float(spec.bounds[0]), float(spec.bounds[1])]
     return [[value] * len(spec.default) for value in values] if many else values
 
 
 @pytest.mark.parametrize('name', NODES)
 def test_every_number_has_bounds(name, monkeypatch):
     for key, spec in numbers(node_class(name, monkeypatch).table).items():
-        assert math.isfinite(spec.low), key
-        assert math.isfinite(spec.high), key
-        assert spec.low < spec.high, key
+        assert math.isfinite(spec.bounds[0]), key
+        assert math.isfinite(spec.bounds[1]), key
+        assert spec.bounds[0] < spec.bounds[1], key
 
 
 def turns(graph, node, seconds=0.03):

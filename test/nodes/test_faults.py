@@ -279,5 +279,5 @@ def test_a_second_commander_of_the_same_name_does_not_block(graph):
     graph.drain(0.2)
     view.command([1.0, 1.0])
     graph.until(lambda: not view.node._loop.plant.braked, 'a motion')
-    assert not view.node.inputs.guard.conflict
+    assert not view.node.commands.guard.conflict
     twin.destroy_node()

@@ -105,4 +105,4 @@ def test_a_load_is_told_with_or_without_it_and_said_with_it(graph, frame):
     graph.publisher(InertiaStamped, 'dynamics_node/set_payload').publish(message)
     graph.until(lambda: said and said[-1].inertia.m == 2.0, 'the load')
     assert said[-1].header.frame_id == 'left/forearm'
-    assert node.parameters.payload_link == 'forearm'
+    assert node.parameters.payload__link == 'forearm'

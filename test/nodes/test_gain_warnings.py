@@ -18,7 +18,6 @@ from robot_dynamics.resources import share_file
 from robot_dynamics.ros.feedforward_parameters import (
     FeedforwardParameters,
     gain_warnings,
-    settings_of,
 )
 from robot_dynamics.ros.launching import feedback_gains
 from robot_dynamics.ros.parameters import snapshot
@@ -31,7 +30,7 @@ def warned(model=None, **values):
     model = load_urdf(PANDA) if model is None else model
     parameters = snapshot(FeedforwardParameters, values)
     inertias = free_inertias(Dynamics(model), random_postures(model))
-    settings = settings_of(parameters, model)
+    settings = parameters.settings(model)
     return gain_warnings(parameters, settings, inertias, model.joint_names)
 
 

@@ -213,7 +213,8 @@ def test_who_is_killed_in_the_middle_of_a_request_leaves_no_trace(graph, process
     simulator = graph.start(SimulatorNode)
     processes.append(start_python('-c', CALLER))
     calls = []
-    simulator.pause, pause = (lambda: calls.append(1) or pause()), simulator.pause
+    request = simulator.request
+    simulator.request = lambda change: calls.append(1) or request(change)
     graph.until(lambda: len(calls) > 3, 'requests')
     # Now, while it waits for an answer.
     kill(processes[0])

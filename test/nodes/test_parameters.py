@@ -1,3 +1,4 @@
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +18,12 @@ from robot_dynamics.ros.parameters import (
 
 @dataclass(frozen=True)
 class Table:
-    rate: float = parameter(10.0, 'How often, Hz.', low=0.0, high=100.0, live=True)
-    count: int = parameter(3, 'How many.', low=1)
-    gains: tuple[float, ...] = parameter([0.0], 'How strong.', low=0.0)
-    gravity: tuple[float, ...] = parameter([0.0, 0.0, -9.81], 'Whereto.', sizes=(3,))
+    rate: float = parameter(10.0, 'How often, Hz.', (0.0, 100.0), live=True)
+    count: int = parameter(3, 'How many.', (1, math.inf))
+    gains: tuple[float, ...] = parameter([0.0], 'How strong.', (0.0, math.inf))
+    gravity: tuple[float, ...] = parameter([0.0, 0.0, -9.81], 'Whereto.', size=3)
     mode: str = parameter('fast', 'How.', choices=('fast', 'slow'))
-    payload_mass: float = parameter(0.0, 'How heavy.', low=0.0, name='payload.mass')
+    payload__mass: float = parameter(0.0, 'How heavy.', (0.0, math.inf))
     on: bool = parameter(True, 'Whether.')
 
 
@@ -36,7 +37,7 @@ def test_defaults():
 
 def test_values_are_taken_by_their_ros_names():
     table = snapshot(Table, {'payload.mass': 2.5, 'gains': [1.0, 2.0], 'on': False})
-    assert table == Table(payload_mass=2.5, gains=(1.0, 2.0), on=False)
+    assert table == Table(payload__mass=2.5, gains=(1.0, 2.0), on=False)
     assert snapshot(Table, values(table)) == table
 
 

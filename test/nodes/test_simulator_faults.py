@@ -91,7 +91,7 @@ def test_a_flood_of_commands_neither_stops_nor_deafens_it(graph, commander):
     assert view.call('resume').success
     graph.until(lambda: view.node._loop.steps > steps + 100, 'time to go on')
     np.testing.assert_array_equal(view.node._loop.plant.effort, [1.0, 0.5])
-    assert not view.node.inputs.guard.conflict
+    assert not view.node.commands.guard.conflict
     assert view.node.health.counts['command rejected'] == 0
 
 
@@ -325,7 +325,7 @@ def test_another_robot_begins_at_its_start_and_ends_the_recording(graph, tmp_pat
     description.publish(String(data=elbow_urdf.replace('mass value="1.5"', 'mass value="1.6"')))
     graph.until(lambda: node._loop is not first, 'the other robot')
     graph.until(lambda: node._loop.steps > 20, 'time to go on')
-    assert node.end_record().message == 'is not recording'
+    assert node.record(False).message == 'is not recording'
     (file,) = tmp_path.iterdir()
     assert cli.main(['replay', str(file)]) == 0
     description.publish(String(data='<robot'))

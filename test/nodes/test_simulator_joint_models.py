@@ -9,7 +9,7 @@ from robot_dynamics import cli
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros.parameters import snapshot
-from robot_dynamics.ros.simulator_parameters import SimulatorParameters, settings
+from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.simulation import (
     Actuators,
     InelasticStop,
@@ -21,7 +21,7 @@ from robot_dynamics.simulation import (
 
 def joint_models(elbow, **values):
     given = {name.replace('__', '.'): value for name, value in values.items()}
-    return settings(snapshot(SimulatorParameters, given), elbow.model).joint_models()
+    return snapshot(SimulatorParameters, given).settings(elbow.model).joint_models()
 
 
 def test_an_ideal_arm_but_for_its_stops_unless_told_otherwise(elbow):

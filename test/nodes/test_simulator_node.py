@@ -198,10 +198,8 @@ def test_no_clock_unless_asked(graph):
     assert graph.probe.count_publishers('/clock') == 0
 
 
-@pytest.mark.parametrize(('offset', 'where'), [(5.0, 'behind'), (-5.0, 'ahead of')])
-def test_wall_stamps_far_from_the_wall_clock_are_a_warning_that_says_what_to_set(
-    graph, offset, where
-):
+@pytest.mark.parametrize('offset', [5.0, -5.0])
+def test_wall_stamps_far_from_the_wall_clock_are_a_warning_that_says_what_to_set(graph, offset):
     view = SimulatorView(
         graph, wall_stamps=True, lockstep=True, command_timeout=1000.0, diagnostics_period=0.1
     )
@@ -212,7 +210,7 @@ def test_wall_stamps_far_from_the_wall_clock_are_a_warning_that_says_what_to_set
     graph.until(
         lambda: any(
             r.status[0].level == DiagnosticStatus.WARN
-            and f'stamps are more than 4 s {where} the wall clock: set wall_stamps: false'
+            and 'stamps are more than 1 s from the wall clock: set wall_stamps: false'
             in r.status[0].message
             for r in reports
         ),
@@ -236,12 +234,12 @@ def test_two_commanders_are_refused_until_one_is_gone(graph):
     view = SimulatorView(graph)
     other = rclpy.create_node('other', context=graph.context)
     other.create_publisher(JointState, 'joint_effort', 10)
-    graph.until(lambda: '/other' in view.node.inputs.guard.conflict, 'the conflict')
+    graph.until(lambda: '/other' in view.node.commands.guard.conflict, 'the conflict')
     view.command([1.0, 1.0])
     graph.until(lambda: view.node.health.counts['command rejected'], 'the refusal')
     assert view.node.diagnostics.fault()[0] == DiagnosticStatus.ERROR
     other.destroy_node()
-    graph.until(lambda: not view.node.inputs.guard.conflict, 'its end')
+    graph.until(lambda: not view.node.commands.guard.conflict, 'its end')
     view.command([1.0, 1.0])
     graph.until(lambda: view.node._loop.commanded, 'the command')
 

@@ -16,6 +16,7 @@ pytest.importorskip('rclpy')
 
 from sensor_msgs.msg import JointState
 from simulator_view import MS, START, SimulatorView, stamp
+from std_srvs.srv import Trigger
 
 from robot_dynamics.ros import simulator_services
 from robot_dynamics.simulation.run_control import MOST_STEPS
@@ -64,10 +65,9 @@ class Standard:
         self.services = {}
         proxy = SimpleNamespace(
             create_service=lambda kind, name, callback: self.services.update({name: callback}),
-            **{
-                name: getattr(node, name)
-                for name in ('play', 'pause', 'stop_simulation', 'step', 'reset')
-            },
+            request=node.request,
+            start=node.start,
+            publish_if_needed=node.publish_if_needed,
             simulation_state=node.simulation_state,
         )
         self.offered = simulator_services.StandardServices(proxy, MSG, SRV)
@@ -210,10 +210,11 @@ def test_without_a_robot_nothing_can_be_asked(graph):
     from robot_dynamics.nodes.simulator_node import SimulatorNode
 
     node = graph.start(SimulatorNode, description='', description_timeout=0.0)
-    for verb in ('play', 'pause', 'reset', 'record', 'stop_simulation'):
-        outcome = getattr(node, verb)()
-        assert not outcome.success
-        assert 'the node is unconfigured' in outcome.message
+    for verb in ('pause', 'resume', 'step', 'reset'):
+        answer = graph.call(Trigger, f'simulator_node/{verb}')
+        assert not answer.success
+        assert 'the node is unconfigured' in answer.message
+    assert 'the node is unconfigured' in node.record(True).message
     assert Standard(node).state == SimulationState.STATE_NO_WORLD
 
 

@@ -83,7 +83,7 @@ def test_a_load_that_cannot_be_is_refused(graph, elbow, name):
         graph.until(
             lambda n=count: node.health.counts['payload rejected'] == n, f'refusal {count}'
         )
-    assert node.parameters.payload_mass == 0.0
+    assert node.parameters.payload__mass == 0.0
     np.testing.assert_allclose(node.arm.gravity_torque(Q), elbow.gravity_torque(Q), rtol=1e-12)
 
 
@@ -95,10 +95,10 @@ def test_what_another_link_needs_is_compiled_when_it_is_told(graph, elbow_urdf, 
     monkeypatch.setattr(node, 'prepare', lambda arm: (prepared.append(arm), prepare(arm)))
     told = graph.publisher(InertiaStamped, 'dynamics_node/set_payload')
     told.publish(load(2.0))
-    graph.until(lambda: node.parameters.payload_mass == 2.0, 'the load')
+    graph.until(lambda: node.parameters.payload__mass == 2.0, 'the load')
     assert not prepared
     told.publish(load(2.0, link='upper_arm'))
-    graph.until(lambda: node.parameters.payload_link == 'upper_arm', 'the other link')
+    graph.until(lambda: node.parameters.payload__link == 'upper_arm', 'the other link')
     assert prepared == [node.arm]
     model = parse_urdf(elbow_urdf).with_payload('upper_arm', 2.0)
     np.testing.assert_allclose(
@@ -186,7 +186,7 @@ def test_the_validator_judges_the_load_that_the_dynamics_node_says(graph, capfd)
     judged = Judged(graph)
     for mass in (2.0, 0.5, 0.0):
         judged.told.publish(load(mass, 0.1))
-        graph.until(lambda m=mass: judged.node.parameters.payload_mass == m, 'the load')
+        graph.until(lambda m=mass: judged.node.parameters.payload__mass == m, 'the load')
         judged.live(5)
         assert judged.verdict == 'PASS'
         for residual in judged.residuals:

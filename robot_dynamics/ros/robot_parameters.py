@@ -1,0 +1,253 @@
+"""Parameters of every node: its robot, and the quantities that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynamics.control import Friction
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model.inertia import Inertial, inconsistency
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.ros.parameters import (
+    POSITION,
+    TIME,
+    given,
+    joint_order,
+    live,
+    parameter,
+    per_joint,
+    ros_name,
+)
+from robot_dynamics.spatial import Array, rotation_rpy
+from robot_dynamics.urdf.loading import parse_urdf
+
+LONGEST_DIFFERENCE = 0.5  # s between two samples that still give a derivative
+
+
+@dataclass(frozen=True)
+class RobotParameters:
+    """Parameters of every node: the robot, and diagnostics."""
+
+    autostart: bool = parameter(
+        True,
+        'Configure and activate as soon as the description is available; false: wait for a '
+        'lifecycle manager.',
+    )
+    robot_description: str = parameter(
+        '',
+        'The URDF as text. If empty: robot_description_file, else the topic robot_description.',
+        description_of_robot=True,
+    )
+    robot_description_file: str = parameter(
+        '', 'Path of a .urdf or .xacro file.', description_of_robot=True
+    )
+    description_timeout: float = parameter(
+        10.0,
+        'Longest wait for the topic robot_description, s; 0: no limit.',
+        TIME,
+        description_of_robot=True,
+    )
+    tip_link: str = parameter(
+        '',
+        'Keep only the joints that move this link, lock all others at 0. Empty: the whole tree.',
+        description_of_robot=True,
+    )
+    locked_joints: tuple[str, ...] = parameter([''], 'Joints to lock.', description_of_robot=True)
+    locked_positions: tuple[float, ...] = parameter(
+        [0.0],
+        'Positions of the locked joints, rad or m; one value or one per joint.',
+        POSITION,
+        description_of_robot=True,
+    )
+    strict_inertials: bool = parameter(
+        False,
+        'Reject physically inconsistent inertia tensors instead of warning.',
+        description_of_robot=True,
+    )
+    joints: tuple[str, ...] = parameter(
+        [''],
+        'Order of the joints in lists with one value per joint and in messages without names. '
+        "Empty: the model's.",
+        description_of_robot=True,
+    )
+    gravity: tuple[float, ...] = parameter(
+        [0.0, 0.0, -9.81],
+        'Gravity vector in the frame that base_orientation refers to, m/s^2.',
+        (-1000.0, 1000.0),
+        size=3,
+    )
+    base_orientation: tuple[float, ...] = parameter(
+        [0.0, 0.0, 0.0],
+        'Roll, pitch, yaw of the base in that frame, rad.',
+        (-100.0, 100.0),
+        size=3,
+    )
+    payload__link: str = parameter('', 'Link or frame that carries the payload.')
+    payload__mass: float = parameter(0.0, 'Mass of the payload, kg.', (0.0, 1e6))
+    payload__com: tuple[float, ...] = parameter(
+        [0.0, 0.0, 0.0], "Centre of mass of the payload in the link's frame, m.", POSITION, size=3
+    )
+    payload__inertia: tuple[float, ...] = parameter(
+        [0.0] * 6,
+        'ixx ixy ixz iyy iyz izz of the payload about its centre of mass, kg m^2.',
+        (-1e9, 1e9),
+        size=6,
+    )
+    friction__viscous: tuple[float, ...] = parameter(
+        [-1.0],
+        "Viscous friction, N m s/rad or N s/m, one value or one per joint; negative: the URDF's "
+        '<dynamics damping>.',
+        (-1e9, 1e9),
+    )
+    friction__coulomb: tuple[float, ...] = parameter(
+        [-1.0],
+        "Dry friction, N m or N, one value or one per joint; negative: the URDF's <dynamics "
+        'friction>.',
+        (-1e9, 1e9),
+    )
+    frame_prefix: str = parameter(
+        '',
+        "Prefix of link names in the frame_id of messages, as `left/`: that of the robot's state "
+        'publisher.',
+    )
+    diagnostics_period: float = parameter(
+        1.0, 'Time between two messages on /diagnostics, s.', (0.1, 60.0), live=True
+    )
+
+    def of_joints(self, attribute: str, model: RobotModel) -> Array:
+        """Return a parameter as one number per joint (n,), in the model's order.
+
+        Raises:
+            ParameterError: it has neither one value nor one for each joint.
+        """
+        names = model.joint_names
+        value = getattr(self, attribute)
+        return per_joint(ros_name(attribute), value, joint_order(self.joints, names), names)
+
+    def robot(self, text: str | bytes) -> RobotModel:
+        """Return the robot of a URDF text, without payload, under the gravity of the parameters.
+
+        Raises:
+            RobotDynamicsError: the description or a parameter is rejected, and why.
+        """
+        return parse_urdf(
+            text,
+            gravity=self.gravity_in_base(),
+            locked_joints=self.locked(),
+            tip_link=self.tip_link or None,
+            strict_inertials=self.strict_inertials,
+        )
+
+    def varied(self, base: Dynamics) -> Dynamics:
+        """Return a robot with the parameters that may change while the node is active.
+
+        Args:
+            base: made of `robot`.
+
+        Raises:
+            RobotDynamicsError: a parameter does not fit this robot.
+        """
+        return base
+
+    def gravity_in_base(self) -> Array:
+        """Return gravity (3,) in the base frame of a robot mounted at `base_orientation`."""
+        roll, pitch, yaw = self.base_orientation
+        # g_b = R_wb^T g_w,    R_wb = R_z(yaw) R_y(pitch) R_x(roll), as in URDF
+        gravity: Array = rotation_rpy(roll, pitch, yaw).T @ np.array(self.gravity)
+        return gravity
+
+    def locked(self) -> dict[str, float]:
+        """Return the positions of the locked joints by name. Raises ParameterError."""
+        joints = given(self.locked_joints)
+        if not joints:
+            return {}
+        positions = per_joint('locked_positions', self.locked_positions, joints)
+        return dict(zip(joints, positions.tolist(), strict=True))
+
+    def payload(self) -> Inertial:
+        """Return the payload, in the frame of the link that carries it.
+
+        Raises:
+            ModelError: there is a mass and no link, or the inertia is physically inconsistent.
+        """
+        if self.payload__mass > 0 and not self.payload__link:
+            raise ModelError(
+                'payload.mass is given; payload.link must name the link that carries it'
+            )
+        ixx, ixy, ixz, iyy, iyz, izz = self.payload__inertia
+        tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+        load = Inertial(self.payload__mass, np.array(self.payload__com), tensor)
+        # The tensor of a point mass is zero.
+        reason = inconsistency(load) if tensor.any() else None
+        if reason:
+            raise ModelError(f'the payload is physically inconsistent: {reason}')
+        return load
+
+    def payload_link(self, model: RobotModel) -> str:
+        """Return the link of the payload: `payload.link`, `tip_link`, or the last moving link."""
+        moving = (
+            link
+            for link in reversed(model.link_names)
+            if model.frame_body[model.frame_index(link)] >= 0
+        )
+        return self.payload__link or self.tip_link or next(moving)
+
+    def friction(self, model: RobotModel) -> Friction:
+        """Return the friction of the parameters; that of the model where they are negative.
+
+        Raises:
+            ParameterError: neither one value nor one for each joint.
+        """
+        viscous = self.of_joints('friction__viscous', model)
+        coulomb = self.of_joints('friction__coulomb', model)
+        return Friction(
+            viscous=np.where(viscous < 0, model.viscous, viscous),
+            coulomb=np.where(coulomb < 0, model.coulomb, coulomb),
+        )
+
+
+@dataclass(frozen=True)
+class VaryingRobotParameters(RobotParameters):
+    """Parameters of a node whose gravity and payload may change while it is active.
+
+    Nothing is compiled then: gravity and payload are inputs of the programs.
+    """
+
+    gravity: tuple[float, ...] = live(RobotParameters, 'gravity')
+    base_orientation: tuple[float, ...] = live(RobotParameters, 'base_orientation')
+    payload__link: str = live(RobotParameters, 'payload__link')
+    payload__mass: float = live(RobotParameters, 'payload__mass')
+    payload__com: tuple[float, ...] = live(RobotParameters, 'payload__com')
+    payload__inertia: tuple[float, ...] = live(RobotParameters, 'payload__inertia')
+
+    def varied(self, base: Dynamics) -> Dynamics:
+        """Return a robot under the gravity and with the payload of the parameters."""
+        load, gravity = self.payload(), self.gravity_in_base()
+        if (gravity != base.model.gravity).any():
+            base = base.with_gravity(gravity)
+        link = self.payload_link(base.model)
+        return base.with_payload(link, load.mass, load.com, load.inertia_com)
+
+
+@dataclass(frozen=True)
+class LiveRobotParameters(VaryingRobotParameters):
+    """Parameters of a node that answers joint states; friction may change as well."""
+
+    friction__viscous: tuple[float, ...] = live(RobotParameters, 'friction__viscous')
+    friction__coulomb: tuple[float, ...] = live(RobotParameters, 'friction__coulomb')
+    input_timeout: float = parameter(
+        0.1, 'How long the last value of a joint is held without a new one, s.', TIME, live=True
+    )
+    missing_velocity: str = parameter(
+        'gravity',
+        'For joint states without velocity: gravity (publish only terms that need none) or '
+        'differentiate (velocities from positions, low-pass filtered).',
+        choices=('gravity', 'differentiate'),
+        live=True,
+    )
+    velocity_cutoff: float = parameter(
+        50.0, 'Cutoff frequency of that low-pass filter, Hz.', (0.1, 1000.0), live=True
+    )
