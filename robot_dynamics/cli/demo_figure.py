@@ -37,12 +37,12 @@ def draw(file: Path, robot: str, feedforward: Run, pd_alone: Run) -> None:
         (pd_alone, 'PD alone', 'tab:red'),
         (feedforward, 'with feed-forward', 'tab:green'),
     ):
-        plot = axes['error'].semilogy
-        plot(*decimated(run.times('states'), largest(run.error(), SMALL_ERROR)), color=color, label=label)
+        error = largest(run.error(), SMALL_ERROR)
+        axes['error'].semilogy(*decimated(run.times('states'), error), color=color, label=label)
         if run.rows['residual']:
             residual = largest(run.column('residual', 'values'), SMALL_TORQUE)
-            plot = axes['residual'].semilogy
-            plot(run.times('residual'), residual, '.', markersize=3, color=color, label=label)
+            points = {'linestyle': '', 'marker': '.', 'markersize': 3, 'color': color}
+            axes['residual'].semilogy(run.times('residual'), residual, label=label, **points)
     axes['error'].set_title('largest tracking error of all joints')
     axes['error'].set_ylabel('|measured - desired| [rad or m]')
     axes['residual'].set_title('torque minus that of the reference engine, largest of all joints')
