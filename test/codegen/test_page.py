@@ -6,7 +6,6 @@ import numpy as np
 
 from robot_dynamics.algorithms.gravity import gravity_torque
 from robot_dynamics.algorithms.repeated_bodies import kind_keys, loop_tree
-from robot_dynamics.codegen.backends.llvm_straight_line import module_source, sample_kernel
 from robot_dynamics.codegen.backends.python import loop_source, python_source
 from robot_dynamics.codegen.loops import LoopForm, Rows
 from robot_dynamics.codegen.loops.assembly import trace_loops
@@ -29,9 +28,6 @@ def test_every_stage_is_shown_as_it_is():
     results = ', '.join(str(index) for entries in program.results for index in entries)
     assert f'{nodes}\nresults: {results}\n' in page
     assert f'```python\n{python_source(program)}```' in page
-
-    shown = page.split('```llvm\n')[1].split('```')[0]
-    assert shown in module_source([sample_kernel(program)])
 
 
 def test_the_loops_of_a_row_of_rods_are_shown_as_they_are():

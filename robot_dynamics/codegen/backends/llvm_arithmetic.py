@@ -152,12 +152,11 @@ class Arithmetic:
                 chunk = arguments[begin : begin + WIDEST]
                 wide = self.w.with_lanes(max(2, 1 << (len(chunk) - 1).bit_length()))
                 results = [
-                    self._spread(wide, vector) for vector in write(wide, self._gather(wide, chunk))
+                    self._lanes(wide, vector, len(chunk))
+                    for vector in write(wide, self._gather(wide, chunk))
                 ]
-                for lane, argument in enumerate(chunk):
-                    self._remember(
-                        functions, argument, [self._pick(result, lane) for result in results]
-                    )
+                for argument, *values in zip(chunk, *results, strict=True):
+                    self._remember(functions, argument, values)
 
     def _gather(self, wide: Writer, arguments: Sequence[int]) -> str:
         """Return a vector of values: one load if they are neighbouring inputs plus constants."""
@@ -174,14 +173,17 @@ class Arithmetic:
             vector = wide.insert(vector, lane, self.value(argument))
         return vector
 
-    def _spread(self, wide: Writer, vector: str) -> str:
-        """Return the address of a vector in memory: reading lanes there beats extracting."""
-        pointer = wide.allocate()
-        wide.store(vector, pointer)
-        return pointer
+    def _lanes(self, wide: Writer, vector: str, count: int) -> list[str]:
+        """Return the first lanes of a vector.
 
-    def _pick(self, pointer: str, lane: int) -> str:
-        return self.w.load(self.w.element(pointer, lane))
+        Two are taken from the register. Reading the others from memory beats extracting them.
+        """
+        lanes = [wide.extract(vector, lane) for lane in range(min(2, count))]
+        if count > 2:
+            pointer = wide.allocate()
+            wide.store(vector, pointer)
+            lanes += [self.w.load(self.w.element(pointer, lane)) for lane in range(2, count)]
+        return lanes
 
 
 def elementary_groups(program: Program) -> list[list[int]]:

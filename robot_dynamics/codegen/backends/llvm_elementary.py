@@ -54,14 +54,15 @@ EXPONENTIAL = tuple(1.0 / math.factorial(k) for k in range(2, 15))
 def sincos(w: Writer, angle: str) -> tuple[str, str]:
     """Write the sine and the cosine of an angle."""
     inside = w.let(f'fcmp ole {w.type} {w.intrinsic("fabs", angle)}, {w.constant(LARGEST_ANGLE)}')
-    x = w.select(inside, angle, w.constant(math.nan))
+    # Not a number makes the results so. Selected here, it is ready before it is needed.
+    rest = w.select(inside, w.constant(-HALF_PI_REST), w.constant(math.nan))
 
     # k = nearest integer to x / (pi/2),  r = x - k pi/2
-    shifted = w.fma(x, w.constant(2.0 / math.pi), w.constant(ROUNDER))
+    shifted = w.fma(angle, w.constant(2.0 / math.pi), w.constant(ROUNDER))
     quadrant = w.bits(shifted)
     k = w.sub(shifted, w.constant(ROUNDER))
-    r = w.fma(k, w.constant(-HALF_PI), x)
-    r = w.fma(k, w.constant(-HALF_PI_REST), r)
+    r = w.fma(k, w.constant(-HALF_PI), angle)
+    r = w.fma(k, rest, r)
 
     # sin r = r + r^3 S(r^2)
     z = w.mul(r, r)
@@ -69,8 +70,8 @@ def sincos(w: Writer, angle: str) -> tuple[str, str]:
     # cos r = h + ((1 - h) - r^2/2 + r^4 C(r^2)),  h = 1 - r^2/2 rounded
     half = w.mul(z, w.constant(0.5))
     h = w.sub(w.constant(1.0), half)
-    rest = w.sub(w.sub(w.constant(1.0), h), half)
-    c = w.add(h, w.fma(w.mul(z, z), polynomial(w, COSINE, z), rest))
+    lost = w.sub(w.sub(w.constant(1.0), h), half)
+    c = w.add(h, w.fma(w.mul(z, z), polynomial(w, COSINE, z), lost))
 
     # Quadrants 0, 1, 2, 3:  sine is s, c, -s, -c;  cosine is c, -s, -c, s
     low_bit = w.let(f'and {w.integers} {quadrant}, {w.integer(1)}')

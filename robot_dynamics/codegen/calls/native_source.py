@@ -71,6 +71,7 @@ class OneSample(WrapperWriter):
     def write(self, otherwise: str | None) -> None:
         """Write the function; other calls go to `otherwise`, or to the portable wrapper."""
         self.lines.append(f'define ptr @{self.name}({PARAMETERS}) nounwind {{')
+        self.begin_block('start')
         self.load_table()
         sizes = [size for size in self._inputs if size is not None]
         self.require([self.let(f'icmp eq i64 %count, {len(sizes)}')])

@@ -31,6 +31,7 @@ from robot_dynamics.codegen.calls.native_writer import (
     DIMENSIONS,
     DTYPE,
     FLAGS,
+    MEMORY_SIZE,
     NDIM,
     NPY_DOUBLE,
     NUMPY_FUNCTIONS,
@@ -45,13 +46,15 @@ from robot_dynamics.codegen.calls.native_writer import (
 )
 
 # Places in NumPy's table of its C interface (numpy/__multiarray_api.h), the same since NumPy 1.0.
-NUMPY_PLACES = {'PyArray_Type': 2, 'PyArray_Return': 76, 'PyArray_New': 93}
+NUMPY_PLACES = {
+    'PyArray_Type': 2,
+    'PyArray_Return': 76,
+    'PyArray_New': 93,
+    'PyArray_SetBaseObject': 282,
+}
 
 PYTHON_VERSIONS = ((3, 10), (3, 14))
 NUMPY_VERSIONS = ((1, 26), (2, 99))
-
-# From here on a tuple keeps its hash: only its own constructor knows how to begin.
-TUPLES_WITH_HASH = (3, 14)
 
 METH_FASTCALL_KEYWORDS = 0x80 | 0x02
 
@@ -60,6 +63,16 @@ TP_NEW = 65
 
 # The very object that a call's keyword names hold: names in calls are interned.
 OUT = sys.intern('out')
+
+
+class ResultMemory(np.ndarray):
+    """Memory that several results share, the base of each.
+
+    NumPy makes a view of a result refer to the result itself, and not to this memory, because the
+    types differ. So the reference count of a result counts its views.
+    """
+
+    __slots__ = ()
 
 
 class WrapperTable(Origin, np.ndarray):
@@ -141,7 +154,8 @@ def native_call(
         documentation: of the callable.
     """
     interface = _numpy_interface()
-    kept, turn = np.full(2, None, object), np.zeros(1, np.int64)
+    # The memory of new results is used up: the first call allocates it.
+    kept, turn = np.full(3, None, object), np.array([0, MEMORY_SIZE], np.int64)
     addresses = [
         *map(_address, PYTHON_FUNCTIONS),
         *(interface[NUMPY_PLACES[function]] for function in NUMPY_FUNCTIONS),
@@ -149,7 +163,7 @@ def native_call(
         _tuple_new(),
         *map(id, (OUT, portable)),
         0 if result_type is tuple else id(result_type),
-        0 if result_type is tuple or sys.version_info >= TUPLES_WITH_HASH else id(result_type),
+        id(ResultMemory),
         kernel,
         many.ctypes.data,
         kept.ctypes.data,

@@ -276,9 +276,7 @@ class Pair(NamedTuple):
 
 
 @pytest.mark.usefixtures('native')
-@pytest.mark.parametrize('with_hash', [(3, 0), (3, 99)])
-def test_several_results_are_a_named_tuple_however_tuples_are_made(monkeypatch, with_hash):
-    monkeypatch.setattr(native_wrapper, 'TUPLES_WITH_HASH', with_hash)
+def test_several_results_are_a_named_tuple():
     compiled = compile_program(
         lambda x: ([3.0 * x[0]], [2.0 * x[0]]),
         {'x': 1},
