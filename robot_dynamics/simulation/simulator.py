@@ -19,12 +19,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.integrators import rk4
+from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.rollout import check_friction, checked_time_step
 from robot_dynamics.simulation.arguments import finite_vector, finite_wrench, protect
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.joint_models.actuators import Actuators, Drives, DriveState
+from robot_dynamics.simulation.joint_models.friction_step import (
+    FrictionSettings,
+    LawOfFriction,
+    Sliding,
+)
 from robot_dynamics.simulation.joint_models.payloads import Payload, loaded
 from robot_dynamics.simulation.joint_models.settings import JointModels
 from robot_dynamics.simulation.steps.body import Body
@@ -49,6 +55,7 @@ class Snapshot:
     effort: Array  # (n,) N m or N
     steps: int  # since the last reset
     drives: DriveState | None
+    sliding: Sliding | None
     payloads: Mapping[str, Payload]
     balance: Balance
 
@@ -59,7 +66,7 @@ class Simulator:
     The arrays are read-only; each step creates new ones.
 
     Attributes:
-        arm: its dynamics, with the present payloads.
+        arm: its dynamics, with the present payloads; without friction if a friction law adds it.
         time_step: s.
         integrator: one of `INTEGRATORS`.
         joint_models: friction, stops, elasticity and actuators.
@@ -106,9 +113,12 @@ class Simulator:
             ValueError: the time step is not positive, or integrator or friction unknown.
         """
         check_friction(friction)
-        if friction == 'none':
-            arm = arm.without_friction()
         self.time_step = checked_time_step(time_step)
+        self._law: LawOfFriction | None = None
+        if isinstance(joint_models.friction, FrictionSettings) and friction == 'model':
+            self._law = LawOfFriction(joint_models.friction.of(arm.model), self.time_step)
+        if self._law is not None or friction == 'none':
+            arm = arm.without_friction()
         self.integrator = integrator = as_integrator(integrator)
         self.joint_models = joint_models
         self._n = arm.model.n
@@ -126,6 +136,8 @@ class Simulator:
         self.reset(q, qd)
         with np.errstate(all='ignore'):
             self._motion.warm_up(self._y)
+            if self._law is not None and self._sliding is not None:
+                self._law.torque(self.arm, self._sliding, State(self._y, self._yd), self.effort)
 
     @property
     def arm(self) -> Dynamics:
@@ -176,6 +188,7 @@ class Simulator:
         self.steps = 0
         protect(self._y, self._yd, self.effort)
         self._drive_state = None if self._drives is None else self._drives.rest()
+        self._sliding = None if self._law is None else self._law.rest()
         self._balance = Balance.start(*self._energy())
 
     # -- stepping ---------------------------------------------------------------------------
@@ -224,14 +237,21 @@ class Simulator:
         outside = self._outside(external, wrenches) if external is not None or wrenches else None
         body = self._motion.body
         force = body.force(torque, outside)
+        sliding = self._sliding
+        if self._law is not None and sliding is not None:
+            lost = self._law.torque(body.arm, sliding, State(self._y, self._yd), force)
+            force = force - lost
         y, yd = self._motion.step(self._y, self._yd, force)
+        if self._law is not None and sliding is not None:
+            sliding = self._law.after(sliding, lost, y - self._y)
         balance = self._balance.after(*self._motion.energy(y, yd), float(force @ (y - self._y)))
         # A value that is not finite makes this sum not finite; 0 times inf is NaN.
         if balance.explodes or not math.isfinite(balance.energy + float(y @ yd)):
             raise self._divergence(y, yd, balance)
         protect(y, yd, effort)
         self._y, self._yd = y, yd
-        self.effort, self._balance, self._drive_state = effort, balance, drive_state
+        self.effort, self._balance = effort, balance
+        self._drive_state, self._sliding = drive_state, sliding
         self.steps += 1
 
     def _outside(
@@ -338,6 +358,7 @@ class Simulator:
             self.effort,
             self.steps,
             self._drive_state,
+            self._sliding,
             self.payloads,
             self._balance,
         )
@@ -363,6 +384,7 @@ class Simulator:
         self._y, self._yd = snapshot.y, snapshot.yd
         self.effort, self.steps = snapshot.effort, snapshot.steps
         self._drive_state, self._balance = snapshot.drives, snapshot.balance
+        self._sliding = snapshot.sliding
 
     def _vector(self, name: str, value: ArrayLike) -> Array:
         return finite_vector(self._unloaded.body.arm.model, name, value)

@@ -7,7 +7,17 @@ from robot_dynamics.control.friction_laws import LAWS, STRIBECK_SPEED
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.simulation import FrictionSettings
+from robot_dynamics.simulation import (
+    INTEGRATORS,
+    Actuators,
+    Adaptive,
+    Elasticity,
+    FrictionSettings,
+    InelasticStop,
+    JointModels,
+    Simulator,
+    simulate,
+)
 from robot_dynamics.simulation.joint_models.friction_step import friction_step, step_inputs
 
 ARM = Dynamics(planar_2r())
@@ -166,3 +176,78 @@ def test_settings_take_missing_coefficients_from_the_model():
 def test_invalid_settings_are_rejected(settings, error, message):
     with pytest.raises(error, match=message):
         settings.of(ARM.model)
+
+
+# -- the simulator --------------------------------------------------------------------------
+
+
+def simulator(law, arm=ARM, integrator='rk4', **options):
+    settings = FrictionSettings(
+        law,
+        viscous=[0.3, 0.1],
+        coulomb=[2.0, 0.4],
+        load=0.05 if 'load' in LAWS[law].terms else 0.0,
+        stribeck=0.5 if 'stribeck' in LAWS[law].terms else 0.0,
+        presliding=1e-3,
+    )
+    return Simulator(
+        arm, integrator=integrator, joint_models=JointModels(settings, **options), qd=[1.0, -0.5]
+    )
+
+
+@pytest.mark.parametrize('law', LAWS)
+@pytest.mark.parametrize('integrator', INTEGRATORS)
+def test_the_simulator_follows_the_same_law_with_every_integrator(law, integrator):
+    reference, other = (
+        simulator(law, integrator='semi_implicit_euler'),
+        simulator(law, integrator=integrator),
+    )
+    f = reference.joint_models.friction.of(ARM.model)
+    t = np.arange(400)[:, None] * H
+    tau = np.hstack([15 * np.sin(9 * t), 4 * np.sin(15 * t)])
+    path = motion(ARM, f, tau, reference.q, reference.qd)
+    for row in tau:
+        reference.step(row)
+        other.step(row)
+    assert reference.q == pytest.approx(path.q[-1], abs=1e-9)
+    assert reference.qd == pytest.approx(path.qd[-1], abs=1e-7)
+    # The integrators differ by their errors of first order.
+    assert other.q == pytest.approx(path.q[-1], abs=0.02)
+
+
+@pytest.mark.parametrize('law', LAWS)
+def test_a_snapshot_of_a_friction_law_repeats_the_motion_bit_for_bit(law):
+    arm = simulator(law, stops=InelasticStop(), actuators=Actuators(bandwidth=50.0))
+    tau = np.random.default_rng(8).normal(scale=5.0, size=(60, 2))
+    for row in tau[:30]:
+        arm.step(row)
+    before = arm.snapshot()
+    for row in tau[30:]:
+        arm.step(row)
+    end = arm.q, arm.qd
+    arm.restore(before)
+    for row in tau[30:]:
+        arm.step(row)
+    assert np.array_equal(arm.q, end[0])
+    assert np.array_equal(arm.qd, end[1])
+
+
+def test_a_light_wrist_with_large_friction_stays_stable_in_the_simulator():
+    # Friction stops the second joint within far less than a step.
+    light = Dynamics(planar_2r(masses=(1.0, 1e-3), inertias=(0.1, 1e-6)))
+    for law in LAWS:
+        arm = Simulator(
+            light,
+            qd=[1.0, 3.0],
+            joint_models=JointModels(FrictionSettings(law, viscous=5.0, coulomb=10.0)),
+        )
+        for _ in range(300):
+            arm.step([0.0, 0.0])
+        assert np.abs(arm.qd).max() < 0.02
+
+
+def test_a_law_needs_rigid_joints_and_a_fixed_step():
+    with pytest.raises(ValueError, match='needs rigid joints'):
+        JointModels(FrictionSettings(), elasticity=Elasticity(1e3))
+    with pytest.raises(ValueError, match='the simulator has friction with a law'):
+        simulate(simulator('coulomb'), None, 0.1, solver=Adaptive())

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.algorithms.implicit_friction import braked_velocity
-from robot_dynamics.algorithms.simulation_step import STANDSTILL
+from robot_dynamics.algorithms.simulation_step import STANDSTILL, State
 from robot_dynamics.algorithms.vectors import Scalar
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.control.friction_laws import (
@@ -94,6 +94,42 @@ class SlidingState(NamedTuple):
     qd: Any
     z: Any  # direction of sliding, within [-1, 1]
     lost: Any  # friction in the last step, N m or N
+
+
+class Sliding(NamedTuple):
+    """What a friction law remembers between the steps of a simulator; (n,) each."""
+
+    z: Array  # direction of sliding
+    lost: Array  # friction in the last step, N m or N
+
+
+class LawOfFriction:
+    """Friction of one arm by a law: solved at the end of each step, then held over it."""
+
+    def __init__(self, friction: JointFriction, time_step: float):
+        self._friction = friction
+        self._inputs = {**step_inputs(friction), 'time_step': np.array([time_step])}
+        self._step: tuple[Dynamics, CompiledFunction] | None = None
+
+    def rest(self) -> Sliding:
+        """Return the state of an arm that has not moved yet."""
+        zero = np.zeros_like(self._friction.presliding)
+        return Sliding(zero, zero)
+
+    def torque(self, arm: Dynamics, sliding: Sliding, state: State, force: Array) -> Array:
+        """Return the friction (n,) in the step that starts at a state under torques (n,)."""
+        if self._step is None or self._step[0] is not arm:
+            step = friction_step(arm, self._friction.law.memory)
+            self._step = arm, step.bind(**self._inputs)
+        lost: Array = self._step[1](*state, *sliding, force).lost
+        return lost
+
+    def after(self, sliding: Sliding, lost: Array, dq: Array) -> Sliding:
+        """Return the state after a step with this friction and displacement (n,)."""
+        memory = self._friction.law.memory
+        return Sliding(
+            self._friction.moved_direction(sliding.z, dq) if memory else sliding.z, lost
+        )
 
 
 def friction_step(arm: Dynamics, memory: bool) -> CompiledFunction:

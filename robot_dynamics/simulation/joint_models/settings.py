@@ -19,10 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from robot_dynamics.simulation.joint_models.actuators import Actuators
+from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop, Stops
 from robot_dynamics.simulation.steps.elastic_arm import Elasticity
 
-# Laws of dry friction F_s:
+# Laws of dry friction F_s, besides the laws of `FrictionSettings`:
 # smooth: F_s tanh(qd / v_0), as in feed-forward and `Dynamics.friction_torque`. A joint under less
 #     than F_s creeps at less than v_0.
 # stick_slip: F_s sgn(qd), and any value up to F_s at standstill. A joint under less than F_s
@@ -35,18 +36,26 @@ class JointModels:
     """The joint models that a simulator adds to the equation of motion.
 
     Raises:
-        ValueError: the friction law is not one of `FRICTION_LAWS`, or `stops` has an unknown type.
+        ValueError: the friction is neither one of `FRICTION_LAWS` nor `FrictionSettings`, the
+            latter with elastic joints, or `stops` has an unknown type.
     """
 
-    friction: str = 'smooth'
+    friction: str | FrictionSettings = 'smooth'
     actuators: Actuators | None = None
     stops: Stops | None = None
     elasticity: Elasticity | None = None
 
     def __post_init__(self) -> None:
-        if self.friction not in FRICTION_LAWS:
+        by_law = isinstance(self.friction, FrictionSettings)
+        if not by_law and self.friction not in FRICTION_LAWS:
             raise ValueError(
-                f'friction is {self.friction!r}; it must be one of {", ".join(FRICTION_LAWS)}'
+                f'friction is {self.friction!r}; it must be one of {", ".join(FRICTION_LAWS)}, or '
+                'FrictionSettings(...)'
+            )
+        if by_law and self.elasticity is not None:
+            raise ValueError(
+                f'friction is {self.friction!r}, which needs rigid joints; with elastic ones it '
+                f'must be one of {", ".join(FRICTION_LAWS)}'
             )
         stops: object = self.stops
         if not isinstance(stops, InelasticStop | SpringDamperStop | None):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.simulation.arguments import finite_vector
 from robot_dynamics.simulation.errors import SimulationDiverged
+from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
 from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.simulation.steps.energy_watch import Balance
 from robot_dynamics.spatial import Array
@@ -107,6 +108,7 @@ def _require_smooth_joint_models(simulator: Simulator) -> None:
     joint_models, coulomb = simulator.joint_models, simulator.arm.model.coulomb
     chosen = {
         'stick-slip friction': joint_models.friction == 'stick_slip' and coulomb.any(),
+        'friction with a law': isinstance(joint_models.friction, FrictionSettings),
         'stops': joint_models.stops is not None,
         'actuators': joint_models.actuators is not None,
     }
