@@ -3,8 +3,8 @@
 Reading order: `spline` (one polynomial between two points), `trajectory` (several points, sampled
 at any time), `limits` (trajectory against the limits of the robot), `feedforward` (torque of a
 reference), `laws` (other control laws), `gains` (feedback gains of a robot), `friction`,
-`saturation` (limits of the drives), `filters` (differentiation of measurements), `transitions`
-(stops and joins), `swing` (a trajectory for any robot).
+`torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
+`transitions` (stops and joins), `swing` (a trajectory for any robot).
 """
 
 from robot_dynamics.control.feedforward import (
@@ -19,7 +19,6 @@ from robot_dynamics.control.friction import Friction
 from robot_dynamics.control.gains import feedback_eigenvalue, free_inertias, pd_gains
 from robot_dynamics.control.laws import LAWS, computed_torque, gravity_only, pd_plus
 from robot_dynamics.control.limits import violations
-from robot_dynamics.control.saturation import RateLimiter, Saturated, ramp, saturate
 from robot_dynamics.control.trajectory import Reference, Trajectory
 
 __all__ = [
@@ -28,9 +27,7 @@ __all__ = [
     'FeedForward',
     'Friction',
     'Gains',
-    'RateLimiter',
     'Reference',
-    'Saturated',
     'Switches',
     'Trajectory',
     'VelocityFilter',
@@ -41,8 +38,6 @@ __all__ = [
     'gravity_only',
     'pd_gains',
     'pd_plus',
-    'ramp',
-    'saturate',
     'violations',
     'waypoint_efforts',
 ]

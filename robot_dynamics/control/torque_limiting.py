@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.control import RateLimiter, ramp, saturate
 from robot_dynamics.spatial import Array
 
 SECOND = 1e9  # ns
@@ -26,8 +25,12 @@ class Limits(NamedTuple):
     """Limits of the torques."""
 
     effort: Array  # (n,) N m or N; inf for no limit
-    rate: Array  # (n,) N m/s or N/s; inf for no limit
-    ramp_time: float  # s, of the soft start
+    rate: Array  # (n,) N m/s or N/s, positive; inf for no limit
+    ramp_time: float  # s, of the soft start; 0 for none
+
+    def clamped(self, tau: Array) -> Array:
+        """Return torques (..., n) within the effort limits."""
+        return np.clip(tau, -self.effort, self.effort)
 
 
 class TorqueGate:
@@ -53,14 +56,13 @@ class TorqueGate:
         self.close()
 
     def limit(self, limits: Limits) -> None:
-        """Go on under other limits."""
+        """Continue with other limits. Raises ValueError if a rate is not positive."""
+        if not (limits.rate > 0).all():
+            raise ValueError(f'rate is {limits.rate}; it must be positive, inf for no limit')
         self._limits = limits
-        self._limiter = RateLimiter(limits.rate) if np.isfinite(limits.rate).any() else None
-        if self._limiter is not None:
-            self._limiter.reset(self.last)
 
     def soften(self) -> None:
-        """Start softly again, from the last torque."""
+        """Begin another soft start, from the last torque."""
         self._base: Array | None = self.last  # of the soft start; None once it is over
         self._opened = self._stamp = -1  # ns, of its first state, and of the last one
 
@@ -71,7 +73,7 @@ class TorqueGate:
 
     def reached(self, tau: Array) -> bool:
         """Return whether the last torque is this one (n,), as far as the effort limits allow."""
-        return np.array_equal(self.last, saturate(tau, self._limits.effort).tau)
+        return np.array_equal(self.last, self._limits.clamped(tau))
 
     def saturated(self) -> Array:
         """Return which joints (n,) were at their effort limit since the last call."""
@@ -97,12 +99,31 @@ class TorqueGate:
 
     def step(self, tau: Array, dt: float) -> Array:
         """Return the torque (n,) to be given `dt` [s] after the last one, without soft start."""
-        tau, active = saturate(tau, self._limits.effort)
-        if active.any():
+        effort, rate = self._limits.effort, self._limits.rate
+        beyond, tau = np.abs(tau) > effort, self._limits.clamped(tau)
+        if beyond.any():
             self._counts['torque at its limit'] += 1
-            self._saturated |= active
-        if self._limiter is not None:
-            tau, active = self._limiter(tau, dt)
-            self._counts['torque at its rate limit'] += bool(active.any())
-        self.last, self.is_open = tau, True
+            self._saturated |= beyond
+        if np.isfinite(rate).any():
+            # |tau_k - tau_(k-1)| <= rate dt; dt = 0 allows no change, even at infinite rate
+            most = rate * dt if dt > 0 else np.zeros_like(rate)
+            change = tau - self.last
+            too_fast = np.abs(change) > most
+            if too_fast.any():
+                tau = np.where(too_fast, self.last + np.clip(change, -most, most), tau)
+                self._counts['torque at its rate limit'] += 1
+        self.last, self.is_open = tau.copy(), True
         return tau
+
+
+def ramp(elapsed: float, duration: float) -> float:
+    """Return the factor of the torque, 0 to 1, during a soft start of `duration` seconds.
+
+    It is smooth at both ends: torque and torque rate are continuous. A duration of 0 s means no
+    soft start.
+    """
+    if duration <= 0 or elapsed >= duration:
+        return 1.0
+    s = max(elapsed, 0.0) / duration
+    # s^2 (3 - 2 s)
+    return s * s * (3.0 - 2.0 * s)

@@ -1,9 +1,11 @@
+"""Effort limit, rate limit and soft start of torques."""
+
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from robot_dynamics.control.torque_limiting import Limits, TorqueGate
+from robot_dynamics.control.torque_limiting import Limits, TorqueGate, ramp
 
 MS = 1_000_000
 NONE = np.full(2, np.inf)
@@ -59,7 +61,7 @@ def test_time_that_runs_backwards_changes_no_torque_and_goes_on_from_there():
     assert opened(4 * MS, -TAU).tolist() == [9, -3]
 
 
-def test_the_first_torque_is_none_and_joints_without_a_rate_follow_at_once():
+def test_the_first_torque_is_zero_and_joints_without_a_rate_follow_at_once():
     opened = gate(rate=[1000.0, np.inf])
     assert opened(5 * MS, TAU).tolist() == [0, 0]
     assert opened(6 * MS, TAU).tolist() == [1, -4]
@@ -83,7 +85,7 @@ def test_a_torque_by_wall_time_passes_both_limits():
     assert opened.step(-TAU, np.inf).tolist() == [-5, 4]
 
 
-def test_the_rate_is_limited_and_a_state_said_again_gets_the_same_answer():
+def test_the_rate_is_limited_and_a_repeated_state_gets_the_same_torque():
     opened = gate(rate=[1000.0, np.inf])
     opened(0, np.zeros(2))
     for _ in range(3):
@@ -91,7 +93,7 @@ def test_the_rate_is_limited_and_a_state_said_again_gets_the_same_answer():
     assert opened(3 * MS, TAU).tolist() == [3, -4]
 
 
-def test_after_a_silence_the_torque_does_not_jump():
+def test_after_a_gap_the_torque_does_not_jump():
     opened = gate(rate=[10.0, 10.0])
     opened(0, np.zeros(2))
     # 60 s without states allow no more than 0.02 s would.
@@ -117,3 +119,45 @@ def test_the_same_states_give_the_same_bits(ramp_time):
         opened = gate([0.5, 1.0], [300.0, np.inf], ramp_time)
         runs.append([opened(k * MS, tau).tobytes() for k, tau in enumerate(taus)])
     assert runs[0] == runs[1]
+
+
+def test_the_limit_itself_is_no_saturation():
+    opened = gate(effort=[10.0, 10.0])
+    opened(0, np.array([10.0, -10.0]))
+    assert not opened.saturated().any()
+
+
+def test_changes_are_bounded_by_the_rate_and_reach_the_target():
+    opened = gate(rate=[100.0, np.inf])
+    steps = [opened.step(np.array([2.5, 7.0]), 0.01).tolist() for _ in range(4)]
+    assert steps == [[1.0, 7.0], [2.0, 7.0], [2.5, 7.0], [2.5, 7.0]]
+
+
+@pytest.mark.parametrize('dt', [0.0, -1.0])
+def test_without_time_no_torque_changes(dt):
+    opened = gate(rate=[100.0, np.inf])
+    before = opened.step(np.array([1.0, 1.0]), 0.01)
+    assert np.array_equal(opened.step(np.array([5.0, 5.0]), dt), before)
+
+
+def test_a_rate_of_zero_is_rejected():
+    with pytest.raises(ValueError, match='must be positive'):
+        gate(rate=[1.0, 0.0])
+
+
+def test_a_soft_start_rises_without_a_jump_in_torque_or_its_rate():
+    t = np.linspace(-0.5, 2.5, 3001)
+    s = np.array([ramp(time, 2.0) for time in t])
+    assert (s[t <= 0] == 0).all()
+    assert (s[t >= 2] == 1).all()
+    rate = np.diff(s) / np.diff(t)
+    assert rate.min() >= 0
+    # Its steepest is 3/2 of the mean, in the middle, and it starts and ends flat.
+    assert rate.max() == pytest.approx(1.5 / 2.0, rel=1e-3)
+    assert np.abs(np.diff(rate)).max() < 2e-3
+
+
+def test_without_a_duration_there_is_no_soft_start():
+    assert ramp(0.0, 0.0) == 1.0
+    # Nor where the clock was put back.
+    assert ramp(-0.1, 0.0) == 1.0
