@@ -9,8 +9,6 @@ the defaults of the URDF specification are filled in, and urdf_parser_py parses 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
 
@@ -26,7 +24,7 @@ MAX_LINKS = 2_000
 MAX_ITEMS = 200_000  # elements and attributes
 MAX_ATTRIBUTES = 100  # of one element
 MAX_TAGS = 1_000  # kinds of elements
-PIECE = 2**15  # characters read at a time
+PIECE = 2**20  # characters parsed at a time; a bound stops the parser after the piece
 
 _PARSER_ERRORS = (ParseError, ValueError, AssertionError, TypeError, KeyError, AttributeError)
 
@@ -94,52 +92,53 @@ def _as_text(xml: str | bytes) -> str:
 
 def _parse_xml(text: str) -> ElementTree.Element:
     """Return the root element of a text of limited depth and size."""
-    root, depth, extent = None, 0, _Extent()
+    parser: Any = ElementTree.XMLParser(target=_BoundedBuilder())
     try:
-        for event, element in _events(text):
-            if event == 'end':
-                depth -= 1
-                continue
-            root = element if root is None else root
-            depth += 1
-            extent.grow(element, depth)
+        for start in range(0, len(text), PIECE):
+            parser.feed(text[start : start + PIECE])
+        root: ElementTree.Element = parser.close()
     except ElementTree.ParseError as error:
         raise ModelError(f'the URDF is not well-formed XML: {error}') from None
-    if root is None:
-        raise ModelError('the URDF contains no element; expected <robot>')
     return root
 
 
-@dataclass
-class _Extent:
-    """Counters of the part of a text read so far."""
+class _BoundedBuilder(ElementTree.TreeBuilder):
+    """Builder of a tree of limited depth and size."""
 
-    links: int = 0
-    items: int = 0  # elements and attributes
-    tags: set[str] = field(default_factory=set)
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = self._links = self._items = 0  # items: elements and attributes
+        self._tags: set[str] = set()
 
-    def grow(self, element: ElementTree.Element, depth: int) -> None:
-        """Count one more element. Raises ModelError above a bound."""
-        self.links += depth == 2 and element.tag == 'link'
-        self.items += 1 + len(element.attrib)
-        if depth > MAX_DEPTH:
+    def start(self, tag: str, attributes: dict[str, str]) -> ElementTree.Element:
+        """Begin an element. Raises ModelError above a bound."""
+        self._depth += 1
+        self._links += self._depth == 2 and tag == 'link'
+        self._items += 1 + len(attributes)
+        if self._depth > MAX_DEPTH:
             raise ModelError(f'the URDF is nested more than {MAX_DEPTH} elements deep')
-        if self.links > MAX_LINKS:
+        if self._links > MAX_LINKS:
             raise ModelError(f'the URDF has more than {MAX_LINKS} links')
-        if self.items > MAX_ITEMS:
+        if self._items > MAX_ITEMS:
             raise ModelError(f'the URDF has more than {MAX_ITEMS} elements and attributes')
-        if len(element.attrib) > MAX_ATTRIBUTES:
+        if len(attributes) > MAX_ATTRIBUTES:
             raise ModelError(f'an element has more than {MAX_ATTRIBUTES} attributes')
-        if element.tag not in self.tags:
-            self._add_tag(element.tag)
+        if tag not in self._tags:
+            self._add_tag(tag)
+        return super().start(tag, attributes)
+
+    def end(self, tag: str) -> ElementTree.Element:
+        """End an element."""
+        self._depth -= 1
+        return super().end(tag)
 
     def _add_tag(self, tag: str) -> None:
-        self.tags.add(tag)
+        self._tags.add(tag)
         if len(tag) > MAX_NAME:
             raise ModelError(
                 f'the name of an element has {len(tag)} characters; at most {MAX_NAME} are read'
             )
-        if len(self.tags) > MAX_TAGS:
+        if len(self._tags) > MAX_TAGS:
             raise ModelError(f'the URDF has more than {MAX_TAGS} kinds of elements')
         namespace, _, name = tag.rpartition('}')
         if 'xacro' in namespace:
@@ -147,20 +146,3 @@ class _Extent:
                 f'<xacro:{name}> is a xacro instruction; expand the file first, '
                 'or load it by its .xacro path'
             )
-
-
-def _events(text: str) -> Iterator[tuple[str, ElementTree.Element]]:
-    """Yield ('start' | 'end', element) piece by piece, so that a bound stops the reading."""
-    parser: Any = ElementTree.XMLPullParser(events=('start', 'end'))
-    start, size = 0, PIECE
-    while start < len(text):
-        parser.feed(text[start : start + size])
-        start += size
-        # A token that does not end within a piece, such as a comment of megabytes, is read again
-        # from its start with the next piece; doubling the size keeps the total linear.
-        size *= 2
-        for event in parser.read_events():
-            yield event
-            size = PIECE
-    parser.close()
-    yield from parser.read_events()
