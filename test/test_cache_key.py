@@ -44,7 +44,7 @@ arm = random_tree(3, rng).with_actuation(viscous=0.1, coulomb=0.1)
 # Short enough for lanes, with branches alike; long enough for loops.
 humanoid = random_tree(12, rng, branching=0.5, prismatic=0.0)
 chain = random_tree(60, rng, branching=0.1)
-linkage = linkages.four_bar()
+linkage = linkages.slider_crank()
 closed = ClosedChain(Dynamics(linkage.tree), linkage.closures, near=linkage.near)
 
 

@@ -1,4 +1,4 @@
-"""Inertia of uniform solids: box, cylinder, sphere, ellipsoid, cone, shells and closed meshes.
+"""Inertia of uniform solids: box, cylinder, sphere, ellipsoid, cone and closed meshes.
 
 Each function returns an `Inertial` in a frame at the named point, with axes along the solid's. The
 tensor of a body of density rho is the volume integral
@@ -91,35 +91,10 @@ def sphere(mass: float, radius: float) -> Inertial:
 
 def cylinder(mass: float, radius: float, length: float) -> Inertial:
     """Return a solid cylinder along z, about its centre; as URDF's <cylinder>."""
-    return tube(mass, radius, 0.0, length)
-
-
-def tube(mass: float, radius: float, inner_radius: float, length: float) -> Inertial:
-    """Return a hollow cylinder along z, about its centre; thin if both radii are the same.
-
-    Raises:
-        ModelError: the inner radius is larger than the outer one, or as above.
-    """
-    _check(mass=mass, radius=radius, inner_radius=inner_radius, length=length)
-    _check_inside(inner_radius, radius)
-    # sx = sy = m (R^2 + r^2) / 4,  sz = m l^2 / 12
-    across = mass * (radius**2 + inner_radius**2) / 4
+    _check(mass=mass, radius=radius, length=length)
+    # sx = sy = m r^2 / 4,  sz = m l^2 / 12
+    across = mass * radius**2 / 4
     return _symmetric(mass, np.array([across, across, mass * length**2 / 12]))
-
-
-def spherical_shell(mass: float, radius: float, inner_radius: float) -> Inertial:
-    """Return a hollow sphere, about its centre; a thin shell, 2/3 m r^2, if the radii are equal.
-
-    Raises:
-        ModelError: the inner radius is larger than the outer one, or as above.
-    """
-    _check(mass=mass, radius=radius, inner_radius=inner_radius)
-    _check_inside(inner_radius, radius)
-    R, r = radius, inner_radius
-    # sx = m/5 (R^5 - r^5) / (R^3 - r^3), both divided by R - r to avoid 0/0 for thin shells
-    thickness = R**2 + R * r + r**2
-    ratio = (R**4 + R**3 * r + R**2 * r**2 + R * r**3 + r**4) / thickness if R > 0 else 0.0
-    return _symmetric(mass, np.full(3, mass / 5 * ratio))
 
 
 def cone(mass: float, radius: float, height: float) -> Inertial:
@@ -151,8 +126,15 @@ def mesh(mass: float, vertices: ArrayLike, triangles: ArrayLike) -> Inertial:
     # Coordinates relative to the centre keep rounding errors small.
     middle = corners.mean(axis=(0, 1))
     corners = corners - middle
-    volumes = _signed_volumes(corners)
-    volume = _checked_volume(volumes)
+    # V = v1 . (v2 x v3) / 6 of the tetrahedron with the origin and the corners of a triangle,
+    # negative if the origin is on the outer side of the triangle
+    volumes = np.linalg.det(corners) / 6
+    volume = float(volumes.sum())
+    if volume <= 0:
+        raise ModelError(
+            f'the mesh has volume {volume:.6g} m^3; expected a positive volume, with triangles '
+            'counter-clockwise as seen from outside'
+        )
     # Of a tetrahedron with corners 0, v1, v2, v3 and s = v1 + v2 + v3:
     # integral of r = V s / 4,   integral of r r^T = V/20 (s s^T + sum_k v_k v_k^T)
     s = corners.sum(axis=1)
@@ -162,31 +144,6 @@ def mesh(mass: float, vertices: ArrayLike, triangles: ArrayLike) -> Inertial:
     # Sigma about the centre of mass
     Sigma = mass * (moment / volume - np.outer(com, com))
     return Inertial(mass, middle + com, _tensor((Sigma + Sigma.T) / 2))
-
-
-def mesh_volume(vertices: ArrayLike, triangles: ArrayLike) -> float:
-    """Return the volume [m^3] inside a closed triangle mesh.
-
-    Raises:
-        ModelError: as for `mesh`.
-    """
-    return _checked_volume(_signed_volumes(_corners(vertices, triangles)))
-
-
-def _signed_volumes(corners: Array) -> Array:
-    """Return the volumes (t,) of the tetrahedra from the origin to each triangle."""
-    # V = v1 . (v2 x v3) / 6, negative if the origin is on the outer side of the triangle
-    return np.asarray(np.linalg.det(corners) / 6)
-
-
-def _checked_volume(volumes: Array) -> float:
-    volume = float(volumes.sum())
-    if volume <= 0:
-        raise ModelError(
-            f'the mesh has volume {volume:.6g} m^3; expected a positive volume, with triangles '
-            'counter-clockwise as seen from outside'
-        )
-    return volume
 
 
 def _corners(vertices: ArrayLike, triangles: ArrayLike) -> Array:
@@ -227,10 +184,3 @@ def _check(**values: float) -> None:
     for name, value in values.items():
         if not (np.isfinite(value) and value >= 0):
             raise ModelError(f'{name} is {value}; it must be finite and not negative')
-
-
-def _check_inside(inner_radius: float, radius: float) -> None:
-    if inner_radius > radius:
-        raise ModelError(
-            f'inner_radius is {inner_radius} m; it must not exceed radius, {radius} m'
-        )

@@ -1,5 +1,6 @@
 """Simulation step of a linkage against Gauss's principle; its measure of independence."""
 
+import linkages
 import numpy as np
 import pytest
 
@@ -8,7 +9,7 @@ from robot_dynamics.algorithms import closed_chain_terms as loop_terms
 from robot_dynamics.algorithms.closed_chain_step import Loops
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import Friction
-from robot_dynamics.closed_chains import ClosedChain, linkages
+from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.closed_chains.least_constraint import grip
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.canonical import canonical_tree

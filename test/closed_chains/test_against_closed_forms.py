@@ -1,9 +1,10 @@
 """The five-bar linkage and the slider-crank against their equations of motion written by hand."""
 
+import linkages
 import numpy as np
 import pytest
 
-from robot_dynamics.closed_chains import ClosedChain, linkages
+from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robots import five_bar
 from robot_dynamics.textbook.closed_forms import FiveBarLinkage, SliderCrank

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import linkages
 import numpy as np
 import pinocchio as pin
 import pytest
 from pin_model import PinRobot
 
-from robot_dynamics.closed_chains import ClosedChain, linkages
+from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.closures import LoopClosure
 from robot_dynamics.model.robots import random_tree

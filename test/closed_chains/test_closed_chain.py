@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+import linkages
 import numpy as np
 import pytest
 
 from robot_dynamics import ClosedChain, Dynamics, LoopClosure
-from robot_dynamics.closed_chains import linkages
 from robot_dynamics.errors import (
     FrameNotFound,
     LoopNotClosed,

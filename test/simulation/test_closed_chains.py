@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import linkages
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 from robot_dynamics.algorithms.integrators import explicit_euler, rk4, semi_implicit_euler
-from robot_dynamics.closed_chains import ClosedChain, linkages
+from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import LoopNotClosed, ShapeError, SingularityError
 from robot_dynamics.model.coordinates import with_coordinates
