@@ -30,7 +30,7 @@ from robot_dynamics.algorithms.vectors import (
     add,
     cross,
     dot,
-    is_zero,
+    inner,
     mat_vec,
     scaled,
     sub,
@@ -41,7 +41,7 @@ from robot_dynamics.model.closures import LoopClosure
 Rows = list[list[Scalar]]
 
 
-class LoopTerms(NamedTuple):
+class ChainTerms(NamedTuple):
     """The tree's M qdd + b = tau, and the m equations phi = 0 of the closures.
 
     Lists of scalars, or arrays with more axes before these.
@@ -70,9 +70,9 @@ class ClosureState(NamedTuple):
     a: Vector  # (6) d(J_b - J_a)/dt qd
 
 
-def loop_terms(
+def chain_terms(
     tree: CanonicalTree, closures: Sequence[LoopClosure], q: Vector, qd: Vector
-) -> LoopTerms:
+) -> ChainTerms:
     """Return all terms of a mechanism with kinematic loops.
 
     Args:
@@ -95,7 +95,7 @@ def loop_terms(
         for k in range(3):
             value, row, rest = coincident(state, [row[k] for row in state.R_a])
             phi, J, c = [*phi, value], [*J, row], [*c, rest]
-    return LoopTerms(crba(tree, q), bias_torque(tree, q, qd), phi, J, c)
+    return ChainTerms(crba(tree, q), bias_torque(tree, q, qd), phi, J, c)
 
 
 def closure_state(
@@ -106,7 +106,7 @@ def closure_state(
     T_a, T_b = (forward_kinematics(tree, q, frame) for frame in frames)
     J_a, J_b = (jacobian(tree, q, frame) for frame in frames)
     Jd_a, Jd_b = (jacobian_dot(tree, q, qd, frame) for frame in frames)
-    V_a, V_b, a_a, a_b = (_times(rows, qd) for rows in (J_a, J_b, Jd_a, Jd_b))
+    V_a, V_b, a_a, a_b = ([inner(row, qd) for row in rows] for rows in (J_a, J_b, Jd_a, Jd_b))
     return ClosureState(
         R_a=[row[:3] for row in T_a[:3]],
         R_b=[row[:3] for row in T_b[:3]],
@@ -181,16 +181,4 @@ def wrenches(
         # and of R_a^T d = 0 that of the force R_a lambda
         force, rest = mat_vec(state.R_a, rest[:3]), rest[3:]
         result.append([*moment, *force])
-    return result
-
-
-def _times(rows: Matrix, qd: Vector) -> list[Scalar]:
-    """Return a matrix (6, n) times qd (n), without the terms of entries that are plain zeros."""
-    result: list[Scalar] = []
-    for row in rows:
-        total: Scalar = 0.0
-        for entry, rate in zip(row, qd, strict=True):
-            if not is_zero(entry):
-                total = total + entry * rate
-        result.append(total)
     return result

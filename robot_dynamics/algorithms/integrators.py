@@ -14,8 +14,10 @@ Numerical Integration (2006), sections I.1 and II.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from robot_dynamics.algorithms.vectors import Scalar
 
@@ -66,3 +68,11 @@ INTEGRATORS: dict[str, Integrator] = {
     'semi_implicit_euler': semi_implicit_euler,
     'rk4': rk4,
 }
+
+
+def column(values: Sequence[Scalar]) -> Vector:
+    """Return scalars of any kind as an array that integrators can add and scale."""
+    result = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        result[i] = value
+    return result

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from robot_dynamics.algorithms.coriolis import terms
 from robot_dynamics.algorithms.forward_dynamics import factorize, solve
 from robot_dynamics.algorithms.jacobian import jacobian, jacobian_dot
-from robot_dynamics.algorithms.vectors import Matrix, Scalar, Vector
+from robot_dynamics.algorithms.vectors import Matrix, Scalar, Vector, inner
 from robot_dynamics.model.canonical import CanonicalTree
 
 ALL_DIRECTIONS = (0, 1, 2, 3, 4, 5)
@@ -67,12 +67,12 @@ def operational_space(
     factors = factorize(tree, M)
     # Row by row: J M^-1 (n per direction)
     J_M = [solve(factors, row) for row in J]
-    Lambda = inverse([[_dot(a, b) for b in J] for a in J_M])
+    Lambda = inverse([[inner(a, b) for b in J] for a in J_M])
     # mu = Lambda (J M^-1 C qd - Jd qd),   p = Lambda J M^-1 g
-    Cqd = [_dot(row, qd) for row in C]
-    drift = [_dot(a, Cqd) - _dot(b, qd) for a, b in zip(J_M, Jd, strict=True)]
-    weight = [_dot(a, g) for a in J_M]
-    mu, p = ([_dot(row, x) for row in Lambda] for x in (drift, weight))
+    Cqd = [inner(row, qd) for row in C]
+    drift = [inner(a, Cqd) - inner(b, qd) for a, b in zip(J_M, Jd, strict=True)]
+    weight = [inner(a, g) for a in J_M]
+    mu, p = ([inner(row, x) for row in Lambda] for x in (drift, weight))
     return OperationalSpace(Lambda, [a + b for a, b in zip(mu, p, strict=True)], mu, p)
 
 
@@ -96,10 +96,3 @@ def inverse(A: Matrix) -> list[list[Scalar]]:
             B[i][c] = B[i][c] * pivot
         B[i][i] = pivot
     return B
-
-
-def _dot(a: Vector, b: Vector) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total

@@ -19,11 +19,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from robot_dynamics.algorithms.forward_dynamics import forward_dynamics
 from robot_dynamics.algorithms.friction import COULOMB_SPEED, friction_torque
-from robot_dynamics.algorithms.integrators import INTEGRATORS, semi_implicit_euler
+from robot_dynamics.algorithms.integrators import INTEGRATORS, column, semi_implicit_euler
 from robot_dynamics.algorithms.vectors import Scalar, Vector, is_zero
 from robot_dynamics.model.canonical import CanonicalTree
 
@@ -70,10 +68,10 @@ def simulation_step(
 
     def a(q: Vector, qd: Vector) -> Any:
         if method is semi_implicit_euler:
-            return _column(braked_acceleration(tree, friction, q, qd, tau, h))
-        return _column(driven_acceleration(tree, friction, q, qd, tau))
+            return column(braked_acceleration(tree, friction, q, qd, tau, h))
+        return column(driven_acceleration(tree, friction, q, qd, tau))
 
-    return State(*map(list, method(a, _column(q), _column(qd), h)))
+    return State(*map(list, method(a, column(q), column(qd), h)))
 
 
 def driven_acceleration(
@@ -104,11 +102,3 @@ def friction_slope(friction: Friction, qd: Vector) -> list[Scalar]:
         b if is_zero(c) else (f * v + (b + c / COULOMB_SPEED) * STANDSTILL) / (v * v + STANDSTILL)
         for b, c, f, v in zip(*friction, friction_torque(*friction, qd), qd, strict=True)
     ]
-
-
-def _column(values: Vector) -> Any:
-    """Return scalars of any kind as an array that integrators can add and scale."""
-    column = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        column[i] = value
-    return column

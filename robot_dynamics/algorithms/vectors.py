@@ -100,6 +100,15 @@ def symmetric(upper: Sequence[Vector]) -> Matrix:
     return [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
 
 
+def inner(a: Vector, b: Vector) -> Scalar:
+    """Return a . b of any length, without the terms in which a scalar is the constant 0."""
+    total: Scalar = 0.0
+    for x, y in zip(a, b, strict=True):
+        if not (is_zero(x) or is_zero(y)):
+            total = total + x * y
+    return total
+
+
 # -- scalars --------------------------------------------------------------------------------------
 
 

@@ -15,8 +15,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from robot_dynamics.algorithms.closed_chain_terms import LoopTerms
-from robot_dynamics.closed_chains.least_constraint import INDEPENDENT, grip, least_change
+from robot_dynamics.algorithms.closed_chain_terms import ChainTerms
+from robot_dynamics.closed_chains.least_constraint import (
+    INDEPENDENT,
+    constraints,
+    least_change,
+)
 from robot_dynamics.errors import LoopNotClosed
 from robot_dynamics.spatial import Array
 
@@ -32,7 +36,7 @@ NEIGHBOURS = 4
 NEAR = 0.02  # rad or m
 
 # Terms of a posture (n,).
-Terms = Callable[[Array], LoopTerms]
+Terms = Callable[[Array], ChainTerms]
 
 
 def closed_posture(terms: Terms, q: Array, movable: Array) -> Array:
@@ -51,8 +55,8 @@ def closed_posture(terms: Terms, q: Array, movable: Array) -> Array:
         here = terms(q)
         if np.abs(here.phi).max() <= CLOSED:
             return q
-        hold = grip(here.M[np.ix_(movable, movable)], here.J[:, movable])
-        change = least_change(hold, -here.phi)
+        factors = constraints(here.M[np.ix_(movable, movable)], here.J[:, movable])
+        change = least_change(factors, -here.phi)
         q[movable] += change * min(1.0, LARGEST_STEP / max(np.abs(change).max(), CLOSED))
     raise LoopNotClosed(
         "no posture is found in which the loops close: Newton's method ends with frames "
@@ -61,7 +65,7 @@ def closed_posture(terms: Terms, q: Array, movable: Array) -> Array:
     )
 
 
-def fitting(name: str, value: Array, here: LoopTerms, movable: Array, r: int | None) -> Array:
+def fitting(name: str, value: Array, here: ChainTerms, movable: Array, r: int | None) -> Array:
     """Return the velocities or accelerations (n,) nearest to `value` with J x + c = 0.
 
     Args:
@@ -74,14 +78,14 @@ def fitting(name: str, value: Array, here: LoopTerms, movable: Array, r: int | N
     Raises:
         LoopNotClosed: no such values exist.
     """
-    hold = grip(here.M[np.ix_(movable, movable)], here.J[:, movable], r)
+    factors = constraints(here.M[np.ix_(movable, movable)], here.J[:, movable], r)
     result = value.copy()
-    result[movable] += least_change(hold, -here.c - here.J @ value)
+    result[movable] += least_change(factors, -here.c - here.J @ value)
     require_fit(name, result, here)
     return result
 
 
-def require_fit(name: str, value: Array, here: LoopTerms) -> None:
+def require_fit(name: str, value: Array, here: ChainTerms) -> None:
     """Raise LoopNotClosed unless J x + c = 0 for velocities or accelerations x (..., n)."""
     gap = np.abs((here.J @ value[..., None])[..., 0] + here.c)
     size = (np.abs(here.J) @ np.abs(value)[..., None])[..., 0]
@@ -103,7 +107,7 @@ def independent_equations(terms: Terms, q: Array) -> list[int]:
     rng = np.random.default_rng(0)
     best = _independent_rows(terms(q))
     for _ in range(NEIGHBOURS):
-        free = grip(terms(q).M, terms(q).J).free
+        free = constraints(terms(q).M, terms(q).J).free
         direction = free @ rng.normal(size=free.shape[1])
         step = NEAR * direction / max(float(np.linalg.norm(direction)), NEAR)
         try:
@@ -115,15 +119,15 @@ def independent_equations(terms: Terms, q: Array) -> list[int]:
     return best
 
 
-def _independent_rows(here: LoopTerms) -> list[int]:
+def _independent_rows(here: ChainTerms) -> list[int]:
     """Return independent rows of A = J L^-T, by Gram-Schmidt with pivoting."""
-    hold = grip(here.M, here.J)
-    A = (hold.U * hold.s) @ hold.V.T
+    factors = constraints(here.M, here.J)
+    A = (factors.U * factors.s) @ factors.V.T
     length = np.linalg.norm(A, axis=1, keepdims=True)
     # Unit length removes the units; rows that vanish stay zero.
-    rest = A / np.where(length > INDEPENDENT * hold.s.max(initial=0.0), length, np.inf)
+    rest = A / np.where(length > INDEPENDENT * factors.s.max(initial=0.0), length, np.inf)
     rows = []
-    for _ in hold.s:
+    for _ in factors.s:
         size = np.linalg.norm(rest, axis=1)
         rows.append(int(size.argmax()))
         direction = rest[rows[-1]] / size.max()

@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms import closed_chain_step, closed_chain_terms
-from robot_dynamics.algorithms.closed_chain_step import LoopStep
-from robot_dynamics.algorithms.closed_chain_terms import LoopTerms
+from robot_dynamics.algorithms.closed_chain_step import ChainStep
+from robot_dynamics.algorithms.closed_chain_terms import ChainTerms
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import Friction
 from robot_dynamics.closed_chains import assembly, least_constraint
 from robot_dynamics.closed_chains.least_constraint import (
+    Constraints,
     DrivenTerms,
     DrivingEffort,
-    Grip,
-    grip,
+    constraints,
     least_change,
     multipliers,
 )
@@ -77,7 +77,7 @@ class ClosedChain:
         self.arm = arm
         self.closures = tuple(closures)
         n, m = arm.model.n, sum(closure.equations for closure in closures)
-        self._terms = self._compiled(closed_chain_terms.loop_terms, {'q': n, 'qd': n}, LoopTerms)
+        self._terms = self._compiled(closed_chain_terms.chain_terms, {'q': n, 'qd': n}, ChainTerms)
         self._wrenches = self._compiled(closed_chain_terms.wrenches, {'q': n, 'multipliers': m})
         self._facing = (
             self._compiled(closed_chain_terms.facing, {'q': n})
@@ -154,18 +154,18 @@ class ClosedChain:
 
     # -- the equation of motion -----------------------------------------------------------------
 
-    def terms(self, q: ArrayLike, qd: ArrayLike) -> LoopTerms:
-        """Return LoopTerms(M, b, phi, J, c) of a state (..., n), as in `closed_chain_terms`."""
-        terms: LoopTerms = self._terms(q, qd)
+    def terms(self, q: ArrayLike, qd: ArrayLike) -> ChainTerms:
+        """Return ChainTerms(M, b, phi, J, c) of a state (..., n), as in `closed_chain_terms`."""
+        terms: ChainTerms = self._terms(q, qd)
         return terms
 
     def residual(self, q: ArrayLike) -> Array:
         """Return phi (..., m), zero where the loops are closed: m, or rad between directions."""
         return np.asarray(self.terms(q, np.zeros(self.arm.model.n)).phi)
 
-    def grip(self, here: LoopTerms) -> Grip:
+    def constraints(self, here: ChainTerms) -> Constraints:
         """Return the factored constraints. Raises SingularityError in singular postures."""
-        return grip(here.M, here.J, self.independent)
+        return constraints(here.M, here.J, self.independent)
 
     def conditioning(self, q: ArrayLike) -> Array:
         """Return s_r / s_1 (...), which is 0 in singular postures.
@@ -173,7 +173,7 @@ class ClosedChain:
         s are the singular values of the closure Jacobian, weighted by the mass matrix.
         """
         here = self.terms(q, np.zeros(self.arm.model.n))
-        s = grip(here.M, here.J, self.independent, least=0.0).s
+        s = constraints(here.M, here.J, self.independent, least=0.0).s
         return np.asarray(s[..., -1] / s[..., 0])
 
     def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> ConstrainedMotion:
@@ -187,12 +187,12 @@ class ClosedChain:
         """
         tau = self._rows('tau', tau)
         here = self.terms(q, qd)
-        hold = self.grip(here)
+        factors = self.constraints(here)
         # a_0 = M^-1 (tau - b)
-        free = np.swapaxes(hold.L_inv, -1, -2) @ hold.L_inv @ (tau - here.b)[..., None]
+        free = np.swapaxes(factors.L_inv, -1, -2) @ factors.L_inv @ (tau - here.b)[..., None]
         # J (qdd - a_0) = -c - J a_0
         e = -here.c - (here.J @ free)[..., 0]
-        return ConstrainedMotion(free[..., 0] + least_change(hold, e), multipliers(hold, e))
+        return ConstrainedMotion(free[..., 0] + least_change(factors, e), multipliers(factors, e))
 
     def inverse_dynamics(
         self,
@@ -221,9 +221,9 @@ class ClosedChain:
         qdd = self._rows('qdd', qdd)
         here = self.terms(q, qd)
         assembly.require_fit('qdd', qdd, here)
-        hold = self.grip(here)
+        factors = self.constraints(here)
         force = (here.M @ qdd[..., None])[..., 0] + here.b
-        return least_constraint.driving_effort(hold, force, self._indices(driven))
+        return least_constraint.driving_effort(factors, force, self._indices(driven))
 
     def driven_terms(self, q: ArrayLike, qd: ArrayLike, driven: Sequence[str]) -> DrivenTerms:
         """Return DrivenTerms(M, b), the equation of motion in the driven joints alone.
@@ -246,7 +246,7 @@ class ClosedChain:
                 f'{self.mobility}'
             )
         here = self.terms(q, qd)
-        return least_constraint.driven_terms(here, self.grip(here), self._indices(driven))
+        return least_constraint.driven_terms(here, self.constraints(here), self._indices(driven))
 
     def wrenches(self, q: ArrayLike, multipliers: ArrayLike) -> Array:
         """Return the wrench (..., k, 6) of frame a on frame b of each of k closures.
@@ -258,11 +258,11 @@ class ClosedChain:
         wrenches: Array = self._wrenches(q, multipliers)
         return wrenches
 
-    def simulation_step(self, integrator: str) -> Callable[..., LoopStep]:
-        """Return one step in machine code: step(q, qd, tau, time_step) -> LoopStep.
+    def simulation_step(self, integrator: str) -> Callable[..., ChainStep]:
+        """Return one step in machine code: step(q, qd, tau, time_step) -> ChainStep.
 
         As `Dynamics.simulation_step`, with friction; valid while the equations `rows` are
-        independent, which LoopStep reports: see `algorithms.closed_chain_step`. `integrator` is a
+        independent, which ChainStep reports: see `algorithms.closed_chain_step`. `integrator` is a
         name of `INTEGRATORS`. Raises ValueError.
         """
         if integrator not in INTEGRATORS:
@@ -270,14 +270,14 @@ class ClosedChain:
                 f'integrator is {integrator!r}; expected one of {", ".join(INTEGRATORS)}'
             )
 
-        def loop_step(robot: Robot, q: Any, qd: Any, tau: Any, h: Any) -> LoopStep:
-            loops = closed_chain_step.Loops(robot.tree, self.closures, self.rows)
+        def chain_step(robot: Robot, q: Any, qd: Any, tau: Any, h: Any) -> ChainStep:
+            loops = closed_chain_step.CutChain(robot.tree, self.closures, self.rows)
             friction = Friction(robot.model.viscous.tolist(), robot.model.coulomb.tolist())
-            return closed_chain_step.loop_step(loops, friction, integrator, q, qd, tau, h[0])
+            return closed_chain_step.chain_step(loops, friction, integrator, q, qd, tau, h[0])
 
         inputs = {**dict.fromkeys(('q', 'qd', 'tau'), self.arm.model.n), 'time_step': 1}
-        key = f'loop_step {integrator} {self.closures!r} {self.rows}'
-        return self.arm.programs.compiled(key, loop_step, inputs, result=LoopStep).call
+        key = f'chain_step {integrator} {self.closures!r} {self.rows}'
+        return self.arm.programs.compiled(key, chain_step, inputs, result=ChainStep).call
 
     # -- helpers --------------------------------------------------------------------------------
 
@@ -295,7 +295,7 @@ class ClosedChain:
         key = f'{algorithm.__name__} {self.closures!r}'
         return self.arm.programs.compiled(key, of_robot, inputs, result=result).call
 
-    def _at_rest(self, q: Array) -> LoopTerms:
+    def _at_rest(self, q: Array) -> ChainTerms:
         return self.terms(q, np.zeros(len(q)))
 
     def _vector(self, name: str, value: ArrayLike) -> Array:
@@ -330,7 +330,7 @@ class ClosedChain:
         movable[self._indices(hold)] = False
         return movable
 
-    def _fitting(self, name: str, value: Array, here: LoopTerms, hold: Sequence[str]) -> Array:
+    def _fitting(self, name: str, value: Array, here: ChainTerms, hold: Sequence[str]) -> Array:
         r = None if hold else self.independent
         return assembly.fitting(name, value, here, self._movable(hold), r)
 

@@ -36,7 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.closed_chain_terms import LoopTerms
+from robot_dynamics.algorithms.closed_chain_terms import ChainTerms
 from robot_dynamics.errors import SingularityError
 from robot_dynamics.spatial import Array
 
@@ -44,7 +44,7 @@ from robot_dynamics.spatial import Array
 INDEPENDENT = 1e-8
 
 
-class Grip(NamedTuple):
+class Constraints(NamedTuple):
     """r independent constraints on n joints: factors of A = J L^-T."""
 
     L_inv: Array  # (..., n, n) of M = L L^T
@@ -54,7 +54,9 @@ class Grip(NamedTuple):
     free: Array  # (..., n, n - r) orthogonal complement of V: free motions, in L^-T units
 
 
-def grip(M: Array, J: Array, r: int | None = None, *, least: float = INDEPENDENT) -> Grip:
+def constraints(
+    M: Array, J: Array, r: int | None = None, *, least: float = INDEPENDENT
+) -> Constraints:
     """Return the factors of constraints J (..., m, n) for the mass matrix M (..., n, n).
 
     Args:
@@ -77,34 +79,36 @@ def grip(M: Array, J: Array, r: int | None = None, *, least: float = INDEPENDENT
             f'values {s[..., :r]}: links are aligned, and the motion is not determined'
         )
     V = np.swapaxes(Vt, -1, -2)
-    return Grip(L_inv, U[..., :r], s[..., :r], V[..., :r], V[..., r:])
+    return Constraints(L_inv, U[..., :r], s[..., :r], V[..., :r], V[..., r:])
 
 
-def least_change(hold: Grip, e: Array) -> Array:
+def least_change(factors: Constraints, e: Array) -> Array:
     """Return x (..., n), smallest in x^T M x, with J x = e (..., m)."""
     # x = L^-T V s^-1 U^T e
-    x = _times(hold.V, _times_transposed(hold.U, e) / hold.s)
-    return _times_transposed(hold.L_inv, x)
+    x = _times(factors.V, _times_transposed(factors.U, e) / factors.s)
+    return _times_transposed(factors.L_inv, x)
 
 
-def multipliers(hold: Grip, e: Array) -> Array:
+def multipliers(factors: Constraints, e: Array) -> Array:
     """Return the smallest lambda (..., m) with J^T lambda = M x, x from `least_change`."""
     # lambda = U s^-2 U^T e
-    return _times(hold.U, _times_transposed(hold.U, e) / hold.s**2)
+    return _times(factors.U, _times_transposed(factors.U, e) / factors.s**2)
 
 
-def balancing(hold: Grip, force: Array) -> Array:
+def balancing(factors: Constraints, force: Array) -> Array:
     """Return the smallest lambda (..., m) with J^T lambda nearest to torques (..., n)."""
     # A^T lambda = L^-1 force
-    return _times(hold.U, _times_transposed(hold.V, _times(hold.L_inv, force)) / hold.s)
+    return _times(
+        factors.U, _times_transposed(factors.V, _times(factors.L_inv, force)) / factors.s
+    )
 
 
-def free_motions(hold: Grip) -> Array:
+def free_motions(factors: Constraints) -> Array:
     """Return T (..., n, d), a basis of the velocities with J T = 0, and T^T M T = 1."""
-    return np.asarray(np.swapaxes(hold.L_inv, -1, -2) @ hold.free)
+    return np.asarray(np.swapaxes(factors.L_inv, -1, -2) @ factors.free)
 
 
-def crossing(before: Grip, after: Grip) -> float:
+def crossing(before: Constraints, after: Constraints) -> float:
     """Return 1, or -1 if a singular posture lies between two neighbouring ones.
 
     Across a singular posture one singular value passes through zero and its direction is
@@ -131,34 +135,34 @@ class DrivenTerms(NamedTuple):
     b: Array  # (..., d) Coriolis, centrifugal and gravity torque
 
 
-def driving_effort(hold: Grip, force: Array, driven: list[int]) -> DrivingEffort:
+def driving_effort(factors: Constraints, force: Array, driven: list[int]) -> DrivingEffort:
     """Return the shares of the driven joints and of the closures in M qdd + b (..., n).
 
     Raises:
         SingularityError: the driven joints do not determine the motion.
     """
-    T = free_motions(hold)
+    T = free_motions(factors)
     require_control(T, driven)
     work = np.swapaxes(T, -1, -2) @ force[..., None]
     tau = np.zeros(force.shape)
     # T^T B tau_d = T^T force
     tau[..., driven] = (np.linalg.pinv(np.swapaxes(T[..., driven, :], -1, -2)) @ work)[..., 0]
-    return DrivingEffort(tau, balancing(hold, force - tau))
+    return DrivingEffort(tau, balancing(factors, force - tau))
 
 
-def driven_terms(here: LoopTerms, hold: Grip, driven: list[int]) -> DrivenTerms:
+def driven_terms(here: ChainTerms, factors: Constraints, driven: list[int]) -> DrivenTerms:
     """Return the equation of motion in d driven joints.
 
     Raises:
         SingularityError: the driven joints do not determine the motion of the others.
     """
-    T = free_motions(hold)
+    T = free_motions(factors)
     require_control(T, driven)
     # qd = R qd_d,   R = T (B^T T)^-1
     R = T @ np.linalg.inv(T[..., driven, :])
     R_t = np.swapaxes(R, -1, -2)
     # qdd = R qdd_d + rest, where rest satisfies the closures with qdd_d = 0
-    rest = least_change(hold, -here.c)
+    rest = least_change(factors, -here.c)
     rest = rest - (R @ rest[..., driven, None])[..., 0]
     b = here.b + (here.M @ rest[..., None])[..., 0]
     return DrivenTerms(R_t @ here.M @ R, (R_t @ b[..., None])[..., 0])

@@ -31,7 +31,11 @@ from robot_dynamics.algorithms.integrators import INTEGRATORS, Integrator, rk4
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.closed_chains.assembly import CLOSED
-from robot_dynamics.closed_chains.least_constraint import crossing, grip, least_change
+from robot_dynamics.closed_chains.least_constraint import (
+    constraints,
+    crossing,
+    least_change,
+)
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import LoopNotClosed, SingularityError
 from robot_dynamics.rollout import checked_time_step
@@ -175,12 +179,12 @@ class ClosedLoopSimulator:
             friction = chain.arm.friction_torque(qd) if stiff is None else stiff
             return chain.forward_dynamics(q, qd, load - friction).qdd
 
-        before = chain.grip(chain.terms(self.q, self.qd))
+        before = chain.constraints(chain.terms(self.q, self.qd))
         try:
             state = self._closed(*self.integrator(a, self.q, self.qd, self.time_step))
         except np.linalg.LinAlgError:
             raise SimulationDiverged(self._diverged('became infinite')) from None
-        after = chain.grip(chain.terms(state.q, state.qd))
+        after = chain.constraints(chain.terms(state.q, state.qd))
         if crossing(before, after) <= 0:
             raise SingularityError(
                 f'after t = {self.time:.6g} s the mechanism passes a singular posture near '
@@ -195,12 +199,12 @@ class ClosedLoopSimulator:
             if not (np.isfinite(q).all() and np.isfinite(qd).all()):
                 raise SimulationDiverged(self._diverged('became infinite'))
             here = self.chain.terms(q, qd)
-            hold = self.chain.grip(here)
+            factors = self.chain.constraints(here)
             if np.abs(here.phi).max() <= CLOSED:
                 # J qd = 0
-                return State(q, qd - least_change(hold, here.J @ qd))
+                return State(q, qd - least_change(factors, here.J @ qd))
             # J dq = -phi
-            q = q - least_change(hold, here.phi)
+            q = q - least_change(factors, here.phi)
         raise SimulationDiverged(self._diverged(f'leaves {np.abs(here.phi).max():.3g} m or rad'))
 
     def _diverged(self, what: str) -> str:
@@ -257,8 +261,8 @@ def stiff_friction(chain: ClosedChain, q: Array, qd: Array, tau: Array, h: float
         s = friction_slope(chain.arm, v)
         braked = here.M + h * np.diag(s)
         free = np.linalg.solve(braked, momentum)
-        hold = grip(braked, here.J, chain.independent)
-        previous, v = v, free - least_change(hold, here.J @ free)
+        factors = constraints(braked, here.J, chain.independent)
+        previous, v = v, free - least_change(factors, here.J @ free)
         if np.abs(v - previous).max() <= CONVERGED * np.abs(v).max():
             break
     return np.asarray(s * v)

@@ -4,13 +4,12 @@ import linkages
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms import closed_chain_step as loop_motion
-from robot_dynamics.algorithms import closed_chain_terms as loop_terms
-from robot_dynamics.algorithms.closed_chain_step import Loops
+from robot_dynamics.algorithms import closed_chain_step, closed_chain_terms
+from robot_dynamics.algorithms.closed_chain_step import CutChain
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import Friction
 from robot_dynamics.closed_chains import ClosedChain
-from robot_dynamics.closed_chains.least_constraint import grip
+from robot_dynamics.closed_chains.least_constraint import constraints
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.canonical import canonical_tree
 
@@ -32,14 +31,14 @@ def state(chain):
     return q, chain.velocity(q, rng.normal(size=len(q))), rng.normal(size=len(q))
 
 
-def loops_of(chain):
-    return Loops(canonical_tree(chain.arm.model), chain.closures, chain.rows)
+def cut_open(chain):
+    return CutChain(canonical_tree(chain.arm.model), chain.closures, chain.rows)
 
 
 def test_accelerations_are_the_least_constrained(chain, state):
     q, qd, tau = state
     expected = chain.forward_dynamics(q, qd, tau).qdd
-    qdd = loop_motion.loop_acceleration(loops_of(chain), list(q), list(qd), list(tau))
+    qdd = closed_chain_step.constrained_acceleration(cut_open(chain), list(q), list(qd), list(tau))
     assert np.abs(qdd - expected).max() < 1e-11 * max(1.0, np.abs(expected).max())
 
 
@@ -47,7 +46,7 @@ def test_closing_finds_the_nearest_closed_state(chain, state):
     q, qd, _ = state
     rng = np.random.default_rng(1)
     apart = q + 1e-5 * rng.normal(size=len(q)), qd + 1e-3 * rng.normal(size=len(q))
-    after = loop_motion.closed(loops_of(chain), *map(list, apart))
+    after = closed_chain_step.closed(cut_open(chain), *map(list, apart))
     assert np.abs(after.phi).max() < 1e-14
     here = chain.terms(np.array(after.q), np.array(after.qd))
     assert np.abs(here.J @ after.qd).max() < 1e-14
@@ -61,8 +60,8 @@ def test_closing_finds_the_nearest_closed_state(chain, state):
 def test_a_step_is_the_integrators_then_closed(chain, state, integrator):
     q, qd, tau = state
     friction = Friction(chain.arm.model.viscous.tolist(), chain.arm.model.coulomb.tolist())
-    step = loop_motion.loop_step(
-        loops_of(chain), friction, integrator, list(q), list(qd), list(tau), H
+    step = closed_chain_step.chain_step(
+        cut_open(chain), friction, integrator, list(q), list(qd), list(tau), H
     )
 
     def a(q, qd):
@@ -78,16 +77,18 @@ def test_a_step_is_the_integrators_then_closed(chain, state, integrator):
 
 def test_independence_measures_what_each_equation_adds(chain, state):
     q, _, _ = state
-    found = np.array(loop_motion.independence(loops_of(chain), list(q)))
+    found = np.array(closed_chain_step.independence(cut_open(chain), list(q)))
     assert found.shape == (chain.independent,)
     assert ((found > 1e-3) & (found <= 1 + 1e-12)).all()
     # The product of D is det(J M^-1 J^T), that of the squares of the singular values.
     here = chain.terms(q, np.zeros(len(q)))
     rows = here.J[list(chain.rows)]
     gram = rows @ np.linalg.solve(here.M, rows.T)
-    D = loop_motion.held(loops_of(chain), here._replace(M=here.M.tolist(), J=here.J.tolist())).D
+    D = closed_chain_step.factorized(
+        cut_open(chain), here._replace(M=here.M.tolist(), J=here.J.tolist())
+    ).D
     assert np.prod(D) == pytest.approx(np.linalg.det(gram), rel=1e-10)
-    assert np.prod(D) == pytest.approx(np.prod(grip(here.M, rows).s ** 2), rel=1e-10)
+    assert np.prod(D) == pytest.approx(np.prod(constraints(here.M, rows).s ** 2), rel=1e-10)
 
 
 @pytest.mark.parametrize('size', [0.01, 1.0, 30.0])
@@ -98,21 +99,23 @@ def test_independence_is_measured_against_turning_and_moving_apart(size):
     tree = linkage.tree
     chain = ClosedChain(Dynamics(tree, backend='python'), linkage.closures, near=linkage.near)
     q = chain.q0
-    loops = loops_of(chain)._replace(rows=(0, 4))  # an equation of either kind
-    found = np.array(loop_motion.independence(loops, list(q)))
+    cut = cut_open(chain)._replace(rows=(0, 4))  # an equation of either kind
+    found = np.array(closed_chain_step.independence(cut, list(q)))
     M = chain.arm.mass_matrix(q)
     rows, kinds = chain.terms(q, np.zeros(len(q))).J, []
     scales = {'turning': [], 'moving': []}
     for closure in linkage.closures:
-        J = loop_terms.closure_state(canonical_tree(tree), closure, list(q), [0.0] * len(q)).J
+        J = closed_chain_terms.closure_state(
+            canonical_tree(tree), closure, list(q), [0.0] * len(q)
+        ).J
         J = np.array([[float(x) for x in row] for row in J])
         for kind, part in (('turning', J[:3]), ('moving', J[3:])):
             scales[kind].append(np.trace(part @ np.linalg.solve(M, part.T)))
         kinds += ['turning'] * len(closure.perpendicular) + ['moving'] * 3
     assert len(kinds) == len(rows)
-    for i, k in enumerate(loops.rows):
+    for i, k in enumerate(cut.rows):
         # What the earlier equations leave of this one: the Schur complement of J M^-1 J^T.
-        J = rows[list(loops.rows[: i + 1])]
+        J = rows[list(cut.rows[: i + 1])]
         H = J @ np.linalg.solve(M, J.T)
         left = H[i, i] - H[i, :i] @ np.linalg.solve(H[:i, :i], H[:i, i]) if i else H[0, 0]
         assert found[i] == pytest.approx(left / scales[kinds[k]][0], rel=1e-6)
@@ -123,5 +126,5 @@ def test_independence_vanishes_where_links_line_up():
     chain = ClosedChain(Dynamics(linkage.tree), linkage.closures, near=linkage.near)
     for angle, least in ((0.0, 0.0), (1e-3, 1e-8), (0.1, 1e-4)):
         flat = [0.4, 0.4 + angle, -angle, angle - np.pi]
-        found = min(loop_motion.independence(loops_of(chain), flat))
+        found = min(closed_chain_step.independence(cut_open(chain), flat))
         assert least <= found < max(10 * angle**2, 1e-25)

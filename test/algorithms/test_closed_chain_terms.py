@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics import kinematics as kin
-from robot_dynamics.algorithms import closed_chain_terms as loop_terms
+from robot_dynamics.algorithms import closed_chain_terms
 from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.rnea import bias_torque
 from robot_dynamics.model.canonical import canonical_tree
@@ -30,7 +30,7 @@ def case(request):
 
 
 def evaluate(tree, q, qd):
-    return loop_terms.loop_terms(tree, CLOSURES, list(q), list(qd))
+    return closed_chain_terms.chain_terms(tree, CLOSURES, list(q), list(qd))
 
 
 def test_terms_of_the_tree_are_unchanged(case):
@@ -77,9 +77,9 @@ def test_the_multipliers_work_is_the_wrenches_work(case):
     model = with_frame(model, 'turned', 6, np.linalg.inv(T_b) @ placement)
     tree = canonical_tree(model)
     values = np.random.default_rng(9).normal(size=6)
-    terms = loop_terms.loop_terms(tree, [closure], list(q), [0.0] * N)
+    terms = closed_chain_terms.chain_terms(tree, [closure], list(q), [0.0] * N)
     assert np.abs(np.array(terms.phi)).max() < 1e-13
-    (wrench,) = loop_terms.wrenches(tree, [closure], list(q), list(values))
+    (wrench,) = closed_chain_terms.wrenches(tree, [closure], list(q), list(values))
     torque = kin.wrench_torque(model, q, np.array(wrench), 'turned')
     torque -= kin.wrench_torque(model, q, np.array(wrench), 'link3')
     assert np.abs(torque - np.array(terms.J).T @ values).max() < 1e-12
@@ -87,7 +87,7 @@ def test_the_multipliers_work_is_the_wrenches_work(case):
 
 def test_facing_tells_opposite_directions(case):
     model, tree, q, _ = case
-    cosines = loop_terms.facing(tree, CLOSURES, list(q))
+    cosines = closed_chain_terms.facing(tree, CLOSURES, list(q))
     R = [kin.frame_pose(model, q, f)[:3, :3] for f in ('link4', 'link7', 'link3')]
     expected = list(np.diag(R[0].T @ R[1]))
     axis = np.array(CLOSURES[1].axis)

@@ -27,7 +27,7 @@ def test_methods_and_kinds_exist():
     table = DOC.split('## Methods of a chain')[1].split('\n- ')[0]
     cells = [line.split('|')[1] for line in table.splitlines() if line.startswith('| `')]
     named = {name for cell in cells for name in re.findall(r'`(\w+)', cell)}
-    public = {name for name in dir(ClosedChain) if not name.startswith('_')} - {'grip'}
+    public = {name for name in dir(ClosedChain) if not name.startswith('_')} - {'constraints'}
     assert named - {'q0'} == public
     assert dict(re.findall(r'^\| `(\w+)` +\| (\d)', DOC, re.MULTILINE)) == {
         kind: str(count) for kind, count in EQUATIONS.items()
