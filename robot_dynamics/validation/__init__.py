@@ -6,7 +6,6 @@ comparison     a robot compared with PyBullet, MuJoCo or Pinocchio
 observation    the torques that a running system publishes, compared in the same way
 diagnosis      the modelling mistake that explains a difference
 mistakes       the mistakes that are tried, and the torques they would produce
-misreadings    those that are made in reading a URDF
 report         verdict, residuals and notes of a comparison
 engines        one adapter per physics engine, each in a process of its own
 """

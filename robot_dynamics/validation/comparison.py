@@ -15,13 +15,12 @@ observations of a running system (`observation`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import States, chosen_states
 from robot_dynamics.spatial import Array
@@ -30,7 +29,6 @@ from robot_dynamics.validation.diagnosis import Cause, explains, likely_cause
 from robot_dynamics.validation.engines import ENGINES, title
 from robot_dynamics.validation.engines.process import EngineCrashed, EngineError, EngineMissing
 from robot_dynamics.validation.engines.reference_engine import ReferenceEngine, Results
-from robot_dynamics.validation.misreadings import Reader, misread_robots
 from robot_dynamics.validation.observation import (
     LiveDiagnosis,
     Observation,
@@ -41,7 +39,7 @@ from robot_dynamics.validation.report import QUANTITIES, Report, Residual, Verdi
 
 TOLERANCE = 1e-6  # relative to the largest torque; correct models reach about 1e-10
 BATCH = 5  # states per step of work
-CRASH_LIMIT = 2  # crashes of an engine during one task, after which the next engine is used
+ATTEMPTS = 2  # starts of an engine that crashes, before the next engine is used
 
 
 def validate(
@@ -94,23 +92,6 @@ def validate(
         comparison.close()
 
 
-@dataclass
-class _Task:
-    """Comparison over all states with the first usable engine of a list."""
-
-    engines: list[str]
-    results: list[Results] = field(default_factory=list)
-    crashes: int = 0
-    notes: list[str] = field(default_factory=list)
-    without_engine: Verdict = Verdict.NO_ENGINE
-
-    def next_engine(self, notes: Sequence[str]) -> None:
-        """Continue with the next engine; the notes say why."""
-        self.engines.pop(0)
-        self.notes += notes
-        self.results, self.crashes = [], 0
-
-
 class EngineComparison:
     """Comparison of the dynamics of one robot with a reference engine and additional ones.
 
@@ -131,7 +112,6 @@ class EngineComparison:
         tolerance: float = TOLERANCE,
         locked_joints: Mapping[str, float] | None = None,
         timeout: float = 60.0,
-        read: Reader | None = None,
         source: str = 'the system',
     ):
         """Prepare the comparison; the first engine starts with the first step of work.
@@ -145,8 +125,6 @@ class EngineComparison:
             tolerance: largest difference relative to the largest value of the quantity.
             locked_joints: positions of joints that the model has locked.
             timeout: s, for each reply of an engine.
-            read: reads a robot from a text with the options of `arm`, for the diagnosis;
-                `parse_urdf` with the same locked joints if omitted.
             source: name of the system that is observed, for messages.
 
         Raises:
@@ -158,12 +136,12 @@ class EngineComparison:
         self.restarts, self.last_error, self.observed = 0, '', 0
         self._urdf, self._states = urdf, states
         self._tolerance, self._locked, self._timeout = tolerance, locked_joints, timeout
-        self._read = read or (lambda text: parse_urdf(text, locked_joints=locked_joints))
         self._source = source
-        self._tasks = [_Task([*engines]), *(_Task([name]) for name in additional_engines)]
-        self._reports: list[Report] = []
-        self._engine: ReferenceEngine | None = None  # of the present task
-        self._reference: ReferenceEngine | None = None  # of the first task, for observations
+        self._steps = self._all_steps([engines, *([name] for name in additional_engines)])
+        self._reports: list[Report] = []  # the first on the reference engine
+        self._complete = False
+        self._engine: ReferenceEngine | None = None  # in use
+        self._reference: ReferenceEngine | None = None  # the first one, for observations
         self._reference_name = ''
         self._largest_torque = 0.0  # of the reference engine, N m or N
         self._live = LiveDiagnosis(
@@ -173,7 +151,7 @@ class EngineComparison:
     @property
     def report(self) -> Report | None:
         """The report on all engines; None until the last of them is finished."""
-        if self._tasks:
+        if not self._complete:
             return None
         first, *additional = self._reports
         return first.with_additional(additional) if additional else first
@@ -198,92 +176,87 @@ class EngineComparison:
 
     def _started(self, name: str) -> ReferenceEngine:
         return ReferenceEngine(
-            name,
-            self._urdf,
-            self.arm.model,
-            locked_joints=self._locked,
-            timeout=self._timeout,
+            name, self._urdf, self.arm.model, locked_joints=self._locked, timeout=self._timeout
         )
 
     # -- random states --------------------------------------------------------------------------
 
     def work(self) -> None:
         """Do the next step of the comparison; without effect once there is a report."""
-        if not self._tasks:
-            return
-        task = self._tasks[0]
-        done = BATCH * len(task.results)
-        try:
-            if not task.engines:
-                self._finish(self._new_report(task.without_engine, task))
-            elif self._engine is None:
-                self._engine = self._started(task.engines[0])
-            elif done < len(self._states.q):
-                batch = States(*(rows[done : done + BATCH] for rows in self._states))
-                task.results.append(self._engine.results(batch))
-            else:
-                self._compare(task, self._engine)
-        except EngineError as error:
-            self._recover(task, error)
+        next(self._steps, None)
 
-    def _recover(self, task: _Task, error: EngineError) -> None:
-        """Restart the engine after its first crash, otherwise use the next one."""
-        self._close_engine()
-        if isinstance(error, EngineCrashed):
-            task.crashes += 1
-            if task.crashes < CRASH_LIMIT:
-                self.restarts, self.last_error = self.restarts + 1, str(error)
-                return
-        if not isinstance(error, EngineMissing):
-            task.without_engine = Verdict.NOT_COMPARABLE
-        task.next_engine([str(error)])
-
-    def _compare(self, task: _Task, engine: ReferenceEngine) -> None:
-        """Report the comparison, or use the next engine if this one changed the robot."""
-        reference = Results(*(np.concatenate(rows) for rows in zip(*task.results, strict=True)))
-        residuals = compared(our_results(self.arm, self._states), reference, self._joint_names)
-        # Written so that NaN fails.
-        passed = all(found.relative <= self._tolerance for found in residuals)
-        if not passed and engine.differences:
+    def _all_steps(self, candidates: Sequence[Sequence[str]]) -> Generator[None, None, None]:
+        """Compare with one engine of each list; a step ends with each yield."""
+        for engines in candidates:
+            self._reports.append((yield from self._compare(engines)))
             self._close_engine()
-            task.next_engine(engine.differences)
-            task.without_engine = Verdict.NOT_COMPARABLE
-            return
-        if not self._reports:
-            self._largest_torque = float(np.abs(reference.tau).max())
-            self._reference, self._engine = engine, None
-            self._reference_name = task.engines[0]
-        cause = None if passed else self._cause(self._states, reference.tau)
-        report = replace(
-            self._new_report(Verdict.PASS if passed else Verdict.FAIL, task),
-            engine=engine.version,
-            residuals=residuals,
-            states=len(self._states.q),
-            cause='' if cause is None else cause.sentence(engine.version),
-        )
-        self._finish(report)
+        self._complete = True
 
-    def _finish(self, report: Report) -> None:
-        self._close_engine()
-        self._reports.append(report)
-        self._tasks.pop(0)
+    def _compare(self, engines: Sequence[str]) -> Generator[None, None, Report]:
+        """Return the report on the first engine that loads the robot unchanged."""
+        notes: list[str] = []
+        verdict = Verdict.NO_ENGINE
+        for name in engines:
+            try:
+                engine, reference = yield from self._results(name)
+            except EngineError as error:
+                notes.append(str(error))
+                if not isinstance(error, EngineMissing):
+                    verdict = Verdict.NOT_COMPARABLE
+                continue
+            residuals = compared(
+                our_results(self.arm, self._states), reference, self.arm.model.joint_names
+            )
+            # Written so that NaN fails.
+            passed = all(found.relative <= self._tolerance for found in residuals)
+            if not passed and engine.differences:
+                self._close_engine()
+                notes += engine.differences
+                verdict = Verdict.NOT_COMPARABLE
+                continue
+            if not self._reports:
+                self._largest_torque = float(np.abs(reference.tau).max())
+                self._reference, self._engine = engine, None
+                self._reference_name = name
+            cause = None if passed else self._cause(self._states, reference.tau)
+            return replace(
+                self._new_report(Verdict.PASS if passed else Verdict.FAIL, notes),
+                engine=engine.version,
+                residuals=residuals,
+                states=len(self._states.q),
+                cause='' if cause is None else cause.sentence(engine.version),
+            )
+        return self._new_report(verdict, notes)
 
-    def _new_report(self, verdict: Verdict, task: _Task) -> Report:
-        return Report(
-            verdict, self.arm.model.name, tolerance=self._tolerance, notes=tuple(task.notes)
-        )
+    def _results(self, name: str) -> Generator[None, None, tuple[ReferenceEngine, Results]]:
+        """Return an engine and its results; it is restarted after its first crash."""
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                self._engine = engine = self._started(name)
+                yield
+                batches = []
+                for k in range(0, len(self._states.q), BATCH):
+                    batch = States(*(rows[k : k + BATCH] for rows in self._states))
+                    batches.append(engine.results(batch))
+                    yield
+                return engine, Results(*map(np.concatenate, zip(*batches, strict=True)))
+            except EngineError as error:
+                self._close_engine()
+                if not (isinstance(error, EngineCrashed) and left):
+                    raise
+                self.restarts, self.last_error = self.restarts + 1, str(error)
+                yield
+        raise AssertionError('the last attempt returns or raises')
+
+    def _new_report(self, verdict: Verdict, notes: Sequence[str]) -> Report:
+        return Report(verdict, self.arm.model.name, tolerance=self._tolerance, notes=tuple(notes))
 
     def _cause(self, states: States, reported: Array) -> Cause | None:
         """Return the mistake that explains reported torques, None if no single one does."""
         try:
-            robots = misread_robots(self._urdf, self.arm.model, self._read)
-            return likely_cause(self.arm.model, states, reported, robots)
-        except (RobotDynamicsError, np.linalg.LinAlgError):
+            return likely_cause(self.arm.model, states, reported)
+        except np.linalg.LinAlgError:
             return None
-
-    @property
-    def _joint_names(self) -> tuple[str, ...]:
-        return self.arm.model.joint_names
 
     # -- observations of a running system -------------------------------------------------------
 
@@ -307,7 +280,7 @@ class EngineComparison:
         self.observed += 1
         self._largest_torque = max(self._largest_torque, float(np.abs(reference.tau).max()))
         residuals = live_residuals(
-            observation, state, reference, self._joint_names, self._largest_torque
+            observation, state, reference, self.arm.model.joint_names, self._largest_torque
         )
         report = self._reports[0].with_observed(residuals)
         # Written so that NaN counts as a difference.

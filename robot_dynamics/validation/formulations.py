@@ -17,8 +17,8 @@ is compiled, the formulations are written for reading.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+import timeit
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,23 +137,11 @@ def _largest(
 
 
 def _seconds_per_call(inverse_dynamics: Callable[..., Array], motions: States) -> float:
-    state: Sequence[Array] = [vectors[0] for vectors in motions]
-    inverse_dynamics(*state)
-    calls, shortest = 1, np.inf
-    for _ in range(TIMING_RUNS):
-        elapsed = _run(inverse_dynamics, state, calls)
-        while elapsed < SHORTEST_RUN:
-            calls *= 2
-            elapsed = _run(inverse_dynamics, state, calls)
-        shortest = min(shortest, elapsed / calls)
-    return float(shortest)
-
-
-def _run(function: Callable[..., Array], arguments: Sequence[Array], calls: int) -> float:
-    start = time.perf_counter()
-    for _ in range(calls):
-        function(*arguments)
-    return time.perf_counter() - start
+    state = [vectors[0] for vectors in motions]
+    timer = timeit.Timer(lambda: inverse_dynamics(*state))
+    timer.timeit(number=1)  # compiles, fills caches
+    calls = 1 + int(SHORTEST_RUN / timer.timeit(number=1))
+    return min(timer.repeat(TIMING_RUNS, calls)) / calls
 
 
 def _duration(seconds: float) -> str:

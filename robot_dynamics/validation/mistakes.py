@@ -6,38 +6,35 @@ fitted by
 
     r = Y x,        Y known, x the mistake,
 
-for one kind of mistake after another. Mistakes that are not linear are tried as they are: the
-robots of `misreadings`, reversed joint axes, joints in another order. A shifted joint origin is
-found by Newton's method.
+for one kind of mistake after another. Reversed joint axes and joints in another order, which are
+not linear, are tried as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from robot_dynamics.algorithms.regressor import regressor
 from robot_dynamics.algorithms.rnea import rnea
-from robot_dynamics.kinematics import body_poses, com_jacobians
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.inertia import to_parameters
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import States
+from robot_dynamics.model.states import ACCELERATION, FASTEST, States
 from robot_dynamics.spatial import Array
-from robot_dynamics.validation.misreadings import joint_of, reversed_axes
 
 EXPLAINED = 1e-3  # part of the difference that an explanation may leave unexplained
 ROUNDING = 1e-9  # relative to the torques; a smaller difference is rounding
 EVIDENCE = 2  # independent equations per unknown, at least
 TENSOR_ONLY = slice(4, 10)  # of the ten parameters of a link
-PROBE = 0.1  # m, shift of a joint's origin from which its polynomial is computed
-NEWTON_STEPS = 20
 
 Torques = Callable[[States], Array]  # (k, n) of k states
+Columns = Callable[[States], Array]  # Y (k, n, p) of k states
+Describe = Callable[[Array, Array], str]  # text after the kind, from x (p,) and Y
 
 
 class Explanation(NamedTuple):
@@ -45,318 +42,277 @@ class Explanation(NamedTuple):
 
     kind: str
     text: str  # the kind with its numbers
-    torque: Array  # (k, n) at the states of the diagnosis
+    torque: Array  # (k, n) at the states of the difference
     torques: Torques  # at any other states
     supported: bool = True  # the states give enough equations for its unknowns
     single: bool = True  # a mistake in one place, not in every link
-    exact: bool = False  # of values of the URDF, without unknowns
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Reported torques (k, n) [N m or N] at k states, and the model that gives others."""
+
+    model: RobotModel
+    states: States
+    reported: Array
+
+    @cached_property
+    def ours(self) -> Array:
+        """Torques (k, n) of the model."""
+        return torques(self.model, self.states)
+
+    @cached_property
+    def r(self) -> Array:
+        """Reported torques minus ours (k, n)."""
+        return self.reported - self.ours
+
+    @cached_property
+    def tolerance(self) -> float:
+        """Largest difference [N m or N] that an explanation may leave unexplained."""
+        rounding = ROUNDING * np.abs(self.ours).max(initial=0.0)
+        return float(EXPLAINED * np.abs(self.r).max() + rounding)
+
+    @cached_property
+    def independent_states(self) -> int:
+        """Number of states that are not neighbours of one another."""
+        return independent(self.states)
+
+    @cached_property
+    def link_columns(self) -> Array:
+        """The regressor Y (k, n, nb, 10) of the model."""
+        return link_columns(self.model, self.states)
+
+    def fits(self, found: Explanation) -> bool:
+        """Return whether an explanation leaves no more than the tolerance."""
+        return bool(np.abs(self.reported - found.torque).max() <= self.tolerance)
+
+    def linear(
+        self,
+        kind: str,
+        columns: Columns,
+        describe: Describe,
+    ) -> Explanation:
+        """Return the explanation x (p,) that fits r = Y x best.
+
+        Args:
+            kind: of the mistake.
+            columns: returns Y at any states.
+            describe: returns the text after the kind, from x and Y.
+        """
+        Y = columns(self.states)
+        x = np.linalg.lstsq(Y.reshape(self.r.size, -1), self.r.ravel(), rcond=None)[0]
+
+        def at(states: States) -> Array:
+            return np.asarray(torques(self.model, states) + columns(states) @ x)
+
+        text = kind + describe(x, Y)
+        return Explanation(kind, text, self.ours + Y @ x, at, self.supports(Y))
+
+    def supports(self, Y: Array) -> bool:
+        """Return whether the states determine x in a fit by Y (k, n, p) x.
+
+        Joints on which x has no effect do not count.
+        """
+        rows = np.count_nonzero(Y.any(axis=(0, 2)))
+        rank = np.linalg.matrix_rank(Y.reshape(-1, Y.shape[-1]))
+        return bool(rows * self.independent_states >= EVIDENCE * rank)
 
 
 def torques(model: RobotModel, states: States) -> Array:
     """Return the torques (k, n) of a robot, without compilation."""
-    return by_state(rnea(canonical_tree(model), *by_joint(states)), states)
+    return _by_state(rnea(canonical_tree(model), *_by_joint(states)), states)
 
 
-def explanations(
-    model: RobotModel,
-    states: States,
-    reported: Array,
-    ours: Array,
-    tolerance: float,
-    count: int,
-    misread: Mapping[str, RobotModel],
-) -> Iterator[Explanation]:
-    """Yield mistakes, the simplest first; one that includes another that fits is omitted.
+def link_columns(model: RobotModel, states: States) -> Array:
+    """Return the regressor Y (k, n, nb, 10)."""
+    Y = _by_state(regressor(canonical_tree(model), *_by_joint(states)), states)
+    return Y.reshape(*states.q.shape, model.nb, 10)
 
-    Args:
-        model: the robot as it should be.
-        states: k states.
-        reported: (k, n) torques, N m or N.
-        ours: (k, n) torques of the model.
-        tolerance: largest difference of a fit, N m or N.
-        count: number of independent states.
-        misread: robots to try, by the mistake they contain.
+
+def independent(states: States) -> int:
+    """Return the number of states at which a smooth function has independent values.
+
+    It is the rank of a Gaussian kernel, to the accuracy of an explanation. Neighbouring states of
+    a slow motion count as 2 or 3, however many they are.
     """
-    r = reported - ours
+    eigenvalues = np.linalg.eigvalsh(np.exp(-squared_distances(states) / 2))
+    return int((eigenvalues > EXPLAINED**2 * len(eigenvalues)).sum())
 
-    def fitting(found: Explanation) -> bool:
-        return bool(np.abs(reported - found.torque).max() <= tolerance)
 
-    yield from gravity(model, states, r, ours, count)
-    yield from joint_order(model, reported, ours)
-    for mistake, robot in misread.items():
-        yield other_robot(mistake, robot, states)._replace(exact=True)
-    for mistake, robot in reversed_axes(model):
-        yield other_robot(mistake, robot, states)
-    yield from shifted_origins(model, states, r, ours, count, tolerance)
-    yield from per_joint(model, states, r, ours, count)
-    yield from links(model, states, r, ours, count, fitting)
+def squared_distances(states: States) -> Array:
+    """Return squared distances of states (k, k), scaled so that at 1 torques are unrelated."""
+    x = np.hstack([states.q, states.qd / FASTEST, states.qdd / ACCELERATION])
+    return np.asarray(((x[:, None] - x[None]) ** 2).sum(axis=-1))
 
 
 # -- kinds --------------------------------------------------------------------------------------
 
 
-def gravity(
-    model: RobotModel, states: States, r: Array, ours: Array, count: int
-) -> Iterator[Explanation]:
-    """Yield the gravity vector that fits a difference r (k, n) best."""
-    Y = np.array([gravity_columns(model, q) for q in states.q])
-    x, explained = _fitted(Y, r)
-    found = model.gravity + x
-    found = np.where(np.abs(found) < 1e-6 * np.abs(x).max(), 0.0, found)
-    robot = model.with_gravity(found)
-    yield Explanation(
-        'gravity',
-        f'gravity {vector(found)} m/s^2 instead of {vector(model.gravity)}{_seen(Y)}',
-        ours + explained,
-        partial(torques, robot),
-        _supported(Y, count),
-    )
+def explanations(difference: Difference) -> Iterator[Explanation]:
+    """Yield mistakes, the simplest first; one that includes another that fits is omitted."""
+    yield gravity(difference)
+    yield from joint_order(difference)
+    yield from reversed_axes(difference)
+    yield from per_joint(difference)
+    yield from links(difference)
 
 
-def gravity_columns(model: RobotModel, q: Array) -> Array:
-    """Return G (n, 3) with the gravity torque G g."""
-    # U = -sum m_i g . r_i,   dU/dq = -sum m_i J_i^T g
-    poses = body_poses(model, q)
-    pull = sum(m * J[3:] for m, J in zip(model.mass, com_jacobians(model, poses), strict=True))
-    return np.asarray(-(pull @ model.S).T)
+def gravity(difference: Difference) -> Explanation:
+    """Return the gravity vector that fits best."""
+    model = difference.model
+    none = model.with_gravity(np.zeros(3))
+
+    def columns(states: States) -> Array:
+        inertial = torques(none, states)
+        pulls = [torques(model.with_gravity(axis), states) - inertial for axis in np.eye(3)]
+        return np.stack(pulls, axis=-1)
+
+    def describe(x: Array, Y: Array) -> str:
+        found = model.gravity + x
+        found = np.where(np.abs(found) < 1e-6 * np.abs(x).max(), 0.0, found)
+        return f' {vector(found)} m/s^2 instead of {vector(model.gravity)}{_undetermined(Y)}'
+
+    return difference.linear('gravity', columns, describe)
 
 
-def joint_order(model: RobotModel, reported: Array, ours: Array) -> Iterator[Explanation]:
+def joint_order(difference: Difference) -> Iterator[Explanation]:
     """Yield the order of joints in which our torques are nearest to the reported ones."""
-    distance = np.abs(reported[:, :, None] - ours[:, None, :]).max(axis=0)
-    nearest = distance.argmin(axis=1)
+    model, reported, ours = difference.model, difference.reported, difference.ours
+    nearest = np.abs(reported[:, :, None] - ours[:, None, :]).max(axis=0).argmin(axis=1)
     if sorted(nearest) == list(range(model.n)):
+        kind = 'the joints in another order'
         names = ', '.join(model.joint_names[j] for j in nearest)
         yield Explanation(
-            'the joints in another order',
-            f'the joints in another order ({names})',
+            kind,
+            f'{kind} ({names})',
             ours[:, nearest],
             lambda states: torques(model, states)[:, nearest],
         )
 
 
-def other_robot(mistake: str, robot: RobotModel, states: States) -> Explanation:
-    """Return the torques of a robot with a mistake as an explanation."""
-    return Explanation(mistake, mistake, torques(robot, states), partial(torques, robot))
-
-
-def shifted_origins(
-    model: RobotModel, states: States, r: Array, ours: Array, count: int, tolerance: float
-) -> Iterator[Explanation]:
-    """Yield for each joint the shift of its origin in the parent link that fits r best."""
-    differing = np.abs(r).max(axis=0) > tolerance
+def reversed_axes(difference: Difference) -> Iterator[Explanation]:
+    """Yield robots with the axis of one joint reversed."""
+    model = difference.model
     for i in range(model.nb):
-        if differing[_unaffected(model, i)].any():
-            continue  # on another branch of the tree
-        # Positions are linear in the shift d, energies of second degree, and so are the torques:
-        # r(d) = L d + d^T H d / 2, known from its values at a few shifts.
-        L, H = _polynomial(model, i, states, ours)
-        if not L.any():
-            continue  # mounted on the base: torques do not depend on its place
-        d = np.zeros(3)
-        for _ in range(NEWTON_STEPS):
-            slope = L + H @ d
-            missing = r - (L + H @ d / 2) @ d
-            flat = slope.reshape(r.size, 3)
-            d = d + np.linalg.lstsq(flat, missing.ravel(), rcond=ROUNDING)[0]
-        kind = f'a shifted origin of {joint_of(model, i)}'
-        robot = shifted(model, i, d)
-        yield Explanation(
-            kind,
-            f'{kind}, by {vector(d)} m in its parent link{_seen(L)}',
-            ours + (L + H @ d / 2) @ d,
-            partial(torques, robot),
-            _supported(L, count),
-        )
+        axis = model.axis.copy()
+        axis[i] = -axis[i]
+        kind = f'a reversed axis of {joint_of(model, i)}'
+        at = partial(torques, replace(model, axis=axis))
+        yield Explanation(kind, kind, at(difference.states), at)
 
 
-def shifted(model: RobotModel, i: int, d: Array) -> RobotModel:
-    """Return the robot whose body i is mounted d (3,) [m] further, in the axes of its parent."""
-    placement = model.placement.copy()
-    placement[i, :3, 3] += d
-    return replace(model, placement=placement)
+def joint_of(model: RobotModel, i: int) -> str:
+    """Return the name of the joint that moves body i, of the link if joints are coupled."""
+    (moved_by,) = np.nonzero(model.S[i])
+    if len(moved_by) == 1 and np.count_nonzero(model.S[:, moved_by[0]]) == 1:
+        return f'joint {model.joint_names[moved_by[0]]!r}'
+    return f'the joint of link {model.body_names[i]!r}'
 
 
-def per_joint(
-    model: RobotModel, states: States, r: Array, ours: Array, count: int
-) -> Iterator[Explanation]:
-    """Yield mistakes with unknowns of their own for each joint."""
-    kinds: dict[str, tuple[str, Callable[[States, Array], list[Array]]]] = {
-        'torques multiplied': (' by {}', lambda states, tau: [tau]),
-        'a constant torque added': (', {} N m or N', lambda states, tau: [np.ones_like(tau)]),
-        'rotor inertia added': (', {} kg m^2 or kg', lambda states, tau: [states.qdd]),
-        'friction added': (
-            ', viscous {} N m s/rad or N s/m, dry {} N m or N',
-            lambda states, tau: [states.qd, np.sign(states.qd)],
-        ),
-    }
-    # The same number for all, so that none is preferred for its fewer unknowns.
-    unknowns = max(len(features(states, ours)) for _, features in kinds.values())
-    for kind, (numbers, features) in kinds.items():
-        Y = np.stack(features(states, ours), axis=-1)
-        x = np.array([np.linalg.lstsq(Y[:, j], r[:, j], rcond=None)[0] for j in range(model.n)]).T
-
-        def at(states: States, x: Array = x, features: Any = features) -> Array:
-            tau = torques(model, states)
-            return np.asarray(tau + np.sum(x[:, None] * np.stack(features(states, tau)), axis=0))
-
-        shown = x + 1 if 'multiplied' in kind else x
-        yield Explanation(
-            kind,
-            kind + numbers.format(*(each(row) for row in shown)),
-            at(states),
-            at,
-            count >= EVIDENCE * unknowns,
-        )
+# Mistakes with unknowns of their own for each joint: features of the states and our torques
+# (k, n), whose coefficients are the unknowns, and the description of the coefficients.
+PER_JOINT: dict[str, tuple[str, Callable[[States, Array], list[Array]]]] = {
+    'torques multiplied': (' by {}', lambda states, tau: [tau]),
+    'a constant torque added': (', {} N m or N', lambda states, tau: [np.ones_like(tau)]),
+    'rotor inertia added': (', {} kg m^2 or kg', lambda states, tau: [states.qdd]),
+    'friction added': (
+        ', viscous {} N m s/rad or N s/m, dry {} N m or N',
+        lambda states, tau: [states.qd, np.sign(states.qd)],
+    ),
+}
+UNKNOWNS = 2  # per joint, at most; counted for all, so that none is preferred for fewer
 
 
-def links(
-    model: RobotModel,
-    states: States,
-    r: Array,
-    ours: Array,
-    count: int,
-    fitting: Callable[[Explanation], bool],
-) -> Iterator[Explanation]:
+def per_joint(difference: Difference) -> Iterator[Explanation]:
+    """Yield the mistakes of PER_JOINT."""
+    model, n = difference.model, difference.model.n
+    supported = difference.independent_states >= EVIDENCE * UNKNOWNS
+    for kind, (numbers, features) in PER_JOINT.items():
+
+        def columns(states: States, features: Any = features) -> Array:
+            values = np.stack(features(states, torques(model, states)), axis=-1)
+            # Each feature of a joint has an effect on that joint alone.
+            return (values[:, :, :, None] * np.eye(n)[:, None]).reshape(*values.shape[:2], -1)
+
+        def describe(x: Array, Y: Array, kind: str = kind, numbers: str = numbers) -> str:
+            shown = x + 1 if 'multiplied' in kind else x
+            return numbers.format(*(each(row) for row in shown.reshape(-1, n)))
+
+        yield difference.linear(kind, columns, describe)._replace(supported=supported)
+
+
+def links(difference: Difference) -> Iterator[Explanation]:
     """Yield wrong inertias: of one link, or the tensors of all."""
+    model = difference.model
 
-    def explanation(
-        kind: str, Y: Array, x: Array, bodies: Any, supported: bool, detail: str = ''
+    def inertias(
+        kind: str, bodies: Any, parameters: slice, describe: Any = _nothing
     ) -> Explanation:
-        def at(states: States) -> Array:
-            Y = columns(model, states)[:, :, bodies, -size:]
-            return np.asarray(torques(model, states) + Y.reshape(*Y.shape[:2], -1) @ x)
+        def columns(states: States) -> Array:
+            known = states is difference.states
+            Y = difference.link_columns if known else link_columns(model, states)
+            return Y[:, :, bodies, parameters].reshape(*states.q.shape, -1)
 
-        size = len(x) if isinstance(bodies, int) else 6
-        return Explanation(
-            kind, kind + detail, ours + Y @ x, at, supported, isinstance(bodies, int)
-        )
+        return difference.linear(kind, columns, describe)
 
-    Y = columns(model, states)
     found = []
     for i, name in enumerate(model.body_names):
-        # A tensor alone has fewer unknowns than the link; it is supported where the link is.
-        supported = _supported(Y[:, :, i], count)
-        x, _ = _fitted(Y[:, :, i, TENSOR_ONLY], r)
-        tensor = explanation(
-            f'another inertia tensor of link {name!r}', Y[:, :, i, TENSOR_ONLY], x, i, supported
-        )
-        if fitting(tensor):
-            found.append(tensor)
-            continue
-        x, _ = _fitted(Y[:, :, i], r)
-        change = _link_change(model, i, x, _mass_determined(Y[:, :, i]))
-        found.append(
-            explanation(f'another link {name!r}', Y[:, :, i], x, i, supported, f': {change}')
-        )
+        tensor = inertias(f'another inertia tensor of link {name!r}', i, TENSOR_ONLY)
+        if difference.fits(tensor):
+            # A tensor alone has fewer unknowns than the link; it is supported where the link is.
+            supported = difference.supports(difference.link_columns[:, :, i])
+            found.append(tensor._replace(supported=supported))
+        else:
+            change = partial(_link_change, model, i)
+            found.append(inertias(f'another link {name!r}', i, slice(10), change))
     yield from found
     # Where several links fit alone, their tensors fit as well.
-    if sum(map(fitting, found)) != 1:
-        tensors = Y[..., TENSOR_ONLY].reshape(*r.shape, -1)
-        x, _ = _fitted(tensors, r)
-        yield explanation(
+    if sum(map(difference.fits, found)) != 1:
+        kind = (
             'other inertia tensors with the same masses and centres of mass, as where tensors '
-            'come from collision shapes',
-            tensors,
-            x,
-            slice(None),
-            _supported(tensors, count),
+            'come from collision shapes'
         )
+        yield inertias(kind, slice(None), TENSOR_ONLY)._replace(single=False)
 
 
 # -- helpers ------------------------------------------------------------------------------------
 
 
-def by_joint(states: States) -> list[list[Array]]:
+def _by_joint(states: States) -> list[list[Array]]:
     """Return q, qd and qdd of k states as one array (k,) per joint, as algorithms need it."""
     return [list(array.T) for array in states]
 
 
-def by_state(scalars: Any, states: States) -> Array:
+def _by_state(scalars: Any, states: States) -> Array:
     """Return nested lists of scalars or arrays (k,) as one array (k, ...)."""
     if isinstance(scalars, list | tuple):
-        return np.stack([by_state(item, states) for item in scalars], axis=1)
+        return np.stack([_by_state(item, states) for item in scalars], axis=1)
     return np.broadcast_to(np.asarray(scalars, dtype=float), len(states.q))
 
 
-def columns(model: RobotModel, states: States) -> Array:
-    """Return the regressor Y (k, n, nb, 10)."""
-    Y = by_state(regressor(canonical_tree(model), *by_joint(states)), states)
-    return Y.reshape(*states.q.shape, model.nb, 10)
-
-
-def _unaffected(model: RobotModel, i: int) -> Array:
-    """Return the mask (n,) of coordinates whose torques do not depend on where body i is mounted.
-
-    They move no body between the base and i, and none that i carries.
-    """
-    along = np.array([i in model.support(b) for b in range(model.nb)])
-    along[model.support(i)] = True
-    return np.asarray(~(model.S[along] != 0).any(axis=0))
-
-
-def _polynomial(model: RobotModel, i: int, states: States, ours: Array) -> tuple[Array, Array]:
-    """Return L (k, n, 3) and H (k, n, 3, 3) of the torques' polynomial in a shift of body i."""
-
-    def change(d: Array) -> Array:
-        return torques(shifted(model, i, d), states) - ours
-
-    steps = PROBE * np.eye(3)
-    ahead, behind = ([change(sign * step) for step in steps] for sign in (1, -1))
-    L, H = np.zeros((*ours.shape, 3)), np.zeros((*ours.shape, 3, 3))
-    for a in range(3):
-        L[..., a] = (ahead[a] - behind[a]) / (2 * PROBE)
-        H[..., a, a] = (ahead[a] + behind[a]) / PROBE**2
-        for b in range(a):
-            both = change(steps[a] + steps[b])
-            H[..., a, b] = H[..., b, a] = (both - ahead[a] - ahead[b]) / PROBE**2
-    # Coefficients within the rounding of the torques are zero.
-    size = ROUNDING * np.abs(ours).max() / PROBE
-    return np.where(np.abs(L) > size, L, 0.0), np.where(np.abs(H) > size / PROBE, H, 0.0)
-
-
-def _fitted(Y: Array, r: Array) -> tuple[Array, Array]:
-    """Return x (p,), the least squares of Y (k, n, p) x = r (k, n), and Y x."""
-    x = np.linalg.lstsq(Y.reshape(r.size, -1), r.ravel(), rcond=None)[0]
-    return x, np.asarray(Y @ x)
-
-
-def _supported(Y: Array, count: int) -> bool:
-    """Return whether `count` independent states determine x in a fit by Y (k, n, p) x.
-
-    Joints on which x has no effect do not count.
-    """
-    rows = np.count_nonzero(Y.any(axis=(0, 2)))
-    rank = np.linalg.matrix_rank(Y.reshape(-1, Y.shape[-1]))
-    return bool(rows * count >= EVIDENCE * rank)
-
-
-def _seen(Y: Array) -> str:
+def _undetermined(Y: Array) -> str:
     """Return a remark on a vector (3,) that Y (k, n, 3) determines only in part."""
     complete = np.linalg.matrix_rank(Y.reshape(-1, 3), ROUNDING * np.abs(Y).max()) == 3
     return '' if complete else ', as far as these torques depend on it'
 
 
-def _mass_determined(Y: Array) -> bool:
-    """Return whether Y (k, n, 10) determines the mass and the first moments of a link."""
+def _nothing(x: Array, Y: Array) -> str:
+    return ''
+
+
+def _link_change(model: RobotModel, i: int, x: Array, Y: Array) -> str:
+    """Return a description of a link after a change x of its ten parameters, fitted by Y."""
     flat = Y.reshape(-1, 10)
     rank = np.linalg.matrix_rank(flat)
-    return all(
-        np.linalg.matrix_rank(np.delete(flat, k, axis=1)) < rank for k in range(TENSOR_ONLY.start)
-    )
-
-
-def _link_change(model: RobotModel, i: int, change: Array, mass_determined: bool) -> str:
-    """Return a description of a link after a change of its ten parameters."""
-    if not mass_determined:
-        return 'its mass or its centre of mass'
+    for k in range(TENSOR_ONLY.start):
+        if np.linalg.matrix_rank(np.delete(flat, k, axis=1)) == rank:
+            return ': its mass or its centre of mass'  # not determined
     before = model.inertial(i)
-    mass, *moment = (to_parameters(before) + change)[: TENSOR_ONLY.start]
+    mass, *moment = (to_parameters(before) + x)[: TENSOR_ONLY.start]
     if abs(mass) <= EXPLAINED * before.mass:
-        return f'without its {before.mass:.6g} kg'
+        return f': without its {before.mass:.6g} kg'
     return (
-        f'{mass:.6g} kg instead of {before.mass:.6g} kg, centre '
+        f': {mass:.6g} kg instead of {before.mass:.6g} kg, centre '
         f'{vector(np.array(moment) / mass)} instead of {vector(before.com)} m'
     )
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from robot_dynamics.model.states import States
 from robot_dynamics.spatial import Array
-from robot_dynamics.validation.diagnosis import ENOUGH, Cause, squared_distances
+from robot_dynamics.validation.diagnosis import ENOUGH, Cause
 from robot_dynamics.validation.engines.reference_engine import Results
+from robot_dynamics.validation.mistakes import squared_distances
 from robot_dynamics.validation.report import Residual, residual
 
 FIRST_DIAGNOSIS = 3  # differing observations before the first diagnosis; the next is at twice

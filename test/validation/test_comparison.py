@@ -295,7 +295,7 @@ def test_inertias_are_compared_relative_to_their_size(monkeypatch, scale, wrong,
     <limit effort="1" velocity="1"/></joint></robot>"""
     model = parse_urdf(text)
     tensor = np.diag([I, 1.5 * I, 1.2 * I]) * wrong.get('tensor', 1)
-    held = (m * wrong.get('mass', 1), (c * wrong.get('com', 1)).tolist(), tensor.tolist())
+    held = Inertial(m * wrong.get('mass', 1), c * wrong.get('com', 1), tensor)
     process = FakeProcess(model, b=held)
     name = 'robot_dynamics.validation.engines.reference_engine.EngineProcess'
     monkeypatch.setattr(name, lambda *_, **__: process)

@@ -1,28 +1,27 @@
 """Worker process of a physics engine: a crash of the engine ends the worker and nothing else.
 
-`EngineProcess` starts `python -m robot_dynamics.validation.engines.process` and exchanges one JSON
-object per line with it. Output that the engine prints goes to a temporary file. Requests:
+`EngineProcess` starts `python -m robot_dynamics.validation.engines.process` and exchanges
+dictionaries with it over a pipe. Output that the engine prints goes to a temporary file. Requests:
 
-    {"engine": "pybullet", "urdf": "<robot ...>", "gravity": [0, 0, -9.81]}
-        -> {"version": "...", "joints": [[joint, link], ...], "inertials": {link: [...]}}
-    {"q": [[...], ...], "qd": ..., "qdd": ...}
-        -> {"tau": [[...], ...], "M": [[[...]]], "g": [[...], ...], "h": [[...], ...]}
+    {'engine': 'pybullet', 'urdf': '<robot ...>', 'gravity': [0, 0, -9.81]}
+        -> {'version': '...', 'joints': [(joint, link), ...], 'inertials': {link: Inertial}}
+    {'q': (k, m), 'qd': (k, m), 'qdd': (k, m)}
+        -> {'tau': (k, m), 'M': (k, m, m), 'g': (k, m), 'h': (k, m)}
 
 tau are the torques of the states, h those without acceleration, g those at rest. The reply is
-{"missing": reason} if the engine is not installed, {"refused": reason} if it rejects the robot.
+{'missing': reason} if the engine is not installed, {'refused': reason} if it rejects the robot.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import queue
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -63,19 +62,18 @@ class EngineProcess:
         # For the output and the log files of the engine; removed with the worker.
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self._output = Path(self._folder.name, 'output').open('w+b')  # noqa: SIM115
-        self._process = subprocess.Popen(
-            [sys.executable, '-m', 'robot_dynamics.validation.engines.process'],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._output,
-            cwd=self._folder.name,
-            env={**os.environ, 'PYTHONPATH': _python_path()},
-            text=True,
-            encoding='utf-8',
-        )
-        self._replies: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._connection, far_end = Pipe()
+        with far_end:
+            module = 'robot_dynamics.validation.engines.process'
+            self._process = subprocess.Popen(
+                [sys.executable, '-m', module, str(far_end.fileno())],
+                pass_fds=[far_end.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                cwd=self._folder.name,
+                env={**os.environ, 'PYTHONPATH': _python_path()},
+            )
 
     @property
     def pid(self) -> int:
@@ -91,20 +89,16 @@ class EngineProcess:
             EngineCrashed: it ended, or took longer than the timeout. The worker is gone.
         """
         name = title(self.name)
-        assert self._process.stdin is not None
-        if self._output.closed:
+        if self._connection.closed:
             raise EngineCrashed(f'{name} has ended; start another process')
         try:
-            print(json.dumps(message), file=self._process.stdin, flush=True)
-            line = self._replies.get(timeout=self.timeout)
-        except (OSError, ValueError):
-            line = ''
-        except queue.Empty:
-            self.close()
-            raise EngineCrashed(f'{name} did not reply within {self.timeout:g} s') from None
-        if not line:
-            raise EngineCrashed(f'{name} ended: {self._ending()}')
-        reply: dict[str, Any] = json.loads(line)
+            self._connection.send(message)
+            if not self._connection.poll(self.timeout):
+                self.close()
+                raise EngineCrashed(f'{name} did not reply within {self.timeout:g} s')
+            reply: dict[str, Any] = self._connection.recv()
+        except (OSError, EOFError):
+            raise EngineCrashed(f'{name} ended: {self._ending()}') from None
         if 'missing' in reply:
             raise EngineMissing(f'no {name}: {reply["missing"]}')
         if 'refused' in reply:
@@ -115,27 +109,15 @@ class EngineProcess:
         """Kill the worker and remove its files."""
         self._process.kill()
         self._process.wait()
-        self._reader.join()
+        self._connection.close()
         self._output.close()
         self._folder.cleanup()
-        for pipe in (self._process.stdin, self._process.stdout):
-            # Unwritten data was meant for a process that has ended.
-            with contextlib.suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
 
     def __enter__(self) -> EngineProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _read(self) -> None:
-        """Queue the worker's lines, and an empty one at its end."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._replies.put(line)
-        self._replies.put('')
 
     def _ending(self) -> str:
         """Return the exit status and the last line of output of a worker that ended."""
@@ -159,22 +141,23 @@ def _python_path() -> str:
 # -- the worker ---------------------------------------------------------------------------------
 
 
-def main() -> None:
-    """Answer requests until stdin ends."""
-    # SIGINT is for the parent, which closes stdin.
+def main(connection: Connection) -> None:
+    """Answer requests until the other end of the connection is closed."""
+    # SIGINT is for the parent, which closes the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    replies = os.fdopen(os.dup(1), 'w', encoding='utf-8')
-    os.dup2(2, 1)
     engine: Engine | None = None
-    for line in sys.stdin:
-        request = json.loads(line)
+    while True:
+        try:
+            request = connection.recv()
+        except (EOFError, ConnectionError):
+            return
         if 'engine' in request:
             engine, reply = _load(request)
         elif engine is None:
             reply = {'refused': 'no robot is loaded'}
         else:
             reply = _results(engine, request)
-        print(json.dumps(reply), file=replies, flush=True)
+        connection.send(reply)
 
 
 def _load(request: dict[str, Any]) -> tuple[Engine | None, dict[str, Any]]:
@@ -185,31 +168,31 @@ def _load(request: dict[str, Any]) -> tuple[Engine | None, dict[str, Any]]:
         return None, {'missing': str(error)}
     except RuntimeError as error:
         return None, {'refused': str(error)}
-    inertials = {
-        link: [body.mass, _plain(body.com), _plain(body.inertia_com)]
-        for link, body in engine.inertials().items()
+    return engine, {
+        'version': engine.version,
+        'joints': engine.joints(),
+        'inertials': engine.inertials(),
     }
-    return engine, {'version': engine.version, 'joints': engine.joints(), 'inertials': inertials}
 
 
 def _results(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
-    """Return torques, mass matrices and gravity torques of a list of states."""
-    q, qd, qdd = (np.array(request[key], dtype=float) for key in ('q', 'qd', 'qdd'))
+    """Return torques, mass matrices and gravity torques of k states."""
+    q, qd, qdd = (np.asarray(request[key], dtype=float) for key in ('q', 'qd', 'qdd'))
     rest = np.zeros(q.shape[1])
     try:
         return {
-            'tau': [_plain(engine.inverse_dynamics(*row)) for row in zip(q, qd, qdd, strict=True)],
-            'M': [_plain(engine.mass_matrix(row)) for row in q],
-            'g': [_plain(engine.inverse_dynamics(row, rest, rest)) for row in q],
-            'h': [_plain(engine.inverse_dynamics(*row, rest)) for row in zip(q, qd, strict=True)],
+            'tau': np.array(
+                [engine.inverse_dynamics(*row) for row in zip(q, qd, qdd, strict=True)]
+            ),
+            'M': np.array([engine.mass_matrix(row) for row in q]),
+            'g': np.array([engine.inverse_dynamics(row, rest, rest) for row in q]),
+            'h': np.array(
+                [engine.inverse_dynamics(*row, rest) for row in zip(q, qd, strict=True)]
+            ),
         }
     except RuntimeError as error:
         return {'refused': str(error)}
 
 
-def _plain(array: Any) -> Any:
-    return np.asarray(array).tolist()
-
-
 if __name__ == '__main__':
-    main()
+    main(Connection(int(sys.argv[1])))

@@ -78,11 +78,7 @@ class ReferenceEngine:
         except BaseException:
             self.close()
             raise
-        loaded = {
-            link: Inertial(mass, np.array(com), np.array(tensor))
-            for link, (mass, com, tensor) in reply['inertials'].items()
-            if self._moves(link)
-        }
+        loaded = {link: body for link, body in reply['inertials'].items() if self._moves(link)}
         self.differences = _differences(self._title, inertials(bare), loaded)
 
     def _moves(self, link: str) -> bool:
@@ -105,13 +101,9 @@ class ReferenceEngine:
         """
         A, rotors = self._A, self.model.reflected_inertia
         reply = self._process.request(
-            {
-                'q': (states.q @ A.T + self._b).tolist(),
-                'qd': (states.qd @ A.T).tolist(),
-                'qdd': (states.qdd @ A.T).tolist(),
-            }
+            {'q': states.q @ A.T + self._b, 'qd': states.qd @ A.T, 'qdd': states.qdd @ A.T}
         )
-        tau, M, g, h = (np.array(reply[key]) for key in ('tau', 'M', 'g', 'h'))
+        tau, M, g, h = (reply[key] for key in ('tau', 'M', 'g', 'h'))
         if not all(np.isfinite(array).all() for array in (tau, M, g, h)):
             raise EngineRefused(f'{self._title} returned numbers that are not finite')
         # A URDF has no rotors; their inertia r^2 B_m is added on the diagonal.
