@@ -239,7 +239,6 @@ class PyBulletValidatorNode(RobotNode):
             tolerance=parameters.tolerance,
             locked_joints=parameters.locked(),
             timeout=parameters.engine_timeout,
-            read=parameters.robot,
             source=parameters.dynamics_node,
         )
 
