@@ -4,7 +4,7 @@ Every function takes a `CanonicalTree`, joint quantities as sequences of n scala
 (nested) lists of scalars. A scalar is a float, a complex number, a NumPy array used elementwise,
 or a recording scalar of the code generator: the same lines compute, differentiate, process a batch
 or become straight-line code. Entries that are zero in every state may be the plain float 0.0. The
-reflected inertia of rotors is included throughout, friction only where the table says so.
+reflected inertia of rotors is included throughout, friction only where the table mentions it.
 
 | file                    | result                                          | operations grow as |
 |-------------------------|-------------------------------------------------|--------------------|

@@ -95,8 +95,8 @@ def constrained_acceleration(chain: CutChain, q: Vector, qd: Vector, tau: Vector
     factors = factorized(chain, here)
     # a_0 = M^-1 (tau - C qd - g)
     free = solve(factors.mass, [t - b for t, b in zip(tau, here.b, strict=True)])
-    parting = [here.c[k] + inner(row, free) for k, row in zip(chain.rows, factors.J, strict=True)]
-    return _less(free, factors, parting)
+    apart = [here.c[k] + inner(row, free) for k, row in zip(chain.rows, factors.J, strict=True)]
+    return _corrected(free, factors, apart)
 
 
 def closed(chain: CutChain, q: Vector, qd: Vector) -> ChainStep:
@@ -104,10 +104,10 @@ def closed(chain: CutChain, q: Vector, qd: Vector) -> ChainStep:
     rest = [0.0] * len(q)
     for _ in range(CORRECTIONS):
         here = chain_terms(chain.tree, chain.closures, q, rest)
-        q = _less(q, factorized(chain, here), [here.phi[k] for k in chain.rows])
+        q = _corrected(q, factorized(chain, here), [here.phi[k] for k in chain.rows])
     here = chain_terms(chain.tree, chain.closures, q, rest)
     factors = factorized(chain, here)
-    qd = _less(qd, factors, [inner(row, qd) for row in factors.J])
+    qd = _corrected(qd, factors, [inner(row, qd) for row in factors.J])
     return ChainStep(q, qd, here.phi, before=[], after=independence(chain, q))
 
 
@@ -149,7 +149,7 @@ def independence(chain: CutChain, q: Vector) -> list[Scalar]:
     return [d / scales[k] for d, k in zip(factors.D, chain.rows, strict=True)]
 
 
-def _less(x: Vector, factors: StepFactors, e: Vector) -> list[Scalar]:
+def _corrected(x: Vector, factors: StepFactors, e: Vector) -> list[Scalar]:
     """Return x - X H^-1 e (n)."""
     r = len(e)
     y = list(e)

@@ -3,9 +3,9 @@
 Column i is the spatial momentum of the bodies beyond joint i for unit velocity of that joint, and
 what belongs to it; entry (j, i) of a matrix, j nearer to the base, is a linear function of it. A
 tree of single bodies propagates columns from frame to frame, where most entries of transformations
-are 0 or 1; all columns that come to a frame take the next step together. In generated loops, where
-bodies stand for many, columns and projections meet in the base frame instead, without a walk: an
-entry then costs two scalar products.
+are 0 or 1; all columns that arrive at a frame are transformed together. In generated loops, where
+one symbolic body represents many, columns and projections are expressed in the base frame instead:
+an entry then costs two scalar products.
 
 Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 6.2; Lynch and Park, draft
 chapters 5 and 8 (space Jacobian), for the base frame.

@@ -113,7 +113,7 @@ def inner(a: Vector, b: Vector) -> Scalar:
 
 
 def is_zero(x: Scalar) -> bool:
-    """Tell whether a scalar is the constant 0."""
+    """Return whether a scalar is the constant 0."""
     return isinstance(x, float | int) and x == 0.0
 
 

@@ -41,7 +41,7 @@ def validate_robot(options: argparse.Namespace) -> int:
     """Compare a robot's dynamics with a reference engine; exit code 1 if they differ.
 
     The reference is PyBullet; where it is missing or changes an inertia of the URDF, MuJoCo or
-    Pinocchio are used, and the report says so.
+    Pinocchio are used, and the report names the reason.
     """
     with concise_warnings():
         model = load_urdf(options.robot)

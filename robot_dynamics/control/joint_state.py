@@ -115,7 +115,7 @@ class JointStateReader:
         self.reset()
 
     def adjust(self, input_timeout: float, velocities: VelocityFilter | None) -> None:
-        """Go on with other settings."""
+        """Continue with other settings."""
         self._timeout = round(input_timeout * 1e9)
         self._velocities = velocities
 
@@ -222,7 +222,7 @@ class StampRateLimit:
     def is_due(self, stamp: int) -> bool:
         """Return whether a state with this stamp [ns] is answered, and count it as answered then.
 
-        Stamps that go back (a reset, a bag played again) begin anew.
+        Stamps that go back (a reset, a bag played again) restart the limit.
         """
         if self._last is not None and 0 <= stamp - self._last < self._period:
             return self._repeat and stamp == self._last

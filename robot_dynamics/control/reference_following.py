@@ -2,10 +2,10 @@
 
 The rule: **the reference is continuous, or the arm is held where it is, softly.** A new motion
 begins at the reference that was last returned, with its velocity; a motion that ends early
-decelerates and then holds. The reference is placed anew, at rest where the arm is (`placed`), in
-these cases only: nothing was followed before, time went back, or the arm is further than
-`start_tolerance` from the reference when joint states come back or a motion begins. Torques then
-have to start softly.
+decelerates and then holds. The reference is reset to the arm, at rest (`placed`), in these cases
+only: nothing was followed before, time went back, or the arm is further than
+`start_tolerance` from the reference when joint states return or a motion begins. Torques then
+need a soft start.
 
 Time is the joint states' own, taken from their stamps (ns), so that a simulation may be slow or
 stop without the reference running ahead. A rejected motion changes nothing.
@@ -78,8 +78,8 @@ class ReferenceFollower:
     """Chooses the reference for every state of the robot.
 
     Attributes:
-        placed: whether the reference that was last returned begins anew where the arm is, so
-            that it may differ from the one before.
+        placed: whether the last reference was reset to the arm, so that it may differ from the
+            one before.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class ReferenceFollower:
         self.release()
 
     def adjust(self, model: RobotModel, start_tolerance: Array, input_timeout: float) -> None:
-        """Go on with other settings; the model's joints stay the same."""
+        """Continue with other settings; the model's joints stay the same."""
         self._model = model
         self._tolerance = np.asarray(start_tolerance, dtype=float)
         self._timeout = round(input_timeout * SECOND)
@@ -180,7 +180,7 @@ class ReferenceFollower:
     def follow(self, trajectory: Trajectory, stamp: int) -> None:
         """Follow a trajectory from its start on; arguments and errors are those of `check`.
 
-        What is followed at present goes on until then. The start is checked again when it comes.
+        The present motion continues until then. The start is checked again at that time.
         """
         self.check(trajectory, stamp)
         self._pending = Pending(trajectory, stamp or None)
@@ -334,7 +334,7 @@ class ReferenceFollower:
     def _reason_to_place(
         self, before: JointReading, motion: Motion, state: JointReading, returned: bool
     ) -> str:
-        """Return why the reference cannot go on to this state, or ''."""
+        """Return why the reference cannot continue to this state, or ''."""
         if state.restarted:
             return (
                 f'the time of the joint states went back from {before.stamp / SECOND:.3f} s to '

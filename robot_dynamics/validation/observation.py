@@ -90,7 +90,7 @@ class LiveDiagnosis:
 
     Attributes:
         cause: the latest cause, None if there is none.
-        changed: whether the last observation was diagnosed anew.
+        changed: whether the last observation led to a new diagnosis.
     """
 
     def __init__(

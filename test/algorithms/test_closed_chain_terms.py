@@ -85,7 +85,7 @@ def test_the_multipliers_work_is_the_wrenches_work(case):
     assert np.abs(torque - np.array(terms.J).T @ values).max() < 1e-12
 
 
-def test_facing_tells_opposite_directions(case):
+def test_facing_distinguishes_opposite_directions(case):
     model, tree, q, _ = case
     cosines = closed_chain_terms.facing(tree, CLOSURES, list(q))
     R = [kin.frame_pose(model, q, f)[:3, :3] for f in ('link4', 'link7', 'link3')]

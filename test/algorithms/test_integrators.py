@@ -67,7 +67,7 @@ def oscillator_energy(integrator, h, steps):
     return np.array(energies)
 
 
-def test_energy_of_an_oscillator_behaves_as_the_table_says():
+def test_energy_of_an_oscillator_behaves_as_tabulated():
     # explicit Euler: (1 + h^2) per step, exactly
     grown = oscillator_energy(explicit_euler, 0.01, 1000)
     assert grown[-1] == pytest.approx((1 + 1e-4) ** 1000, rel=1e-12)

@@ -67,13 +67,13 @@ def recorded(function, tree, trace=trace_loops):
 
 
 @pytest.mark.parametrize('function', FUNCTIONS)
-def test_loops_compute_what_the_algorithm_does(function, tree, relative):
+def test_generated_loops_agree_with_the_algorithm(function, tree, relative):
     program = recorded(function, tree)
     check(function, tree, program, PythonKernels(program, loop_function), relative)
 
 
 @pytest.mark.parametrize('function', [f for f in FUNCTIONS if f in VECTORS])
-def test_branch_vectorization_computes_what_the_algorithm_does(function, tree, relative):
+def test_branch_vectorization_agrees_with_the_algorithm(function, tree, relative):
     program = recorded(function, tree, trace_branches)
     check(function, tree, program, PythonKernels(scalarize.scalarize(program)), relative)
 
@@ -104,7 +104,7 @@ def test_bodies_of_a_chain_are_of_two_kinds():
     assert rolled.bodies[1].m == 0.0
 
 
-def test_a_body_apart_is_of_its_own_kind_and_its_frames_can_be_named():
+def test_a_separate_body_is_of_its_own_kind_and_its_frames_can_be_named():
     arm = TREES['chain']()
     tree = canonical_tree(arm)
     rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree, {5}))
@@ -125,7 +125,7 @@ def test_coordinates_are_those_of_the_model():
     assert coordinate_terms(follower) == [(0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0), (3, 2, 1.5)]
 
 
-def test_coordinates_may_begin_elsewhere():
+def test_coordinates_may_have_offsets():
     arm = random_tree(4, np.random.default_rng(0))
     shifted = canonical_tree(with_coordinates(arm, np.eye(4), np.ones(4)))
     assert independent(shifted)

@@ -143,7 +143,7 @@ def rms_error(arm, trajectory, switches):
 NOTHING = Switches(gravity=False, coriolis=False, inertia=False, friction=False)
 
 
-def test_it_follows_far_better_than_feedback_alone(arm, rng):
+def test_it_follows_more_accurately_than_feedback_alone(arm, rng):
     q = rng.uniform(-0.5, 0.5, (2, N))
     trajectory = Trajectory(arm.model.joint_names, [0.0, 1.0], q, np.zeros((2, N)))
     assert rms_error(arm, trajectory, Switches()) < rms_error(arm, trajectory, NOTHING) / 100

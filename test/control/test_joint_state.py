@@ -24,7 +24,7 @@ def reader():
     return JointStateReader(NAMES, input_timeout=0.1)
 
 
-def test_joints_are_found_by_name_among_strangers(reader):
+def test_joints_are_found_by_name_among_joints_of_other_robots(reader):
     state = reader.read(
         message(
             ['gripper', 'wrist', 'shoulder', 'elbow'],
@@ -40,7 +40,7 @@ def test_joints_are_found_by_name_among_strangers(reader):
     np.testing.assert_array_equal(state.effort, [100, 200, 300])
 
 
-def test_no_state_before_every_joint_was_heard(reader):
+def test_no_state_before_every_joint_is_received(reader):
     assert reader.missing() == list(NAMES)
     assert reader.read(message(['shoulder'], [1.0]), 0) is None
     assert reader.missing() == ['elbow', 'wrist']
@@ -48,7 +48,7 @@ def test_no_state_before_every_joint_was_heard(reader):
     assert reader.read(message(['wrist', 'elbow'], [3.0, 2.0]), 2).q.tolist() == [1, 2, 3]
 
 
-def test_a_joint_not_heard_keeps_its_value_until_the_timeout_and_no_longer(reader):
+def test_a_joint_keeps_its_value_until_the_timeout_and_no_longer(reader):
     reader.read(message(NAMES, [1.0, 2.0, 3.0], [0.1, 0.2, 0.3]), 0)
     partial = message(['elbow', 'wrist'], [5.0, 6.0], [0.5, 0.6])
     held = reader.read(partial, 100 * MS)
@@ -59,7 +59,7 @@ def test_a_joint_not_heard_keeps_its_value_until_the_timeout_and_no_longer(reade
     assert reader.read(message(['shoulder'], [7.0], [0.7]), 102 * MS).q.tolist() == [7, 5, 6]
 
 
-def test_what_was_heard_is_forgotten_when_time_runs_backwards(reader):
+def test_values_are_dropped_when_time_runs_backwards(reader):
     assert not reader.read(message(NAMES, [1.0, 2.0, 3.0]), 500 * MS).restarted
     assert reader.read(message(['elbow'], [0.0]), 499 * MS) is None
     assert reader.missing() == ['shoulder', 'wrist']
@@ -75,7 +75,7 @@ def test_drivers_of_different_joints_may_overtake_each_other(reader):
     assert not state.restarted
 
 
-def test_a_message_that_was_overtaken_does_not_make_another_joint_young_again(reader):
+def test_an_overtaken_message_does_not_renew_other_joints(reader):
     reader.read(message(NAMES, [1.0, 2.0, 3.0]), 0)
     assert reader.read(message(['elbow'], [2.0]), 101 * MS) is None
     assert reader.missing() == ['shoulder', 'wrist']
@@ -92,8 +92,8 @@ def test_a_joint_that_goes_back_counts_even_if_another_goes_forward(reader):
     assert reader.read(message(['wrist'], [3.5]), 8 * MS).restarted
 
 
-class Told(NamedTuple):
-    """What the model of the reader keeps of a joint."""
+class Received(NamedTuple):
+    """Last values of a joint in the model of the reader."""
 
     stamp: int
     position: float
@@ -106,16 +106,16 @@ class ReaderMachine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.timeout, self.told, self.newest, self.restarted = 50, {}, -1, False
+        self.timeout, self.received, self.newest, self.restarted = 50, {}, -1, False
         self.reader = JointStateReader(NAMES, self.timeout * 1e-3)
         self.numbers = itertools.count(1)
 
     def expected(self):
-        """Return the names of the joints without a value that is young enough."""
+        """Return the names of the joints without a recent value."""
         return [
             name
             for name in NAMES
-            if name not in self.told or self.newest - self.told[name].stamp > self.timeout
+            if name not in self.received or self.newest - self.received[name].stamp > self.timeout
         ]
 
     @rule(
@@ -132,15 +132,15 @@ class ReaderMachine(RuleBasedStateMachine):
         sent = message(names, numbers('given'), numbers(velocity), numbers(effort))
         state = self.reader.read(sent, stamp * MS)
         known = [name for name in names if name in NAMES]
-        if known and any(n in self.told and stamp < self.told[n].stamp for n in known):
-            self.told, self.newest, self.restarted = {}, -1, True
+        if known and any(n in self.received and stamp < self.received[n].stamp for n in known):
+            self.received, self.newest, self.restarted = {}, -1, True
         for k, name in enumerate(names):
             if name in NAMES:
                 row = [
                     sent.position[k],
                     *(v[k] if v else math.nan for v in (sent.velocity, sent.effort)),
                 ]
-                self.told[name] = Told(stamp, *row)
+                self.received[name] = Received(stamp, *row)
                 self.newest = max(self.newest, stamp)
         if not known or self.expected():
             assert state is None
@@ -148,8 +148,8 @@ class ReaderMachine(RuleBasedStateMachine):
         assert state.stamp == stamp * MS
         assert state.restarted == self.restarted
         self.restarted = False
-        for values, quantity in zip(state[1:4], Told._fields[1:], strict=True):
-            wanted = [getattr(self.told[name], quantity) for name in NAMES]
+        for values, quantity in zip(state[1:4], Received._fields[1:], strict=True):
+            wanted = [getattr(self.received[name], quantity) for name in NAMES]
             if any(map(math.isnan, wanted)):
                 assert values is None
             else:
@@ -166,12 +166,12 @@ class ReaderMachine(RuleBasedStateMachine):
         self.reader.adjust(timeout * 1e-3, None)
 
     @rule()
-    def forget(self):
-        self.told, self.newest = {}, -1
+    def reset(self):
+        self.received, self.newest = {}, -1
         self.reader.reset()
 
     @invariant()
-    def it_names_what_is_missing(self):
+    def it_names_the_missing_joints(self):
         assert self.reader.missing() == self.expected()
 
 
@@ -191,7 +191,7 @@ def test_a_missing_velocity_is_none_and_never_zero(reader, velocity):
     assert state.q.tolist() == [1, 2, 3]
 
 
-def test_a_stranger_may_be_nan(reader):
+def test_a_joint_of_another_robot_may_be_nan(reader):
     state = reader.read(message(['gripper', *NAMES], [np.nan, 1.0, 2.0, 3.0]), 0)
     assert state.q.tolist() == [1, 2, 3]
 
@@ -208,7 +208,7 @@ def test_a_stranger_may_be_nan(reader):
         (message(['elbow', 'elbow'], [1.0, 2.0]), 'elbow is named more than once'),
     ],
 )
-def test_a_broken_message_is_refused_and_changes_nothing(reader, bad, why):
+def test_an_invalid_message_is_rejected_and_changes_nothing(reader, bad, why):
     reader.read(message(NAMES, [1.0, 2.0, 3.0], [0.1, 0.2, 0.3]), 0)
     with pytest.raises(JointDataError, match=why):
         reader.read(bad, MS)
@@ -234,7 +234,7 @@ def test_a_complete_command_is_put_in_order():
         (NAMES, [1.0, np.nan, 3.0], 'effort must be finite: elbow = nan'),
     ],
 )
-def test_an_incomplete_command_is_refused(names, values, why):
+def test_an_incomplete_command_is_rejected(names, values, why):
     with pytest.raises(JointDataError, match=why):
         JointMap(NAMES).complete(list(names), values, 'effort')
 

@@ -27,7 +27,7 @@ def cubic(end, *, T=1.0, qd0=(0.0, 0.0), qd1=(0.0, 0.0)):
     return Trajectory(NAMES, [0.0, T], [[0.0, 0.0], end], [qd0, qd1])
 
 
-def test_a_gentle_motion_is_fine(model):
+def test_a_slow_motion_within_the_limits_passes(model):
     assert violations(cubic([0.9, -0.9]), model) == []
 
 
@@ -36,7 +36,7 @@ def test_a_point_outside_is_named_with_its_limit(model):
     assert reason == "joint 'joint2' goes down to -1.2; its limit is -1"
 
 
-def test_an_overshoot_between_harmless_points_is_found(model):
+def test_an_overshoot_between_points_within_limits_is_found(model):
     # q = 4 s (1 - s) * 1.1 returns to zero and peaks at 1.1; its speed at the ends is 4.4.
     trajectory = cubic([0.0, 0.0], qd0=(4.4, 0.0), qd1=(-4.4, 0.0))
     reasons = violations(trajectory, replace(model, velocity_limit=np.full(2, 5.0)))
@@ -102,7 +102,7 @@ def test_an_end_in_motion_is_rejected(model):
     assert reason == "joint 'joint2' ends with the velocity 0.3; the last point must be at rest"
 
 
-def test_limits_left_blank_do_not_limit(model):
+def test_unspecified_limits_do_not_limit(model):
     blank = replace(model, lower=np.zeros(2), upper=np.zeros(2))
     assert violations(cubic([0.5, 0.5]), blank) == []
     free = replace(model, lower=np.full(2, -np.inf), upper=np.full(2, np.inf))

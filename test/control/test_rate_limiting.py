@@ -8,7 +8,7 @@ def test_it_is_due_once_a_period_of_the_stamps():
     assert [k for k in range(10) if limit.is_due(k * MS)] == [0, 4, 8]
 
 
-def test_time_that_runs_back_begins_anew():
+def test_stamps_that_go_back_restart_the_limit():
     limit = StampRateLimit(10.0)
     assert limit.is_due(500 * MS)
     assert not limit.is_due(599 * MS)

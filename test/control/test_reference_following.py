@@ -37,7 +37,7 @@ def assert_holds(reference, q):
     np.testing.assert_array_equal(reference.qdd, [0, 0])
 
 
-def test_without_a_reference_the_arm_holds_where_it_was_first_seen(follower):
+def test_without_a_reference_the_arm_is_held_at_its_first_state(follower):
     assert_holds(sampled(follower, 5.0, q=(0.1, 0.2))[0], [0.1, 0.2])
     assert_holds(sampled(follower, 5.001, q=(0.3, 0.4))[0], [0.1, 0.2])
     assert follower.doing == 'holding'
@@ -84,7 +84,7 @@ def assert_continuous(times, rows, model):
     assert (steps <= 1.001 * acceleration_limit(model) * dt + 1e-9).all()
 
 
-def test_a_motion_goes_on_until_the_next_one_begins(follower, elbow):
+def test_a_motion_continues_until_the_next_one_begins(follower, elbow):
     sampled(follower, 0.0)
     follower.follow(trajectory(), 0)
     run(follower, 0.0, 1.5)
@@ -213,7 +213,7 @@ def test_a_new_trajectory_leaves_the_present_one_without_a_jump(follower):
         (trajectory(), 5000 * S, 'are these the same clock'),
     ],
 )
-def test_a_refused_trajectory_changes_nothing(follower, given, stamp, why):
+def test_a_rejected_trajectory_changes_nothing(follower, given, stamp, why):
     sampled(follower, 4.9)
     follower.follow(trajectory(), round(4.9 * S))
     sampled(follower, 4.9)
@@ -260,7 +260,7 @@ def test_a_repeated_stamp_is_no_jump(follower):
     np.testing.assert_array_equal(first.q, again.q)
 
 
-def test_after_a_silence_the_trajectory_goes_on_only_if_the_arm_is_on_it(follower):
+def test_after_a_gap_the_trajectory_continues_only_if_the_arm_is_on_it(follower):
     for there, goes_on in ((True, True), (False, False)):
         follower.release()
         sampled(follower, 0.0, restarted=True)
@@ -290,7 +290,7 @@ def test_a_stream_is_followed_while_it_lasts(follower, elbow):
     assert_holds(follower._reference, wanted.q + wanted.qd * SHORTEST_STOP / 2)
 
 
-def test_a_reference_far_from_the_arm_is_refused(follower):
+def test_a_reference_far_from_the_arm_is_rejected(follower):
     sampled(follower, 1.0)
     far = Reference(np.array([0.0, 0.11]), np.zeros(2), np.zeros(2))
     with pytest.raises(TrajectoryError, match=r"the reference is at 0\.11 for joint 'elbow'"):
@@ -339,7 +339,7 @@ def test_the_velocity_of_a_stream_may_change_as_the_acceleration_limit_allows(fo
         follower.follow_reference(moving_to((0.04, 0.0), (2.3, 0.0)))
 
 
-def test_a_stream_ends_when_a_trajectory_begins_and_goes_on_until_then(follower):
+def test_a_stream_continues_until_a_trajectory_begins(follower):
     sampled(follower, 1.0)
     wanted = moving_to((0.05, 0.0))
     follower.follow_reference(wanted)
@@ -396,7 +396,9 @@ def test_a_state_that_was_overtaken_does_not_turn_the_reference_back(follower):
     np.testing.assert_array_equal(after.q, before.q)
 
 
-def test_a_trajectory_of_positions_begins_and_is_left_without_a_step_in_velocity(follower, elbow):
+def test_a_trajectory_of_positions_begins_and_ends_early_without_a_step_in_velocity(
+    follower, elbow
+):
     line = Trajectory(NAMES, [0.0, 2.0], [[0.0, 0.0], [1.0, 0.5]])
     sampled(follower, 0.0)
     follower.follow(line, 0)

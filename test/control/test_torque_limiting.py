@@ -33,7 +33,7 @@ def test_torques_are_clamped_and_counted():
     assert opened.saturated().tolist() == [False, False]
 
 
-def test_a_soft_start_begins_with_the_first_state_and_anew_after_a_reset():
+def test_a_soft_start_begins_with_the_first_state_and_again_after_a_reset():
     opened = gate(ramp_time=0.1)
     for start in (7_000 * MS, 9_000 * MS):
         parts = [opened(start + k * MS, TAU)[0] / TAU[0] for k in (0, 25, 50, 75, 100, 200)]
@@ -53,7 +53,7 @@ def test_a_soft_start_begins_at_the_last_torque():
     assert opened(1_301 * MS, -TAU).tolist() == (-TAU).tolist()
 
 
-def test_time_that_runs_backwards_changes_no_torque_and_goes_on_from_there():
+def test_a_step_back_in_time_changes_no_torque():
     opened = gate(rate=[1000.0, 1000.0])
     for k in range(1_000, 1_020):
         opened(k * MS, TAU)

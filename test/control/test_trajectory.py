@@ -111,7 +111,7 @@ def test_a_first_point_in_the_future_starts_from_the_present_state():
         assert np.allclose(started.sample(t), trajectory.sample(t), rtol=0, atol=1e-14)
 
 
-def test_a_first_point_at_zero_is_left_alone():
+def test_a_trajectory_with_a_point_at_zero_is_unchanged():
     trajectory = Trajectory(NAMES, TIMES, Q)
     assert trajectory.with_start([9.0, 9.0]) is trajectory
 

@@ -210,7 +210,7 @@ def test_reset_without_a_robot_is_rejected(graph):
     assert answer.message.startswith('nothing to reset: the node is ')
 
 
-def test_additional_engines_are_asked_besides(start):
+def test_additional_engines_are_compared_as_well(start):
     _, ears = start(engines=SOME_ENGINE[:1], additional_engines=SOME_ENGINE[-1:])
     values = ears.verdict('PASS')[2]
     assert values['additional engine 1'].startswith('PASS: elbow against ')
@@ -254,7 +254,7 @@ def test_time_may_start_again(graph, start):
     )
 
 
-def test_an_engine_that_dies_is_started_again(graph, start):
+def test_an_engine_that_crashes_is_restarted(graph, start):
     graph.start(DynamicsNode)
     node, ears = start()
     ears.verdict('PASS')

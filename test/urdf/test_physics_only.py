@@ -19,7 +19,7 @@ from robot_dynamics.urdf.physics_only import (
 ARM = (Path(__file__).parents[1] / 'validation' / 'arm.urdf').read_text()
 
 
-def test_only_physics_is_left_and_it_is_the_same_robot():
+def test_the_reduced_text_describes_the_same_robot():
     bare = bare_urdf(ARM)
     tags = {element.tag for element in ElementTree.fromstring(bare).iter()}
     assert not tags & {'visual', 'collision', 'geometry', 'mesh', 'dynamics', 'mimic'}

@@ -92,7 +92,7 @@ def test_a_worker_killed_between_two_requests_is_a_crash():
             worker.request(STATES)
 
 
-def test_an_interrupt_from_the_keyboard_is_left_to_the_parent():
+def test_a_worker_ignores_an_interrupt_from_the_keyboard():
     with EngineProcess('pybullet') as worker:
         with pytest.raises(EngineRefused):
             worker.request(STATES)
