@@ -6,7 +6,7 @@ Subscribes
     external_wrench              geometry_msgs/WrenchStamped      acts on a frame of the arm
     robot_description            std_msgs/String                  latched, if no parameter gives it
 Publishes, stamped with simulated time
-    joint_states                 sensor_msgs/JointState           with the applied efforts
+    joint_states                 sensor_msgs/JointState           as measured, with efforts
     /clock                       rosgraph_msgs/Clock              if `publish_clock`
     /diagnostics                 diagnostic_msgs/DiagnosticArray
 Services
@@ -84,6 +84,7 @@ class SimulatorNode(RobotNode):
         still = np.zeros(arm.model.n)
         arm.forward_dynamics(still, still, still)
         self.parameters.settings(arm.model).plant(arm)
+        self.parameters.sensing(arm.model)
 
     def use(self, arm: Dynamics) -> None:
         """Simulate this robot from its start."""
@@ -93,7 +94,9 @@ class SimulatorNode(RobotNode):
         for command in parameters.payload_commands():
             plant.apply(command)
         self._log(self.recording.end())  # of the previous robot
-        self._loop = SimulationLoop(plant, start, parameters.loop_options(), self._epoch)
+        self._loop = SimulationLoop(
+            plant, start, parameters.loop_options(), self._epoch, parameters.sensing(model)
+        )
         self._control = RunControl(self._loop)
         self._state = JointStateWriter(
             model.joint_names,
@@ -173,8 +176,7 @@ class SimulatorNode(RobotNode):
         loop = self._loop
         if self._clock_out is not None:
             self._clock_out.publish(Clock(clock=messages.time_message(loop.stamp)))
-        plant = loop.plant
-        self._states.publish(self._state.fill(loop.stamp, plant.q, plant.qd, plant.effort))
+        self._states.publish(self._state.fill(loop.stamp, *loop.measured))
         loop.state_published(now)
         self.recording.add_state()
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
+from robot_dynamics.control.friction_laws import LAWS, PRESLIDING
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
     EFFORT,
     GAIN,
+    LARGEST_INTEGER,
+    LOWEST_RATE,
     POSITION,
+    RATE,
     TIME,
     ParameterError,
     given,
@@ -19,23 +25,60 @@ from robot_dynamics.ros.parameters import (
     parameter,
 )
 from robot_dynamics.ros.robot_parameters import RobotParameters
-from robot_dynamics.simulation import FRICTION_LAWS, INTEGRATORS, Payload
+from robot_dynamics.simulation import (
+    INTEGRATORS,
+    Actuators,
+    Elasticity,
+    FrictionSettings,
+    InelasticStop,
+    JointModels,
+    Payload,
+    Sensors,
+    SpringDamperStop,
+)
 from robot_dynamics.simulation.commands import SetPayload, SetState
+from robot_dynamics.simulation.joint_models.stops import Stops
 from robot_dynamics.simulation.run_control import MOST_STEPS
 from robot_dynamics.simulation.scheduling import LoopOptions
+from robot_dynamics.simulation.sensors import VELOCITIES, Sensing
 from robot_dynamics.simulation.settings import SimulationSettings
 from robot_dynamics.spatial import Array
+
+DRIVES = 'delay', 'rate_limit', 'bandwidth', 'gain', 'ripple', 'ripple_periods'
+
+# Limits for which 0 means none.
+UNLIMITED_AT_ZERO = ('rate_limit', 'bandwidth', 'velocity_cutoff', 'effort_bandwidth')
 
 
 @dataclass(frozen=True)
 class SimulatorParameters(RobotParameters):
     """Parameters of the simulator node."""
 
-    dry_friction: str = parameter(
-        'smooth',
-        'Dry friction near standstill: smooth (tanh, as in feed-forward: a joint under a small '
-        'torque creeps) or stick_slip (it sticks until breakaway).',
-        choices=FRICTION_LAWS,
+    friction__law: str = parameter(
+        'coulomb',
+        'Law of friction: coulomb (viscous and Coulomb; tanh at standstill, as in feed-forward: a '
+        'joint under a small torque creeps); stick_slip (the same, but the joint sticks until '
+        'breakaway); load (Coulomb friction grows with the torque); stribeck (more friction at '
+        'low speed); coulomb_memory, load_memory (a joint at standstill yields elastically, over '
+        'friction.presliding).',
+        choices=('coulomb', 'stick_slip', *(name for name in LAWS if name != 'coulomb')),
+    )
+    friction__load: tuple[float, ...] = parameter(
+        [0.0],
+        'Coulomb friction per transmitted torque, of the laws load and load_memory, one value or '
+        'one per joint.',
+        (0.0, 1.0),
+    )
+    friction__stribeck: tuple[float, ...] = parameter(
+        [0.0],
+        'Additional friction at low speed, of the law stribeck, N m or N, one value or one per '
+        'joint.',
+        EFFORT,
+    )
+    friction__presliding: tuple[float, ...] = parameter(
+        [PRESLIDING],
+        'Travel in which friction with memory reverses, rad or m, one value or one per joint.',
+        (1e-9, 1.0),
     )
     stops__kind: str = parameter(
         'inelastic',
@@ -56,6 +99,85 @@ class SimulatorParameters(RobotParameters):
     )
     drives__speed_limits: bool = parameter(
         False, "Drives lose torque toward the URDF's velocity limits."
+    )
+    drives__bandwidth: tuple[float, ...] = parameter(
+        [0.0],
+        'Bandwidth of the torque, a first-order lag, Hz, one value or one per joint; 0: no lag.',
+        RATE,
+        smallest=LOWEST_RATE,
+    )
+    drives__gain: tuple[float, ...] = parameter(
+        [1.0],
+        'Torque on the joint per torque that the drive reports, one value or one per joint.',
+        (1e-3, 1e3),
+    )
+    drives__ripple: tuple[float, ...] = parameter(
+        [0.0],
+        "Amplitude of a torque ripple, a sine of the motor's position, N m or N, one value or one "
+        'per joint.',
+        EFFORT,
+    )
+    drives__ripple_periods: tuple[float, ...] = parameter(
+        [1.0], 'Factor of the position in that sine, per rad or m.', GAIN
+    )
+    sensors__position_resolution: tuple[float, ...] = parameter(
+        [0.0],
+        'Resolution of the encoders, rad or m, one value or one per joint; 0: exact. An encoder '
+        'of k bits per turn has 2 pi / 2^k.',
+        (0.0, 1.0),
+    )
+    sensors__position_noise: tuple[float, ...] = parameter(
+        [0.0],
+        'Standard deviation of the noise of positions, before rounding, rad or m, one value or '
+        'one per joint.',
+        (0.0, 1.0),
+    )
+    sensors__velocity: str = parameter(
+        'measured',
+        'Velocities: measured (with noise), or differentiated (difference quotients of the '
+        'measured positions over one step).',
+        choices=VELOCITIES,
+    )
+    sensors__velocity_noise: tuple[float, ...] = parameter(
+        [0.0],
+        'Standard deviation of the noise of measured velocities, rad/s or m/s, one value or one '
+        'per joint.',
+        GAIN,
+    )
+    sensors__velocity_cutoff: tuple[float, ...] = parameter(
+        [0.0],
+        'Cut-off frequency of the low-pass of velocities, Hz, one value or one per joint; 0: '
+        'none.',
+        RATE,
+        smallest=LOWEST_RATE,
+    )
+    sensors__effort_noise: tuple[float, ...] = parameter(
+        [0.0],
+        'Standard deviation of the noise of efforts, N m or N, one value or one per joint.',
+        EFFORT,
+    )
+    sensors__effort_bandwidth: tuple[float, ...] = parameter(
+        [0.0],
+        'Bandwidth of that noise, Hz, one value or one per joint; 0: white noise.',
+        RATE,
+        smallest=LOWEST_RATE,
+    )
+    sensors__effort_offset: tuple[float, ...] = parameter(
+        [0.0],
+        'Offset of the measured efforts, N m or N, one value or one per joint.',
+        (-EFFORT[1], EFFORT[1]),
+    )
+    sensors__effort_delay: float = parameter(
+        0.0, 'Age of the effort beyond that of the position of the same message, s.', (0.0, 1.0)
+    )
+    sensors__latency: float = parameter(
+        0.0, 'Age of the values of joint_states at the time of their stamp, s.', (0.0, 1.0)
+    )
+    sensors__jitter: float = parameter(
+        0.0, 'Random part of that age, uniform from 0 to this, s.', (0.0, 1.0)
+    )
+    sensors__seed: int = parameter(
+        0, 'Seed of the noise and jitter, which begin anew at each reset.', (0, LARGEST_INTEGER)
     )
     elasticity__stiffness: tuple[float, ...] = parameter(
         [0.0],
@@ -173,7 +295,6 @@ class SimulatorParameters(RobotParameters):
         Raises:
             ParameterError: a parameter has neither one value nor one for each joint.
         """
-        rate_limit = self.of_joints('drives__rate_limit', model)
         return SimulationSettings(
             gravity=model.gravity.tolist(),
             locked_joints=self.locked(),
@@ -183,18 +304,51 @@ class SimulatorParameters(RobotParameters):
             coulomb=model.coulomb.tolist(),
             time_step=self.time_step,
             integrator=self.integrator,
-            friction=self.dry_friction,
-            delay=self.drives__delay,
-            rate_limit=np.where(rate_limit == 0, np.inf, rate_limit).tolist(),
-            speed_limits=self.drives__speed_limits,
-            stops=self.stops__kind,
-            stop_stiffness=self.of_joints('stops__stiffness', model).tolist(),
-            stop_damping=self.of_joints('stops__damping', model).tolist(),
-            joint_stiffness=self.of_joints('elasticity__stiffness', model).tolist(),
-            joint_damping=self.of_joints('elasticity__damping', model).tolist(),
+            joint_models=self.joint_models(model),
             payload_links=given((self.payload__link,)),
             wrench_frames=given(self.wrench_frames),
         )
+
+    def joint_models(self, model: RobotModel) -> JointModels:
+        """Return friction, drives, stops and elasticity. Raises ParameterError, ValueError."""
+        law: str | FrictionSettings = 'smooth'
+        if self.friction__law == 'stick_slip':
+            law = 'stick_slip'
+        elif self.friction__law != 'coulomb':
+            names = 'load', 'stribeck', 'presliding'
+            law = FrictionSettings(self.friction__law, **self._group('friction', names, model))
+        drives = Actuators(
+            velocity_limit=None if self.drives__speed_limits else np.inf,
+            **self._group('drives', DRIVES, model),
+        )
+        stops: Stops | None = None
+        if self.stops__kind == 'inelastic':
+            stops = InelasticStop()
+        elif self.stops__kind == 'spring':
+            stops = SpringDamperStop(**self._group('stops', ('stiffness', 'damping'), model))
+        springs = self._group('elasticity', ('stiffness', 'damping'), model)
+        elasticity = Elasticity(**springs) if any(springs['stiffness']) else None
+        return JointModels(law, drives, stops, elasticity)
+
+    def sensing(self, model: RobotModel) -> Sensing | None:
+        """Return the sensors; None if they are exact. Raises ParameterError, ModelError."""
+        sensors = Sensors(**self._group('sensors', [item.name for item in fields(Sensors)], model))
+        seeds = (self.sensors__seed,)
+        sensing = Sensing(model, sensors, self.time_step, seeds)
+        return None if sensing.exact else sensing
+
+    def _group(self, group: str, names: Iterable[str], model: RobotModel) -> dict[str, Any]:
+        """Return parameters of a group by name; those of the joints as lists, 0 as no limit."""
+        result: dict[str, Any] = {}
+        for name in names:
+            value = getattr(self, f'{group}__{name}')
+            if isinstance(value, tuple):
+                value = self.of_joints(f'{group}__{name}', model)
+                if name in UNLIMITED_AT_ZERO:
+                    value = np.where(value == 0, np.inf, value)
+                value = value.tolist()
+            result[name] = value
+        return result
 
     def payload_commands(self) -> list[SetPayload]:
         """Return the commands that give the arm its payload; a payload of mass 0 is none.

@@ -41,8 +41,8 @@ class SimulatorRecording:
         if loop.plant.has_hidden_state:
             return Outcome(
                 Result.NOT_NOW,
-                'drives with a delay or rate limit, or elastic joints, are in motion: start '
-                'recording after a reset',
+                'drives with a delay, lag or rate limit, friction with a law, or elastic joints '
+                'are in motion: start recording after a reset',
             )
         try:
             self._log = CommandLog(

@@ -39,7 +39,7 @@ from robot_dynamics.simulation.joint_models.payloads import Payload
 from robot_dynamics.simulation.settings import SimulationSettings
 from robot_dynamics.spatial import Array
 
-FORMAT = 'robot_dynamics command log 1'
+FORMAT = 'robot_dynamics command log 2'
 CHUNK = 4096  # records
 LONGEST_HEADER = 64 * 1024 * 1024  # bytes
 
@@ -229,7 +229,7 @@ class RecordedRun:
             if header['format'] != FORMAT:
                 raise ValueError(header['format'])
             self.urdf, self.machine = str(header['urdf']), str(header['machine'])
-            self.settings = SimulationSettings(**header['settings'])
+            self.settings = SimulationSettings.from_content(header['settings'])
             n = header['n']
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CommandLogError(

@@ -92,9 +92,8 @@ class Plant:
 
     @property
     def has_hidden_state(self) -> bool:
-        """Whether the future depends on more than q and qd: drive delays, motor positions."""
-        models = self.simulator.joint_models
-        return not self.braked and (models.actuators is not None or models.elasticity is not None)
+        """Whether the future depends on more than q and qd: see `Simulator`."""
+        return not self.braked and self.simulator.has_hidden_state
 
     def apply(self, command: Command) -> None:
         """Apply a command, and pass it to the listener if it changes something.

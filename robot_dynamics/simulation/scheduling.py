@@ -19,6 +19,7 @@ import numpy as np
 
 from robot_dynamics.simulation.commands import EffortCommand, ExternalWrench, Plant, SetState
 from robot_dynamics.simulation.errors import SimulationDiverged
+from robot_dynamics.simulation.sensors import Measured, Sensing
 from robot_dynamics.spatial import Array
 
 TIMER_PERIOD = 1e-3  # s, shortest period of the timer that polls the schedule
@@ -130,6 +131,7 @@ class SimulationLoop:
         diverged: reason why only a reset can continue the motion; empty if none.
         starved: whether commands arrived before, and stopped.
         missed: in lock step, states without a command; else, times commands stopped.
+        measured: the present state as the sensors measure it.
         unmatched: commands with the stamp of another state than the present one.
     """
 
@@ -139,9 +141,19 @@ class SimulationLoop:
         start: SetState,
         options: LoopOptions,
         epoch: Callable[[], int] = lambda: 0,
+        sensing: Sensing | None = None,
     ):
-        """Begin at a start; `epoch` returns the stamp [ns] of time zero at each reset."""
+        """Begin at a start.
+
+        Args:
+            plant: the arm.
+            start: its first state.
+            options: of the loop.
+            epoch: returns the stamp [ns] of time zero at each reset.
+            sensing: the sensors of one arm, read after each step; None: exact.
+        """
         self.plant, self.options = plant, options
+        self._sensing = sensing
         self._new_epoch = epoch
         self.epoch = epoch()
         self.pace = Pace(options.time_step, options.real_time_factor)
@@ -167,6 +179,9 @@ class SimulationLoop:
             self.plant.apply(ExternalWrench(frame, None))
         self.plant.apply(EffortCommand(None))
         self.plant.apply(start)
+        if self._sensing is not None:
+            self._sensing.reset()
+        self._measure()
         self.restart_wait()
 
     def reset_time(self) -> None:
@@ -328,6 +343,14 @@ class SimulationLoop:
             self.diverged = f'paused at {self.time:.3f} s; reset to continue: {error}'
         else:
             self.steps += 1
+            self._measure()
+
+    def _measure(self) -> None:
+        plant = self.plant
+        self.measured = Measured(plant.q, plant.qd, plant.effort)
+        if self._sensing is not None:
+            rows = self._sensing.read(*(x[None] for x in self.measured))
+            self.measured = Measured(*(x[0] for x in rows))
 
     def _end_wrenches(self) -> None:
         for frame in [frame for frame, end in self._until.items() if end <= self.steps]:

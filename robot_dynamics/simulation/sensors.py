@@ -82,7 +82,11 @@ def encoder_resolution(bits: ArrayLike) -> Array:
 
 
 class Sensing:
-    """The sensors of a row of arms of one model, sampled at one rate."""
+    """The sensors of a row of arms of one model, sampled at one rate.
+
+    Attributes:
+        exact: whether the measurements are the true values.
+    """
 
     def __init__(
         self, model: RobotModel, sensors: Sensors, period: float, seeds: Sequence[int] = (0,)
@@ -124,6 +128,13 @@ class Sensing:
         self._latency, self._jitter = sensors.latency / period, sensors.jitter / period
         self._effort_delay = sensors.effort_delay / period
         self._past = math.ceil(self._latency + self._jitter + self._effort_delay) + 1
+        noise = self._position_noise, self._velocity_noise, self._effort_noise
+        self.exact = (
+            self._past == 1
+            and not (self._differentiated or self._coarse.any() or self._offset.any())
+            and not any(x.any() for x in noise)
+            and bool((self._velocity_share == 1).all())
+        )
         self.reset()
 
     def reset(self) -> None:

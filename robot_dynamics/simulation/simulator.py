@@ -145,6 +145,15 @@ class Simulator:
         return self._motion.body.arm
 
     @property
+    def has_hidden_state(self) -> bool:
+        """Whether the future depends on more than q, qd and payloads.
+
+        It does with delayed or lagging drives, friction laws, and elastic joints.
+        """
+        hidden = self._drives, self._law, self.joint_models.elasticity
+        return any(model is not None for model in hidden)
+
+    @property
     def body(self) -> Body:
         """Links, and motors if joints are elastic."""
         return self._motion.body
@@ -404,4 +413,6 @@ def _memory(drives: DriveState | None) -> int:
 
 
 def _drives(arm: Dynamics, actuators: Actuators | None, time_step: float) -> Drives | None:
-    return None if actuators is None else Drives(arm.model, actuators, time_step)
+    """Return the drives, None if they are ideal."""
+    drives = None if actuators is None else Drives(arm.model, actuators, time_step)
+    return None if drives is None or drives.ideal else drives

@@ -3,7 +3,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from simulator_view import START, SimulatorView
+from simulator_view import MS, START, SimulatorView, stamp
 
 from robot_dynamics import cli
 from robot_dynamics.errors import RobotDynamicsError
@@ -12,22 +12,28 @@ from robot_dynamics.ros.parameters import snapshot
 from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.simulation import (
     Actuators,
+    FrictionSettings,
     InelasticStop,
     JointModels,
+    Sensors,
     Simulator,
     SpringDamperStop,
 )
+from robot_dynamics.simulation.joint_models.actuators import Drives
+from robot_dynamics.simulation.sensors import Sensing
 
 
 def joint_models(elbow, **values):
     given = {name.replace('__', '.'): value for name, value in values.items()}
-    return snapshot(SimulatorParameters, given).settings(elbow.model).joint_models()
+    return snapshot(SimulatorParameters, given).joint_models(elbow.model)
 
 
 def test_an_ideal_arm_but_for_its_stops_unless_told_otherwise(elbow):
-    assert joint_models(elbow) == JointModels(stops=InelasticStop())
-    assert joint_models(elbow, stops__kind='none') == JointModels()
-    assert joint_models(elbow, dry_friction='stick_slip').friction == 'stick_slip'
+    ideal = joint_models(elbow)
+    assert (ideal.friction, ideal.stops, ideal.elasticity) == ('smooth', InelasticStop(), None)
+    assert Drives(elbow.model, ideal.actuators, 1e-3).ideal
+    assert joint_models(elbow, stops__kind='none').stops is None
+    assert joint_models(elbow, friction__law='stick_slip').friction == 'stick_slip'
 
 
 def test_values_per_joint_come_in_the_order_of_joints(elbow):
@@ -53,7 +59,7 @@ def test_speed_limits_are_those_of_the_model(elbow):
 
 
 def test_the_node_simulates_them(graph, elbow):
-    view = SimulatorView(graph, start_paused=True, drives__delay=0.003, dry_friction='stick_slip')
+    view = SimulatorView(graph, start_paused=True, drives__delay=0.003, friction__law='stick_slip')
     view.command([5.0, 1.0])
     graph.until(lambda: view.node._loop.commanded, 'the command')
     assert view.set(steps_per_call=20) == ''
@@ -66,6 +72,79 @@ def test_the_node_simulates_them(graph, elbow):
     for _ in range(20):
         same.step([5.0, 1.0])
     np.testing.assert_array_equal(view.node._loop.plant.q, same.q)
+
+
+def test_the_node_simulates_friction_laws_and_drives_of_every_kind(graph, elbow):
+    view = SimulatorView(
+        graph,
+        start_paused=True,
+        friction__law='load_memory',
+        friction__load=[0.05],
+        friction__presliding=[1e-3],
+        drives__bandwidth=[40.0, 0.0],
+        drives__gain=[1.05],
+        drives__ripple=[0.2, 0.1],
+        drives__ripple_periods=[7.0],
+    )
+    view.command([5.0, 1.0])
+    graph.until(lambda: view.node._loop.commanded, 'the command')
+    assert view.set(steps_per_call=20) == ''
+    assert view.call('step').success
+    same = Simulator(
+        elbow,
+        q=START,
+        joint_models=JointModels(
+            FrictionSettings('load_memory', load=0.05, presliding=1e-3),
+            Actuators(bandwidth=[40.0, np.inf], gain=1.05, ripple=[0.2, 0.1], ripple_periods=7.0),
+            InelasticStop(),
+        ),
+    )
+    for _ in range(20):
+        same.step([5.0, 1.0])
+    np.testing.assert_array_equal(view.node._loop.plant.q, same.q)
+
+
+def test_states_are_published_as_the_sensors_measure_them_from_each_reset_on(graph, elbow):
+    sensors = {
+        'position_resolution': [1e-3, 0.0],
+        'velocity': 'differentiated',
+        'velocity_cutoff': [50.0],
+        'effort_noise': [0.3],
+        'effort_bandwidth': [20.0],
+        'effort_offset': [-0.1, 0.2],
+        'latency': 1.5e-3,
+        'jitter': 5e-4,
+    }
+    view = SimulatorView(
+        graph,
+        lockstep=True,
+        real_time_factor=0.0,
+        sensors__seed=5,
+        **{f'sensors__{name}': value for name, value in sensors.items()},
+    )
+    numbers = {k: v[0] if v in ([0.3], [20.0], [50.0]) else v for k, v in sensors.items()}
+    same, sensing = Simulator(elbow, q=START), Sensing(elbow.model, Sensors(**numbers), 1e-3, [5])
+    for _ in range(2):
+        rng, plant = np.random.default_rng(1), view.node._loop.plant
+        view.states.clear()
+        view.drive(rng, 30)
+        assert not np.array_equal(view.states[-1].position, plant.q)
+        rng = np.random.default_rng(1)
+        same.reset(START)
+        sensing.reset()
+        for k in range(30):
+            measured = sensing.read(same.q[None], same.qd[None], same.effort[None])
+            message = next(m for m in view.states if stamp(m) == k * MS)
+            np.testing.assert_array_equal(message.position, measured.q[0])
+            np.testing.assert_array_equal(message.velocity, measured.qd[0])
+            np.testing.assert_array_equal(message.effort, measured.effort[0])
+            same.step(rng.uniform(-5, 5, 2))
+        assert view.call('reset').success
+
+
+def test_a_coefficient_that_a_law_lacks_rejects_the_node(graph):
+    with pytest.raises(RobotDynamicsError, match="has no coefficient 'load'"):
+        graph.start(SimulatorNode, friction__law='stribeck', friction__load=[0.1])
 
 
 def test_an_arm_that_falls_stops_at_its_limits(graph):

@@ -12,7 +12,14 @@ import pytest
 
 from robot_dynamics import cli
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.simulation import Payload
+from robot_dynamics.simulation import (
+    Actuators,
+    FrictionSettings,
+    InelasticStop,
+    JointModels,
+    Payload,
+    SpringDamperStop,
+)
 from robot_dynamics.simulation import command_log as log_module
 from robot_dynamics.simulation.command_log import CommandLog, CommandLogError, RecordedRun
 from robot_dynamics.simulation.commands import (
@@ -29,7 +36,7 @@ SETTINGS = SimulationSettings(
     coulomb=(0.2, 0.1),
     time_step=2e-3,
     integrator='semi_implicit_euler',
-    stops='inelastic',
+    joint_models=JointModels(stops=InelasticStop()),
     payload_links=('forearm',),
     wrench_frames=('forearm',),
 )
@@ -153,19 +160,28 @@ def test_a_command_is_read_as_it_was_written(path, plant, elbow_urdf, command):
             assert one == other
 
 
-def test_settings_are_read_as_they_were_written(path, elbow_urdf):
+@pytest.mark.parametrize(
+    'models',
+    [
+        JointModels(),
+        JointModels(
+            'stick_slip',
+            Actuators(0.003, rate_limit=[np.inf, 200.0], velocity_limit=None, bandwidth=50.0),
+            SpringDamperStop(1e4, [1.0, 2.0]),
+        ),
+        JointModels(FrictionSettings('load_memory', load=[0.1, 0.2]), stops=InelasticStop()),
+    ],
+)
+def test_settings_are_read_as_they_were_written(path, elbow_urdf, models):
     settings = SimulationSettings(
         gravity=[0.0, 0.1, -9.0],
         viscous=[0.1, 1 / 3],
-        friction='stick_slip',
-        delay=0.003,
-        rate_limit=[np.inf, 200.0],
-        speed_limits=True,
-        stops='spring',
+        joint_models=models,
     )
     plant = settings.plant(Dynamics(settings.model(elbow_urdf)))
     CommandLog(path, plant, elbow_urdf, settings).close()
     read = RecordedRun(path).settings
+    assert read.joint_models == models
     assert {k: v for k, v in asdict(read).items() if v} == {
         k: list(v) if isinstance(v, tuple) else v for k, v in asdict(settings).items() if v
     }

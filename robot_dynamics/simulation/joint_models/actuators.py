@@ -72,7 +72,11 @@ class DriveState(NamedTuple):
 
 
 class Drives:
-    """The actuators of one robot, or of a batch of such robots, stepped at one rate."""
+    """The actuators of one robot, or of a batch of such robots, stepped at one rate.
+
+    Attributes:
+        ideal: whether they supply the commanded torque, up to the model's limits.
+    """
 
     def __init__(self, model: RobotModel, actuators: Actuators, time_step: float):
         """Check the properties.
@@ -98,6 +102,8 @@ class Drives:
         self.ripple = per_joint(model, 'ripple', actuators.ripple)
         self.ripple_periods = per_joint(model, 'ripple_periods', actuators.ripple_periods)
         self.exact = bool((self.gain == 1).all()) and not self.ripple.any()
+        limited = np.isfinite(self.change).any() or np.isfinite(self.velocity_limit).any()
+        self.ideal = self.exact and not (self.lags or self.delay_steps or limited)
 
     def rest(self) -> DriveState:
         """Return the state before the first command."""
