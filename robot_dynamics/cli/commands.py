@@ -13,6 +13,7 @@ from robot_dynamics.cli.check import add_check_options, check
 from robot_dynamics.cli.compare import add_compare_options, compare_robot
 from robot_dynamics.cli.demo import add_demo_options, demo
 from robot_dynamics.cli.evaluate import add_evaluate_options, evaluate_recording
+from robot_dynamics.cli.excite import add_excite_options, excite_robot
 from robot_dynamics.cli.gains import add_gains_options, gains
 from robot_dynamics.cli.monte_carlo import add_monte_carlo_options, monte_carlo
 from robot_dynamics.cli.precompile import add_precompile_options, precompile
@@ -68,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     add_compare_options(verb('compare', compare_robot))
     add_simulate_options(verb('simulate', simulate_robot))
     add_evaluate_options(verb('evaluate', evaluate_recording))
+    add_excite_options(verb('excite', excite_robot))
     add_monte_carlo_options(verb('monte-carlo', monte_carlo))
     add_precompile_options(verb('precompile', precompile))
     add_demo_options(verb('demo', demo))

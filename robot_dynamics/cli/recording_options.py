@@ -94,6 +94,11 @@ def recorded_robot(options: argparse.Namespace, bag: Bag) -> RobotModel:
         model = parse_urdf(bag.description, **chosen)
     else:
         raise ModelError(f'{options.bag} has no robot_description: name a file, --robot FILE')
+    return changed(model, options)
+
+
+def changed(model: RobotModel, options: argparse.Namespace) -> RobotModel:
+    """Return the model with friction, rotors and payload of the options."""
     drives = {
         name: per_joint(model.joint_names, name.replace('_', '-'), values)
         for name in ('viscous', 'coulomb', 'rotor_inertia')

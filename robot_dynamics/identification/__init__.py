@@ -9,6 +9,8 @@ causes           the causes that explain the residual, and their size
 selection        stepwise least squares
 base_parameters  combinations of inertial parameters that torques determine
 report           findings as text, JSON and figure, curves as CSV
+excitation       periodic motions with ramps; excitation_search optimises them, clearance keeps
+                 links apart by the capsules of `capsules`, excitation_report writes messages
 
 bag = read_bag('run')
 arm = Dynamics(load_urdf('panda.urdf'))
@@ -23,6 +25,10 @@ from robot_dynamics.identification.bag import read_bag as read_bag
 from robot_dynamics.identification.causes import Cause as Cause
 from robot_dynamics.identification.evaluation import Evaluation as Evaluation
 from robot_dynamics.identification.evaluation import evaluate as evaluate
+from robot_dynamics.identification.excitation import Excitation as Excitation
+from robot_dynamics.identification.excitation import ExcitationError as ExcitationError
+from robot_dynamics.identification.excitation import limits_of as limits_of
+from robot_dynamics.identification.excitation_search import excite as excite
 from robot_dynamics.identification.recording import Recording as Recording
 from robot_dynamics.identification.recording import RecordingError as RecordingError
 from robot_dynamics.identification.recording import by_joint as by_joint

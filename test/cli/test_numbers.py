@@ -17,6 +17,7 @@ BASE = {
     'validate': [ELBOW, '--states', '2', '--engine', 'mujoco'],
     'compare': [ELBOW, '--states', '1'],
     'simulate': [ELBOW, '--duration', '0.01'],
+    'excite': [ELBOW, '--effort', '1e-9', '--harmonics', '1'],  # no posture, so no search
     'monte-carlo': [ELBOW, '--samples', '2', '--duration', '0.01'],
     'demo': ['--robot', '/no'],  # refused before any node starts
 }

@@ -1,4 +1,4 @@
-"""Progress of a long run: a bar, or lines if rich is not installed."""
+"""Progress of a long run: a bar, or lines without a terminal or rich."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PERIOD = 0.1  # s, between two updates
-LINES = 10  # without rich
+LINES = 10  # without a bar
 
 
 @contextmanager
@@ -24,7 +24,11 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
     except ImportError:
         yield _lines(title)
         return
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(title)
+        return
+    with Progress(console=console, transient=True) as bar:
         task = bar.add_task(title, total=None)
         shown = -PERIOD
 

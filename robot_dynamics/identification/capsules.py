@@ -1,0 +1,241 @@
+"""Capsules around the collision geometry of a robot description.
+
+The shapes of a link are divided into small triangles, and these are covered by a capsule along
+their principal axis, or by several if they are thinner. A link without collision geometry is
+covered by its visual geometry. STL meshes are read here, other formats by trimesh (an extra).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.identification.clearance import Capsule
+from robot_dynamics.spatial import Array, pose, rotation_rpy
+from robot_dynamics.urdf.reader import xml_root
+
+SIDES = 12  # of the prism around a cylinder
+FINENESS = 8  # triangles are divided until edges are shorter than this part of the shape
+MAX_TRIANGLES = 100_000
+DEPTH = 2  # at most 2^DEPTH capsules cover a link
+SAVING = 0.8  # several capsules replace one if they are thinner by this factor
+BINARY_STL = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute', '<u2')])
+STL_HEADER = 84  # bytes
+
+
+def capsules_of(
+    urdf: str | bytes, folders: Sequence[Path] = ()
+) -> tuple[list[Capsule], list[str]]:
+    """Return capsules around the shapes of all links, and remarks on shapes that are missing.
+
+    Args:
+        urdf: the text.
+        folders: where packages and relative mesh paths are searched.
+
+    Raises:
+        ModelError: the text is no XML, or a shape has wrong numbers.
+    """
+    found: list[Capsule] = []
+    remarks: list[str] = []
+    for link in xml_root(urdf).findall('link'):
+        name, parts = link.get('name', ''), []
+        for element in link.findall('collision') or link.findall('visual'):
+            try:
+                place = _placement(element)
+                for shape in element.findall('geometry/*'):
+                    parts.append(_triangles(shape, folders) @ place[:3, :3].T + place[:3, 3])
+            except _MeshError as reason:
+                remarks.append(f'link {name!r}: {reason}; its shape is not checked')
+            except ValueError as error:
+                raise ModelError(f'link {name!r}: {error} in its geometry') from error
+        triangles = np.concatenate([np.zeros((0, 3, 3)), *parts])
+        if len(triangles):
+            found += [Capsule(name, *capsule) for capsule in _cover(_fine(triangles), DEPTH)]
+    return found, remarks
+
+
+class _MeshError(Exception):
+    """A mesh is missing, or cannot be read."""
+
+
+def _placement(element: Element) -> Array:
+    """Return the pose (4, 4) of a <collision> or <visual> in its link."""
+    origin = element.find('origin')
+    if origin is None:
+        return np.eye(4)
+    xyz, rpy = (_numbers(origin.get(key, '0 0 0')) for key in ('xyz', 'rpy'))
+    return pose(rotation_rpy(*rpy), xyz)
+
+
+def _numbers(text: str) -> Array:
+    values = np.array([float(word) for word in text.split()])
+    if values.shape != (3,) or not np.isfinite(values).all():
+        raise ValueError(f'{text!r} does not hold three finite numbers')
+    return values
+
+
+# -- triangles ------------------------------------------------------------------------------
+
+
+def _triangles(shape: Element, folders: Sequence[Path]) -> Array:
+    """Return the triangles (k, 3, 3) of a shape's surface, in its frame."""
+    if shape.tag == 'box':
+        return _revolved(4, [(np.sqrt(0.5), -0.5), (np.sqrt(0.5), 0.5)]) * _numbers(
+            shape.get('size', '')
+        )
+    if shape.tag == 'cylinder':
+        radius, length = (float(shape.get(key, '')) for key in ('radius', 'length'))
+        outside = radius / np.cos(np.pi / SIDES)
+        return _revolved(SIDES, [(outside, -length / 2), (outside, length / 2)])
+    if shape.tag == 'sphere':
+        # Half the angle between two rings is that between two corners of a ring.
+        outside = float(shape.get('radius', '')) / np.cos(np.pi / SIDES) ** 2
+        angles = np.linspace(0, np.pi, SIDES // 2 + 1)
+        return _revolved(SIDES, [(outside * np.sin(a), -outside * np.cos(a)) for a in angles])
+    if shape.tag == 'mesh':
+        name = shape.get('filename', '')
+        return _mesh(name, folders) * _numbers(shape.get('scale', '1 1 1'))
+    return np.zeros((0, 3, 3))
+
+
+def _revolved(sides: int, profile: list[tuple[float, float]]) -> Array:
+    """Return the triangles of a closed surface of regular polygons along z.
+
+    Args:
+        sides: of the polygons.
+        profile: radius of the corners and z of each polygon.
+    """
+    angle = np.pi / sides * (2 * np.arange(sides + 1) + 1)
+    rings = [
+        np.stack([r * np.cos(angle), r * np.sin(angle), np.full(sides + 1, z)], axis=1)
+        for r, z in [(0.0, profile[0][1]), *profile, (0.0, profile[-1][1])]
+    ]
+    parts = []
+    for low, high in pairwise(rings):
+        a, b, c, d = low[:-1], low[1:], high[:-1], high[1:]
+        parts += [np.stack([a, b, c], axis=1), np.stack([b, c, d], axis=1)]
+    return np.concatenate(parts)
+
+
+def _mesh(name: str, folders: Sequence[Path]) -> Array:
+    """Return the triangles of a mesh file. Raises _MeshError."""
+    path = mesh_path(name, folders)
+    if path is None:
+        raise _MeshError(f'mesh {name} is not found')
+    try:
+        return _stl(path.read_bytes()) if path.suffix.lower() == '.stl' else _by_trimesh(path)
+    except ImportError:
+        raise _MeshError(f'mesh {name} needs trimesh (pip install trimesh)') from None
+    except Exception as error:  # readers of mesh formats raise anything
+        raise _MeshError(f'mesh {name} cannot be read ({error})') from error
+
+
+def _stl(data: bytes) -> Array:
+    """Return the triangles of a binary or text STL file."""
+    if data[:5] == b'solid' and b'facet' in data[:1000]:
+        words = data.split()
+        corners = [words[k + 1 : k + 4] for k, word in enumerate(words) if word == b'vertex']
+        return np.array(corners, dtype=float).reshape(-1, 3, 3)
+    count = int(np.frombuffer(data, '<u4', 1, STL_HEADER - 4)[0])
+    return np.frombuffer(data, BINARY_STL, count, STL_HEADER)['corners'].astype(float)
+
+
+def _by_trimesh(path: Path) -> Array:
+    import trimesh
+
+    scene = trimesh.load_scene(path)
+    unit, _, name = str(scene.metadata.get('units', '')).partition(' * ')
+    metres = float(unit) if name == 'meters' else 1.0
+    return metres * np.array(scene.to_mesh().triangles, dtype=float)
+
+
+def mesh_folders(robot: Path, packages: Sequence[Path] = ()) -> list[Path]:
+    """Return where meshes are searched: in the given folders, next to a file, and in ROS's paths.
+
+    Args:
+        robot: the file of the description; its parents may be packages, or hold some.
+        packages: folders that are packages, or hold some.
+    """
+    paths = os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep)
+    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    shares = [Path(prefix) / 'share' for prefix in prefixes if prefix]
+    return [*packages, *robot.absolute().parents, *shares, *(Path(path) for path in paths if path)]
+
+
+def mesh_path(name: str, folders: Sequence[Path]) -> Path | None:
+    """Return the file of a mesh, or None if there is none.
+
+    A `package://` name is searched in each folder: as a package in it, or, if the folder itself
+    has the name of the package, below it.
+    """
+    scheme, _, rest = name.rpartition('://')
+    if scheme == 'file' or (not scheme and os.path.isabs(name)):
+        candidates = [Path(rest)]
+    elif scheme in ('package', 'model'):
+        package, _, inner = rest.partition('/')
+        candidates = [folder / rest for folder in folders]
+        candidates += [folder / inner for folder in folders if folder.name == package]
+    else:
+        candidates = [] if scheme else [folder / rest for folder in folders]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _fine(triangles: Array) -> Array:
+    """Return triangles with edges of at most 1 / FINENESS of the shape."""
+    corners = triangles.reshape(-1, 3)
+    longest = np.linalg.norm(np.ptp(corners, axis=0)) / FINENESS
+    while len(triangles) < MAX_TRIANGLES:
+        edges = np.linalg.norm(triangles - np.roll(triangles, -1, axis=1), axis=2)
+        large = edges.max(axis=1) > longest
+        if not large.any():
+            break
+        a, b, c = triangles[large].transpose(1, 0, 2)
+        ab, bc, ca = (a + b) / 2, (b + c) / 2, (c + a) / 2
+        parts = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
+        triangles = np.concatenate([triangles[~large], *(np.stack(part, 1) for part in parts)])
+    return triangles
+
+
+# -- capsules -------------------------------------------------------------------------------
+
+
+def _cover(triangles: Array, depth: int) -> list[tuple[Array, float]]:
+    """Return segments and radii of capsules that cover triangles (k, 3, 3)."""
+    whole = _capsule(triangles.reshape(-1, 3))
+    best, thickest = [whole], SAVING * whole[1]
+    if not depth:
+        return best
+    middle = triangles.mean(axis=1)
+    axes = np.linalg.svd(middle - middle.mean(axis=0), full_matrices=False)[2]
+    for along in (middle @ axes.T).T:
+        first = along < (along.min() + along.max()) / 2
+        if first.all() or not first.any():
+            continue
+        parts = [*_cover(triangles[first], depth - 1), *_cover(triangles[~first], depth - 1)]
+        if max(radius for _, radius in parts) < thickest:
+            best, thickest = parts, max(radius for _, radius in parts)
+    return best
+
+
+def _capsule(points: Array) -> tuple[Array, float]:
+    """Return segment and radius of a capsule around points, along their principal axis."""
+    centre = points.mean(axis=0)
+    axes = np.linalg.svd(points - centre, full_matrices=False)[2]
+    local = (points - centre) @ axes.T
+    middle = (local.min(axis=0) + local.max(axis=0)) / 2
+    local = local - middle
+    from_axis = np.linalg.norm(local[:, 1:], axis=1)
+    radius = float(from_axis.max())
+    # A point at this distance from the axis is within the cap of an end this far away.
+    reach = np.sqrt(np.maximum(radius**2 - from_axis**2, 0.0))
+    low, high = (local[:, 0] + reach).min(), (local[:, 0] - reach).max()
+    if low > high:  # a single sphere
+        low = high = (low + high) / 2
+    ends = np.array([[low, 0.0, 0.0], [high, 0.0, 0.0]]) + middle
+    return centre + ends @ axes, radius

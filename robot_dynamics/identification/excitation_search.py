@@ -1,0 +1,398 @@
+"""Search of the motion that excites the base parameters of a robot most.
+
+The coefficients of a Fourier series maximise
+
+    log det A,    A = sum_j (P_j Y_j)^T (P_j Y_j) / tau_j^2,
+
+with Y_j the rows of the base regressor of joint j along the motion, tau_j its effort limit and P_j
+the projection orthogonal to viscous friction, dry friction and a constant offset of that joint,
+which an identification estimates as well (D-optimality). Limits are enforced by a penalty during
+the search; the amplitudes of the result are then reduced until all hold on a fine grid.
+
+Sources: Swevers, Ganseman, Tükel, De Schutter and Van Brussel, "Optimal robot excitation and
+identification", IEEE Trans. Robotics and Automation 13(5), 1997; Ehlich and Zeller, "Schwankung
+von Polynomen zwischen Gitterpunkten", Mathematische Zeitschrift 86, 1964 (bound of a
+trigonometric polynomial between its samples).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.control.trajectory import Reference
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.base_parameters import base_parameters
+from robot_dynamics.identification.clearance import Clearance
+from robot_dynamics.identification.excitation import (
+    Excitation,
+    ExcitationError,
+    Fourier,
+    Limits,
+    basis,
+)
+from robot_dynamics.spatial import Array
+
+OVERSAMPLING = 16  # samples per period of the highest harmonic during the search
+FINE = 10  # times as many for the final check
+OF_EFFORT = (
+    0.97  # of the effort limits, during the search: they hold between samples, and on ramps
+)
+SLOW = 0.2  # of the velocity and acceleration limits, on the way to the start
+SHORTEST_APPROACH = 2.0  # s
+SMOOTH_DIRECTION = 0.05  # of the velocity limit: width of the change of direction in the search
+PENALTIES = (1e2, 1e4, 1e5)  # of squared violations, one after the other
+ITERATIONS = 120  # of each
+SHRINK, LEAST = 0.99, 0.05  # factor of the amplitudes while a limit is exceeded, and the last
+POSTURES = 500  # in which a first posture is searched
+RANDOM_MOTIONS = 20  # for comparison
+DIFFERENCE = 1e-6  # rad or m, and per second: step of the regressor's derivatives
+RIDGE = 1e-12  # relative, keeps log det finite
+
+Progress = Callable[[int, int], None]
+
+
+def excite(
+    arm: Dynamics,
+    limits: Limits,
+    *,
+    period: float = 20.0,
+    harmonics: int = 10,
+    repeats: int = 3,
+    clearance: Clearance | None = None,
+    start: ArrayLike | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Excitation:
+    """Return a motion that excites the base parameters, within limits.
+
+    Args:
+        arm: the model, with its friction, gravity and payloads.
+        limits: from `limits_of`.
+        period: s.
+        harmonics: N, of the Fourier series.
+        repeats: number of periods.
+        clearance: distances to be kept, between links and above a floor.
+        start: (n,) posture of the arm, from which the way to the start is checked as well.
+        seed: of the random numbers.
+        progress: called with the number of steps done, and of all.
+
+    Raises:
+        ExcitationError: no posture or motion within the limits was found, or the way from
+            `start` exceeds them.
+    """
+    search = _Search(arm, limits, clearance, period, harmonics, np.random.default_rng(seed))
+    home = search.posture()
+    motion = search.best(home, progress or (lambda done, total: None))
+    found = Excitation(
+        joint_names=arm.model.joint_names,
+        motion=motion,
+        repeats=repeats,
+        ramp=period / harmonics,
+        approach=0.0,
+        start=None,
+        limits=limits,
+    )
+    found = search.with_approach(search.feasible(found), start)
+    log_det, condition = search.information(found.motion)
+    others = np.array([search.information(m) for m in search.random_motions(home)])
+    unknowns = 2 * search.unknowns
+    return replace(
+        found,
+        condition=condition,
+        random_conditions=others[:, 1],
+        relative_error=float(np.exp((np.median(others[:, 0]) - log_det) / unknowns)),
+        closest=clearance.nearest(arm, found.sample(search.fine(found)).q) if clearance else None,
+        unchecked=clearance.unchecked if clearance else (),
+    )
+
+
+class _Search:
+    """The optimisation, on one grid of a period."""
+
+    def __init__(
+        self,
+        arm: Dynamics,
+        limits: Limits,
+        clearance: Clearance | None,
+        period: float,
+        harmonics: int,
+        rng: np.random.Generator,
+    ):
+        self._arm, self._limits, self._clearance = arm, limits, clearance
+        self._period, self._harmonics, self._rng = period, harmonics, rng
+        self._base = base_parameters(arm, np.random.default_rng(0))
+        samples = OVERSAMPLING * harmonics
+        self._t = np.arange(samples) * period / samples
+        self._basis = basis(self._t, period, harmonics)
+        # A trigonometric polynomial exceeds its samples by less than this factor.
+        self._between = 1 / np.cos(np.pi / OVERSAMPLING)
+        k = np.tile(np.arange(1, harmonics + 1), 2)[:, None]
+        self._unit = limits.half / k  # of the coefficients (2 N, n)
+        self._scale = self._column_scale()
+
+    @property
+    def unknowns(self) -> int:
+        """The number of base parameters."""
+        return self._base.number
+
+    # -- limits -----------------------------------------------------------------------------
+
+    def violation(self, motion: Reference) -> tuple[float, str]:
+        """Return by how much a motion exceeds a limit most, relative (of a distance in m).
+
+        And that limit; the first number is 0 or less if the motion exceeds none.
+        """
+        q, qd, qdd = motion
+        limits, names = self._limits, self._arm.model.joint_names
+        worst = []
+        for quantity, share in (
+            ('position', np.abs(q - limits.centre) / limits.half),
+            ('velocity', np.abs(qd) / limits.velocity),
+            ('acceleration', np.abs(qdd) / limits.acceleration),
+            ('effort', np.abs(self._torque(motion)) / limits.effort),
+        ):
+            largest = share.max(axis=0)
+            j = int(np.argmax(largest))
+            worst.append((float(largest[j]) - 1, f'the {quantity} limit of {names[j]}'))
+        if self._clearance is not None:
+            worst.append(self._clearance.lack(self._arm, q))
+        return max(worst)
+
+    def _torque(self, motion: Reference) -> Array:
+        return np.asarray(
+            self._arm.inverse_dynamics(*motion) + self._arm.friction_torque(motion.qd)
+        )
+
+    def fine(self, found: Excitation) -> Array:
+        """Return the times of the final check: both ramps, and one period."""
+        step = self._period / (FINE * OVERSAMPLING * self._harmonics)
+        ends = found.ramp + self._period
+        up = np.arange(0.0, ends + step, step)
+        return np.asarray(found.approach + np.concatenate([up, found.duration - up[::-1]]))
+
+    def feasible(self, found: Excitation) -> Excitation:
+        """Return the motion with amplitudes small enough for all limits, ramps included."""
+        size = 1.0
+        motion = found.motion
+        while size > LEAST:
+            smaller = Fourier.of(self._period, motion.centre, size * motion.coefficients)
+            candidate = replace(found, motion=smaller)
+            excess, limit = self.violation(candidate.sample(self.fine(candidate)))
+            if excess <= 0:
+                return candidate
+            size *= SHRINK
+        raise ExcitationError(
+            f'no motion within the limits was found, because of {limit}; widen it, or try another '
+            'seed'
+        )
+
+    def with_approach(self, found: Excitation, start: ArrayLike | None) -> Excitation:
+        """Return the motion with a slow way to its start."""
+        limits = self._limits
+        first = found.motion.at(np.array([-found.ramp / 2])).q[0]
+        if start is None:
+            distance = np.maximum(first - limits.lower, limits.upper - first)
+        else:
+            distance = np.abs(first - np.asarray(start, dtype=float))
+        # Largest derivatives of the quintic: 15/8 and 10/sqrt(3)
+        time = max(
+            SHORTEST_APPROACH,
+            float((15 / 8 * distance / (SLOW * limits.velocity)).max()),
+            float(np.sqrt(10 / np.sqrt(3) * distance / (SLOW * limits.acceleration)).max()),
+        )
+        time = np.ceil(10 * time) / 10
+        if start is None:
+            return replace(found, approach=time)
+        found = replace(found, approach=time, start=np.asarray(start, dtype=float))
+        way = found.sample(np.linspace(0.0, time, FINE * OVERSAMPLING, endpoint=False))
+        excess, limit = self.violation(way)
+        if excess > 0:
+            raise ExcitationError(
+                f'the straight way from the given start to that of the motion exceeds {limit}; '
+                'begin in another posture, or try another seed'
+            )
+        return found
+
+    # -- first motions ----------------------------------------------------------------------
+
+    def posture(self) -> Array:
+        """Return the posture (n,) nearest to the middle of the ranges that the limits allow."""
+        limits, n = self._limits, self._arm.model.n
+        spread = self._rng.uniform(-1, 1, (POSTURES, n)) * np.linspace(0, 1, POSTURES)[:, None]
+        worst = []
+        for q in limits.centre + spread * limits.half:
+            worst.append(self.violation(Reference(q[None], np.zeros((1, n)), np.zeros((1, n)))))
+            if worst[-1][0] <= 0:
+                return np.asarray(q)
+        raise ExcitationError(
+            f'none of {POSTURES} postures is within the limits; the best exceeds {min(worst)[1]}'
+        )
+
+    def random_motions(self, home: Array) -> list[Fourier]:
+        """Return random motions about a posture, as large as the limits allow."""
+        result = []
+        for _ in range(RANDOM_MOTIONS):
+            x = self._unit * self._rng.normal(size=self._unit.shape)
+            size = 1.0
+            while True:
+                motion = Fourier.of(self._period, home, size * x)
+                if self.violation(motion.at(self._t))[0] <= 0:
+                    break
+                size *= 0.9
+            result.append(motion)
+        return result
+
+    def best(self, home: Array, progress: Progress) -> Fourier:
+        """Return the motion of a search from a random one."""
+        from scipy import optimize
+
+        minimize: Any = optimize.minimize  # its types demand one-dimensional shapes
+        n, total = self._arm.model.n, ITERATIONS * len(PENALTIES)
+        first = max(self.random_motions(home), key=lambda m: self.information(m)[0])
+        z = np.concatenate(
+            [
+                (first.centre - self._limits.centre) / self._limits.half,
+                (first.coefficients / self._unit).ravel(),
+            ]
+        )
+        for stage, weight in enumerate(PENALTIES):
+            done = [ITERATIONS * stage]
+
+            def step(_: Array, done: list[int] = done) -> None:
+                done[0] += 1
+                progress(done[0], total)
+
+            z = minimize(
+                self._cost,
+                z,
+                args=(weight,),
+                jac=True,
+                method='L-BFGS-B',
+                callback=step,
+                options={'maxiter': ITERATIONS, 'maxcor': 20},
+            ).x
+        progress(total, total)
+        return self._motion(z, n)
+
+    def _motion(self, z: Array, n: int) -> Fourier:
+        centre = self._limits.centre + self._limits.half * z[:n]
+        return Fourier.of(self._period, centre, self._unit * z[n:].reshape(-1, n))
+
+    # -- cost -------------------------------------------------------------------------------
+
+    def _cost(self, z: Array, weight: float) -> tuple[float, Array]:
+        """Return the cost of a motion and its gradient by z."""
+        n = self._arm.model.n
+        motion = self._motion(z, n)
+        reference = motion.at(self._t)
+        log_det, by_information = self._information(reference)
+        # The posture in the middle as well: smaller amplitudes must lead to a motion.
+        still = np.zeros((1, n))
+        middle = Reference(motion.centre[None], still, still)
+        penalty, by_penalty = self._penalty(
+            Reference(*(np.concatenate(x) for x in zip(reference, middle, strict=True)))
+        )
+        g = [-a + weight * b[:-1] for a, b in zip(by_information, by_penalty, strict=True)]
+        by_centre = g[0].sum(axis=0) + weight * by_penalty[0][-1]
+        by_x = sum(B.T @ part for B, part in zip(self._basis, g, strict=True))
+        gradient = np.concatenate([self._limits.half * by_centre, (self._unit * by_x).ravel()])
+        return -log_det + weight * penalty, gradient
+
+    def _penalty(self, motion: Reference) -> tuple[float, Sequence[Array]]:
+        """Return the mean squares of all violations and their derivatives by q, qd, qdd."""
+        limits, m = self._limits, len(motion.q)
+        by = [np.zeros_like(x) for x in motion]
+        total = 0.0
+        for k, (x, middle, size) in enumerate(
+            (
+                (motion.q, limits.centre, limits.half),
+                (motion.qd, 0.0, limits.velocity),
+                (motion.qdd, 0.0, limits.acceleration),
+            )
+        ):
+            value, slope = _excess(self._between * (x - middle) / size)
+            total += value / m
+            by[k] += slope * self._between / size / m
+        value, slope = _excess(self._torque(motion) / (OF_EFFORT * limits.effort))
+        total += value / m
+        slope = slope / (OF_EFFORT * limits.effort) / m
+        derivatives = self._arm.inverse_dynamics_derivatives(*motion)
+        for k, D in enumerate(derivatives):
+            by[k] += np.einsum('mi,mij->mj', slope, D)
+        if self._clearance is not None:
+            value, by_q = self._clearance.penalty(self._arm, motion.q)
+            total += value / m
+            by[0] += by_q / m
+        return total, by
+
+    # -- information ------------------------------------------------------------------------
+
+    def information(self, motion: Fourier) -> tuple[float, float]:
+        """Return log det and condition number of a motion's base regressor."""
+        R = self._projected(motion.at(self._t))[0].reshape(-1, self._base.number)
+        log_det = np.linalg.slogdet(self._regular(R.T @ R))[1]
+        return float(log_det), float(np.linalg.cond(R / np.linalg.norm(R, axis=0)))
+
+    def _column_scale(self) -> Array:
+        """Return the size (b,) of the regressor's columns within the limits."""
+        limits, rng = self._limits, np.random.default_rng(0)
+        shape = (len(self._t), self._arm.model.n)
+        sizes = limits.half, limits.velocity, limits.acceleration
+        q, qd, qdd = (size * rng.uniform(-1, 1, shape) for size in sizes)
+        Y = self._arm.regressor(limits.centre + q, qd, qdd)[..., self._base.columns]
+        return np.asarray(
+            np.linalg.norm(Y / limits.effort[:, None], axis=(0, 1)) / np.sqrt(len(self._t))
+        )
+
+    def _regular(self, A: Array) -> Array:
+        return np.asarray(A + RIDGE * np.trace(A) * np.eye(len(A)))
+
+    def _projected(self, motion: Reference) -> tuple[Array, Array, Array]:
+        """Return P_j Y_j (m, n, b), the nuisances N (n, m, 3) and N^+ Y (n, 3, b), weighted."""
+        Y = self._arm.regressor(*motion)[..., self._base.columns]
+        Y = Y / self._limits.effort[:, None] / self._scale / np.sqrt(len(self._t))
+        speed = (motion.qd / self._limits.velocity).T
+        N = np.stack([speed, np.tanh(speed / SMOOTH_DIRECTION), np.ones_like(speed)], axis=-1)
+        share = np.linalg.pinv(N) @ Y.transpose(1, 0, 2)
+        return Y - (N @ share).transpose(1, 0, 2), N, share
+
+    def _information(self, motion: Reference) -> tuple[float, Sequence[Array]]:
+        """Return log det A and its derivatives by q, qd and qdd, (m, n) each."""
+        R, N, share = self._projected(motion)
+        flat = R.reshape(-1, self._base.number)
+        A = self._regular(flat.T @ flat)
+        # d log det A = 2 tr(A^-1 R^T dY) - 2 tr(A^-1 R^T dN (N^+ Y))
+        G = 2 * np.linalg.solve(A, flat.T).T.reshape(R.shape)
+        by_Y = np.zeros((*R.shape[:2], 10 * self._arm.model.nb))
+        by_Y[..., self._base.columns] = (
+            G / self._limits.effort[:, None] / self._scale / np.sqrt(len(self._t))
+        )
+        by = list(self._through_regressor(motion, by_Y))
+        by_N = -np.einsum('mjb,jkb->jmk', G, share)
+        direction = N[..., 1]
+        by_speed = by_N[..., 0] + by_N[..., 1] * (1 - direction**2) / SMOOTH_DIRECTION
+        by[1] = by[1] + by_speed.T / self._limits.velocity
+        return float(np.linalg.slogdet(A)[1]), by
+
+    def _through_regressor(self, motion: Reference, by_Y: Array) -> Array:
+        """Return the derivatives (3, m, n) of sum(by_Y Y) by q, qd and qdd, by differences."""
+        (m, n), state = motion.q.shape, np.stack(motion)
+        moved = np.broadcast_to(state[:, None], (3, 3 * n + 1, m, n)).copy()
+        for k in range(3):
+            for j in range(n):
+                moved[k, k * n + j, :, j] += DIFFERENCE
+        values = np.einsum('dmip,mip->dm', self._arm.regressor(*moved), by_Y, optimize=True)
+        return (
+            np.asarray((values[:-1] - values[-1]).reshape(3, n, m).transpose(0, 2, 1)) / DIFFERENCE
+        )
+
+
+def _excess(x: Array) -> tuple[float, Array]:
+    """Return the squares of what exceeds -1 ... 1, summed, and their derivative by x."""
+    over = x - np.clip(x, -1.0, 1.0)
+    return float((over**2).sum()), 2 * over
