@@ -89,7 +89,7 @@ setup(
         # Recordings of real robots, for comparison with a model.
         'bags': ['rosbags>=0.11.7'],
         # Identification: a convex solver with its modelling layer.
-        'identify': ['cvxpy>=1.5', 'clarabel>=0.9'],
+        'identify': ['cvxpy>=1.5', 'clarabel>=0.9', 'threadpoolctl>=3.5'],
         'test': [
             'pytest>=8',
             'pytest-xdist>=3.5',
@@ -103,6 +103,7 @@ setup(
             'rosbags>=0.11.7',
             'cvxpy>=1.5',
             'clarabel>=0.9',
+            'threadpoolctl>=3.5',
             'import-linter>=2.5',
             # Other minor versions format differently and report other errors.
             'ruff>=0.17,<0.18',

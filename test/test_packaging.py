@@ -28,11 +28,14 @@ NODES = {
 HAS_ROS = importlib.util.find_spec('rclpy') is not None
 
 # Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
-# distributed, llvmlite and rosbags have no rosdep key; ROS packages come from a ROS 2
-# distribution or its wheels, two of them with that of rclpy; tf2_msgs has none.
+# clarabel, cvxpy, distributed, llvmlite, rosbags and threadpoolctl have no rosdep key; ROS
+# packages come from a ROS 2 distribution or its wheels, two of them with that of rclpy; tf2_msgs
+# has none.
 DEPENDENCIES = {
     'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
     'builtin_interfaces': ('builtin_interfaces', 'ros-jazzy-rclpy'),
+    'clarabel': (None, 'clarabel'),
+    'cvxpy': (None, 'cvxpy'),
     'diagnostic_msgs': ('diagnostic_msgs', 'ros-jazzy-diagnostic-msgs'),
     'distributed': (None, 'distributed'),
     'geometry_msgs': ('geometry_msgs', 'ros-jazzy-geometry-msgs'),
@@ -54,6 +57,7 @@ DEPENDENCIES = {
     'std_srvs': ('std_srvs', 'ros-jazzy-std-srvs'),
     'tf2_msgs': ('tf2_msgs', None),
     'trajectory_msgs': ('trajectory_msgs', 'ros-jazzy-trajectory-msgs'),
+    'threadpoolctl': (None, 'threadpoolctl'),
     'urdf_parser_py': ('urdfdom_py', 'urdf-parser-py'),
     'visualization_msgs': ('visualization_msgs', 'ros-jazzy-visualization-msgs'),
     'xacro': ('xacro', 'xacro'),

@@ -8,6 +8,7 @@
     simulate    free motion from a state, and the drift of its energy
     evaluate    compare recorded efforts with the model
     excite      a motion that excites the base parameters, for a recording
+    identify    identify inertias and friction from a recording
     monte-carlo tracking errors of arms with random payloads
     precompile  compile the programs in advance, so that first calls are fast
     demo        a simulated arm follows a trajectory, with four ROS 2 nodes

@@ -15,6 +15,7 @@ from robot_dynamics.cli.demo import add_demo_options, demo
 from robot_dynamics.cli.evaluate import add_evaluate_options, evaluate_recording
 from robot_dynamics.cli.excite import add_excite_options, excite_robot
 from robot_dynamics.cli.gains import add_gains_options, gains
+from robot_dynamics.cli.identify import add_identify_options, identify_robot
 from robot_dynamics.cli.monte_carlo import add_monte_carlo_options, monte_carlo
 from robot_dynamics.cli.precompile import add_precompile_options, precompile
 from robot_dynamics.cli.replay import replay_file
@@ -70,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     add_simulate_options(verb('simulate', simulate_robot))
     add_evaluate_options(verb('evaluate', evaluate_recording))
     add_excite_options(verb('excite', excite_robot))
+    add_identify_options(verb('identify', identify_robot))
     add_monte_carlo_options(verb('monte-carlo', monte_carlo))
     add_precompile_options(verb('precompile', precompile))
     add_demo_options(verb('demo', demo))

@@ -12,6 +12,16 @@ report           findings as text, JSON and figure, curves as CSV
 excitation       periodic motions with ramps; excitation_search optimises them, clearance keeps
                  links apart by the capsules of `capsules`, excitation_report writes messages
 
+estimation          a physically consistent model that predicts the recorded efforts
+observations        rows of a recording: regressor, efforts, friction features, filtered
+parameter_fit       weighted fit of all parameters, drive gains included
+pseudo_inertia      the convex problem, closest to the description
+base_fit            least squares on the base parameters
+friction_choice     friction law and pre-sliding lengths by the residual held out
+delay, periods      constant delay of the efforts; average of repeated periods
+validation          residuals before and after, and drift
+identified_files    URDF, YAML and JSON; identified_text and identified_report for people
+
 bag = read_bag('run')
 arm = Dynamics(load_urdf('panda.urdf'))
 found = evaluate(arm, by_joint(bag.samples, arm.model.joint_names))
@@ -23,6 +33,9 @@ from robot_dynamics.identification.bag import BagError as BagError
 from robot_dynamics.identification.bag import JointSample as JointSample
 from robot_dynamics.identification.bag import read_bag as read_bag
 from robot_dynamics.identification.causes import Cause as Cause
+from robot_dynamics.identification.estimation import Identification as Identification
+from robot_dynamics.identification.estimation import PayloadRecording as PayloadRecording
+from robot_dynamics.identification.estimation import identify as identify
 from robot_dynamics.identification.evaluation import Evaluation as Evaluation
 from robot_dynamics.identification.evaluation import evaluate as evaluate
 from robot_dynamics.identification.excitation import Excitation as Excitation

@@ -58,6 +58,11 @@ def base_parameters(arm: Any, rng: np.random.Generator) -> BaseParameters:
     q, qd, qdd = rng.uniform(-2, 2, (3, states, arm.model.n))
     W = np.vstack([arm.regressor(*state) for state in zip(q, qd, qdd, strict=True)])
 
+    return independent_columns(W)
+
+
+def independent_columns(W: Array) -> BaseParameters:
+    """Return the first independent columns of W (rows, p), and the others in terms of them."""
     # Gram-Schmidt: a column is kept if it has a component orthogonal to those kept.
     basis = np.zeros((len(W), 0))
     columns = []

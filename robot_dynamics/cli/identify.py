@@ -1,0 +1,192 @@
+"""The verb `identify`: a model that predicts recorded efforts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from robot_dynamics.cli.options import new_file, number
+from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.recording_options import (
+    add_chain,
+    add_efforts,
+    add_gravity,
+    add_recording,
+    chain_of,
+    gravity_of,
+    per_joint,
+)
+from robot_dynamics.control.friction_laws import LAWS
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError
+from robot_dynamics.identification import Recording, RecordingError, by_joint, read_bag
+from robot_dynamics.identification.estimation import (
+    EFFORTS,
+    Identification,
+    PayloadRecording,
+    identify,
+)
+from robot_dynamics.identification.friction_choice import AUTO
+from robot_dynamics.identification.identified_files import (
+    as_json,
+    estimated_links,
+    identified_urdf,
+    node_parameters,
+)
+from robot_dynamics.identification.identified_text import text
+from robot_dynamics.identification.validation import WORSE
+from robot_dynamics.urdf.loading import parse_urdf, urdf_text
+
+NOT_WRITTEN = 1  # exit code: the identified model is worse
+
+
+def add_identify_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `identify`."""
+    add_recording(parser)
+    robot = parser.add_argument_group('the robot')
+    add_chain(robot)
+    add_gravity(robot)
+    efforts = add_efforts(parser)
+    efforts.add_argument(
+        '--efforts',
+        choices=EFFORTS,
+        default='torques',
+        help='what was measured: torques of the drives, currents of the motors, or torques on the '
+        'link side of the rotors (torques)',
+    )
+    efforts.add_argument(
+        '--payload-bag', type=Path, help='a recording with a known payload: the scale of currents'
+    )
+    efforts.add_argument(
+        '--payload',
+        nargs=5,
+        metavar=('LINK', 'MASS', 'X', 'Y', 'Z'),
+        help='that payload: kg, centre of mass in the frame of the link, m',
+    )
+    fit = parser.add_argument_group('the fit')
+    fit.add_argument(
+        '--friction',
+        choices=[*LAWS, AUTO],
+        default='coulomb',
+        help='friction law; auto: the one with the least residual held out (coulomb)',
+    )
+    fit.add_argument('--test', type=Path, help='recording for validation (the last third)')
+    result = parser.add_argument_group('the result')
+    add = result.add_argument
+    add('--output', type=new_file, help='URDF; and beside it .yaml, parameters of the nodes')
+    add('--force', action='store_true', help='write --output even if the model is worse')
+    add('--json', type=new_file, help='file for the figures')
+    add('--report', type=new_file, help='HTML file of the report; needs matplotlib')
+
+
+def identify_robot(options: argparse.Namespace) -> int:
+    """Identify inertias and friction from a recording; exit code 1 if the result is worse.
+
+    Needs cvxpy, clarabel and rosbags: pip install robot_dynamics[identify,bags].
+    """
+    _check(options)
+    bag = read_bag(options.bag, options.topic, description=options.robot is None)
+    urdf = _description(options, bag.description)
+    with concise_warnings():
+        model = parse_urdf(urdf, gravity=gravity_of(options), **chain_of(options))
+    arm, names = Dynamics(model), model.joint_names
+    estimated = estimated_links(model, urdf)
+    scale = options.effort_scale
+    try:
+        found = identify(
+            arm,
+            by_joint(bag.samples, names),
+            efforts=options.efforts,
+            friction=options.friction,
+            test=None if options.test is None else _recording(options, options.test, names),
+            effort_scale=None if scale is None else per_joint(names, 'effort-scale', scale),
+            effort_gravity_compensated=options.effort_gravity_compensated,
+            cutoff=options.cutoff,
+            payload=_payload(options, names),
+            kept=estimated.kept,
+            progress=_Progress(),
+        )
+    except RecordingError as error:
+        raise RecordingError(f'{options.bag}: {error}') from error
+    print(f'{options.bag}, {bag.topic}')
+    print(text(found))
+    return _write(options, found, identified_urdf(found, urdf, estimated))
+
+
+def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> int:
+    """Write the files of the options; return the exit code."""
+    worse = found.validation.verdict == WORSE
+    if options.json is not None:
+        options.json.write_text(json.dumps(as_json(found), indent=2) + '\n')
+    if options.report is not None:
+        from robot_dynamics.identification.identified_report import html
+
+        options.report.write_text(html(found, str(options.bag)))
+    if options.output is not None and (options.force or not worse):
+        parameters = options.output.with_suffix('.yaml')
+        options.output.write_bytes(urdf)
+        parameters.write_text(node_parameters(found))
+        print(f'written: {options.output}, {parameters}')
+    elif options.output is not None:
+        print(f'{options.output} is not written: the model is worse; --force writes it')
+    return NOT_WRITTEN if worse and not options.force else 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    if (options.payload is None) != (options.payload_bag is None):
+        raise ModelError('--payload-bag and --payload belong together; expected both or neither')
+    if options.output is not None and options.output.suffix != '.urdf':
+        raise ModelError(f'--output {options.output}: expected a name that ends in .urdf')
+    same = options.robot is not None and options.output is not None
+    if same and options.output.resolve() == options.robot.resolve():
+        raise ModelError(f'--output {options.output} is the description: expected another file')
+
+
+def _description(options: argparse.Namespace, recorded: str) -> bytes:
+    """Return the URDF text; that of a xacro file is its expansion."""
+    if options.robot is not None:
+        try:
+            contents = urdf_text(options.robot)
+        except ModelError as error:
+            raise ModelError(f'{options.robot}: {error}') from error
+        if options.robot.suffix == '.xacro':
+            print(f'{options.robot} is expanded: the result is a URDF', file=sys.stderr)
+    elif recorded:
+        contents = recorded
+    else:
+        raise ModelError(f'{options.bag} has no robot_description: name a file, --robot FILE')
+    return contents if isinstance(contents, bytes) else contents.encode()
+
+
+def _recording(options: argparse.Namespace, path: Path, names: tuple[str, ...]) -> Recording:
+    try:
+        return by_joint(read_bag(path, options.topic, description=False).samples, names)
+    except RecordingError as error:
+        raise RecordingError(f'{path}: {error}') from error
+
+
+def _payload(options: argparse.Namespace, names: tuple[str, ...]) -> PayloadRecording | None:
+    if options.payload_bag is None:
+        return None
+    link, *words = options.payload
+    try:
+        mass, *com = map(number(), words)
+    except argparse.ArgumentTypeError as error:
+        raise ModelError(f'--payload: {error}') from None
+    recording = _recording(options, options.payload_bag, names)
+    return PayloadRecording(recording, link, mass, np.array(com))
+
+
+class _Progress:
+    """Prints each step with the time since the start on the standard error."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def __call__(self, step: str) -> None:
+        print(f'[{time.monotonic() - self._start:5.1f} s] {step}', file=sys.stderr)
