@@ -9,6 +9,7 @@ message that it publishes; so the interval is shortened while both threads run.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import warnings
@@ -56,7 +57,7 @@ class RobotSource:
         self._node = node
         self.text: str | bytes = ''
         self._newest = self._preparing = self._fingerprint = ''
-        self._deadline: Any = None  # timer, for the description
+        self._deadline = math.inf  # s, for the description
         self._thread = ThreadPoolExecutor(max_workers=1)  # started with the first task
         self._task: Future[ReadyRobot] | None = None
         self._replaced: Dynamics | None = None  # the robot that the task is to replace
@@ -94,31 +95,22 @@ class RobotSource:
             return node.configure_and_activate()
         node.waiting = 'robot_description'
         timeout = node.parameters.description_timeout
-        if timeout:
-            self._deadline = node.create_steady_timer(timeout, self._on_deadline)
+        self._deadline = time.monotonic() + timeout if timeout else math.inf
+        self._poll_timer.reset()
         node.get_logger().info(f'waiting for {self._subscription.topic_name}')
 
-    def _stop_waiting(self) -> None:
-        self._node.waiting = ''
-        if self._deadline is not None:
-            self._deadline.cancel()
-
-    def _on_deadline(self) -> None:
-        if self._node.waiting:
-            self._node.fail(self._missing(self._node.parameters.description_timeout))
-        self._stop_waiting()
-
-    def adopt(self, changes: set[str]) -> None:
-        """Start the node if a changed parameter gives the description it waits for."""
-        if self._node.waiting and self._is_available:
-            self._start()
-
-    def _start(self) -> None:
-        self._stop_waiting()
-        try:
-            self._node.configure_and_activate()
-        except RobotDynamicsError as error:
-            self._node.fail(error)
+    def _await_description(self) -> None:
+        """Start the node once its description is available; end it at the deadline."""
+        node = self._node
+        if self._is_available:
+            node.waiting = ''
+            try:
+                node.configure_and_activate()
+            except RobotDynamicsError as error:
+                node.fail(error)
+        elif time.monotonic() >= self._deadline:
+            node.waiting = ''
+            node.fail(self._missing(node.parameters.description_timeout))
 
     # -- the first robot --------------------------------------------------------------------
 
@@ -131,7 +123,7 @@ class RobotSource:
         timeout = self._node.parameters.description_timeout
         self._wait(min(timeout, LONGEST_WAIT) if timeout else LONGEST_WAIT)
         self._take(self._ready_robot(self._node.parameters, self.newest_text()))
-        self._stop_waiting()
+        self._node.waiting = ''
 
     def cleanup(self) -> None:
         """Drop the robot."""
@@ -177,9 +169,7 @@ class RobotSource:
         self._newest = message.data
         if is_known or self._is_given:
             return
-        if self._node.waiting:
-            self._start()
-        elif self._node.arm is not None and self._task is None:
+        if self._node.arm is not None and self._task is None:
             self._prepare_newest()
 
     def _prepare_newest(self) -> None:
@@ -198,12 +188,17 @@ class RobotSource:
             sys.setswitchinterval(interval)
 
     def _poll(self) -> None:
-        """Take the robot that was compiled, or keep the present one."""
-        if self._task is None or not self._task.done():
-            return
-        task, self._task = self._task, None
-        self._poll_timer.cancel()
-        node = self._node
+        """Start the node that waits, or take the robot that was compiled."""
+        if self._node.waiting:
+            self._await_description()
+        elif self._task is None:
+            self._poll_timer.cancel()
+        elif self._task.done():
+            self._take_prepared(self._task)
+
+    def _take_prepared(self, task: Future[ReadyRobot]) -> None:
+        """Use the robot that was compiled, or keep the present one."""
+        node, self._task = self._node, None
         if node.base is self._replaced:  # else the node was cleaned up meanwhile
             try:
                 self._take(task.result())

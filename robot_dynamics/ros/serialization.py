@@ -5,7 +5,7 @@ mostly for names that stay the same. With message objects in their place `dynami
 times the median latency of a node that only publishes the same messages; as bytes 1.1 times
 (`python -m benchmarks.nodes`, 7 joints at 1 kHz).
 
-A writer serializes a message once and overwrites its numbers. Their offsets follow from the type
+A writer serializes a message once and overwrites its numbers. Where they are follows from the type
 of the message and the OMG Common Data Representation as ROS 2 uses it (XCDR1): every number is
 aligned to its size, counted from behind the four bytes that name the encoding; a sequence begins
 with its length, and so does a string, which ends with a zero byte.
@@ -14,7 +14,7 @@ with its length, and so does a string, which ends with a zero byte.
 from __future__ import annotations
 
 import struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from rclpy.serialization import serialize_message
@@ -30,41 +30,8 @@ BEGIN = 4  # bytes at the beginning of a serialized message, which name the enco
 LITTLE_ENDIAN = b'\0\1'  # the encoding of all middlewares on all processors that ROS 2 runs on
 STAMP, LENGTH = struct.Struct('<iI'), struct.Struct('<I')
 NAMES = BEGIN + STAMP.size  # from here: the frame, the number of names, the names
-SIZES = {'int32': 4, 'uint32': 4, 'double': 8}
-
-
-def offsets(message: Any) -> dict[str, int]:
-    """Return the offset of each number, sequence of numbers and text in a serialized message.
-
-    Args:
-        message: a message object; the sizes of its sequences and texts count.
-    """
-    found: dict[str, int] = {}
-    _walk(message, '', BEGIN, found)
-    return found
-
-
-def _walk(message: Any, prefix: str, place: int, found: dict[str, int]) -> int:
-    """Enter the offsets of a message that begins at `place`; return where it ends."""
-    for name, kind in message.get_fields_and_field_types().items():
-        value, is_sequence = getattr(message, name), kind.startswith('sequence<')
-        items = value if is_sequence else [value]
-        if is_sequence:
-            place = _aligned(place, LENGTH.size) + LENGTH.size
-            kind = kind.removeprefix('sequence<').removesuffix('>')
-        if kind in SIZES:
-            place = _aligned(place, SIZES[kind]) if len(items) else place
-            found[prefix + name] = place
-            place += SIZES[kind] * len(items)
-            continue
-        for k, item in enumerate(items):
-            path = f'{prefix}{name}[{k}]' if is_sequence else prefix + name
-            if kind == 'string':
-                found[path] = _aligned(place, LENGTH.size) + LENGTH.size
-                place = found[path] + len(item.encode()) + 1
-            else:
-                place = _walk(item, path + '.', place, found)
-    return place
+QUANTITIES = ('position', 'velocity', 'effort')
+LABEL = BEGIN + 2 * LENGTH.size  # of a matrix: behind the number of dimensions and its own length
 
 
 class JointStateWriter:
@@ -83,11 +50,13 @@ class JointStateWriter:
         n = len(joint_names)
         for quantity in quantities:
             setattr(message, quantity, [0.0] * n)
-        self._bytes = bytearray(serialize_message(message))
-        places = offsets(message)
-        self._views = [
-            np.frombuffer(self._bytes, count=n, offset=places[quantity]) for quantity in quantities
-        ]
+        data = bytes(serialize_message(message))
+        self._bytes, self._views = bytearray(data), []
+        _, place = _names(data)
+        for quantity in QUANTITIES:
+            begin, count, place = _sequence(data, place)
+            if quantity in quantities:
+                self._views.append(np.frombuffer(self._bytes, count=count, offset=begin))
 
     def fill(self, stamp: int, *values: Array) -> bytes:
         """Return the serialized message with these values (n,), in the order of the quantities."""
@@ -131,11 +100,9 @@ class MatrixWriter:
             MultiArrayDimension(label='columns', size=n, stride=n),
         ]
         self._bytes = bytearray(serialize_message(message))
-        places = offsets(message)
-        begin = places['layout.dim[0].label']
-        self._label = memoryview(self._bytes)[begin : begin + len(label)]
-        view = np.frombuffer(self._bytes, count=n * n, offset=places['data'])
-        self._view = view.reshape(n, n)
+        self._label = memoryview(self._bytes)[LABEL : LABEL + len(label)]
+        # The numbers are the end of the message.
+        self._view = np.frombuffer(self._bytes, offset=len(self._bytes) - 8 * n * n).reshape(n, n)
 
 
 class JointStateValues(NamedTuple):
@@ -201,12 +168,17 @@ def _string(data: bytes, place: int) -> tuple[str, int]:
 
 
 def _numbers(data: bytes, place: int) -> tuple[tuple[float, ...], int]:
+    begin, count, end = _sequence(data, place)
+    return struct.unpack_from(f'<{count}d', data, begin) if count else (), end
+
+
+def _sequence(data: bytes, place: int) -> tuple[int, int, int]:
+    """Return where the numbers of a sequence begin, how many they are, and where they end."""
     (count,) = LENGTH.unpack_from(data, place)
-    place += LENGTH.size
-    if not count:
-        return (), place
-    place = _aligned(place, 8)
-    return struct.unpack_from(f'<{count}d', data, place), place + 8 * count
+    begin = place + LENGTH.size
+    if count:
+        begin = _aligned(begin, 8)
+    return begin, count, begin + 8 * count
 
 
 def _aligned(place: int, size: int) -> int:

@@ -219,7 +219,7 @@ def test_a_node_that_waits_starts_when_a_parameter_says_which_robot_it_is(graph,
     assert node.state == 'unconfigured'
     change = Parameter('robot_description', value=elbow_urdf)
     assert node.set_parameters([change])[0].successful
-    assert node.state == 'active'
+    graph.until(lambda: node.state == 'active', 'the start')
 
 
 def test_an_exception_is_logged_and_leads_back_to_unconfigured(managed, monkeypatch, capfd):

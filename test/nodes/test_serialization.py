@@ -1,5 +1,6 @@
 """Joint states as bytes: what ROS says about them, and a refusal for what is no message."""
 
+import itertools
 import struct
 
 import numpy as np
@@ -9,10 +10,11 @@ pytest.importorskip('rclpy')
 
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics.control.joint_state import JointDataError
 from robot_dynamics.ros import messages
-from robot_dynamics.ros.serialization import JointStateDecoder, JointStateWriter, offsets
+from robot_dynamics.ros.serialization import JointStateDecoder, JointStateWriter, MatrixWriter
 
 STAMP = 1_795_240_000_123_456_789
 
@@ -109,15 +111,35 @@ def test_what_is_cut_off_or_overwritten_is_refused_or_read_as_far_as_it_makes_se
     assert_same(decode(data), MESSAGES[0])
 
 
-def test_offsets_follow_from_the_type_of_the_message():
-    """The numbers stand where ROS wrote them, whatever texts come before."""
-    for message in MESSAGES:
-        data, places = serialize_message(message), offsets(message)
-        assert struct.unpack_from('<iI', data, places['header.stamp.sec']) == (
-            message.header.stamp.sec,
-            message.header.stamp.nanosec,
-        )
-        for field in ('position', 'velocity', 'effort'):
-            values = getattr(message, field)
-            found = struct.unpack_from(f'<{len(values)}d', data, places[field])
-            assert list(found) == list(values)
+@pytest.mark.parametrize('names', [('a',), ('shoulder', 'elbow'), ('a', 'bc', 'def', 'über')])
+@pytest.mark.parametrize('frame', ['b', 'base', 'left/link'])
+@pytest.mark.parametrize(
+    'quantities',
+    [
+        kinds
+        for size in (1, 2, 3)
+        for kinds in itertools.combinations(('position', 'velocity', 'effort'), size)
+    ],
+)
+def test_ros_reads_the_joint_states_that_are_written(names, frame, quantities):
+    rng = np.random.default_rng(0)
+    writer = JointStateWriter(names, frame, quantities)
+    for _ in range(2):
+        values = [rng.normal(size=len(names)) for _ in quantities]
+        message = deserialize_message(writer.fill(STAMP, *values), JointState)
+        assert messages.nanoseconds(message.header.stamp) == STAMP
+        assert (message.header.frame_id, tuple(message.name)) == (frame, names)
+        written = dict(zip(quantities, values, strict=True))
+        for quantity in ('position', 'velocity', 'effort'):
+            assert list(getattr(message, quantity)) == list(written.get(quantity, []))
+
+
+@pytest.mark.parametrize('n', [1, 2, 7])
+def test_ros_reads_the_matrices_that_are_written(n):
+    rng, writer = np.random.default_rng(n), MatrixWriter(n)
+    for stamp in (0, 9_999_999_999, 10_000_000_000, STAMP):
+        M = rng.normal(size=(n, n))
+        message = deserialize_message(writer.fill(stamp, M), Float64MultiArray)
+        np.testing.assert_array_equal(messages.matrix(message), M)
+        assert messages.matrix_stamp(message) == stamp
+        assert [dimension.stride for dimension in message.layout.dim] == [n * n, n]
