@@ -164,10 +164,8 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
             self._check()
             self._executor.spin_once(timeout_sec=0.01)
             for name, subscription in self._streams.items():
-                queue = subscription.handle
-                with queue:
-                    while (taken := queue.take_message(JointState, False)) is not None:
-                        self._record(name, taken[0], taken[1]['source_timestamp'])
+                for message, information in messages.queued(subscription):
+                    self._record(name, message, information['source_timestamp'])
 
     def wait_for_nodes(self) -> None:
         """Wait until all nodes publish and their services are available."""

@@ -201,7 +201,7 @@ class PyBulletValidatorNode(RobotNode):
             self._terms.close()
         super().destroy_node()
 
-    # -- random states -----------------------------------------------------------------------
+    # -- comparison --------------------------------------------------------------------------
 
     @property
     def _report(self) -> Report | None:
@@ -212,28 +212,19 @@ class PyBulletValidatorNode(RobotNode):
             self._comparison.close()
         self._comparison = None
 
-    def _on_step(self) -> None:
-        """Do one step of the comparison at random states."""
-        if not self.active:
-            return
-        if self._comparison is None:
-            self._comparison = self._new_comparison(self.arm)
-        self._comparison.work()
-        self._report_restarts()
-        if self._report is not None:
-            self._step_timer.cancel()
-            self._conclude(self._report)
-
     def _new_comparison(self, arm: Dynamics) -> EngineComparison:
         """Return the comparison of this robot with the engines of the parameters."""
-        parameters, urdf = self.parameters, self._urdf()
-        states = random_states(
-            arm.model, parameters.random_states, np.random.default_rng(parameters.seed)
-        )
+        parameters: ValidatorParameters = self.parameters
+        load, urdf = parameters.payload(), self.robot.text
+        if load.mass or load.inertia_com.any():
+            # The payload is a link of its own.
+            urdf = with_payload(urdf, parameters.payload_link(self.base.model), load)
         return EngineComparison(
             urdf,
             arm,
-            states,
+            random_states(
+                arm.model, parameters.random_states, np.random.default_rng(parameters.seed)
+            ),
             engines=parameters.engines,
             additional_engines=given(parameters.additional_engines),
             tolerance=parameters.tolerance,
@@ -242,24 +233,51 @@ class PyBulletValidatorNode(RobotNode):
             source=parameters.dynamics_node,
         )
 
-    def _urdf(self) -> str | bytes:
-        """Return the URDF of the robot, with the payload as a link of its own."""
-        parameters = self.parameters
-        load, text = parameters.payload(), self.robot.text
-        if load.mass == 0 and not load.inertia_com.any():
-            return text
-        return with_payload(text, parameters.payload_link(self.base.model), load)
-
-    def _conclude(self, report: Report) -> None:
-        """Announce the verdict of the random states, and end the process if `one_shot`."""
-        self._announce(report)
-        if not self.parameters.one_shot:
+    def _on_step(self) -> None:
+        """Do one step of the comparison at random states; end the process if `one_shot`."""
+        if not self.active:
             return
-        if report.verdict is Verdict.FAIL:
+        if self._comparison is None:
+            self._comparison = self._new_comparison(self.arm)
+        self._comparison.work()
+        self._report_restarts(self._comparison)
+        report = self._comparison.report
+        if report is None:
+            return
+        self._step_timer.cancel()
+        self._announce(report)
+        if self.parameters.one_shot and report.verdict is Verdict.FAIL:
             self.fail(ValidationFailed(str(report)))
-        else:
+        elif self.parameters.one_shot:
             # Ends the process with exit code 0: see ros/executable.py.
             signal.raise_signal(signal.SIGINT)
+
+    def _on_check(self) -> None:
+        """Compare the torques of the newest joint state that the dynamics node has answered."""
+        comparison, terms = self._comparison, self._terms
+        if self._report is None or comparison is None or terms is None or not self.active:
+            return
+        try:
+            found = terms.newest()
+        except RobotDynamicsError as error:
+            return self.reject('live state', error)
+        if found is None:
+            return
+        stamp, observation = found
+        self.count_input(stamp)
+        residual = comparison.observe(observation)
+        self._report_restarts(comparison)
+        if residual is not None:
+            self._residual_out.publish(self._residual.fill(stamp, residual))
+            self._announce(self._report)
+
+    # -- report ------------------------------------------------------------------------------
+
+    def _report_restarts(self, comparison: EngineComparison) -> None:
+        if comparison.restarts != self._restarts:
+            self._restarts = comparison.restarts
+            self.health.counts['engine restarted'] += 1
+            self.get_logger().warning(f'{comparison.last_error}; started again')
 
     def _announce(self, report: Report) -> None:
         """Log and publish a verdict or a likely cause that is new."""
@@ -270,59 +288,23 @@ class PyBulletValidatorNode(RobotNode):
         self._publish_report()
         if known and not report.cause:
             return  # a cause was dropped: the next one is logged
+        log = self.get_logger()
         if report.verdict is Verdict.PASS:
-            self.get_logger().info(str(report))
+            log.info(str(report))
         elif report.verdict is Verdict.FAIL:
-            self.get_logger().error(str(report))
+            log.error(str(report))
         else:
-            self.get_logger().warning(str(report))
-
-    def _report_restarts(self) -> None:
-        assert self._comparison is not None
-        if self._comparison.restarts != self._restarts:
-            self._restarts = self._comparison.restarts
-            self.health.counts['engine restarted'] += 1
-            self.get_logger().warning(f'{self._comparison.last_error}; started again')
+            log.warning(str(report))
 
     def _publish_report(self) -> None:
         report = self._report
         if report is None or not self.active:
             return
+        stamp, name = self.get_clock().now().to_msg(), self.get_fully_qualified_name()
+        line = str(report).splitlines()[0]
         self._report_out.publish(
-            diagnostic(
-                self.get_clock().now().to_msg(),
-                self.get_fully_qualified_name(),
-                report.robot,
-                LEVEL[report.verdict],
-                str(report).splitlines()[0],
-                self.figures(),
-            )
+            diagnostic(stamp, name, report.robot, LEVEL[report.verdict], line, self.figures())
         )
-
-    # -- live -------------------------------------------------------------------------------
-
-    def _on_check(self) -> None:
-        """Compare the torques of the newest joint state that the dynamics node has answered."""
-        if (
-            self._report is None
-            or self._comparison is None
-            or self._terms is None
-            or not self.active
-        ):
-            return
-        try:
-            found = self._terms.newest()
-        except RobotDynamicsError as error:
-            return self.reject('live state', error)
-        if found is None:
-            return
-        stamp, observation = found
-        self.count_input(stamp)
-        residual = self._comparison.observe(observation)
-        self._report_restarts()
-        if residual is not None:
-            self._residual_out.publish(self._residual.fill(stamp, residual))
-            self._announce(self._report)
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ Coriolis matrix is a `std_msgs/Float64MultiArray`, row-major, dimensions labelle
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,14 @@ def decode(data: bytes, message_type: type) -> Any:
     if message_type is Clock and message.clock.sec < 0:  # rclpy's subscription raises on it
         raise MalformedMessage(f'the clock is at {message.clock.sec} s; expected 0 or more')
     return message
+
+
+def queued(subscription: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the messages in a subscription's queue with their information, oldest first."""
+    queue = subscription.handle
+    with queue:
+        while (taken := queue.take_message(subscription.msg_type, subscription.raw)) is not None:
+            yield taken
 
 
 def nanoseconds(stamp: Time) -> int:

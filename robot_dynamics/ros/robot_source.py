@@ -227,14 +227,21 @@ class RobotSource:
         The executor waits as well, so the message is taken from the queue here.
         """
         end = time.monotonic() + longest
+        self._take_queued()
         while not self._is_available:
-            text = self._take_message()
-            if text:
-                self._newest = text
-            elif time.monotonic() >= end or self._node.is_ending():
+            if time.monotonic() >= end or self._node.is_ending():
                 raise self._missing(longest)
-            else:
-                time.sleep(POLL)
+            time.sleep(POLL)
+            self._take_queued()
+
+    def _take_queued(self) -> None:
+        if self._is_available:
+            return
+        for data, _ in messages.queued(self._subscription):
+            try:
+                self._newest = str(messages.decode(data, String).data)
+            except messages.MalformedMessage as error:
+                self._node.reject('robot_description', error)
 
     def _missing(self, waited: float) -> DescriptionTimeout:
         return DescriptionTimeout(
@@ -242,18 +249,6 @@ class RobotSource:
             f'{self._node.get_namespace()}) within {waited:g} s: start robot_state_publisher '
             'there, or set the parameter robot_description or robot_description_file'
         )
-
-    def _take_message(self) -> str:
-        queue = self._subscription.handle
-        with queue:
-            taken = queue.take_message(self._subscription.msg_type, self._subscription.raw)
-        if taken is None:
-            return ''
-        try:
-            return str(messages.decode(taken[0], String).data)
-        except messages.MalformedMessage as error:
-            self._node.reject('robot_description', error)
-            return ''
 
 
 def _read(parameters: RobotParameters, text: str) -> tuple[str | bytes, RobotModel]:

@@ -7,7 +7,6 @@ of a thousand messages per second those that are not needed leave their queues u
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 import numpy as np
 from rclpy.node import Node
@@ -22,7 +21,7 @@ from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.observation import Observation
 
-TORQUES = ('gravity', 'coriolis', 'inertia', 'inverse_dynamics')
+TORQUES = ('gravity_torque', 'coriolis_torque', 'inertia_torque', 'inverse_dynamics_torque')
 RECENT = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)
 KEPT = 64  # stamps whose terms may still be incomplete
 
@@ -46,20 +45,18 @@ class TermInput:
             start_parameter_services=False,
             enable_rosout=False,
         )
-        torques = {f'{name}_torque': JointState for name in TORQUES}
-        topics = {'joint_states': JointState, 'mass_matrix': Float64MultiArray, **torques}
         self._subscriptions = {
-            topic: self._node.create_subscription(
-                kind,
-                # Remappings are those of the owner.
-                node.resolve_topic_name(
-                    topic if topic == 'joint_states' else f'{dynamics_node}/{topic}'
-                ),
+            name: self._node.create_subscription(
+                Float64MultiArray if name == 'mass_matrix' else JointState,
+                node.resolve_topic_name(topic),  # remappings are those of the owner
                 lambda _: None,
                 RECENT,
                 raw=True,
             )
-            for topic, kind in topics.items()
+            for name, topic in {
+                'joint_states': 'joint_states',
+                **{term: f'{dynamics_node}/{term}' for term in ('mass_matrix', *TORQUES)},
+            }.items()
         }
 
     def use(self, arm: Dynamics) -> None:
@@ -72,7 +69,7 @@ class TermInput:
     def drop(self) -> None:
         """Drop the messages received so far, and those still in the queues."""
         for subscription in self._subscriptions.values():
-            for _ in _queued(subscription):
+            for _ in messages.queued(subscription):
                 pass
         self._reset()
 
@@ -91,7 +88,11 @@ class TermInput:
             JointDataError: a message is rejected, and why.
             MalformedMessage: a message cannot be decoded; it is dropped.
         """
-        self._take_messages()
+        for name, subscription in self._subscriptions.items():
+            for data, _ in messages.queued(subscription):
+                self._take(name, messages.decode(data, subscription.msg_type))
+        for stamp in sorted(self._pieces)[:-KEPT]:
+            del self._pieces[stamp]
         known = {
             stamp: pieces
             for stamp, pieces in self._pieces.items()
@@ -100,25 +101,22 @@ class TermInput:
         if not known:
             return None
         stamp = max(known, key=lambda s: (len(known[s]), s))
-        self._checked = stamp
-        return stamp, _observation(known[stamp])
+        self._checked, pieces = stamp, known[stamp]
+        q, gravity = pieces['q'], pieces['gravity_torque']
+        others = [pieces.get(name) for name in ('qd', *TORQUES[1:], 'mass_matrix')]
+        qd, coriolis, inertia, total, M = others
+        return stamp, Observation(q, qd, gravity, coriolis, inertia, total, M)
 
-    def _take_messages(self) -> None:
-        for topic, subscription in self._subscriptions.items():
-            for data in _queued(subscription):
-                message = messages.decode(data, subscription.msg_type)
-                if topic == 'joint_states':
-                    self._take_state(message)
-                elif topic == 'mass_matrix':
-                    self._take_matrix(message)
-                else:
-                    stamp = messages.nanoseconds(message.header.stamp)
-                    tau = self._map.complete(list(message.name), message.effort, topic)
-                    self._keep(stamp, topic, tau)
-        for stamp in sorted(self._pieces)[:-KEPT]:
-            del self._pieces[stamp]
+    def _take(self, name: str, message: JointState | Float64MultiArray) -> None:
+        if name == 'joint_states':
+            self._take_state(message)
+        elif name == 'mass_matrix':
+            self._keep(*self._matrix(message), name)
+        else:
+            tau = self._map.complete(list(message.name), message.effort, name)
+            self._keep(messages.nanoseconds(message.header.stamp), tau, name)
 
-    def _keep(self, stamp: int, name: str, value: Array) -> None:
+    def _keep(self, stamp: int, value: Array, name: str) -> None:
         # A later stamp belongs to a state from before the stamps went back.
         if stamp <= self._latest:
             self._pieces[stamp][name] = value
@@ -130,11 +128,11 @@ class TermInput:
         self._latest = stamp
         reading = self._reader.read(message, stamp)
         if reading is not None:
-            self._keep(stamp, 'q', reading.q)
+            self._keep(stamp, reading.q, 'q')
             if reading.qd is not None:
-                self._keep(stamp, 'qd', reading.qd)
+                self._keep(stamp, reading.qd, 'qd')
 
-    def _take_matrix(self, message: Float64MultiArray) -> None:
+    def _matrix(self, message: Float64MultiArray) -> tuple[int, Array]:
         n = len(self._map.joint_names)
         try:
             stamp, M = messages.matrix_stamp(message), messages.matrix(message)
@@ -142,20 +140,4 @@ class TermInput:
             raise JointDataError(f'mass_matrix has another layout than ours: {error}') from None
         if M.shape != (n, n) or not np.isfinite(M).all():
             raise JointDataError(f'mass_matrix is not a finite matrix of {n} x {n}')
-        self._keep(stamp, 'mass_matrix', M)
-
-
-def _queued(subscription: Any) -> Any:
-    """Yield the messages in a queue as bytes, oldest first."""
-    queue = subscription.handle
-    with queue:
-        while (taken := queue.take_message(subscription.msg_type, subscription.raw)) is not None:
-            yield taken[0]
-
-
-def _observation(pieces: dict[str, Array]) -> Observation:
-    gravity, coriolis, inertia, total = (pieces.get(f'{name}_torque') for name in TORQUES)
-    assert gravity is not None  # `newest` takes no states without
-    return Observation(
-        pieces['q'], pieces.get('qd'), gravity, coriolis, inertia, total, pieces.get('mass_matrix')
-    )
+        return stamp, M

@@ -167,7 +167,7 @@ def test_a_stream_of_references(graph, elbow):
     robot.torque(0)
     wanted = point(0.0, (0.25, 0.12), (0.3, 0.4), accelerations=[2.0, 1.0])
     references.publish(trajectory(wanted))
-    graph.until(lambda: robot.node._follower.moving, 'the stream')
+    graph.until(lambda: robot.node.references.follower.moving, 'the stream')
     q_d, qd_d, qdd_d = np.array([0.12, 0.25]), np.array([0.4, 0.3]), np.array([1.0, 2.0])
     expected = (
         elbow.inverse_dynamics(Q, np.zeros(2), qdd_d)
@@ -192,9 +192,9 @@ def test_a_stream_of_references(graph, elbow):
     robot.says('reference rejected: a reference has 2 points')
     references.publish(trajectory(point(0.0, (0.2, 0.1), (0.0, 1e3))))
     graph.until(lambda: robot.node.health.counts['reference rejected'] == 3, 'the refusal')
-    assert not robot.node._follower.moving
+    assert not robot.node.references.follower.moving
     references.publish(trajectory(point(0.0, (q_d[1], q_d[0]))))
-    graph.until(lambda: robot.node._follower.moving, 'the stream')
+    graph.until(lambda: robot.node.references.follower.moving, 'the stream')
     references.publish(trajectory(point(0.0, (q_d[1], q_d[0]), (0.0, 1e3))))
     robot.says("the velocity of joint 'shoulder' is 1000; its limit is 5")
 
@@ -207,14 +207,14 @@ def test_two_nodes_that_stream_references_are_both_refused(graph):
     references = graph.publisher(JointTrajectory, 'reference')
     other = rclpy.create_node('other', context=graph.context)
     other.create_publisher(JointTrajectory, 'reference', 10)
-    graph.until(lambda: '/other' in robot.node.reference_guard.conflict, 'the conflict')
+    graph.until(lambda: '/other' in robot.node.references.guard.conflict, 'the conflict')
     references.publish(trajectory(point(0.0, (0.2, 0.1))))
     graph.until(lambda: robot.node.health.counts['reference rejected'], 'the refusal')
-    assert not robot.node._follower.moving
+    assert not robot.node.references.follower.moving
     other.destroy_node()
-    graph.until(lambda: not robot.node.reference_guard.conflict, 'its end')
+    graph.until(lambda: not robot.node.references.guard.conflict, 'its end')
     references.publish(trajectory(point(0.0, (0.2, 0.1))))
-    graph.until(lambda: robot.node._follower.moving, 'the stream')
+    graph.until(lambda: robot.node.references.follower.moving, 'the stream')
 
 
 def test_torques_are_clamped_and_counted(graph, elbow):

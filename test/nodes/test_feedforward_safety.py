@@ -158,7 +158,7 @@ def test_whatever_joint_states_say_torques_are_finite_and_within_their_limits(
         missing_velocity='differentiate',
     )
     sent = []
-    monkeypatch.setattr(node._output, 'publish', lambda stamp, tau: sent.append((stamp, tau)))
+    monkeypatch.setattr(node.torques, 'publish', lambda stamp, tau: sent.append((stamp, tau)))
     (hear,) = (s.callback for s in node.subscriptions if s.topic_name == '/joint_states')
     rng = np.random.default_rng(7)
     strange = [0.0, 1e-320, 1e5, -1e200, 1e308, NAN, np.inf, -np.inf]
@@ -223,13 +223,13 @@ def test_a_state_that_was_not_answered_is_answered_however_long_it_is_repeated(
 ):
     """As in lock step, where time waits for the answer."""
     robot = Robot(graph, silence_timeout=0.05)
-    robot.node.guard.blocked = True
-    monkeypatch.setattr(robot.node.guard, 'poll', lambda: None)
+    robot.node.torques.guard.blocked = True
+    monkeypatch.setattr(robot.node.torques.guard, 'poll', lambda: None)
     for _ in range(20):
         robot.send(1000 * MS)
         graph.drain(0.01)
     assert not robot.torques
-    robot.node.guard.blocked = False
+    robot.node.torques.guard.blocked = False
     close(robot.torque(1000 * MS), elbow.gravity_torque(Q))
 
 
@@ -309,7 +309,7 @@ def test_a_node_that_commands_the_same_motors_first_blocks_until_it_is_gone(grap
     other.create_publisher(Float64MultiArray, 'effort_controller/commands', 10)
     robot = Robot(graph, publish_commands=True, diagnostics_period=0.1)
     reports = graph.listen(DiagnosticArray, '/diagnostics')
-    graph.until(lambda: robot.node.guard.blocked, 'the other publisher being discovered')
+    graph.until(lambda: robot.node.torques.guard.blocked, 'the other publisher being discovered')
     before = len(robot.torques)
     robot.send(1000 * MS)
     graph.drain(0.1)
@@ -319,7 +319,7 @@ def test_a_node_that_commands_the_same_motors_first_blocks_until_it_is_gone(grap
     graph.until(lambda: '/other commands' in reports[-1].status[0].message, 'the diagnostics')
     assert reports[-1].status[0].level == DiagnosticStatus.ERROR
     other.destroy_node()
-    graph.until(lambda: not robot.node.guard.blocked, 'its end')
+    graph.until(lambda: not robot.node.torques.guard.blocked, 'its end')
     close(robot.torque(1001 * MS), elbow.gravity_torque(Q))
 
 
@@ -331,7 +331,7 @@ def test_a_node_that_commands_later_is_reported_and_blocks_the_next_enabling(
     close(robot.torque(1000 * MS), elbow.gravity_torque(Q))
     other = rclpy.create_node('other', context=graph.context)
     other.create_publisher(JointState, 'feedforward_node/feedforward_torque', qos.STREAM_OUT)
-    graph.until(lambda: robot.node.guard.conflict, 'the other publisher being discovered')
+    graph.until(lambda: robot.node.torques.guard.conflict, 'the other publisher being discovered')
     level, message = robot.node.diagnostics.fault()
     assert (level, message) == (DiagnosticStatus.ERROR, '/other commands the same motors')
     close(robot.torque(1001 * MS), elbow.gravity_torque(Q))
@@ -339,9 +339,9 @@ def test_a_node_that_commands_later_is_reported_and_blocks_the_next_enabling(
         graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=on))
         if not on:
             robot.torque(1002 * MS)
-    assert robot.node.guard.blocked
+    assert robot.node.torques.guard.blocked
     other.destroy_node()
-    graph.until(lambda: not robot.node.guard.blocked, 'its end')
+    graph.until(lambda: not robot.node.torques.guard.blocked, 'its end')
 
 
 def test_a_publisher_of_the_same_full_name_never_blocks(graph, elbow):
@@ -350,10 +350,10 @@ def test_a_publisher_of_the_same_full_name_never_blocks(graph, elbow):
     twin.create_publisher(JointState, 'feedforward_node/feedforward_torque', qos.STREAM_OUT)
     robot = Robot(graph)
     node = robot.node
-    graph.until(lambda: node.count_publishers(node._output.publishers[0].topic_name) > 1, 'twin')
-    node.guard.poll()
-    assert not node.guard.blocked
-    assert not node.guard.conflict
+    graph.until(lambda: node.count_publishers(node.torques.publishers[0].topic_name) > 1, 'twin')
+    node.torques.guard.poll()
+    assert not node.torques.guard.blocked
+    assert not node.torques.guard.conflict
     close(robot.torque(1000 * MS), elbow.gravity_torque(Q))
     twin.destroy_node()
 
@@ -390,7 +390,7 @@ def test_enabling_an_enabled_node_changes_nothing(graph):
     robot.torque(1 * MS)
     answer = graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
     assert answer.message == 'enabled'
-    assert robot.node._follower.doing == 'following a trajectory of 2 s'
+    assert robot.node.references.follower.doing == 'following a trajectory of 2 s'
 
 
 def test_a_change_of_law_decelerates(graph):
@@ -500,14 +500,14 @@ def test_another_robot_takes_over_the_reference_and_the_torque(graph, elbow, elb
     robot.says('stopping')
     after = robot.torque(122 * MS, wanted.q)
     assert np.abs(after - before).max() <= 1.0 + 1e-9
-    np.testing.assert_allclose(robot.node._follower._reference.q, wanted.q, atol=5e-3)
+    np.testing.assert_allclose(robot.node.references.follower._reference.q, wanted.q, atol=5e-3)
     # Another joint begins without torque, those of the same names where they were.
     other = elbow_urdf.replace('"elbow"', '"wrist"').replace(
         'robot name="wrist"', 'robot name="b"'
     )
     descriptions.publish(String(data=other))
     graph.until(lambda: 'wrist' in robot.node.arm.model.joint_names, 'the other robot')
-    assert list(robot.node._gate.last) == [after[0], 0.0]
+    assert list(robot.node.torques.gate.last) == [after[0], 0.0]
 
 
 def test_efforts_of_a_trajectory_know_the_load(graph, elbow):

@@ -341,7 +341,7 @@ def test_a_rate_limit_that_takes_too_long_does_not_keep_a_node_from_ending(graph
         states.publish(state(k * MS))
     graph.until(lambda: len(torques) == 3, 'the torques')
     assert np.abs(torques[-1].effort).min() > 0
-    node._gate.last[:] = 1.0
+    node.torques.gate.last[:] = 1.0
     node.end()
     graph.until(lambda: list(torques[-1].effort) == [0, 0], 'the last torque')
 

@@ -111,8 +111,8 @@ def test_an_exception_in_a_callback_ends_a_controller_after_its_last_torque(
             super().__init__(
                 parameter_overrides=[Parameter(name, value=v) for name, v in values.items()]
             )
-            publish = self._output.publish
-            self._output.publish = lambda stamp, tau: (torques.append(tau), publish(stamp, tau))
+            publish = self.torques.publish
+            self.torques.publish = lambda stamp, tau: (torques.append(tau), publish(stamp, tau))
             out = self.create_publisher(JointState, 'joint_states', 10)
             state = JointState(name=['shoulder', 'elbow'], position=[0.1, 0.2], velocity=[0.0] * 2)
             self.create_timer(0.01, lambda: out.publish(state))

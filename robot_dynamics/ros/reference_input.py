@@ -1,0 +1,102 @@
+"""Motions that a node is to follow: trajectories, and streams of references."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics.control import Friction, Reference, gravity_only, waypoint_efforts
+from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.transitions import stopping_time
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.command_guard import CommandInputGuard
+from robot_dynamics.ros.feedforward_parameters import Settings
+from robot_dynamics.ros.lifecycle import RobotNode
+
+
+class ReferenceInput:
+    """Part of a node: passes valid motions to a follower, and reports those that are rejected.
+
+    A trajectory is published again on `~/joint_trajectory_with_effort`, with the torque at each
+    of its points, for a controller that follows it itself.
+
+    Attributes:
+        enabled: whether motions are followed; otherwise trajectories are only checked.
+        follower: chooses the reference for every joint state.
+        guard: reports several streams of references.
+    """
+
+    follower: ReferenceFollower  # of the present robot
+
+    def __init__(self, node: RobotNode, report: Callable[[str], None], enabled: bool):
+        """Subscribe; `report` is called with an event after every trajectory, and a rejection."""
+        self._node, self._report, self.enabled = node, report, enabled
+        self._rejecting = False  # the last reference was rejected
+        self._filled_out = node.create_publisher(
+            JointTrajectory, '~/joint_trajectory_with_effort', qos.STREAM_OUT
+        )
+        node.create_subscription(
+            JointTrajectory, 'joint_trajectory', self._on_trajectory, qos.COMMANDS_IN
+        )
+        references = node.create_subscription(
+            JointTrajectory, 'reference', self._on_reference, qos.COMMANDS_IN
+        )
+        self.guard = node.add(CommandInputGuard(node, [references.topic_name]))
+
+    def follow(self, model: RobotModel, settings: Settings, friction: Friction) -> None:
+        """Hold the arm at its next state."""
+        timeout = self._node.parameters.input_timeout
+        self.follower = ReferenceFollower(model, settings.tolerance, timeout, self._stopping_time)
+        self.adjust(model, settings, friction)
+
+    def adjust(self, model: RobotModel, settings: Settings, friction: Friction) -> None:
+        """Go on with other settings; the joints stay the same."""
+        self._settings, self._friction = settings, friction
+        timeout = self._node.parameters.input_timeout
+        self.follower.adjust(model, settings.tolerance, timeout)
+
+    def _stopping_time(self, reference: Reference) -> float:
+        return stopping_time(self._node.arm, self._settings.limits.effort, reference)
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        node = self._node
+        if not node.active:
+            return
+        arm: Dynamics = node.arm
+        accept = self.follower.follow if self.enabled else self.follower.check
+        try:
+            self._reject_if_led()
+            trajectory = messages.trajectory(message).in_order(arm.model.joint_names)
+            accept(trajectory, messages.nanoseconds(message.header.stamp))
+        except RobotDynamicsError as error:
+            node.health.counts['trajectory rejected'] += 1
+            node.get_logger().error(f'trajectory rejected: {error}')
+            return self._report(f'trajectory rejected: {error}; ')
+        self._report('')
+        efforts = waypoint_efforts(arm, trajectory, self._settings.switches, self._friction)
+        self._filled_out.publish(messages.with_efforts(message, arm.model.joint_names, efforts))
+
+    def _on_reference(self, message: JointTrajectory) -> None:
+        node = self._node
+        if not (node.active and self.enabled):
+            return
+        try:
+            self._reject_if_led()
+            self.guard.reject_conflict()
+            reference = messages.reference(message, node.arm.model.joint_names)
+            self.follower.follow_reference(reference)
+        except RobotDynamicsError as error:
+            node.reject('reference', error)
+            if not self._rejecting:
+                self._report(f'reference rejected: {error}; ')
+            self._rejecting = True
+        else:
+            self._rejecting = False
+
+    def _reject_if_led(self) -> None:
+        if self._settings.law is gravity_only:
+            raise TrajectoryError('control_law is gravity_only: the arm is led by hand')
