@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from robot_dynamics.cli.options import add_robot, count, new_picture
-from robot_dynamics.cli.output import concise_warnings
-from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.cli.output import read_robot
 from robot_dynamics.validation.formulations import compare, plot
 
 
@@ -19,9 +18,7 @@ def add_compare_options(parser: argparse.ArgumentParser) -> None:
 
 def compare_robot(options: argparse.Namespace) -> int:
     """Compute a robot's dynamics by every formulation; exit code 1 if two of them differ."""
-    with concise_warnings():
-        model = load_urdf(options.robot)
-    comparison = compare(model, states=options.states)
+    comparison = compare(read_robot(options.robot), states=options.states)
     print(comparison.table())
     if options.picture is not None:
         plot(comparison, options.picture)

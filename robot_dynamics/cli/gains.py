@@ -8,13 +8,12 @@ import numpy as np
 import yaml
 
 from robot_dynamics.cli.options import add_robot, number, positive
-from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.output import read_robot
 from robot_dynamics.control import feedback_eigenvalue, free_inertias, pd_gains
 from robot_dynamics.control.gains import FREQUENCY
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.states import POSTURES, random_postures
 from robot_dynamics.spatial import Array
-from robot_dynamics.urdf.loading import load_urdf
 
 DIGITS = 4  # significant, of the gains
 
@@ -39,8 +38,7 @@ def gains(options: argparse.Namespace) -> int:
     Comments give the feedback number kd dt (M^-1)_jj of each joint, the largest of random postures
     within the position limits: unstable above 2, a warning of the node above 1.
     """
-    with concise_warnings():
-        model = load_urdf(options.robot, tip_link=options.tip_link)
+    model = read_robot(options.robot, tip_link=options.tip_link)
     arm, q, h = Dynamics(model), random_postures(model), 1 / options.rate
     exact = pd_gains(arm, q, h, frequency=options.frequency)
     kp, kd = _rounded(exact.kp), _rounded(exact.kd)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import time
-import warnings
 
 from robot_dynamics.cli.options import add_robot, count, new_picture, number, positive, seed
+from robot_dynamics.cli.output import read_robot
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.simulation.ensembles.monte_carlo import (
     CONTROLLERS,
@@ -17,7 +17,6 @@ from robot_dynamics.simulation.ensembles.monte_carlo import (
     table,
 )
 from robot_dynamics.simulation.ensembles.progress import progress_bar
-from robot_dynamics.urdf.loading import load_urdf
 
 
 def add_monte_carlo_options(parser: argparse.ArgumentParser) -> None:
@@ -45,9 +44,7 @@ def add_monte_carlo_options(parser: argparse.ArgumentParser) -> None:
 
 def monte_carlo(options: argparse.Namespace) -> int:
     """Simulate arms with random payloads; compare tracking errors with and without their model."""
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
-        arm = Dynamics(load_urdf(options.robot))
+    arm = Dynamics(read_robot(options.robot))
     chosen = {k: getattr(options, k) for k in ('payload', 'spread', 'samples', 'duration', 'seed')}
     began = time.perf_counter()
     with progress_bar(f'{options.samples} arms') as progress:

@@ -7,16 +7,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.urdf.loading import load_urdf
 
 
-def compiled_robot(path: Path) -> Dynamics:
-    """Return the dynamics of a robot description; its warnings are printed."""
+def read_robot(path: Path, **options: Any) -> RobotModel:
+    """Return the robot of a description; its warnings are printed. Options as `load_urdf`."""
     with concise_warnings():
-        model = load_urdf(path)
-    return Dynamics(model)
+        return load_urdf(path, **options)
 
 
 @contextmanager

@@ -6,7 +6,8 @@ import argparse
 import time
 
 from robot_dynamics.cli.options import add_robot
-from robot_dynamics.cli.output import compiled_robot
+from robot_dynamics.cli.output import read_robot
+from robot_dynamics.dynamics import Dynamics
 
 
 def add_precompile_options(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +20,7 @@ def add_precompile_options(parser: argparse.ArgumentParser) -> None:
 
 def precompile(options: argparse.Namespace) -> int:
     """Compile every program of a robot into the cache, so that first calls are fast."""
-    arm = compiled_robot(options.robot)
+    arm = Dynamics(read_robot(options.robot))
     names = arm.precompilable(options.frame)
     began = time.perf_counter()
     for name in names:

@@ -18,7 +18,8 @@ from robot_dynamics.cli.options import (
     positive,
     state,
 )
-from robot_dynamics.cli.output import compiled_robot
+from robot_dynamics.cli.output import read_robot
+from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
@@ -49,7 +50,7 @@ def simulate_robot(options: argparse.Namespace) -> int:
             f'--duration {options.duration:g} in steps of --time-step {options.time_step:g} is '
             f'{steps:.3g} steps; expected 1 to {MAX_COUNT}'
         )
-    arm = compiled_robot(options.robot).without_friction()
+    arm = Dynamics(read_robot(options.robot)).without_friction()
     q, qd = state(arm.model, options)
     simulator = Simulator(
         arm,

@@ -8,7 +8,8 @@ import sys
 import numpy as np
 
 from robot_dynamics.cli.options import add_robot, add_state, state
-from robot_dynamics.cli.output import compiled_robot
+from robot_dynamics.cli.output import read_robot
+from robot_dynamics.dynamics import Dynamics
 
 
 def add_terms_options(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +20,7 @@ def add_terms_options(parser: argparse.ArgumentParser) -> None:
 
 def terms(options: argparse.Namespace) -> int:
     """Print the mass matrix, Coriolis matrix and gravity torque of a state."""
-    arm = compiled_robot(options.robot)
+    arm = Dynamics(read_robot(options.robot))
     q, qd = state(arm.model, options)
     M, C, g = arm.terms(q, qd)
     with np.printoptions(precision=6, suppress=True, linewidth=160, threshold=sys.maxsize):

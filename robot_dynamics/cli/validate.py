@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from robot_dynamics.cli.options import add_robot, count, number, seed
-from robot_dynamics.cli.output import concise_warnings
-from robot_dynamics.urdf.loading import load_urdf, urdf_text
+from robot_dynamics.cli.output import read_robot
+from robot_dynamics.urdf.loading import urdf_text
 from robot_dynamics.validation.comparison import TOLERANCE, validate
 from robot_dynamics.validation.engines import ENGINES
 
@@ -43,11 +43,9 @@ def validate_robot(options: argparse.Namespace) -> int:
     The reference is PyBullet; where it is missing or changes an inertia of the URDF, MuJoCo or
     Pinocchio are used, and the report names the reason.
     """
-    with concise_warnings():
-        model = load_urdf(options.robot)
     report = validate(
         urdf_text(options.robot),
-        model=model,
+        model=read_robot(options.robot),
         states=options.states,
         seed=options.seed,
         tolerance=options.tolerance,

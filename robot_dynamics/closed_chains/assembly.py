@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import qr
 
 from robot_dynamics.algorithms.closed_chain_terms import ChainTerms
 from robot_dynamics.closed_chains.least_constraint import (
@@ -120,16 +121,11 @@ def independent_equations(terms: Terms, q: Array) -> list[int]:
 
 
 def _independent_rows(here: ChainTerms) -> list[int]:
-    """Return independent rows of A = J L^-T, by Gram-Schmidt with pivoting."""
+    """Return independent rows of A = J L^-T, by a QR factorization with pivoting."""
     factors = constraints(here.M, here.J)
     A = (factors.U * factors.s) @ factors.V.T
     length = np.linalg.norm(A, axis=1, keepdims=True)
     # Unit length removes the units; rows that vanish stay zero.
-    rest = A / np.where(length > INDEPENDENT * factors.s.max(initial=0.0), length, np.inf)
-    rows = []
-    for _ in factors.s:
-        size = np.linalg.norm(rest, axis=1)
-        rows.append(int(size.argmax()))
-        direction = rest[rows[-1]] / size.max()
-        rest = rest - np.outer(rest @ direction, direction)
-    return sorted(rows)
+    A = A / np.where(length > INDEPENDENT * factors.s.max(initial=0.0), length, np.inf)
+    pivots = qr(A.T, mode='r', pivoting=True)[1]
+    return sorted(int(row) for row in pivots[: len(factors.s)])

@@ -5,9 +5,9 @@ Bounds. For revolute joints there are numbers lambda_m and lambda_M with
     lambda_m 1 <= M(q) <= lambda_M 1        for all q,
 
 on which many stability proofs rest. They are found by search: the extreme eigenvalues of M at
-random postures, then a descent from the best of them, one coordinate at a time with a shrinking
-step. The values found are attained, so lambda_m is an upper estimate of the true bound and
-lambda_M a lower one; `inertia_ceiling` is proved to lie above every eigenvalue of M.
+random postures, then a descent from the best of them (L-BFGS-B). The values found are
+attained, so lambda_m is an upper estimate of the true bound and lambda_M a lower one;
+`inertia_ceiling` is proved to lie above every eigenvalue of M.
 
 Absent terms. Kinematic design decides which joints couple: joints on different branches never do,
 parallel and intersecting axes remove single terms, an axis along gravity needs no holding torque.
@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import Bounds, minimize
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
@@ -32,7 +33,7 @@ from robot_dynamics.spatial import Array
 
 SAMPLES = 200  # random postures of a search
 STARTS = 4  # the best of them, from which it descends
-FINEST_STEP = 1e-7  # rad or m, where the search ends
+ACCURACY: Any = {'ftol': 1e-15, 'gtol': 1e-9}  # where the descent ends
 STATES = 12  # random states for absent terms
 ROUNDING = 1e-12  # relative to the largest entry
 
@@ -216,21 +217,9 @@ def minimum(
     lower, upper = joint_range(model)
     samples = rng.uniform(lower, upper, (SAMPLES, model.n))
     best = sorted(samples, key=f)[:STARTS]
-    found = [_downhill(f, q, lower, upper) for q in best]
-    return min(found, key=lambda pair: pair[1])
-
-
-def _downhill(
-    f: Callable[[Array], float], q: Array, lower: Array, upper: Array
-) -> tuple[Array, float]:
-    """Return a local minimum, by steps in each coordinate that are halved if none descends."""
-    value, step = f(q), 0.3
-    moves = np.concatenate([np.eye(len(q)), -np.eye(len(q))])
-    while step > FINEST_STEP:
-        improved = False
-        for move in moves:
-            candidate = np.clip(q + step * move, lower, upper)
-            if (trial := f(candidate)) < value:
-                q, value, improved = candidate, trial, True
-        step = step if improved else step / 2
-    return q, value
+    found = [
+        minimize(f, q, method='L-BFGS-B', bounds=Bounds(lower, upper), options=ACCURACY)
+        for q in best
+    ]
+    least = min(found, key=lambda result: result.fun)
+    return least.x, float(least.fun)
