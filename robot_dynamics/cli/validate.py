@@ -43,9 +43,10 @@ def validate_robot(options: argparse.Namespace) -> int:
     The reference is PyBullet; where it is missing or changes an inertia of the URDF, MuJoCo or
     Pinocchio are used, and the report names the reason.
     """
+    model = read_robot(options.robot)
     report = validate(
         urdf_text(options.robot),
-        model=read_robot(options.robot),
+        model=model,
         states=options.states,
         seed=options.seed,
         tolerance=options.tolerance,
