@@ -1,29 +1,30 @@
 """The verb `demo`: a simulated arm follows a trajectory, with feed-forward and with PD alone.
 
     robot-dynamics demo --robot my_robot.urdf
+    robot-dynamics demo --realistic
 
 The four nodes of the package run as processes, with the parameter files that come with it. They
 receive one trajectory twice; the recorded topics give tracking errors, latency and the agreement
 with the reference engine. If a node ends early, the demonstration ends with an error.
+
+With `--realistic` the same follows with an arm as imperfect as a real one: links, friction, drives
+and sensors that differ from the nodes' model.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import signal
-import subprocess
 import sys
-import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 
+from robot_dynamics.cli.demo_hardware import TRACKING, Hardware, hardware
+from robot_dynamics.cli.demo_nodes import NODES, TIME_STEP, node_parameters, started_nodes
 from robot_dynamics.cli.options import new_file, new_picture, number
 from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.control import Trajectory, pd_gains
@@ -33,11 +34,6 @@ from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf, robot_file
 
-NODES = ('simulator_node', 'feedforward_node', 'dynamics_node', 'pybullet_validator_node')
-TIME_STEP = 1e-3  # s, of the simulation
-TERMS_RATE = 50.0  # Hz, as much as the figure shows
-END_TIMEOUT = 5.0  # s, for a node to end after SIGINT
-STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LINES = 5  # of progress, per run
 REPORT, SIMULATION = '/pybullet_validator_node', '/simulator_node: health'  # diagnostics
 
@@ -52,6 +48,14 @@ def add_demo_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         '--duration', type=number(0.01, 3600.0), default=10.0, help='of each run, s (10)'
+    )
+    parser.add_argument(
+        '--realistic',
+        type=Path,
+        nargs='?',
+        const=share_file('config/realistic_panda.yaml'),
+        metavar='PROFILE',
+        help='also with an arm of this hardware profile (config/realistic_panda.yaml)',
     )
     parser.add_argument('--json', type=new_file, help='write the figures to this file')
     parser.add_argument(
@@ -78,30 +82,64 @@ def demo(options: argparse.Namespace) -> int:
             'distribution, or run ./run demo, which installs one; the other verbs need none'
         ) from error
     robot = demo_robot(options.robot)
+    real = None
+    if options.realistic is not None:
+        real = hardware(options.realistic, robot.path, robot.arm.model, TIME_STEP)
     motion = swing(robot.arm, options.duration)
     trajectory = motion.trajectory(robot.arm.model.joint_names)
-    introduce(robot, motion)
+    introduce(robot, motion, real)
+    gains = pd_gains(robot.arm, trajectory.at_waypoints().q, TIME_STEP)
+    parameters = node_parameters(robot.path, robot.locked, motion.home, gains)
     try:
-        with started_nodes(robot, motion, trajectory) as (client, nodes):
-            client.wait_for_nodes()
-            runs = [
-                client.run(trajectory, compensate=compensate, show=Progress(title, options))
-                for title, compensate in (('with feed-forward', True), ('PD alone', False))
-            ]
-            client.wait(lambda: REPORT in client.reports, 'report of the validator', 60.0)
+        exact = both_runs(parameters, trajectory, '', options)
+        results = [exact]
+        if real is not None:
+            parameters['simulator_node'] |= real.parameters
+            results.append(both_runs(parameters, trajectory, 'realistic arm, ', options))
     except DemoFailed as error:
         print(f'robot-dynamics demo: {error}', file=sys.stderr)
         return 1
-    figures = summarize(robot, motion, runs, client.reports)
+    figures = summarize(robot, motion, exact.runs, exact.reports)
+    if real is not None:
+        tracked = summarize(robot, motion, results[1].runs, results[1].reports)
+        figures['realistic'] = {
+            'profile': str(real.profile),
+            **{name: tracked[name] for name in TRACKING},
+        }
     print_figures(figures)
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=2) + '\n')
-    draw(options.picture, figures['robot'], *runs)
+    draw(options.picture, figures['robot'], *(run for result in results for run in result.runs))
     print(f'picture: {options.picture}')
-    unclean = {name: node.returncode for name, node in nodes.items() if node.returncode}
-    for name, code in unclean.items():
+    unclean = [item for result in results for item in result.exit_codes.items() if item[1]]
+    for name, code in unclean:
         print(f'robot-dynamics demo: {name} ended with exit code {code}', file=sys.stderr)
     return int(figures['verdict'] == 'FAIL' or bool(unclean))
+
+
+class Result(NamedTuple):
+    """Both runs of one arm."""
+
+    runs: list[Any]  # with feed-forward, PD alone
+    reports: dict[str, dict[str, str]]
+    exit_codes: dict[str, int]  # of the nodes
+
+
+def both_runs(
+    parameters: dict[str, dict[str, Any]],
+    trajectory: Trajectory,
+    arm: str,
+    options: argparse.Namespace,
+) -> Result:
+    """Return the runs with feed-forward and with PD alone. Raises DemoFailed."""
+    with started_nodes(parameters) as (client, nodes):
+        client.wait_for_nodes()
+        runs = [
+            client.run(trajectory, compensate=compensate, show=Progress(arm + title, options))
+            for title, compensate in (('with feed-forward', True), ('PD alone', False))
+        ]
+        client.wait(lambda: REPORT in client.reports, 'report of the validator', 60.0)
+    return Result(runs, client.reports, {name: node.returncode for name, node in nodes.items()})
 
 
 class RosMissing(RobotDynamicsError, ImportError):  # noqa: N818  (names what is missing)
@@ -141,111 +179,6 @@ def demo_robot(path: Path) -> DemoRobot:
             warnings.simplefilter('ignore')
             model = load_urdf(path, locked_joints=locked)
     return DemoRobot(path, Dynamics(model), locked)
-
-
-# -- nodes --------------------------------------------------------------------------------------
-
-
-def node_parameters(
-    robot: DemoRobot, motion: Swing, trajectory: Trajectory
-) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each node that differ from those in `config/`.
-
-    Simulated time waits for the torque computed from each state (lock-step) and otherwise runs as
-    fast as the machine allows.
-    """
-    gains = pd_gains(robot.arm, trajectory.at_waypoints().q, TIME_STEP)
-    common = {
-        'robot_description_file': str(robot.path.resolve()),
-        'locked_joints': list(robot.locked) or [''],
-        'locked_positions': list(robot.locked.values()) or [0.0],
-    }
-    simulator = {
-        'lockstep': True,
-        'real_time_factor': 0.0,
-        'command_timeout': 30.0,
-        'time_step': TIME_STEP,
-        'start_paused': True,
-        'initial_positions': motion.home.tolist(),
-    }
-    feedforward = {
-        'kp': gains.kp.tolist(),
-        'kd': gains.kd.tolist(),
-        # Brakes hold the arm until the first torque, which has to carry it at once.
-        'ramp_time': 0.0,
-        'max_torque_rate': [0.0],
-    }
-    dynamics = {'publish_rate': TERMS_RATE}
-    particular: tuple[dict[str, Any], ...] = (simulator, feedforward, dynamics, {})
-    return {name: common | row for name, row in zip(NODES, particular, strict=True)}
-
-
-def start_node(name: str, parameters: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:
-    """Start a node as a process; its log goes to the standard error of this one."""
-    file = folder / f'{name}.yaml'
-    file.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}))
-    remapping = ['-r', '~/feedforward_torque:=joint_effort']
-    command = [
-        *(sys.executable, '-m', f'robot_dynamics.nodes.{name}', '--ros-args'),
-        *('--log-level', 'error'),  # four nodes would repeat the warnings of one description
-        *('--params-file', str(share_file(f'config/{name}.yaml'))),
-        *('--params-file', str(file)),
-        *(remapping if name == 'feedforward_node' else []),
-    ]
-    # In a session of its own: this process passes Ctrl-C on, once its own work is done.
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-
-
-@contextmanager
-def started_nodes(
-    robot: DemoRobot, motion: Swing, trajectory: Trajectory
-) -> Iterator[tuple[Any, dict[str, subprocess.Popen[bytes]]]]:
-    """Run the four nodes and the client; all of them have ended when the context ends.
-
-    Raises:
-        DemoFailed: a node ended early.
-        KeyboardInterrupt: this process received SIGINT, SIGTERM or SIGHUP.
-    """
-    from robot_dynamics.cli.demo_client import DemoClient, DemoFailed
-
-    # An exception raised by a signal inside the ROS client library would come out as another one:
-    # signals are noted here, and looked at by `check`.
-    received: list[int] = []
-    for stop in STOPS:
-        signal.signal(stop, lambda caught, _frame: received.append(caught))
-    nodes: dict[str, subprocess.Popen[bytes]] = {}
-
-    def check() -> None:
-        if received:
-            raise KeyboardInterrupt
-        for name, node in nodes.items():
-            if node.poll() is not None:
-                code = node.returncode
-                raise DemoFailed(f'{name} ended with exit code {code}: see its log above')
-
-    client = DemoClient(check)
-    with tempfile.TemporaryDirectory(prefix='robot_dynamics-') as folder:
-        try:
-            for name, parameters in node_parameters(robot, motion, trajectory).items():
-                nodes[name] = start_node(name, parameters, Path(folder))
-            yield client, nodes
-        finally:
-            for stop in STOPS:  # another Ctrl-C must not leave processes behind
-                signal.signal(stop, signal.SIG_IGN)
-            end(nodes.values())
-            client.close()
-
-
-def end(nodes: Any) -> None:
-    """Send SIGINT to the nodes; kill those that do not end within END_TIMEOUT."""
-    for node in nodes:
-        node.send_signal(signal.SIGINT)
-    for node in nodes:
-        try:
-            node.wait(END_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            node.kill()
-            node.wait()
 
 
 # -- figures and output -------------------------------------------------------------------------
@@ -300,7 +233,7 @@ def still_joints(names: Sequence[str], motion: Swing) -> list[str]:
     return [name for name, a in zip(names, motion.amplitude, strict=True) if a == 0]
 
 
-def introduce(robot: DemoRobot, motion: Swing) -> None:
+def introduce(robot: DemoRobot, motion: Swing, real: Hardware | None) -> None:
     """Print the robot and the plan."""
     model = robot.arm.model
     print(f'robot {model.name!r} with {model.n} joints: {", ".join(model.joint_names)}')
@@ -312,6 +245,8 @@ def introduce(robot: DemoRobot, motion: Swing) -> None:
     print(
         f'two runs of {motion.duration:g} s: with feed-forward, then PD alone, with the same gains'
     )
+    if real is not None:
+        print(f'then both with the arm of {real.profile.name}')
     print('starting the nodes ...', flush=True)
 
 
@@ -356,6 +291,13 @@ def print_figures(figures: dict[str, Any]) -> None:
         'max {latency_max_us:.0f} us',
         'states without a command': '{missed_commands}',
     }
+    if 'realistic' in figures:
+        for title, kind in (('with feed-forward', 'feedforward'), ('with PD alone', 'pd')):
+            rows[f'realistic arm, {title}'] = (
+                f'RMS {{realistic[rms_error_{kind}_rad]:.2e}}, '
+                f'max {{realistic[max_error_{kind}_rad]:.2e}} rad'
+            )
+        rows['realistic arm, ratio of RMS errors'] = '{realistic[error_ratio]:.1f}'
     width = max(map(len, rows))
     for name, row in rows.items():
         print(f'{name:<{width}}  {row.format(**figures)}')

@@ -17,8 +17,10 @@ POINTS = 1000  # of a line
 SMALL_ERROR, SMALL_TORQUE = 1e-8, 1e-16  # rad or m, N m or N; ends of the logarithmic axes
 
 
-def draw(file: Path, robot: str, feedforward: Run, pd_alone: Run) -> None:
+def draw(file: Path, robot: str, feedforward: Run, pd_alone: Run, *realistic: Run) -> None:
     """Write the figure of both runs; the suffix of the file chooses the format.
+
+    The errors of both runs with a realistic arm are added, if there are any.
 
     Raises:
         MatplotlibMissing: it is not installed.
@@ -43,6 +45,14 @@ def draw(file: Path, robot: str, feedforward: Run, pd_alone: Run) -> None:
             residual = largest(run.column('residual', 'values'), SMALL_TORQUE)
             points = {'linestyle': '', 'marker': '.', 'markersize': 3, 'color': color}
             axes['residual'].semilogy(run.times('residual'), residual, label=label, **points)
+    for run, label, color in zip(
+        reversed(realistic),
+        ('realistic arm, PD alone', 'realistic arm, with feed-forward'),
+        ('tab:orange', 'tab:blue'),
+        strict=False,
+    ):
+        error = largest(run.error(), SMALL_ERROR)
+        axes['error'].semilogy(*decimated(run.times('states'), error), color=color, label=label)
     axes['error'].set_title('largest tracking error of all joints')
     axes['error'].set_ylabel('|measured - desired| [rad or m]')
     axes['residual'].set_title('torque minus that of the reference engine, largest of all joints')

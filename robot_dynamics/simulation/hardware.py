@@ -23,10 +23,15 @@ import numpy as np
 import yaml
 
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
 from robot_dynamics.simulation.sensors import Sensors
+from robot_dynamics.spatial import Array
+from robot_dynamics.urdf.editing import Change, edited, inertial_changes
+from robot_dynamics.urdf.loading import parse_urdf
+from robot_dynamics.urdf.physics_only import inertials
 
 Settings = TypeVar('Settings', Sensors, Actuators, FrictionSettings)
 
@@ -65,17 +70,51 @@ class HardwareProfile:
             seed: of the random errors.
         """
         rng = np.random.default_rng(seed)
-        n, low, high = nominal.nb, *self.model_error
-        scale = 1 + rng.uniform(low, high, (n, 4)) * rng.choice([-1.0, 1.0], (n, 4))
-        friction = 1 + rng.uniform(-self.friction_error, self.friction_error, (2, nominal.n))
+        bodies = [self._scaled(nominal.inertial(i), rng) for i in range(nominal.nb)]
+        viscous, coulomb = self._friction_scale(nominal.n, rng)
         return replace(
             nominal,
-            mass=nominal.mass * scale[:, 0],
-            inertia_com=nominal.inertia_com * scale[:, :1, None],
-            com=nominal.com * scale[:, 1:],
-            viscous=nominal.viscous * friction[0],
-            coulomb=nominal.coulomb * friction[1],
+            mass=np.array([body.mass for body in bodies]),
+            com=np.array([body.com for body in bodies]),
+            inertia_com=np.array([body.inertia_com for body in bodies]),
+            viscous=nominal.viscous * viscous,
+            coulomb=nominal.coulomb * coulomb,
         )
+
+    def actual_urdf(self, nominal: bytes, seed: int) -> bytes:
+        """Return the description of such an arm: a URDF whose links have these errors.
+
+        Args:
+            nominal: text of the URDF.
+            seed: of the random errors.
+
+        Raises:
+            ModelError: the URDF is rejected.
+        """
+        rng = np.random.default_rng(seed)
+        changes: list[Change] = []
+        for link, body in inertials(nominal).items():
+            if body.mass > 0:
+                changes += inertial_changes(link, self._scaled(body, rng))
+        model = parse_urdf(nominal)
+        scales = self._friction_scale(model.n, rng)
+        for name, own, scale in zip(
+            ('damping', 'friction'), (model.viscous, model.coulomb), scales, strict=True
+        ):
+            changes += [
+                Change('joint', joint, f'dynamics/@{name}', value)
+                for joint, value in zip(model.joint_names, own * scale, strict=True)
+                if value
+            ]
+        return edited(nominal, changes)
+
+    def _scaled(self, body: Inertial, rng: np.random.Generator) -> Inertial:
+        scale = 1 + rng.uniform(*self.model_error, 4) * rng.choice([-1.0, 1.0], 4)
+        return Inertial(body.mass * scale[0], body.com * scale[1:], body.inertia_com * scale[0])
+
+    def _friction_scale(self, n: int, rng: np.random.Generator) -> Array:
+        """Return the factors (2, n) of the viscous and Coulomb coefficients."""
+        return 1 + rng.uniform(-self.friction_error, self.friction_error, (2, n))
 
 
 def load_profile(path: str | Path) -> HardwareProfile:

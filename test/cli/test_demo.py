@@ -12,7 +12,7 @@ import pytest
 from domains import use_free_domain
 from tiers import slow
 
-from robot_dynamics.cli.demo import NODES
+from robot_dynamics.cli.demo_nodes import NODES
 
 pytest.importorskip('rclpy')
 
@@ -131,6 +131,26 @@ def test_the_json_has_its_documented_keys(start):
         'state_rate_hz', 'states_heard', 'latency_p50_us', 'latency_p99_us', 'latency_max_us',
         'missed_commands', 'restarts', 'locked_joints', 'still_joints',
     }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_realistic_arm_tracks_worse_than_the_exact_one_and_better_than_without_a_model(start):
+    demo = start(2.0, '--realistic')
+    code, output = demo.end()
+    assert code == 0, output
+    exact = json.loads(demo.figures.read_text())
+    real = exact['realistic']
+    assert real['profile'].endswith('realistic_panda.yaml')
+    assert real['rms_error_feedforward_rad'] > 3 * exact['rms_error_feedforward_rad']
+    assert real['rms_error_feedforward_rad'] < 0.5 * real['rms_error_pd_rad']
+    assert 'realistic arm, with feed-forward' in output
+
+
+def test_a_profile_that_does_not_exist_is_rejected_in_a_line(start, tmp_path):
+    code, output = start(1.0, '--realistic', tmp_path / 'none.yaml').end()
+    assert code == 2
+    assert 'none.yaml: No such file or directory' in output
+    assert 'Traceback' not in output
 
 
 @pytest.mark.parametrize('node', [NODES[0], *slow(NODES[1:])])

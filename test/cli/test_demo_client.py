@@ -5,9 +5,10 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from robot_dynamics.cli.demo import REPORT, SIMULATION, TIME_STEP, DemoRobot, summarize
+from robot_dynamics.cli.demo import REPORT, SIMULATION, DemoRobot, summarize
 from robot_dynamics.cli.demo_client import TERMS, Row, Run
 from robot_dynamics.cli.demo_figure import draw, interesting_joints
+from robot_dynamics.cli.demo_nodes import TIME_STEP
 from robot_dynamics.control import Trajectory
 from robot_dynamics.control.swing import Swing
 from robot_dynamics.dynamics import Dynamics

@@ -14,7 +14,7 @@ from robot_dynamics.simulation import (
     Sensors,
     load_profile,
 )
-from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 
 def written(tmp_path, text):
@@ -102,3 +102,19 @@ def test_the_profile_of_the_panda_fits_it():
     assert profile.friction_error == 0.10
     actual = Dynamics(profile.actual(model, 0))
     assert (np.linalg.eigvalsh(actual.mass_matrix(np.zeros(7))) > 0).all()
+
+
+def test_the_urdf_of_an_actual_arm_differs_by_the_errors_of_the_profile():
+    text = share_file('urdf/panda.urdf').read_bytes()
+    nominal = parse_urdf(text)
+    profile = HardwareProfile(model_error=(0.05, 0.10), friction_error=0.10)
+    actual = parse_urdf(profile.actual_urdf(text, 1))
+    assert profile.actual_urdf(text, 1) == profile.actual_urdf(text, 1)
+    assert actual.joint_names == nominal.joint_names
+    assert np.array_equal(actual.placement, nominal.placement)
+    error = np.abs(actual.mass / nominal.mass - 1)
+    assert error.min() >= 0.05 - 1e-12
+    assert error.max() <= 0.10 + 1e-12
+    for name in ('viscous', 'coulomb'):
+        error = np.abs(getattr(actual, name) / getattr(nominal, name) - 1)
+        assert 0 < error.max() <= 0.10

@@ -1,0 +1,103 @@
+"""The realistic arm of the demonstration: a hardware profile as parameters of the simulator node.
+
+The simulated arm gets links, friction, drives and sensors of the profile; the other nodes keep the
+nominal description, as with a real arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.simulation.hardware import HardwareProfile, load_profile
+from robot_dynamics.simulation.joint_models.actuators import Drives
+from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
+from robot_dynamics.simulation.sensors import Sensing, Sensors
+from robot_dynamics.urdf.loading import urdf_text
+
+SEED = 0  # of the errors of the model, and of the noise
+TRACKING = (
+    'rms_error_feedforward_rad',
+    'rms_error_pd_rad',
+    'max_error_feedforward_rad',
+    'max_error_pd_rad',
+    'error_ratio',
+    'missed_commands',
+)
+
+
+class Hardware(NamedTuple):
+    """A realistic arm."""
+
+    profile: Path
+    parameters: dict[str, Any]  # of the simulator node, besides those of an ideal arm
+
+
+def hardware(profile: Path, robot: Path, model: RobotModel, time_step: float) -> Hardware:
+    """Return a realistic arm.
+
+    Args:
+        profile: file of a hardware profile.
+        robot: file of the nominal description.
+        model: the same, without the locked joints.
+        time_step: of the simulation, s.
+
+    Raises:
+        ModelError, ProfileError, FrictionLawError: the profile is invalid or does not fit the
+            robot.
+    """
+    found = load_profile(profile)
+    if found.drives.velocity_limit != np.inf:
+        raise ModelError(
+            f'{profile}: drives has velocity_limit; the demo takes that of the description alone'
+        )
+    try:
+        Sensing(model, found.sensors, time_step)
+        Drives(model, found.drives, time_step)
+        (found.friction or FrictionSettings()).of(model)
+    except ModelError as error:
+        raise ModelError(
+            f'{profile}, for the {model.n} joints of {model.name!r}: {error}'
+        ) from error
+    return Hardware(profile, simulator_parameters(found, robot))
+
+
+def simulator_parameters(profile: HardwareProfile, robot: Path) -> dict[str, Any]:
+    """Return the parameters of the simulator node that give it this profile."""
+    text = urdf_text(robot)
+    actual = profile.actual_urdf(text if isinstance(text, bytes) else text.encode(), SEED)
+    parameters = {
+        'robot_description': actual.decode(),
+        'sensors.seed': SEED,
+        **_group('sensors', profile.sensors, (item.name for item in fields(Sensors))),
+        **_group(
+            'drives',
+            profile.drives,
+            ('delay', 'rate_limit', 'bandwidth', 'gain', 'ripple', 'ripple_periods'),
+        ),
+    }
+    if profile.friction is not None:
+        names = [item.name for item in fields(FrictionSettings)]
+        parameters |= _group('friction', profile.friction, names)
+    return parameters
+
+
+def _group(group: str, settings: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Return settings as parameters: lists for joints, and 0 for no limit."""
+    parameters: dict[str, Any] = {}
+    for name in names:
+        value = getattr(settings, name)
+        if value is None or isinstance(value, str):
+            parameters |= {} if value is None else {f'{group}.{name}': value}
+            continue
+        array = np.asarray(value, dtype=float)
+        array = np.where(np.isposinf(array), 0.0, array)
+        scalar = name in ('delay', 'latency', 'jitter', 'effort_delay')
+        parameters[f'{group}.{name}'] = float(array) if scalar else np.atleast_1d(array).tolist()
+    return parameters

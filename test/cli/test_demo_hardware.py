@@ -1,0 +1,58 @@
+"""The realistic arm of the demo: a hardware profile as parameters of the simulator node."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from robot_dynamics.cli.demo_hardware import hardware
+from robot_dynamics.errors import ModelError
+from robot_dynamics.resources import share_file
+from robot_dynamics.ros.parameters import snapshot
+from robot_dynamics.ros.simulator_parameters import SimulatorParameters
+from robot_dynamics.simulation import load_profile
+from robot_dynamics.simulation.joint_models.actuators import Drives
+from robot_dynamics.simulation.sensors import Sensing
+from robot_dynamics.urdf.loading import load_urdf
+
+PANDA = share_file('urdf/panda.urdf')
+PROFILE = share_file('config/realistic_panda.yaml')
+
+
+def test_the_node_simulates_the_arm_of_the_profile():
+    nominal = load_urdf(PANDA)
+    found = snapshot(SimulatorParameters, hardware(PROFILE, PANDA, nominal, 1e-3).parameters)
+    actual = found.robot(found.robot_description)
+    profile = load_profile(PROFILE)
+
+    error = np.abs(actual.mass / nominal.mass - 1)
+    assert error.min() >= 0.05 - 1e-12
+    assert error.max() <= 0.10 + 1e-12
+    assert 0 < np.abs(actual.coulomb / nominal.coulomb - 1).max() <= 0.10
+
+    models = found.joint_models(actual)
+    assert models.friction.law == 'coulomb_memory'
+    expected, drives = (
+        Drives(actual, actuators, 1e-3) for actuators in (profile.drives, models.actuators)
+    )
+    for name in ('share', 'gain', 'ripple', 'ripple_periods', 'change', 'delay_steps'):
+        assert np.array_equal(getattr(drives, name), getattr(expected, name)), name
+
+    rng = np.random.default_rng(0)
+    path = rng.normal(size=(3, 40, 1, 7))
+    one, other = found.sensing(actual), Sensing(actual, profile.sensors, 1e-3)
+    for a, b in zip(one.read(*path), other.read(*path), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_a_profile_of_another_robot_is_rejected_by_name():
+    path = share_file('urdf/planar_2r.urdf')
+    with pytest.raises(ModelError, match=r'realistic_panda\.yaml, for the 2 joints of .*\(7,\)'):
+        hardware(PROFILE, path, load_urdf(path), 1e-3)
+
+
+def test_a_velocity_limit_is_rejected(tmp_path):
+    profile = tmp_path / 'profile.yaml'
+    profile.write_text('drives: {velocity_limit: 1.0}')
+    with pytest.raises(ModelError, match='drives has velocity_limit'):
+        hardware(profile, PANDA, load_urdf(PANDA), 1e-3)
