@@ -107,7 +107,7 @@ def test_several_changes_are_made_together_or_not_at_all(graph):
     assert (node.parameters.kp, node.parameters.kd) == ((5.0,), (6.0,))
 
 
-def test_what_belongs_to_the_description_may_change_while_unconfigured(graph, elbow_urdf):
+def test_parameters_of_the_description_may_change_while_unconfigured(graph, elbow_urdf):
     node = graph.start(DynamicsNode, autostart=False, description='<robot name="bad"/>')
     node.trigger_configure()
     assert "robot 'bad' has no link" in str(node.configure_error)

@@ -76,7 +76,7 @@ def test_locked_joints(elbow_urdf):
         ({'tip_link': 'hand'}, ModelError, 'hand'),
     ],
 )
-def test_what_does_not_fit_the_robot_is_refused(elbow_urdf, values, error, why):
+def test_parameters_that_do_not_fit_the_robot_are_rejected(elbow_urdf, values, error, why):
     with pytest.raises(error, match=why):
         loaded(elbow_urdf, **values)
 
@@ -153,7 +153,7 @@ def test_a_bad_first_description_ends_the_node(graph):
     assert isinstance(node.failure, ModelError)
 
 
-def test_no_description_in_time_ends_the_node_and_says_where_it_listened(graph):
+def test_a_missing_description_ends_the_node_with_the_topic_name(graph):
     node = graph.start(
         DynamicsNode, remap=['__ns:=/left'], description=None, description_timeout=0.1
     )

@@ -198,7 +198,7 @@ def test_broken_input_is_counted_and_gives_no_output(graph, start, bad):
     assert ears.heard(5 * MS) == set()
 
 
-def test_no_output_before_every_joint_was_heard_and_after_one_is_too_old(graph, start):
+def test_no_output_before_every_joint_was_received_and_after_one_is_too_old(graph, start):
     _, ears, states = start()
     one = JointState(name=['shoulder'], position=[0.1], velocity=[0.0])
     both = joint_state(20 * MS, [0.1, 0.2], [0.0, 0.0])
@@ -242,7 +242,7 @@ def test_one_kind_of_refusal_does_not_silence_another(graph, start, capfd):
 
 
 @pytest.mark.filterwarnings('ignore:overflow')
-def test_nothing_that_is_not_finite_goes_out(graph, start):
+def test_nothing_that_is_not_finite_is_published(graph, start):
     node, ears, states = start()
     states.publish(joint_state(1 * MS, [0.1, 0.2], [1e200, 1e200]))
     graph.until(lambda: node.health.counts['not finite, not published'], 'an overflow')
@@ -253,7 +253,7 @@ def test_nothing_that_is_not_finite_goes_out(graph, start):
             assert np.isfinite(values).all()
 
 
-def test_best_effort_and_reliable_drivers_are_both_heard(graph):
+def test_best_effort_and_reliable_drivers_both_match(graph):
     graph.start(DynamicsNode)
     heard = graph.listen(JointState, 'dynamics_node/gravity_torque')
     for stamp, profile in ((1 * MS, qos.JOINT_STATES_IN), (2 * MS, qos.STREAM_OUT)):

@@ -116,7 +116,7 @@ def test_a_description_sent_twice_changes_nothing(graph, gravity, elbow_urdf):
     assert ask() == before
 
 
-def test_after_a_refused_description_a_good_one_is_taken(graph, gravity, elbow_urdf):
+def test_a_valid_description_is_used_after_a_rejected_one(graph, gravity, elbow_urdf):
     node, description, ask = gravity
     before, first = ask(), node.arm
     description.publish(String(data='<robot'))
@@ -185,7 +185,9 @@ each_node = pytest.mark.parametrize(
 
 
 @each_node
-def test_every_node_keeps_its_robot_when_a_worse_one_is_sent(graph, elbow_urdf, capfd, name):
+def test_every_node_keeps_its_robot_when_an_invalid_one_is_received(
+    graph, elbow_urdf, capfd, name
+):
     descriptions = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
     descriptions.publish(String(data=elbow_urdf))
     node = graph.start(NODES[name], description='', locked_joints=['shoulder'])
@@ -208,7 +210,9 @@ def test_every_node_keeps_its_robot_when_a_worse_one_is_sent(graph, elbow_urdf, 
     assert node.arm.model.mass[-1] == 1.4
 
 
-def test_a_joint_that_moves_no_mass_is_named_and_what_is_known_goes_out(graph, elbow_urdf, capfd):
+def test_a_joint_that_moves_no_mass_is_named_and_the_known_terms_are_published(
+    graph, elbow_urdf, capfd
+):
     node = graph.start(DynamicsNode, description=without_forearm(elbow_urdf))
     assert "links 'forearm' move but carry no mass" in capfd.readouterr().err
     heard = graph.listen(JointState, 'dynamics_node/gravity_torque')
@@ -241,12 +245,12 @@ def test_a_singular_robot_does_not_replace_the_one_that_is_simulated(graph, elbo
 
 
 @each_node
-def test_strict_inertials_refuse_what_otherwise_is_a_warning(graph, elbow_urdf, name):
+def test_strict_inertials_reject_instead_of_warning(graph, elbow_urdf, name):
     with pytest.raises(ModelError, match="'forearm' move but carry no mass"):
         graph.start(NODES[name], description=without_forearm(elbow_urdf), strict_inertials=True)
 
 
-def test_a_robot_as_heavy_as_a_planet_gets_what_its_motors_can_give(graph, elbow_urdf):
+def test_torques_of_a_huge_mass_stay_within_the_effort_limits(graph, elbow_urdf):
     hard = {'ramp_time': 0.0, 'max_torque_rate': [0.0]}
     node = graph.start(FeedforwardNode, description=scaled(elbow_urdf, 1e25), **hard)
     heard = graph.listen(JointState, 'feedforward_node/feedforward_torque')

@@ -102,7 +102,7 @@ NAN = float('nan')
         (trajectory(*MOVE, stamp=10**18), 'the same clock'),
     ],
 )  # fmt: skip
-def test_a_refused_trajectory_says_why_and_the_arm_goes_on(graph, elbow, bad, why):
+def test_a_rejected_trajectory_is_reported_and_the_motion_continues(graph, elbow, bad, why):
     robot = Robot(graph, kp=[100.0], kd=[10.0])
     robot.torque(0)
     robot.follow(trajectory(*MOVE))
@@ -122,7 +122,7 @@ def test_a_refused_trajectory_says_why_and_the_arm_goes_on(graph, elbow, bad, wh
     assert len(robot.filled) == 1
 
 
-def test_a_trajectory_before_any_state_is_refused(graph):
+def test_a_trajectory_before_any_state_is_rejected(graph):
     robot = Robot(graph)
     robot.trajectories.publish(trajectory(*MOVE))
     robot.says('no joint state of the whole robot')
@@ -199,7 +199,7 @@ def test_a_stream_of_references(graph, elbow):
     robot.says("the velocity of joint 'shoulder' is 1000; its limit is 5")
 
 
-def test_two_nodes_that_stream_references_are_both_refused(graph):
+def test_two_streams_of_references_are_both_rejected(graph):
     import rclpy
 
     robot = Robot(graph)

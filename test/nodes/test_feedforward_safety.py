@@ -127,7 +127,7 @@ def test_half_an_arm_is_no_joint_state(graph):
 
 
 @pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
-def test_a_torque_that_is_not_finite_is_not_sent_and_leaves_nothing_behind(graph, elbow):
+def test_a_torque_that_is_not_finite_is_not_published_and_has_no_effect_later(graph, elbow):
     robot = Robot(graph, max_torque_rate=[1000.0], on_timeout='hold', silence_timeout=0.1)
     robot.torque(0)
     first = robot.torque(1 * MS)
@@ -146,7 +146,7 @@ def test_a_torque_that_is_not_finite_is_not_sent_and_leaves_nothing_behind(graph
 
 @pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
 @pytest.mark.parametrize('law', LAWS)
-def test_whatever_joint_states_say_torques_are_finite_and_within_their_limits(
+def test_torques_are_finite_and_within_their_limits_for_any_joint_states(
     graph, elbow, law, monkeypatch
 ):
     node = graph.start(
@@ -358,7 +358,7 @@ def test_a_publisher_of_the_same_full_name_never_blocks(graph, elbow):
     twin.destroy_node()
 
 
-def test_a_motion_that_is_disabled_decelerates_before_the_torque_goes(graph, elbow):
+def test_a_disabled_motion_decelerates_before_the_torque_ends(graph, elbow):
     robot = Robot(graph, kp=[100.0])
     robot.torque(0)
     robot.follow(trajectory(*MOVE))
@@ -446,7 +446,7 @@ def test_simulated_time_that_stands_still_jumps_or_runs_back_stops_nothing(graph
         close(robot.torque(stamp * MS), elbow.gravity_torque(Q))
 
 
-def test_a_bad_description_leaves_the_torques_as_they_are(graph, elbow, elbow_urdf):
+def test_an_invalid_description_changes_no_torque(graph, elbow, elbow_urdf):
     from std_msgs.msg import String
 
     descriptions = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
@@ -482,7 +482,7 @@ def test_another_robot_while_active_is_held_where_it_is(graph, elbow_urdf):
     close(robot.torque(1 * MS), robot.node.arm.gravity_torque(Q))
 
 
-def test_another_robot_takes_over_the_reference_and_the_torque(graph, elbow, elbow_urdf):
+def test_another_robot_continues_the_reference_and_the_torque(graph, elbow, elbow_urdf):
     from std_msgs.msg import String
 
     descriptions = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
@@ -510,7 +510,7 @@ def test_another_robot_takes_over_the_reference_and_the_torque(graph, elbow, elb
     assert list(robot.node.torques.gate.last) == [after[0], 0.0]
 
 
-def test_efforts_of_a_trajectory_know_the_load(graph, elbow):
+def test_efforts_of_a_trajectory_include_the_payload(graph, elbow):
     robot = Robot(graph, start_enabled=False, payload__link='forearm', payload__mass=2.0)
     robot.send(0)
     graph.until(lambda: robot.node.health.inputs, 'the state')
@@ -523,7 +523,7 @@ def test_efforts_of_a_trajectory_know_the_load(graph, elbow):
     assert isinstance(robot.filled[0], JointTrajectory)
 
 
-def test_a_reference_is_refused_while_the_arm_is_led(graph):
+def test_references_are_rejected_with_gravity_only(graph):
     robot = Robot(graph, control_law='gravity_only')
     references = graph.publisher(JointTrajectory, 'reference')
     robot.torque(0)

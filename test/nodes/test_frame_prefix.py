@@ -70,7 +70,7 @@ def test_the_torque_of_the_controller(graph):
     assert heard[-1].header.frame_id == 'left/base'
 
 
-def test_the_states_of_the_simulator_and_what_presses_on_it(graph):
+def test_frames_of_the_simulator_states_and_wrenches(graph):
     node = graph.start(SimulatorNode, frame_prefix='left/', start_paused=True)
     heard = graph.listen(JointState, 'joint_states')
     graph.until(lambda: heard, 'a state')
@@ -97,7 +97,9 @@ def test_the_residual_of_the_validator(graph):
 
 
 @pytest.mark.parametrize('frame', ['left/forearm', 'forearm'])
-def test_a_load_is_told_with_or_without_it_and_said_with_it(graph, frame):
+def test_a_payload_frame_is_accepted_with_or_without_the_prefix_and_published_with_it(
+    graph, frame
+):
     node = graph.start(DynamicsNode, frame_prefix='left/')
     said = graph.listen(InertiaStamped, 'dynamics_node/payload', qos.LATCHED)
     message = InertiaStamped()

@@ -100,7 +100,7 @@ def lives(
     return word, heard[0]
 
 
-def test_a_dynamics_node_says_the_same_as_before(graph, node, elbow):
+def test_a_restarted_dynamics_node_publishes_the_same_terms(graph, node, elbow):
     states = graph.probe.create_publisher(JointState, 'joint_states', 10)
     for word in lives(
         graph,
@@ -113,7 +113,7 @@ def test_a_dynamics_node_says_the_same_as_before(graph, node, elbow):
         np.testing.assert_allclose(word.effort, elbow.gravity_torque(Q), rtol=1e-14)
 
 
-def test_a_feedforward_node_holds_the_arm_where_it_is_then(graph, node, elbow):
+def test_a_restarted_feedforward_node_holds_the_arm(graph, node, elbow):
     """The motion that the first one followed is forgotten: it has to be sent again."""
     states = graph.probe.create_publisher(JointState, 'joint_states', 10)
     for word in lives(
@@ -128,7 +128,7 @@ def test_a_feedforward_node_holds_the_arm_where_it_is_then(graph, node, elbow):
         np.testing.assert_allclose(word.effort, elbow.gravity_torque(Q), rtol=1e-14)
 
 
-def test_a_simulated_arm_stands_in_its_brakes_at_the_start(graph, node):
+def test_a_restarted_simulator_holds_the_arm_with_brakes(graph, node):
     for word in lives(
         graph,
         lambda: node('simulator_node', f'initial_positions:={Q.tolist()}'),
@@ -140,7 +140,7 @@ def test_a_simulated_arm_stands_in_its_brakes_at_the_start(graph, node):
 
 
 @needs_engine
-def test_a_validator_comes_to_the_same_verdict(graph, node):
+def test_a_restarted_validator_reaches_the_same_verdict(graph, node):
     for word in lives(
         graph,
         lambda: node('pybullet_validator_node', 'random_states:=12'),
@@ -152,7 +152,7 @@ def test_a_validator_comes_to_the_same_verdict(graph, node):
         assert word.status[0].message.startswith('PASS: elbow')
 
 
-def test_a_markers_node_draws_anew(graph, node):
+def test_a_restarted_markers_node_replaces_its_markers(graph, node):
     states = graph.probe.create_publisher(JointState, 'joint_states', 10)
     first, second = lives(
         graph,
@@ -168,7 +168,7 @@ def test_a_markers_node_draws_anew(graph, node):
 
 
 @needs_tf
-def test_a_state_publisher_gives_the_same_frames(graph, node):
+def test_a_restarted_state_publisher_publishes_the_same_frames(graph, node):
     from tf2_msgs.msg import TFMessage
 
     states = graph.probe.create_publisher(JointState, 'joint_states', 10)
@@ -209,7 +209,7 @@ while True:
 """
 
 
-def test_who_is_killed_in_the_middle_of_a_request_leaves_no_trace(graph, processes):
+def test_a_client_killed_during_a_request_has_no_effect(graph, processes):
     simulator = graph.start(SimulatorNode)
     processes.append(start_python('-c', CALLER))
     calls = []
@@ -226,7 +226,7 @@ def test_who_is_killed_in_the_middle_of_a_request_leaves_no_trace(graph, process
     assert simulator.failure is None
 
 
-def test_a_listener_that_is_killed_keeps_no_answer_from_the_others(graph, processes):
+def test_a_killed_subscriber_does_not_block_the_others(graph, processes):
     """It stays in the graph for its lease, as a reliable reader that acknowledges nothing."""
     graph.start(DynamicsNode)
     heard = graph.listen(JointState, 'dynamics_node/gravity_torque', 100)

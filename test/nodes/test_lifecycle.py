@@ -70,7 +70,7 @@ def managed(graph):
 
 
 @each_node
-def test_a_node_starts_itself_unless_it_is_told_not_to(graph, name):
+def test_a_node_starts_itself_unless_autostart_is_false(graph, name):
     assert graph.start(NODES[name]).state == 'active'
     waiting = graph.start(NODES[name], remap=[f'__node:={name}_2'], autostart=False)
     assert waiting.state == 'unconfigured'
@@ -120,7 +120,7 @@ def test_shutdown_from_everywhere(managed, name, transitions):
     assert node.arm is None
 
 
-def test_an_impossible_transition_is_refused_and_the_node_lives_on(managed, capfd):
+def test_an_impossible_transition_is_rejected_and_the_node_continues(managed, capfd):
     _, manager = managed('dynamics_node')
     assert not manager.activate()
     assert not manager.ask(99)
@@ -153,7 +153,7 @@ def test_parameters_that_do_not_fit_the_robot_fail_configure(managed, capfd):
     assert 'joints is shoulder, hip' in capfd.readouterr().err
 
 
-def test_configure_waits_for_the_description_no_longer_than_told(graph, managed, elbow_urdf):
+def test_configure_waits_for_the_description_until_its_timeout(graph, managed, elbow_urdf):
     node, manager = managed('dynamics_node', description=None, description_timeout=0.1)
     assert not manager.configure()
     assert manager.state == 'unconfigured'
@@ -168,7 +168,7 @@ def test_configure_waits_for_the_description_no_longer_than_told(graph, managed,
     assert manager.state == 'active'
 
 
-def test_configure_takes_a_description_that_comes_while_it_waits(graph, elbow_urdf):
+def test_configure_uses_a_description_that_arrives_while_it_waits(graph, elbow_urdf):
     node = graph.start(DynamicsNode, autostart=False, description=None)
     description = graph.publisher(String, 'robot_description', qos.LATCHED)
     later = threading.Timer(0.3, lambda: description.publish(String(data=elbow_urdf)))
@@ -178,7 +178,7 @@ def test_configure_takes_a_description_that_comes_while_it_waits(graph, elbow_ur
     assert node.state == 'active'
 
 
-def test_who_ends_the_process_does_not_wait_for_the_description(graph):
+def test_ending_the_process_ends_the_wait_for_the_description(graph):
     node = graph.start(DynamicsNode, autostart=False, description=None, description_timeout=0.0)
     node.is_ending = lambda: True
     node.trigger_configure()
@@ -214,7 +214,7 @@ def test_a_manager_may_take_over_from_a_node_that_waits_to_start_itself(graph, e
     assert manager.state == 'inactive'
 
 
-def test_a_node_that_waits_starts_when_a_parameter_says_which_robot_it_is(graph, elbow_urdf):
+def test_a_waiting_node_starts_when_a_parameter_gives_the_description(graph, elbow_urdf):
     node = graph.start(DynamicsNode, description=None)
     assert node.state == 'unconfigured'
     change = Parameter('robot_description', value=elbow_urdf)

@@ -77,7 +77,7 @@ def test_gravity_may_change(robot, elbow):
     np.testing.assert_allclose(robot.torque(), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_the_load_may_change(robot, elbow):
+def test_the_payload_may_change(robot, elbow):
     changes = {'payload__link': 'forearm', 'payload__mass': 2.0, 'payload__com': [0.3, 0.1, 0.0]}
     assert robot.set(**changes).successful
     expected = loaded(elbow, 2.0, [0.3, 0.1, 0.0]).gravity_torque(Q)
@@ -86,7 +86,7 @@ def test_the_load_may_change(robot, elbow):
     np.testing.assert_allclose(robot.torque(), elbow.gravity_torque(Q), rtol=1e-12)
 
 
-def test_a_load_at_the_start_is_the_same(graph, elbow):
+def test_a_payload_at_the_start_is_the_same(graph, elbow):
     robot = Robot(
         graph,
         'dynamics_node',
@@ -144,7 +144,7 @@ NAN = float('nan')
         ({'payload__com': [0.0, NAN, 0.0]}, 'payload.com is nan'),
     ],
 )
-def test_what_makes_no_sense_is_refused_and_changes_nothing(graph, elbow, changes, why):
+def test_invalid_parameters_are_rejected_and_change_nothing(graph, elbow, changes, why):
     robot = Robot(graph, 'dynamics_node')
     before = values(robot.node.parameters)
     result = robot.set(**changes)
@@ -154,7 +154,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(graph, elbow, change
     np.testing.assert_allclose(robot.torque(), elbow.gravity_torque(Q), rtol=1e-12)
 
 
-def test_a_load_elsewhere_waits_for_the_node_to_be_inactive(graph, elbow):
+def test_a_payload_on_another_link_is_accepted_only_while_inactive(graph, elbow):
     robot = Robot(graph, 'dynamics_node')
     elsewhere = {'payload__link': 'upper_arm', 'payload__mass': 1.0}
     result = robot.set(**elsewhere)
@@ -179,7 +179,7 @@ def payload(
     return message
 
 
-def test_a_message_sets_the_load_and_another_says_what_it_is(graph, robot, elbow):
+def test_a_message_sets_the_payload_and_another_publishes_it(graph, robot, elbow):
     said = graph.listen(InertiaStamped, f'{robot.name}/payload', qos.LATCHED)
     graph.until(lambda: said, 'the load at the start')
     assert said[0].header.frame_id == 'forearm'
@@ -211,7 +211,7 @@ def test_a_message_sets_the_load_and_another_says_what_it_is(graph, robot, elbow
         (payload(inertia=(1.0, 0, 0, 1.0, 0, 9.0)), 'triangle inequality'),
     ],
 )
-def test_a_bad_message_is_refused_with_the_reason(graph, elbow, bad, why, capfd):
+def test_an_invalid_message_is_rejected_with_the_reason(graph, elbow, bad, why, capfd):
     robot = Robot(graph, 'feedforward_node')
     commands = graph.publisher(InertiaStamped, 'feedforward_node/set_payload')
     commands.publish(bad)
@@ -220,7 +220,7 @@ def test_a_bad_message_is_refused_with_the_reason(graph, elbow, bad, why, capfd)
     np.testing.assert_allclose(robot.torque(), elbow.gravity_torque(Q), rtol=1e-12)
 
 
-def test_another_description_keeps_the_load(graph, elbow, elbow_urdf):
+def test_another_description_keeps_the_payload(graph, elbow, elbow_urdf):
     from std_msgs.msg import String
 
     descriptions = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)

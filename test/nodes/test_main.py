@@ -58,7 +58,7 @@ def test_a_signal_ends_a_node_that_still_waits_for_its_robot(number):
     assert 'Traceback' not in rest
 
 
-def test_a_signal_ends_a_node_that_is_told_to_wait_for_its_robot(graph):
+def test_a_signal_ends_a_node_that_waits_for_its_robot(graph):
     process = start_node(
         'dynamics_node', '-p', 'autostart:=false', '-p', 'description_timeout:=0.0'
     )
@@ -75,7 +75,7 @@ def test_a_signal_ends_a_node_that_is_told_to_wait_for_its_robot(graph):
     assert 'Traceback' not in output
 
 
-def test_a_controller_that_is_ended_says_a_last_torque(graph, robot_file):
+def test_an_ended_controller_publishes_a_last_torque(graph, robot_file):
     process = start_node('feedforward_node', '-p', robot_file)
     torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')
     states = graph.publisher(JointState, 'joint_states')
@@ -139,7 +139,7 @@ def test_an_exception_in_a_callback_ends_a_controller_after_its_last_torque(
         (['-r', 'nonsense'], 'nonsense'),
     ],
 )
-def test_what_cannot_start_says_why_in_one_line_and_exits_with_1(arguments, why):
+def test_a_node_that_cannot_start_logs_one_line_and_exits_with_1(arguments, why):
     process = start_node('simulator_node', *arguments)
     output, _ = process.communicate(timeout=DEADLINE)
     assert process.returncode == 1

@@ -164,7 +164,7 @@ def test_switches_and_scales_change_while_it_runs(graph):
     assert 'force_scale' in refused.reason
 
 
-def test_what_no_body_can_have_is_red(graph, elbow_urdf):
+def test_physically_inconsistent_inertia_is_red(graph, elbow_urdf):
     wrong = elbow_urdf.replace('ixx="0.001" iyy="0.01"', 'ixx="0.1" iyy="0.01"')
     drawing = Drawing(graph, description=wrong)
     drawing.tell(50 * MS, [0.1, 0.2])
@@ -175,7 +175,7 @@ def test_what_no_body_can_have_is_red(graph, elbow_urdf):
     assert ('inertia', 1) not in markers
 
 
-def test_no_more_drawings_than_asked_for(graph):
+def test_markers_are_limited_to_the_publish_rate(graph):
     drawing = Drawing(graph, publish_rate=250.0)
     for k in range(1, 10):
         drawing.tell(k * MS, [0.1, 0.2])
@@ -184,7 +184,7 @@ def test_no_more_drawings_than_asked_for(graph):
     assert stamps - {0} == {1, 5, 9}
 
 
-def test_nothing_is_computed_while_nobody_listens(graph, monkeypatch):
+def test_nothing_is_computed_without_a_subscriber(graph, monkeypatch):
     node = graph.start(MarkersNode, tip_frame=TIP)
     states = graph.publisher(JointState, 'joint_states')
     drawn = []
@@ -194,7 +194,7 @@ def test_nothing_is_computed_while_nobody_listens(graph, monkeypatch):
     assert not drawn
 
 
-def test_a_deactivated_node_leaves_an_empty_screen(graph):
+def test_a_deactivated_node_removes_its_markers(graph):
     drawing = Drawing(graph)
     drawing.tell(50 * MS, [0.1, 0.2])
     drawing.at(50 * MS)
@@ -209,7 +209,7 @@ def test_a_deactivated_node_leaves_an_empty_screen(graph):
     assert drawing.heard[-1].markers[0].action == Marker.DELETEALL
 
 
-def test_an_unknown_tip_is_refused(graph):
+def test_an_unknown_tip_is_rejected(graph):
     with pytest.raises(FrameNotFound, match='hand'):
         graph.start(MarkersNode, tip_frame='hand')
 

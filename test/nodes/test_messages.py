@@ -42,7 +42,7 @@ def test_a_joint_state_is_filled_again_and_again():
         writer.fill(0, np.zeros(3), np.zeros(2))
 
 
-def test_what_was_filled_before_stays_as_it_is():
+def test_messages_filled_before_do_not_change():
     writer = JointStateWriter(('a', 'b'), 'base', ('effort',))
     first = writer.fill(1, np.array([1.0, 2.0]))
     writer.fill(2, np.array([3.0, 4.0]))

@@ -25,7 +25,7 @@ def untold(monkeypatch):
     ('release', 'name'),
     [('3.3.17', VARIABLES[0]), ('7.1.6', VARIABLES[0]), ('9.1.2', VARIABLES[1])],
 )
-def test_each_distribution_is_told_by_the_variable_that_it_reads(untold, release, name):
+def test_each_distribution_gets_the_variable_that_it_reads(untold, release, name):
     untold.setattr(middleware, 'version', lambda _: release)
     assert quick_discovery() == {name: str(share_file('config/fastdds_profile.xml'))}
 

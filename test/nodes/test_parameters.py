@@ -56,7 +56,7 @@ def test_values_are_taken_by_their_ros_names():
         ('speed', 1.0, "no parameter 'speed'; there are rate, count"),
     ],
 )
-def test_a_wrong_value_is_refused_with_its_name_and_what_is_right(name, value, why):
+def test_an_invalid_value_is_rejected_with_its_name_and_the_expected_one(name, value, why):
     with pytest.raises(ParameterError, match=why):
         snapshot(Table, {name: value})
 

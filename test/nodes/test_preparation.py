@@ -64,7 +64,7 @@ def robot(graph, monkeypatch, elbow_urdf):
     robot.allowed.set()
 
 
-def test_states_are_answered_while_another_robot_is_made_ready(robot):
+def test_states_are_answered_while_another_robot_is_compiled(robot):
     turn = sys.getswitchinterval()
     robot.describe(2)
     robot.graph.until(robot.began.is_set, 'the preparation')
@@ -77,7 +77,7 @@ def test_states_are_answered_while_another_robot_is_made_ready(robot):
     assert sys.getswitchinterval() == turn
 
 
-def test_what_comes_meanwhile_is_made_ready_next(robot):
+def test_a_description_received_during_compilation_is_compiled_next(robot):
     robot.describe(2)
     robot.graph.until(robot.began.is_set, 'the preparation')
     robot.describe(3)

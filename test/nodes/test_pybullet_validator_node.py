@@ -85,7 +85,7 @@ def move_until(graph, arm, condition, what):
     graph.until(moved, what)
 
 
-def test_random_states_pass_and_a_late_listener_hears_it(graph, start):
+def test_random_states_pass_and_a_late_subscriber_receives_the_verdict(graph, start):
     _, ears = start()
     level, sentence, values = ears.verdict('PASS')
     assert level == DiagnosticStatus.OK
@@ -216,7 +216,7 @@ def test_additional_engines_are_compared_as_well(start):
     assert values['additional engine 1'].startswith('PASS: elbow against ')
 
 
-def test_words_that_make_no_sense_are_refused_and_counted(graph, start, elbow):
+def test_invalid_messages_are_rejected_and_counted(graph, start, elbow):
     node, ears = start()
     ears.verdict('PASS')
     arm, impostor = Arm(graph), Impostor(graph, elbow, [np.nan, 0.0])
@@ -267,7 +267,7 @@ def test_an_engine_that_crashes_is_restarted(graph, start):
     assert np.abs(ears.residuals[-1].effort).max() < 1e-9
 
 
-def test_without_an_engine_it_says_so_and_stays(graph, start, tmp_path, monkeypatch):
+def test_a_missing_engine_is_reported_and_the_node_continues(graph, start, tmp_path, monkeypatch):
     for package in ('pybullet', 'mujoco', 'pinocchio'):
         (tmp_path / f'{package}.py').write_text('raise ImportError("not here")')
     monkeypatch.setenv('PYTHONPATH', str(tmp_path))
@@ -292,7 +292,7 @@ def test_parameters_of_the_robot_are_those_of_the_comparison(start):
     assert ears.verdict('PASS')[0] == DiagnosticStatus.OK
 
 
-def test_an_unknown_engine_is_refused(graph):
+def test_an_unknown_engine_is_rejected(graph):
     with pytest.raises(ParameterError, match="engines holds 'physx'; known are pybullet"):
         graph.start(PyBulletValidatorNode, engines=['physx'])
     with pytest.raises(ParameterError, match="additional_engines holds 'physx'"):

@@ -49,7 +49,7 @@ def assert_same(state, message):
 
 
 @pytest.mark.parametrize('serialized', [serialize_message])
-def test_it_says_what_ros_says_whatever_came_before(serialized):
+def test_decoded_fields_equal_those_of_ros(serialized):
     decode = JointStateDecoder()
     rng = np.random.default_rng(0)
     for k in (*range(len(MESSAGES)), *rng.integers(len(MESSAGES), size=100)):
@@ -81,14 +81,14 @@ def test_another_order_of_bytes_is_left_to_ros():
     assert state.position == (2.5,)
 
 
-def test_a_stamp_that_is_no_time_is_refused():
+def test_an_invalid_stamp_is_rejected():
     data = bytearray(serialize_message(MESSAGES[0]))
     data[8:12] = struct.pack('<I', 1_000_000_000)
     with pytest.raises(JointDataError, match='the stamp has 1000000000 ns'):
         JointStateDecoder()(bytes(data))
 
 
-def test_what_is_cut_off_or_overwritten_is_refused_or_read_as_far_as_it_makes_sense():
+def test_truncated_messages_are_rejected_and_corrupted_ones_rejected_or_read():
     decode, rng = JointStateDecoder(), np.random.default_rng(1)
     data = bytes(serialize_message(MESSAGES[0]))
     for length in range(2, len(data)):

@@ -95,7 +95,7 @@ def test_a_flood_of_commands_neither_stops_nor_deafens_it(graph, commander):
     assert view.node.health.counts['command rejected'] == 0
 
 
-def test_a_killed_commander_may_return(graph, commander):
+def test_a_killed_command_publisher_may_return(graph, commander):
     view = SimulatorView(graph, command_timeout=0.2)
     graph.probe.destroy_publisher(view.commands)
     first = commander('controller', 200)
@@ -168,7 +168,7 @@ def test_stamps_never_run_backwards_but_by_a_reset(graph):
         (wrench('forearm', torque=(float('inf'), 0.0, 0.0)), 'torque.x = inf'),
     ],
 )
-def test_a_bad_wrench_is_refused_and_counted(graph, bad, why, capfd):
+def test_an_invalid_wrench_is_rejected_and_counted(graph, bad, why, capfd):
     view = SimulatorView(graph)
     graph.publisher(WrenchStamped, 'external_wrench').publish(bad)
     graph.until(lambda: view.node.health.counts['external wrench rejected'], 'the refusal')
@@ -176,7 +176,7 @@ def test_a_bad_wrench_is_refused_and_counted(graph, bad, why, capfd):
     assert why in capfd.readouterr().err
 
 
-def test_a_wrench_presses_for_its_time_as_the_simulator_says(graph, elbow):
+def test_a_wrench_acts_until_its_timeout(graph, elbow):
     view = SimulatorView(graph, start_paused=True, wrench_timeout=0.005)
     view.command([0.0, 0.0])
     graph.until(lambda: view.node._loop.commanded, 'the command')

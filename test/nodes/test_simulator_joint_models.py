@@ -28,7 +28,7 @@ def joint_models(elbow, **values):
     return snapshot(SimulatorParameters, given).joint_models(elbow.model)
 
 
-def test_an_ideal_arm_but_for_its_stops_unless_told_otherwise(elbow):
+def test_the_default_joint_models_are_stops_alone(elbow):
     ideal = joint_models(elbow)
     assert (ideal.friction, ideal.stops, ideal.elasticity) == ('smooth', InelasticStop(), None)
     assert Drives(elbow.model, ideal.actuators, 1e-3).ideal
@@ -156,7 +156,7 @@ def test_an_arm_that_falls_stops_at_its_limits(graph):
     assert np.abs(q[:, 1]).max() <= 2.5 + 1e-12
 
 
-def test_elastic_joints_without_rotors_refuse_the_node(graph):
+def test_elastic_joints_without_rotor_inertia_are_rejected(graph):
     with pytest.raises(RobotDynamicsError, match='rotor'):
         graph.start(SimulatorNode, elasticity__stiffness=[100.0])
 

@@ -41,7 +41,7 @@ def test_publish_every(graph):
     assert set(np.diff([stamp(message) for message in view.states])) == {10 * MS}
 
 
-def test_efforts_by_order_move_the_arm_as_the_simulator_says(graph, elbow):
+def test_efforts_by_order_move_the_arm_as_in_the_simulator(graph, elbow):
     view = SimulatorView(
         graph,
         'effort_controller/commands',
@@ -85,7 +85,7 @@ NAN = float('nan')
     ],
     ids=['nan', 'short', 'empty', 'missing', 'unknown', 'twice'],
 )
-def test_a_bad_command_by_name_is_refused_and_counted(graph, bad):
+def test_an_invalid_command_by_name_is_rejected_and_counted(graph, bad):
     view = SimulatorView(graph)
     view.commands.publish(bad)
     graph.until(lambda: view.node.health.counts['command rejected'] == 1, 'the refusal')
@@ -93,7 +93,7 @@ def test_a_bad_command_by_name_is_refused_and_counted(graph, bad):
 
 
 @pytest.mark.parametrize('data', [[1.0], [1.0, 2.0, 3.0], [], [1.0, NAN], [float('inf'), 1.0]])
-def test_a_bad_command_by_order_is_refused_and_counted(graph, data):
+def test_an_invalid_command_by_order_is_rejected_and_counted(graph, data):
     view = SimulatorView(graph, 'effort_controller/commands')
     view.commands.publish(Float64MultiArray(data=data))
     graph.until(lambda: view.node.health.counts['command rejected'] == 1, 'the refusal')
@@ -144,7 +144,7 @@ def test_lock_step_gives_one_state_per_answer(graph, elbow):
     assert view.node._loop.missed == 0
 
 
-def test_lock_step_repeats_its_state_for_who_comes_late(graph):
+def test_lock_step_repeats_its_state_for_late_subscribers(graph):
     view = SimulatorView(graph, lockstep=True)
     graph.until(lambda: len(view.states) >= 3, 'repetitions')
     assert {stamp(message) for message in view.states} == {0}
@@ -192,14 +192,14 @@ def test_the_clock_is_published_on_request(graph):
     assert view.state(after=times[-1])
 
 
-def test_no_clock_unless_asked(graph):
+def test_no_clock_by_default(graph):
     view = SimulatorView(graph)
     view.state()
     assert graph.probe.count_publishers('/clock') == 0
 
 
 @pytest.mark.parametrize('offset', [5.0, -5.0])
-def test_wall_stamps_far_from_the_wall_clock_are_a_warning_that_says_what_to_set(graph, offset):
+def test_wall_stamps_far_from_the_wall_clock_are_a_warning_with_the_remedy(graph, offset):
     view = SimulatorView(
         graph, wall_stamps=True, lockstep=True, command_timeout=1000.0, diagnostics_period=0.1
     )
@@ -228,7 +228,7 @@ def test_wall_stamps(graph):
     assert abs(age) < 60e9
 
 
-def test_two_commanders_are_refused_until_one_is_gone(graph):
+def test_two_command_publishers_are_rejected_until_one_is_gone(graph):
     import rclpy
 
     view = SimulatorView(graph)

@@ -69,7 +69,7 @@ def eventful(graph, tmp_path):
     return view
 
 
-def test_an_eventful_run_comes_again_in_every_bit(eventful, capsys):
+def test_an_eventful_run_is_replayed_bit_for_bit(eventful, capsys):
     assert eventful.answer.success, eventful.answer.message
     run = RecordedRun(eventful.path)
     plant = run.plant()
@@ -109,7 +109,7 @@ def test_a_recording_may_begin_at_any_time_and_follow_another(graph, tmp_path):
         assert cli.main(['replay', str(file)]) == 0
 
 
-def test_what_is_there_is_never_overwritten(graph, tmp_path):
+def test_an_existing_file_is_never_overwritten(graph, tmp_path):
     file = tmp_path / 'precious.log'
     file.write_text('precious')
     view = SimulatorView(graph, record_to=str(file))
@@ -198,7 +198,7 @@ def test_a_disk_that_fills_up_ends_the_recording_and_nothing_else(graph, tmp_pat
 # -- a process that is killed ---------------------------------------------------------------
 
 
-def test_of_a_simulator_that_is_killed_what_was_on_the_disk_remains(tmp_path, elbow_urdf):
+def test_the_log_of_a_killed_simulator_can_be_replayed(tmp_path, elbow_urdf):
     urdf, file = tmp_path / 'robot.urdf', tmp_path / 'run.log'
     urdf.write_text(elbow_urdf)
     before = shared_memory()

@@ -127,7 +127,7 @@ def test_pause_resume_step_reset(view):
     assert list(view.states[-1].position) == START
 
 
-def test_one_call_makes_as_many_steps_as_the_parameter_says(graph):
+def test_one_call_makes_steps_per_call_steps(graph):
     view = SimulatorView(graph, start_paused=True)
     assert view.set(steps_per_call=25) == ''
     assert view.call('step').message == 'at 0.025 s'
@@ -165,7 +165,7 @@ def test_reset_to_a_state_that_has_a_name_or_is_given(graph):
     assert after_reset() == [-0.25, 0.5]
 
 
-def test_a_start_that_makes_no_sense_changes_nothing(graph):
+def test_an_invalid_start_changes_nothing(graph):
     view = SimulatorView(graph, states__names=['home'], states__positions=[0.1, 0.2])
     for change, why in (
         ({'reset_to': 'nowhere'}, "reset_to is 'nowhere'; known states: home"),
@@ -198,7 +198,7 @@ def test_a_start_that_makes_no_sense_changes_nothing(graph):
         ({'reset_to': 'home'}, 'known states: none: set states.names'),
     ],
 )
-def test_states_that_make_no_sense_refuse_the_node(graph, parameters, why):
+def test_invalid_named_states_are_rejected_at_start(graph, parameters, why):
     from robot_dynamics.errors import RobotDynamicsError
     from robot_dynamics.nodes.simulator_node import SimulatorNode
 
@@ -206,7 +206,7 @@ def test_states_that_make_no_sense_refuse_the_node(graph, parameters, why):
         graph.start(SimulatorNode, **parameters)
 
 
-def test_without_a_robot_nothing_can_be_asked(graph):
+def test_requests_without_a_robot_are_rejected(graph):
     from robot_dynamics.nodes.simulator_node import SimulatorNode
 
     node = graph.start(SimulatorNode, description='', description_timeout=0.0)
@@ -337,7 +337,7 @@ def test_quitting_ends_the_process_as_a_signal_does(standard):
     assert caught == [signal.SIGTERM]
 
 
-def test_a_state_goes_out_after_every_request(view, standard):
+def test_a_state_is_published_after_every_request(view, standard):
     heard = view.graph.listen(JointState, 'joint_states', 100)
     standard.put(SimulationState.STATE_PAUSED)
     standard.call('reset_simulation', scope=0)

@@ -103,12 +103,12 @@ def test_positions_are_taken_by_name():
         (['slide'], [float('inf')], 'position of slide is inf'),
     ],
 )
-def test_a_wrong_joint_state_is_refused(names, positions, why):
+def test_an_invalid_joint_state_is_rejected(names, positions, why):
     with pytest.raises(JointDataError, match=why):
         positions_of(JointState(name=names, position=positions), {'turn', 'slide'})
 
 
-def test_without_tf2_msgs_it_says_what_is_missing(graph, monkeypatch):
+def test_without_tf2_msgs_the_error_names_it(graph, monkeypatch):
     monkeypatch.setitem(sys.modules, 'tf2_msgs', None)
     monkeypatch.setitem(sys.modules, 'tf2_msgs.msg', None)
     with pytest.raises(TfMissing, match=r'tf2_msgs, which is not installed \(apt install ros-'):
@@ -172,7 +172,7 @@ def test_tf_and_tf_static_together_are_the_whole_robot(graph):
 
 
 @needs_tf
-def test_a_joint_is_published_when_it_is_heard(graph):
+def test_a_transform_is_published_for_each_received_joint(graph):
     frames = Frames(graph)
     frames.tell(50 * MS, turn=0.4)
     assert [t.child_frame_id for t in frames.at(50 * MS)] == ['arm']
@@ -181,7 +181,7 @@ def test_a_joint_is_published_when_it_is_heard(graph):
 
 
 @needs_tf
-def test_no_more_transforms_than_asked_for(graph):
+def test_transforms_are_limited_to_the_publish_frequency(graph):
     frames = Frames(graph, publish_frequency=250.0)
     for k in range(1, 10):
         frames.tell(k * MS, turn=0.01 * k)
@@ -208,7 +208,7 @@ def test_the_description_is_there_for_late_joiners(graph):
 
 
 @needs_tf
-def test_a_description_from_the_topic_is_not_said_again_and_may_change(graph):
+def test_a_description_from_the_topic_is_not_published_again_and_may_change(graph):
     given = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
     given.publish(String(data=ROBOT))
     node = graph.start(StatePublisherNode, description='')

@@ -58,7 +58,7 @@ def test_help_is_printed_and_nothing_is_started(flag):
 
 
 @pytest.mark.parametrize('name', NODES)
-def test_without_ros_one_line_says_what_to_install(name):
+def test_without_ros_one_line_names_the_installation(name):
     program = f"""
         import sys
         sys.modules['rclpy'] = None

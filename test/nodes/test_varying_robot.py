@@ -49,7 +49,7 @@ def latched(graph, topic, message):
 
 
 @each_node
-def test_what_all_are_told_each_of_them_carries_and_says(graph, elbow_urdf, name):
+def test_a_payload_for_all_nodes_is_used_and_published_by_each(graph, elbow_urdf, name):
     node = graph.start(NODES[name])
     said = graph.listen(InertiaStamped, f'{name}/payload', qos.LATCHED)
     graph.until(lambda: said, 'what it carries at the start')
@@ -63,7 +63,7 @@ def test_what_all_are_told_each_of_them_carries_and_says(graph, elbow_urdf, name
 
 
 @each_node
-def test_what_was_said_before_there_was_a_robot_is_remembered(graph, elbow_urdf, name):
+def test_a_payload_received_before_the_robot_is_applied(graph, elbow_urdf, name):
     latched(graph, ALL.get(name, 'payload'), load(2.0))
     node = graph.start(NODES[name], description='')
     graph.until(lambda: node.payload.pending is not None, 'the load')
@@ -75,7 +75,7 @@ def test_what_was_said_before_there_was_a_robot_is_remembered(graph, elbow_urdf,
 
 
 @each_node
-def test_a_load_that_cannot_be_is_refused(graph, elbow, name):
+def test_an_inconsistent_payload_is_rejected(graph, elbow, name):
     node = graph.start(NODES[name])
     told = graph.publisher(InertiaStamped, f'{name}/set_payload')
     for count, wrong in enumerate((load(-1.0), load(np.nan), load(1.0, link='hand')), start=1):
@@ -87,7 +87,7 @@ def test_a_load_that_cannot_be_is_refused(graph, elbow, name):
     np.testing.assert_allclose(node.arm.gravity_torque(Q), elbow.gravity_torque(Q), rtol=1e-12)
 
 
-def test_what_another_link_needs_is_compiled_when_it_is_told(graph, elbow_urdf, monkeypatch):
+def test_programs_of_another_link_are_compiled_with_the_payload(graph, elbow_urdf, monkeypatch):
     """And not when the first state waits for an answer."""
     node = graph.start(DynamicsNode, autostart=False)
     node.trigger_configure()
@@ -106,7 +106,7 @@ def test_what_another_link_needs_is_compiled_when_it_is_told(graph, elbow_urdf, 
     )
 
 
-def test_a_load_that_is_known_already_changes_nothing(graph):
+def test_a_repeated_payload_changes_nothing(graph):
     node = graph.start(DynamicsNode)
     before = node.arm
     told = latched(graph, 'payload', load(0.0))
@@ -115,7 +115,7 @@ def test_a_load_that_is_known_already_changes_nothing(graph):
     assert node.arm is before
 
 
-def test_markers_follow_the_node_they_are_told_to(graph):
+def test_markers_follow_the_payload_of_another_node(graph):
     graph.start(DynamicsNode)
     node = graph.start(MarkersNode, remap=['payload:=dynamics_node/payload'])
     drawings = graph.listen(MarkerArray, 'markers_node/markers')
@@ -181,7 +181,7 @@ class Judged:
 
 
 @needs_engine
-def test_the_validator_judges_the_load_that_the_dynamics_node_says(graph, capfd):
+def test_the_validator_compares_with_the_payload_of_the_dynamics_node(graph, capfd):
     """No verdict about a loaded robot is one about an unloaded one."""
     judged = Judged(graph)
     for mass in (2.0, 0.5, 0.0):
@@ -195,7 +195,7 @@ def test_the_validator_judges_the_load_that_the_dynamics_node_says(graph, capfd)
 
 
 @needs_engine
-def test_a_validator_that_does_not_follow_finds_the_load(graph):
+def test_a_validator_without_the_payload_diagnoses_it(graph):
     judged = Judged(graph, remap=['dynamics_node/payload:=unused'])
     judged.told.publish(load(2.0, 0.1))
     graph.until(lambda: judged.live(1) or judged.verdict == 'FAIL', 'the verdict')
