@@ -133,7 +133,7 @@ class DynamicsNode(RobotNode):
         equation_terms(arm, friction, zero, None, None)
 
     def use(self, arm: Dynamics) -> None:
-        """Go on with this robot, without the past of the one before."""
+        """Use this robot, without states of the one before."""
         self._set_up(arm)
         self.activate()
 
@@ -144,7 +144,7 @@ class DynamicsNode(RobotNode):
         self._rate = StampRateLimit(self.parameters.publish_rate, repeat=True)
 
     def adopt(self, changes: set[str]) -> None:
-        """Go on with other parameters from the next state on."""
+        """Use other parameters from the next state on."""
         if self.arm is not None:
             self._set_up(self.arm)
             if 'acceleration_cutoff' in changes:

@@ -105,7 +105,7 @@ class FeedforwardNode(RobotNode):
     def use(self, arm: Dynamics) -> None:
         """Command this robot; it is held at its first state.
 
-        If it replaces one with the same joints, the reference and the torque go on from there.
+        If it replaces one with the same joints, the reference and the torque continue.
         """
         parameters, model = self.parameters, arm.model
         goes_on = self.active and self.arm.model.joint_names == model.joint_names
@@ -153,7 +153,7 @@ class FeedforwardNode(RobotNode):
         self._publish_status('')
 
     def deactivate(self) -> None:
-        """Bring the torque to what `on_deactivate` chooses, within the rate limit."""
+        """Change the torque to that of `on_deactivate`, within the rate limit."""
         self._status_out.publish(String(data='inactive'))
         tau = self._last_torque()
         if tau is not None and self._state is not None:
@@ -176,7 +176,7 @@ class FeedforwardNode(RobotNode):
                 self.references.follower.stop()
                 self._leaving = self.torques.gate.is_open
             elif self._leaving:
-                self._leaving = False  # the reference and the torque go on from there
+                self._leaving = False  # the reference and the torque continue
             elif not before:
                 self._switch_on()
             self._publish_status('')
@@ -186,7 +186,7 @@ class FeedforwardNode(RobotNode):
         return response
 
     def _switch_on(self) -> None:
-        """Begin softly, where the arm is, unless another node commands it."""
+        """Start softly at the present position, unless another node commands the arm."""
         self.references.follower.release()
         self.torques.gate.close()
         self._leaving = False
@@ -224,7 +224,7 @@ class FeedforwardNode(RobotNode):
         self._leave_at(tau)
 
     def _leave_at(self, tau: Array | None) -> None:
-        """End the command of a disabled node once the torque is there."""
+        """End the commands of a disabled node once its last torque is reached."""
         if self._leaving and (tau is None or self.torques.gate.reached(tau)):
             self._leaving = False
             self.torques.gate.close()

@@ -1,12 +1,12 @@
 """Lifecycle node that publishes the dynamics of the robot as rviz markers on `~/markers`.
 
     weight             weight of every body, at its centre of mass
-    joint_torque       torque of every joint along its axis: that which holds the arm, or measured
-    center_of_mass     ball in every body
+    joint_torque       torque of every joint along its axis: gravity torque, or measured
+    center_of_mass     sphere at the centre of mass of every body
     inertia            uniform ellipsoid or box with the body's mass and inertia tensor; red
                        (impossible_inertia) if it is physically inconsistent
     manipulability     tip velocity in each direction at unit joint velocity
-    tip_inertia        effective mass at the tip: short where a force moves it hardly
+    tip_inertia        mobility of the tip: short in directions of large effective mass
 
 Subscribes
     joint_states             sensor_msgs/JointState
@@ -87,23 +87,23 @@ class MarkersParameters(VaryingRobotParameters):
     show_center_of_mass: bool = parameter(True, 'Draw the centre of mass of each body.', live=True)
     show_inertia: bool = parameter(True, 'Draw the inertia of every body.', live=True)
     show_manipulability: bool = parameter(
-        True, 'Draw the velocities that tip_frame can have.', live=True
+        True, 'Draw the manipulability ellipsoid at tip_frame.', live=True
     )
     show_tip_inertia: bool = parameter(
-        True, 'Draw how easily forces at tip_frame move the arm.', live=True
+        True, 'Draw the ellipsoid of the effective inertia at tip_frame.', live=True
     )
     tip_frame: str = parameter(
-        '', 'Link where the last two are drawn. Empty: tip_link; if that is empty too: nowhere.'
+        '', 'Link of both ellipsoids. Empty: tip_link; if that is empty as well, none is drawn.'
     )
     torque_source: str = parameter(
         'gravity',
-        'The torques drawn: gravity (what holds the arm) or effort (those of joint_states).',
+        'Torques drawn: gravity (gravity torques) or effort (those of joint_states).',
         choices=('gravity', 'effort'),
         live=True,
     )
     inertia_shape: str = parameter(
         'ellipsoid',
-        'The solid that stands for an inertia.',
+        'Solid that shows an inertia.',
         choices=('ellipsoid', 'box'),
         live=True,
     )

@@ -78,7 +78,7 @@ class ValidatorParameters(VaryingRobotParameters):
         [''], f'Engines to compare with at the random states as well; of {", ".join(ENGINES)}.'
     )
     random_states: int = parameter(
-        100, 'How many random states to compare at the start.', (1, 100_000)
+        100, 'Number of random states compared at the start.', (1, 100_000)
     )
     seed: int = parameter(0, 'Seed of the random states.', (0, 2**31))
     tolerance: float = parameter(
@@ -88,14 +88,15 @@ class ValidatorParameters(VaryingRobotParameters):
         10.0, 'Live states checked per second; 0: none.', (0.0, 1000.0), smallest=LOWEST_RATE
     )
     dynamics_node: str = parameter(
-        'dynamics_node', 'Name of the node whose torques are checked, as its topics begin.'
+        'dynamics_node',
+        'Name of the node whose torques are checked: the first part of its topics.',
     )
     input_timeout: float = parameter(
         0.1, 'How long the last value of a joint is held without a new one, s.', TIME
     )
     engine_timeout: float = parameter(
         10.0,
-        'How long an engine may take for an answer before it is restarted, s.',
+        'Timeout of an engine, after which it is restarted, s.',
         (0.1, TIME[1]),
     )
     one_shot: bool = parameter(

@@ -54,7 +54,7 @@ class StatePublisherParameters(RobotParameters):
 
     publish_frequency: float = parameter(
         20.0,
-        'Most transforms of a joint per second of the stamps; 0: all.',
+        'Largest rate of the transforms of a joint, Hz of the stamps; 0: all.',
         RATE,
         smallest=LOWEST_RATE,
     )

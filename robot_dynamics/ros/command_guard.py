@@ -1,6 +1,6 @@
 """Detects other publishers on command topics.
 
-Two nodes that command the same motors add up to a command that neither intends. The ROS graph
+The efforts of two nodes for the same motors would add up. The ROS graph
 lists the node behind each publisher of a topic, and with it this follows:
 
 - Another node (another full name) that was there first blocks this one until it is gone.
@@ -47,7 +47,7 @@ class CommandGuard:
 
     Attributes:
         others: the full names of other nodes that publish on the command topics.
-        blocked: whether this node has to leave the motors to them.
+        blocked: whether this node must not command the motors.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class CommandGuard:
         node.create_steady_timer(POLL, self._on_timer)
 
     def enable(self) -> None:
-        """Begin to command, unless another node does."""
+        """Enable commands, unless another node commands the motors."""
         self.blocked = False
         self.poll(enabling=True)
 
@@ -102,7 +102,7 @@ class CommandGuard:
         """A sentence that names the other nodes, or ''."""
         if not self.others:
             return ''
-        consequence = ': no torque is given until it stops' if self.blocked else ''
+        consequence = ': no torque is published until it stops' if self.blocked else ''
         return f'{", ".join(self.others)} commands the same motors{consequence}'
 
     def status(self) -> Status | None:

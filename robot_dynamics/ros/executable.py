@@ -47,7 +47,7 @@ ARGUMENTS = '[--help] [--ros-args [-p NAME:=VALUE] [-r FROM:=TO] [--params-file 
 def new_executor(context: Any = None) -> Any:
     """Return the fastest executor of this distribution.
 
-    Use `spin_once` only: in some releases `spin` neither delivers messages nor stops.
+    Use `spin_once` only: in some releases `spin` delivers no messages and cannot be interrupted.
     """
     try:
         from rclpy.experimental import EventsExecutor

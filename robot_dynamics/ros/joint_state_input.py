@@ -105,7 +105,7 @@ class JointStateInput:
         self._reader.reset()
 
     def adopt(self, changes: set[str]) -> None:
-        """Go on with another timeout or velocity filter."""
+        """Use another timeout or velocity filter."""
         if changes & {'input_timeout', 'missing_velocity', 'velocity_cutoff'}:
             self._reader.adjust(self._node.parameters.input_timeout, self._filter())
 

@@ -28,7 +28,7 @@ from robot_dynamics.ros.robot_parameters import RobotParameters
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 WARNING_PERIOD = 5.0  # s, between two warnings of one kind
-ANOTHER_CLOCK = 1e6  # s; stamps further off than this are those of a simulation, or of no clock
+ANOTHER_CLOCK = 1e6  # s; stamps further from now belong to a simulation, or are not set
 P = TypeVar('P')
 T = TypeVar('T')
 
@@ -39,15 +39,15 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
     A part is an object that does one thing for a node. The node calls the methods of these names
     on each part that has them, in the order in which the parts were added, and last on itself:
 
-        configure()               get ready; a RobotDynamicsError fails the transition
-        activate()                begin, with nothing left over from the last time
-        deactivate()              stop, and leave the machine safe
+        configure()               prepare; a RobotDynamicsError fails the transition
+        activate()                start, without state of an earlier activation
+        deactivate()              stop, in a safe state
         cleanup()                 drop the results of configure()
         accept(parameters)        reject a change of parameters by a RobotDynamicsError
-        adopt(changes)            go on with changed parameters; `changes` are their names
+        adopt(changes)            use changed parameters; `changes` are their names
         check(parameters, arm)    reject parameters that do not fit a robot, by the same error
         prepare(arm)              compile; maybe in another thread, so it changes nothing
-        use(arm)                  go on with this robot: another one, or the first
+        use(arm)                  use this robot from now on
         status(), figures()       see `Diagnostics`
 
     Attributes:
@@ -193,7 +193,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
     # -- start and end ----------------------------------------------------------------------
 
     def fail(self, error: RobotDynamicsError) -> None:
-        """End the process: the node cannot do its work."""
+        """End the process with this error."""
         self.failure = error
 
     def configure_and_activate(self) -> None:
@@ -210,7 +210,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
             raise RobotDynamicsError('not activated: see the log')
 
     def end(self) -> None:
-        """Stop working before the process ends."""
+        """Shut down before the process ends."""
         if self.active:
             self.trigger_shutdown()
 
@@ -251,24 +251,24 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         return super().on_configure(state)
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
-        """Begin to work."""
+        """Activate the parts."""
         result = super().on_activate(state)
         self._do('activate', 'activate')
         self.active = result == SUCCESS
         return result
 
     def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
-        """Stop working, safely."""
+        """Deactivate the parts."""
         self._halt('deactivate')
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
-        """Return to the state before `configure`."""
+        """Clean up the parts."""
         self._do('cleanup', 'cleanup')
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: Any) -> TransitionCallbackReturn:
-        """Stop working for good."""
+        """Deactivate the parts and clean them up."""
         self._halt('shutdown')
         self._do('shutdown', 'cleanup')
         return super().on_shutdown(state)

@@ -96,7 +96,7 @@ class PayloadInput:
         self._candidate = parameters, arm
 
     def adopt(self, changes: set[str]) -> None:
-        """Go on with the changed robot."""
+        """Use the changed payload and gravity."""
         node, candidate, self._candidate = self._node, self._candidate, None
         if node.base is None or not changes & VARYING:
             return

@@ -54,7 +54,7 @@ class ReferenceInput:
         self.adjust(model, settings, friction)
 
     def adjust(self, model: RobotModel, settings: Settings, friction: Friction) -> None:
-        """Go on with other settings; the joints stay the same."""
+        """Use other settings; the joints stay the same."""
         self._settings, self._friction = settings, friction
         timeout = self._node.parameters.input_timeout
         self.follower.adjust(model, settings.tolerance, timeout)

@@ -2,7 +2,7 @@
 
 `RobotSource` reads it when the node is configured. A description that arrives later is parsed and
 compiled in a background thread, which takes up to a second for an arm and seconds for hundreds of
-joints; the node goes on with its present robot until then, and keeps it if the new one is
+joints; the node uses its present robot until then, and keeps it if the new one is
 rejected. Python runs one thread at a time and switches every 5 ms, and a node yields with every
 message that it publishes; so the interval is shortened while both threads run.
 """

@@ -54,7 +54,7 @@ class TorqueOutput:
         self.guard = node.add(CommandGuard(node, self.publishers, lambda: self.gate.close()))
 
     def command(self, model: RobotModel, limits: Limits, order: list[int]) -> None:
-        """Command this robot; while the node is active, its joints go on at their last torques.
+        """Command this robot; while the node is active, its joints continue at their last torques.
 
         Args:
             model: the robot.

@@ -69,7 +69,7 @@ def test_a_node_discovered_soon_was_there_first_and_blocks_until_it_is_gone():
     assert setting.blocked == 1
     level, message = setting.guard.status()
     assert level == diagnostics.ERROR
-    assert message == '/theirs commands the same motors: no torque is given until it stops'
+    assert message == '/theirs commands the same motors: no torque is published until it stops'
     setting.poll(10 * DISCOVERY, 'theirs')
     assert setting.guard.blocked
     assert setting.blocked == 1

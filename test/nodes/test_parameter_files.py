@@ -17,7 +17,8 @@ def entries():
     """Yield (text, name of a node, its parameters) of each file in config and block in docs."""
     for file in sorted(ROOT.glob('config/**/*.yaml')):
         for key, value in yaml.safe_load(file.read_text()).items():
-            yield file.name, file.read_text(), key, file.stem, value['ros__parameters']
+            if isinstance(value, dict) and 'ros__parameters' in value:
+                yield file.name, file.read_text(), key, file.stem, value['ros__parameters']
     for page in (ROOT / 'README.md', *sorted(ROOT.glob('docs/*.md'))):
         for text in re.findall(r'```yaml\n(.*?)```', page.read_text(), re.DOTALL):
             for key, value in yaml.safe_load(text).items():
