@@ -1,12 +1,11 @@
 """Joint trajectory: points in time, and the motion between them.
 
     trajectory = Trajectory(names, times, positions, velocities)
-    trajectory = trajectory.with_start(q, qd)        # from the present state
     q_d, qd_d, qdd_d = trajectory.sample(t)
 
 It follows ROS 2's joint_trajectory_controller: each segment is linear, cubic or quintic, depending
-on the data of its two points, and a trajectory whose first point lies in the future starts from
-the present state. Unlike that controller it does not continue with the velocity of the last point,
+on the data of its two points. `transitions.joined` connects a trajectory to the present motion.
+Unlike that controller it does not continue with the velocity of the last point,
 but stops, and rejects missing data instead of assuming zeros.
 """
 
@@ -144,33 +143,6 @@ class Trajectory:
                 elif inner:
                     rows[k] = (arriving[rate, k - 1] + rows[k]) / 2
         return Reference(q, qd, qdd)
-
-    def with_start(
-        self, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None
-    ) -> Trajectory:
-        """Return the trajectory that starts from a given state at time 0.
-
-        If the first point is at t > 0, the state becomes a new point at t = 0; the degree of the
-        first segment depends on the data of both. A trajectory with a point at t = 0 is returned
-        unchanged.
-
-        Args:
-            q: (n,) present positions.
-            qd: (n,) present velocities, if known.
-            qdd: (n,) present accelerations, if known.
-
-        Raises:
-            TrajectoryError: wrong size, not finite, or accelerations without velocities.
-        """
-        if self.times[0] == 0:
-            return self
-        return Trajectory(
-            self.joint_names,
-            [0.0, *self.times],
-            [q, *(w.q for w in self.waypoints)],
-            [qd, *(w.qd for w in self.waypoints)],
-            [qdd, *(w.qdd for w in self.waypoints)],
-        )
 
     def in_order(self, joint_names: Sequence[str]) -> Trajectory:
         """Return the same trajectory with its joints in another order.

@@ -1,4 +1,4 @@
-"""Inertia of uniform solids: box, cylinder, sphere, ellipsoid, cone and closed meshes.
+"""Inertia of uniform solids: box, cylinder, sphere and ellipsoid.
 
 Each function returns an `Inertial` in a frame at the named point, with axes along the solid's. The
 tensor of a body of density rho is the volume integral
@@ -10,14 +10,11 @@ rho r r^T dV = diag(sx, sy, sz) and I = tr(Sigma) 1 - Sigma. `transformed` of `m
 changes the frame of the result, `combined` adds several.
 
 Source: Spong, Hutchinson and Vidyasagar, section 6.2.1 and example 6.3; Lynch and Park, draft,
-section 9.2.1 (volume integrals). For the mesh, Tonon, "Explicit exact formulas for the 3-D
-tetrahedron inertia tensor in terms of its vertex coordinates", J. Mathematics and Statistics 1(1),
-2005.
+section 9.2.1 (volume integrals).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -95,79 +92,6 @@ def cylinder(mass: float, radius: float, length: float) -> Inertial:
     # sx = sy = m r^2 / 4,  sz = m l^2 / 12
     across = mass * radius**2 / 4
     return _symmetric(mass, np.array([across, across, mass * length**2 / 12]))
-
-
-def cone(mass: float, radius: float, height: float) -> Inertial:
-    """Return a solid circular cone, its base in the plane z = 0 and its apex at z = height."""
-    _check(mass=mass, radius=radius, height=height)
-    # the centre of mass is h/4 above the base; about it sx = sy = 3/20 m r^2, sz = 3/80 m h^2
-    across = 3 / 20 * mass * radius**2
-    body = _symmetric(mass, np.array([across, across, 3 / 80 * mass * height**2]))
-    return Inertial(body.mass, np.array([0.0, 0.0, height / 4]), body.inertia_com)
-
-
-# -- meshes ------------------------------------------------------------------------------------
-
-
-def mesh(mass: float, vertices: ArrayLike, triangles: ArrayLike) -> Inertial:
-    """Return the uniform body inside a closed triangle mesh, in the frame of the vertices.
-
-    Args:
-        mass: kg.
-        vertices: (v, 3) points, m.
-        triangles: (t, 3) indices of vertices, counter-clockwise as seen from outside.
-
-    Raises:
-        ModelError: a wrong shape or index, an open or inconsistently oriented surface (the message
-            names an edge), or one oriented inwards.
-    """
-    _check(mass=mass)
-    corners = _corners(vertices, triangles)
-    # Coordinates relative to the centre keep rounding errors small.
-    middle = corners.mean(axis=(0, 1))
-    corners = corners - middle
-    # V = v1 . (v2 x v3) / 6 of the tetrahedron with the origin and the corners of a triangle,
-    # negative if the origin is on the outer side of the triangle
-    volumes = np.linalg.det(corners) / 6
-    volume = float(volumes.sum())
-    if volume <= 0:
-        raise ModelError(
-            f'the mesh has volume {volume:.6g} m^3; expected a positive volume, with triangles '
-            'counter-clockwise as seen from outside'
-        )
-    # Of a tetrahedron with corners 0, v1, v2, v3 and s = v1 + v2 + v3:
-    # integral of r = V s / 4,   integral of r r^T = V/20 (s s^T + sum_k v_k v_k^T)
-    s = corners.sum(axis=1)
-    com = volumes @ s / (4 * volume)
-    squares = np.einsum('ti,tj->tij', s, s) + np.einsum('tki,tkj->tij', corners, corners)
-    moment = np.einsum('t,tij->ij', volumes, squares) / 20
-    # Sigma about the centre of mass
-    Sigma = mass * (moment / volume - np.outer(com, com))
-    return Inertial(mass, middle + com, _tensor((Sigma + Sigma.T) / 2))
-
-
-def _corners(vertices: ArrayLike, triangles: ArrayLike) -> Array:
-    """Return the corners (t, 3, 3) of a surface's triangles, or raise ModelError."""
-    points, faces = np.asarray(vertices, dtype=float), np.asarray(triangles)
-    for name, array in (('vertices', points), ('triangles', faces)):
-        if array.ndim != 2 or array.shape[1] != 3 or not len(array):
-            raise ModelError(f'{name} has shape {array.shape}; it must be (k, 3), k > 0')
-    if not np.all(np.isfinite(points)):
-        raise ModelError('vertices contains a value that is not finite')
-    if faces.dtype.kind not in 'iu' or faces.min() < 0 or faces.max() >= len(points):
-        raise ModelError(f'triangles must be integers in 0 ... {len(points) - 1}')
-    # A closed surface contains each edge once in each direction.
-    edges = Counter((int(f[k]), int(f[(k + 1) % 3])) for f in faces for k in range(3))
-    for (i, j), times in edges.items():
-        if times != 1 or edges[j, i] != 1:
-            raise ModelError(
-                f'the mesh is not closed: it contains the edge {i}-{j} {times} times and '
-                f'the edge {j}-{i} {edges[j, i]} times; expected each once'
-            )
-    return np.asarray(points[faces])
-
-
-# -- helpers ------------------------------------------------------------------------------------
 
 
 def _symmetric(mass: float, sigma: Array) -> Inertial:

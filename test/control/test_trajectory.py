@@ -99,31 +99,6 @@ def test_one_point_is_held():
     assert not at.qdd.any()
 
 
-def test_a_first_point_in_the_future_starts_from_the_present_state():
-    trajectory = Trajectory(NAMES, [1.0, 2.0, 3.0], Q, QD)
-    q, qd = np.array([0.3, 0.4]), np.array([-0.1, 0.2])
-    started = trajectory.with_start(q, qd)
-    assert np.array_equal(started.times, [0.0, 1.0, 2.0, 3.0])
-    assert np.array_equal(started.sample(0.0).q, q)
-    assert np.allclose(started.sample(0.0).qd, qd)
-    assert np.allclose(started.sample(1.0).qd, QD[0])
-    for t in (1.0, 1.5, 2.9):
-        assert np.allclose(started.sample(t), trajectory.sample(t), rtol=0, atol=1e-14)
-
-
-def test_a_trajectory_with_a_point_at_zero_is_unchanged():
-    trajectory = Trajectory(NAMES, TIMES, Q)
-    assert trajectory.with_start([9.0, 9.0]) is trajectory
-
-
-def test_a_state_of_the_wrong_size_or_not_finite_is_rejected_as_a_start():
-    trajectory = Trajectory(NAMES, [1.0, 2.0, 3.0], Q)
-    with pytest.raises(TrajectoryError, match='3 values for 2 joints'):
-        trajectory.with_start(np.zeros(3))
-    with pytest.raises(TrajectoryError, match="joint 'elbow', is nan"):
-        trajectory.with_start([0.0, np.nan])
-
-
 def test_points_may_have_different_derivatives():
     trajectory = Trajectory(NAMES, TIMES, Q, [QD[0], QD[1], None], [QDD[0], [], None])
     degree = [np.flatnonzero(c.any(axis=1)).max() for c in trajectory.polynomials[0]]

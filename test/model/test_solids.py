@@ -1,10 +1,9 @@
-"""Solids against volume integrals by quadrature, against each other, and as meshes."""
+"""Solids against volume integrals by quadrature, and against each other."""
 
 import itertools
 
 import numpy as np
 import pytest
-from scipy.spatial import ConvexHull
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model import solids
@@ -69,24 +68,20 @@ def ball(a, b, c):
     return point, lambda u, v: u**2
 
 
-def round_column(radius, height, taper=0.0, bottom=0.0):
-    """Return points and volume elements of a cylinder or cone along z."""
-
-    def wide(v):
-        return 1 - taper * v
+def round_column(radius, height, bottom=0.0):
+    """Return points and volume elements of a cylinder along z."""
 
     def point(u, v, angle):
-        across = u * radius * wide(v)
+        across = u * radius
         return across * np.cos(angle), across * np.sin(angle), bottom + height * v
 
-    return point, lambda u, v: u * wide(v) ** 2
+    return point, lambda u, v: u
 
 
 BY_DEFINITION = {
     'ellipsoid': (solids.ellipsoid(2.0, 0.3, 0.5, 0.7), ball(0.3, 0.5, 0.7)),
     'sphere': (solids.sphere(2.0, 0.3), ball(0.3, 0.3, 0.3)),
     'cylinder': (solids.cylinder(2.0, 0.3, 0.8), round_column(0.3, 0.8, bottom=-0.4)),
-    'cone': (solids.cone(2.0, 0.3, 0.8), round_column(0.3, 0.8, taper=1.0)),
 }
 
 
@@ -167,96 +162,11 @@ def test_degeneracy_is_a_pseudo_inertia_that_is_not_definite(size):
     assert np.linalg.eigvalsh(D @ pseudo_inertia(plate) @ D)[0] == pytest.approx(0, abs=1e-14)
 
 
-# -- meshes ---------------------------------------------------------------------------------------
-
-CORNERS = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
-
-
-def outward_hull(points):
-    """Return the triangles of the convex hull, counter-clockwise from outside."""
-    hull = ConvexHull(points)
-    triangles = hull.simplices.copy()
-    for t, normal in zip(triangles, hull.equations[:, :3], strict=True):
-        a, b, c = points[t]
-        if np.cross(b - a, c - a) @ normal < 0:
-            t[1:] = t[:0:-1]
-    return triangles
-
-
 def random_pose(rng, size=1.0):
     axis = rng.normal(size=3)
     return pose(
         axis_rotation(axis / np.linalg.norm(axis), rng.normal()), size * rng.normal(size=3)
     )
-
-
-CUBE = outward_hull(CORNERS)
-
-
-def test_mesh_of_a_box_anywhere():
-    rng = np.random.default_rng(9)
-    for _ in range(5):
-        lengths, T = rng.uniform(0.1, 2.0, 3), random_pose(rng)
-        local = (CORNERS - 0.5) * lengths
-        body = solids.mesh(3.0, local @ T[:3, :3].T + T[:3, 3], CUBE)
-        assert_same(body, transformed(solids.box(3.0, *lengths), T))
-
-
-def test_a_far_away_mesh_loses_no_more_digits_than_its_vertices():
-    far = np.array([1e4, -1e4, 1e4])
-    body = solids.mesh(3.0, CORNERS + far, CUBE)
-    assert np.abs(body.inertia_com - solids.box(3.0, 1, 1, 1).inertia_com).max() < 1e4 * EPS
-
-
-def test_mesh_cut_in_two():
-    """A random polyhedron is what its halves, on both sides of a plane, make together."""
-    rng = np.random.default_rng(10)
-    cloud = rng.normal(size=(14, 3))
-    whole = solids.mesh(1.0, cloud, outward_hull(cloud))
-    vertices = cloud[ConvexHull(cloud).vertices]
-    below, above = vertices[vertices[:, 0] < 0], vertices[vertices[:, 0] > 0]
-    # Where the edges between both sides meet the plane x = 0.
-    cut = np.array([a + (b - a) * a[0] / (a[0] - b[0]) for a in below for b in above])
-    halves = []
-    for side in (below, above):
-        points = np.vstack([side, cut])
-        triangles = outward_hull(points)
-        halves.append((ConvexHull(points).volume, points, triangles))
-    volume = sum(v for v, _, _ in halves)
-    parts = [solids.mesh(v / volume, points, triangles) for v, points, triangles in halves]
-    assert_same(combined(parts), whole, 1e-12)
-
-
-def test_mesh_of_a_ball_tends_to_the_sphere():
-    errors = []
-    for n in (10, 20, 40):
-        z = np.cos(np.pi * np.arange(1, n) / n)
-        angles = np.pi * np.arange(2 * n) / n
-        rings = [
-            (np.sqrt(1 - h * h) * np.cos(a), np.sqrt(1 - h * h) * np.sin(a), h)
-            for h in z
-            for a in angles
-        ]
-        points = np.array([(0.0, 0.0, 1.0), *rings, (0.0, 0.0, -1.0)])
-        body = solids.mesh(1.0, points, outward_hull(points))
-        errors.append(np.abs(body.inertia_com - solids.sphere(1.0, 1.0).inertia_com).max())
-    # Second order: a quarter of the error for half the edge length.
-    assert np.all(np.divide(errors[:-1], errors[1:]) > 3.5)
-    assert errors[-1] < 2e-3
-
-
-def test_a_concave_mesh():
-    """A box with a box-shaped notch, the surface of both, is their difference."""
-    notch = CORNERS * 0.5 + np.array([0.25, 0.25, 0.25])
-    # A cavity: the inner surface is turned inside out.
-    points = np.vstack([CORNERS, notch])
-    triangles = np.vstack([CUBE, CUBE[:, ::-1] + 8])
-    body = solids.mesh(1.0 - 0.125, points, triangles)
-    outer = transformed(solids.box(1.0, 1, 1, 1), pose(np.eye(3), np.full(3, 0.5)))
-    filled = combined(
-        [body, transformed(solids.box(0.125, 0.5, 0.5, 0.5), pose(np.eye(3), np.full(3, 0.5)))]
-    )
-    assert_same(filled, outer)
 
 
 # -- rejections ----------------------------------------------------------------------------------
@@ -269,28 +179,9 @@ def test_a_concave_mesh():
         (lambda: solids.box_of_density(lambda r: r[:, 0], 1.0, 1.0, 1.0), 'density is -0.4'),
         (lambda: solids.box_of_density(len, -1.0, 1.0, 1.0), 'a is -1.0'),
         (lambda: solids.sphere(-1.0, 0.1), 'mass is -1.0'),
-        (lambda: solids.cone(1.0, np.nan, 0.1), 'radius is nan'),
-        (lambda: solids.mesh(1.0, CORNERS[:, :2], CUBE), r'vertices has shape \(8, 2\)'),
-        (lambda: solids.mesh(1.0, CORNERS, CUBE + 1), r'integers in 0 \.\.\. 7'),
-        (lambda: solids.mesh(1.0, CORNERS, CUBE.astype(float)), 'must be integers'),
-        (lambda: solids.mesh(1.0, CORNERS * np.inf, CUBE), 'not finite'),
-        (
-            lambda: solids.mesh(1.0, CORNERS, CUBE[1:]),
-            r'not closed: it contains the edge .* 1 times .* 0 times',
-        ),
-        (
-            lambda: solids.mesh(1.0, CORNERS, CUBE[:, ::-1]),
-            r'volume -1 m\^3; expected a positive volume',
-        ),
+        (lambda: solids.cylinder(1.0, np.nan, 0.1), 'radius is nan'),
     ],
 )
 def test_impossible_solids_are_named(make, message):
     with np.errstate(invalid='ignore'), pytest.raises(ModelError, match=message):
         make()
-
-
-def test_one_flipped_triangle_is_rejected():
-    flipped = CUBE.copy()
-    flipped[3] = flipped[3, ::-1]
-    with pytest.raises(ModelError, match='2 times'):
-        solids.mesh(1.0, CORNERS, flipped)
