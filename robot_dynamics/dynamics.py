@@ -442,7 +442,7 @@ class Dynamics:
 
         Source: Lynch and Park 2017, chapter 4.
         """
-        result: Array = self._at(frame, 'forward_kinematics')(q, **_given(out))
+        result: Array = self._at(frame, 'forward_kinematics')(q, out=out)
         return result
 
     def jacobian(self, q: ArrayLike, frame: str, *, out: Array | None = None) -> Array:
@@ -462,7 +462,7 @@ class Dynamics:
 
         Source: Siciliano, Sciavicco, Villani and Oriolo 2009, section 3.1.
         """
-        result: Array = self._at(frame, 'jacobian')(q, **_given(out))
+        result: Array = self._at(frame, 'jacobian')(q, out=out)
         return result
 
     def jacobian_dot(
@@ -485,7 +485,7 @@ class Dynamics:
 
         Source: Siciliano, Sciavicco, Villani and Oriolo 2009, section 3.1.
         """
-        result: Array = self._at(frame, 'jacobian_dot')(q, qd, **_given(out))
+        result: Array = self._at(frame, 'jacobian_dot')(q, qd, out=out)
         return result
 
     def wrench_torque(
@@ -509,7 +509,7 @@ class Dynamics:
 
         Source: Lynch and Park, draft (9.81).
         """
-        result: Array = self._at(frame, 'wrench_torque')(q, wrench, **_given(out))
+        result: Array = self._at(frame, 'wrench_torque')(q, wrench, out=out)
         return result
 
     def operational_space(
@@ -805,11 +805,6 @@ def _dynamics(model: RobotModel, programs: Programs) -> Dynamics:
     arm = Dynamics.__new__(Dynamics)
     arm.model, arm.programs = model, programs
     return arm
-
-
-def _given(out: Array | None) -> dict[str, Array]:
-    """Return the keyword `out`, if given: calls without keywords take the fast path."""
-    return {} if out is None else {'out': out}
 
 
 def _joint_without_inertia(model: RobotModel, tree: CanonicalTree) -> str | None:

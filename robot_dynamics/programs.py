@@ -21,7 +21,6 @@ from robot_dynamics import spatial
 from robot_dynamics.algorithms.payload import carrier_moments, with_carrier, with_payload
 from robot_dynamics.algorithms.repeated_bodies import (
     LoopTracer,
-    coordinate_terms,
     independent,
     kind_keys,
     loop_tree,
@@ -34,7 +33,7 @@ from robot_dynamics.algorithms.simulation_step import (
 )
 from robot_dynamics.codegen.backends.cache import fingerprint
 from robot_dynamics.codegen.calls import CompiledFunction, compile_program
-from robot_dynamics.codegen.loops import Coordinates, LoopForm, Rows
+from robot_dynamics.codegen.loops import LoopForm, Rows
 from robot_dynamics.codegen.tracing.program import LANES
 from robot_dynamics.model.canonical import CanonicalTree, canonical_tree
 from robot_dynamics.model.robot_model import RobotModel
@@ -70,7 +69,6 @@ class Algorithm:
         result: the named tuple of several results, None for a single one.
         loops: it visits bodies by the traversals of the tree alone, so that it can be generated as
             loops over the bodies.
-        independent_joints: as loops it needs joints that are coordinates of their own.
         needs_inertia: it is undefined where a joint moves no inertia.
         at_frame: its first option is the name of a frame.
     """
@@ -79,7 +77,6 @@ class Algorithm:
     inputs: tuple[str, ...]
     result: type[Any] | None = None
     loops: bool = False
-    independent_joints: bool = False
     needs_inertia: bool = False
     at_frame: bool = False
 
@@ -142,7 +139,6 @@ ALGORITHMS = {
         _forward_dynamics,
         ('q', 'qd', 'tau'),
         loops=True,
-        independent_joints=True,
         needs_inertia=True,
     ),
     'simulation_step': Algorithm(
@@ -150,7 +146,6 @@ ALGORITHMS = {
         ('q', 'qd', 'tau', 'time_step'),
         State,
         loops=True,
-        independent_joints=True,
         needs_inertia=True,
     ),
     'forward_kinematics': Algorithm(_of_tree(alg.forward_kinematics), Q, at_frame=True),
@@ -275,7 +270,6 @@ class Programs:
             result=algorithm.result,
             documentation=documentation,
             loops=algorithm.loops,
-            independent_joints=algorithm.independent_joints,
         )
 
     def compiled(
@@ -287,7 +281,6 @@ class Programs:
         result: type[Any] | None = None,
         documentation: str = '',
         loops: bool = False,
-        independent_joints: bool = False,
     ) -> CompiledFunction:
         """Return the program of a function; a variation's gravity and payloads are bound to it.
 
@@ -298,7 +291,6 @@ class Programs:
             result: the named tuple of several results.
             documentation: of the callable.
             loops: as in `Algorithm`.
-            independent_joints: as in `Algorithm`.
         """
         variation = self.variation
         full_key = key if variation is None else f'{key} {variation.key()}'
@@ -316,7 +308,7 @@ class Programs:
             several = (
                 {} if result is None else {'outputs': result._fields, 'result_type': result._make}
             )
-            as_loops = self._loop_form(function, inputs, independent_joints) if loops else None
+            as_loops = self._loop_form(function, inputs) if loops else None
             self.made[full_key] = compile_program(
                 over_scalars,
                 {**inputs, **{name: len(value) for name, value in values.items()}},
@@ -331,15 +323,15 @@ class Programs:
         return made.bind(**values) if values else made
 
     def _loop_form(
-        self, function: Callable[..., Any], inputs: Mapping[str, int], independent_joints: bool
+        self, function: Callable[..., Any], inputs: Mapping[str, int]
     ) -> LoopForm | None:
-        """Return how a function is recorded as loops over the bodies, None if it cannot be."""
-        tree, coordinates = self.constants, None
+        """Return how a function is recorded as loops over the bodies.
+
+        None if joints follow others: the entries of vectors are not those of the bodies' joints.
+        """
+        tree = self.constants
         if not independent(tree):
-            # Rotors turn with coordinates, and loops have one row per body.
-            if independent_joints or any(tree.reflected_inertia):
-                return None
-            coordinates = Coordinates(tree.n, tuple(coordinate_terms(tree)))
+            return None
         variation, separate = self.variation, set()
         if variation is not None:
             separate = set(variation.bodies)
@@ -352,7 +344,7 @@ class Programs:
 
         rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree, separate))
         vectors = tuple(name for name, size in inputs.items() if size == tree.n)
-        return LoopForm(over_kinds, rows, vectors, coordinates)
+        return LoopForm(over_kinds, rows, vectors)
 
     def __reduce__(self) -> Any:
         # Machine code cannot be pickled.

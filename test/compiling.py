@@ -25,8 +25,8 @@ def machine():
 
 
 @pytest.fixture(params=WRAPPERS)
-def entry(request, monkeypatch):
-    """Force each way in."""
+def wrapper(request, monkeypatch):
+    """Select each call wrapper."""
     reason = None if request.param == 'python' else machine_code.why_not()
     if request.param == 'native':
         reason = reason or native_wrapper.why_not()

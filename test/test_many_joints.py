@@ -155,7 +155,7 @@ def test_a_simulation_takes_steps_of_the_same_accelerations(arm, integrator):
     np.testing.assert_array_equal(together.qd[2], path.qd[-1])
 
 
-def test_mimic_joints_are_generated_as_loops():
+def test_many_joints_may_follow_others():
     n, rng = 40, np.random.default_rng(0)
     S = np.eye(n)[:, :37]
     for row, column in ((37, 5), (38, 20), (39, 36)):
@@ -163,7 +163,7 @@ def test_mimic_joints_are_generated_as_loops():
     tree = random_tree(n, rng, branching=0.1, prismatic=0.2)
     follower = with_coordinates(tree, S, rng.uniform(-1, 1, n))
     assert_same_as_pinocchio(Dynamics(follower), follower)
-    # Rotors turn with coordinates: such a robot gets a straight-line program.
+    # Rotors turn with coordinates.
     geared = replace(follower, reflected_inertia=np.full(37, 0.1))
     arm, pin = Dynamics(geared), PinRobot(geared)
     q, qd, x = state(arm)

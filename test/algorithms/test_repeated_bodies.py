@@ -12,7 +12,7 @@ from robot_dynamics.algorithms.repeated_bodies import (
     loop_tree,
 )
 from robot_dynamics.codegen.backends import scalarize
-from robot_dynamics.codegen.backends.python import loop_function
+from robot_dynamics.codegen.backends.python import interpreted_loops
 from robot_dynamics.codegen.calls.kernels import PythonKernels
 from robot_dynamics.codegen.loops import LoopForm, Rows
 from robot_dynamics.codegen.loops.assembly import trace_loops
@@ -69,7 +69,7 @@ def recorded(function, tree, trace=trace_loops):
 @pytest.mark.parametrize('function', FUNCTIONS)
 def test_generated_loops_agree_with_the_algorithm(function, tree, relative):
     program = recorded(function, tree)
-    check(function, tree, program, PythonKernels(program, loop_function), relative)
+    check(function, tree, program, PythonKernels(program, interpreted_loops), relative)
 
 
 @pytest.mark.parametrize('function', [f for f in FUNCTIONS if f in VECTORS])
@@ -130,7 +130,7 @@ def test_coordinates_may_have_offsets():
     shifted = canonical_tree(with_coordinates(arm, np.eye(4), np.ones(4)))
     assert independent(shifted)
     program = recorded(alg.rnea, shifted)
-    run = PythonKernels(program, loop_function)
+    run = PythonKernels(program, interpreted_loops)
     x = np.random.default_rng(1).normal(size=(3, 1, 4))
     tau = np.empty((1, 4))
     run.run(list(x), [tau])

@@ -7,11 +7,11 @@ that follows, a line in Python (that text, what the caller wants to remember) an
 
 * Writing is to a temporary file that is then renamed: readers, and other processes, see a whole
   entry or none.
-* What fails the checksum, or is another user's to change, is not used; it is compiled anew and
-  replaced.
-* All entries together are bounded in size: writing removes the least recently used, and what has
-  not been used for long, as entries of earlier versions.
-* A directory that cannot be written costs a warning, once, and the time to compile.
+* Entries with a wrong checksum, or that another user may change, are not used; they are compiled
+  again and replaced.
+* The total size is bounded: writing removes the least recently used entries, and those that have
+  not been used for long, such as entries of earlier versions.
+* If the directory cannot be written, there is one warning, and each process compiles.
 """
 
 import ast
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 MAGIC = b'robot_dynamics 1\n'
-# The packages that machine code is made by.
+# The packages that generate machine code.
 GENERATORS = ('codegen',)
 
 CHECKSUM_SIZE = hashlib.sha256().digest_size
@@ -39,10 +39,10 @@ LARGEST_ENTRY = 1 << 26
 LARGEST_TOTAL = 1 << 28
 LONGEST_UNUSED = 90 * 86400.0  # s
 
-# Entries, and what an interrupted writer leaves.
+# Names of entries and of the temporary files of interrupted writers.
 OURS = re.compile(r'[0-9a-f]{40}\.bin|\.[0-9a-f]{16}')
 
-# Another user may have put a link or a pipe in the place of a file: neither follow it nor wait.
+# Another user may have replaced a file by a link or a pipe: do not follow it and do not wait.
 SAFELY = getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_NONBLOCK', 0)
 
 
@@ -66,14 +66,14 @@ def directory() -> Path:
 
 @functools.cache
 def generator() -> str:
-    """Return a fingerprint of the source that makes code: what other source made is not found."""
+    """Return a digest of the generating source, so that code of other versions is not found."""
     return fingerprint(*(Path(__file__).parents[2] / name for name in GENERATORS))
 
 
 def fingerprint(*paths: Path) -> str:
-    """Return a fingerprint of these Python files, and of those in these folders.
+    """Return a digest of these Python files, and of those in these folders.
 
-    Raises FileNotFoundError for a path without any: what it should tell apart would look the same.
+    Raises FileNotFoundError for a path without Python files, whose digest would never change.
     """
     digest = hashlib.sha256()
     for path in paths:
@@ -128,7 +128,7 @@ def read(text: str) -> tuple[Any, bytes] | None:
 
 
 def write(text: str, remembered: Any, code: bytes) -> None:
-    """Keep an entry, if the disk lets us."""
+    """Write an entry. A warning reports, once, that this is impossible."""
     body = ascii((text, remembered)).encode() + b'\n' + code
     where = 'on disk'
     try:
@@ -137,7 +137,7 @@ def write(text: str, remembered: Any, code: bytes) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = path.with_name(f'.{os.urandom(8).hex()}')
         try:
-            # One descriptor for all: the name may come to mean another file.
+            # One descriptor for all operations: the name may refer to another file later.
             with open(temporary, 'xb', opener=_opened) as file:
                 file.write(MAGIC + hashlib.sha256(body).digest() + body)
                 # Readable to all, as an entry that an administrator precompiled must be.
@@ -164,7 +164,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def _remove_unused(folder: Path) -> None:
-    """Remove what has not been used for long, and the least recently used beyond a total size."""
+    """Remove entries unused for long, and the least recently used beyond the total size."""
     with os.scandir(folder) as found:
         entries = [entry for entry in found if OURS.fullmatch(entry.name)]
     ages = []
@@ -186,7 +186,7 @@ def _path(text: str) -> Path:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Tell whether it is a file that only this user, or the administrator, can have written."""
+    """Return whether only this user, or the administrator, can have written the file."""
     if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_ENTRY:
         return False
     if not hasattr(os, 'geteuid'):

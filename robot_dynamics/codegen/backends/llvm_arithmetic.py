@@ -1,4 +1,4 @@
-"""The nodes of a program in LLVM's language, whatever surrounds them.
+"""The nodes of a program in LLVM's language.
 
 In the kernel of one sample a scalar is a double, a vector of the program (see `trace`) a vector of
 LLVM's. Where there is a sample in each lane, scalars are LLVM's vectors, and the program has none.
@@ -12,15 +12,15 @@ from robot_dynamics.codegen.backends.llvm_elementary import sincos, tanh
 from robot_dynamics.codegen.backends.llvm_writer import Writer
 from robot_dynamics.codegen.tracing.program import LANES, Node, Program, needed, operands, sizes
 
-# Elementary functions, and what writes them: several arguments at once in the kernel of one
-# sample.
+# Elementary functions and their writers. The kernel of one sample computes several arguments at
+# once.
 ELEMENTARY: dict[tuple[str, ...], Callable[[Writer, str], tuple[str, ...]]] = {
     ('sin', 'cos'): sincos,
     ('tanh',): tanh,
 }
 WIDEST = 8
 
-# Operations in one block of instructions: without end, compiling takes time quadratic in it.
+# Operations in one block of instructions: compiling takes time quadratic in it.
 BLOCK = 1000
 
 
@@ -41,7 +41,7 @@ class Arithmetic:
     def evaluate(self, indices: Iterable[int]) -> None:
         """Write nodes, given in order of evaluation."""
         for index in indices:
-            # A lane may never be needed by itself: see `store` and `_pack`.
+            # Lanes are extracted only if they are needed alone: see `store` and `_pack`.
             if index not in self.values and self.nodes[index][0] != 'lane':
                 self.values[index] = self._write(index, self.nodes[index])
                 self._count += 1
@@ -91,7 +91,7 @@ class Arithmetic:
         return self._in_all_lanes[index]
 
     def _pack(self, entries: Sequence[int]) -> str:
-        """Write a vector of nodes, most of which may be in place in another."""
+        """Write a vector of nodes, starting from the vector that has most of them in place."""
         places = list(enumerate(entries, LANES - len(entries)))
         lanes = [(self.nodes[i], k) for k, i in places if self.nodes[i][0] == 'lane']
         in_place = Counter(source for (_, source, lane), k in lanes if lane == k)
@@ -110,7 +110,7 @@ class Arithmetic:
         )
 
     def store(self, array: str, entries: Sequence[int]) -> None:
-        """Write values of nodes into an array; neighbouring lanes, and equal numbers, together."""
+        """Store values of nodes in an array: neighbouring lanes, and equal constants, together."""
         for begin, count in self._runs(entries):
             op, *rest = self.nodes[entries[begin]]
             if count == 1:
@@ -126,7 +126,7 @@ class Arithmetic:
                     self._vector.store(number, self.w.element(array, place), some)
 
     def _runs(self, entries: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield where neighbouring lanes of a vector, or equal numbers, begin, and how many."""
+        """Yield begin and length of runs of neighbouring lanes of a vector, or equal constants."""
 
         def run(place: int) -> tuple[object, ...]:
             op, *rest = self.nodes[entries[place]]

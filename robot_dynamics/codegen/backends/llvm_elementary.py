@@ -22,8 +22,7 @@ from robot_dynamics.codegen.backends.llvm_writer import Writer
 
 LARGEST_ANGLE = 2.0**40
 
-# Adding this to a small double rounds it to an integer, which is then found in the low bits of the
-# sum.
+# Adding this to a small double rounds it to an integer, which the low bits of the sum contain.
 ROUNDER = 1.5 * 2.0**52
 
 # pi/2 = HALF_PI + HALF_PI_REST to 107 bits;  ln 2 likewise.
@@ -54,7 +53,7 @@ EXPONENTIAL = tuple(1.0 / math.factorial(k) for k in range(2, 15))
 def sincos(w: Writer, angle: str) -> tuple[str, str]:
     """Write the sine and the cosine of an angle."""
     inside = w.let(f'fcmp ole {w.type} {w.intrinsic("fabs", angle)}, {w.constant(LARGEST_ANGLE)}')
-    # Not a number makes the results so. Selected here, it is ready before it is needed.
+    # NaN outside. It enters by a constant, not by the angle, so that nothing waits for the check.
     rest = w.select(inside, w.constant(-HALF_PI_REST), w.constant(math.nan))
 
     # k = nearest integer to x / (pi/2),  r = x - k pi/2

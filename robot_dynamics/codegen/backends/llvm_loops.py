@@ -1,19 +1,18 @@
 """Loop programs in LLVM's language: the same functions as `llvm_straight_line` writes.
 
 They have one more input, the last: memory for the values of the rows, provided by the caller. For
-one sample, the numbers of a column are adjacent there, so that several entries of a row of a
-matrix are computed in the lanes of a vector. For a batch every number is a vector with a sample in
-each lane, the numbers of a row are adjacent, and entries are computed one by one. The bits are the
-same.
+one sample, the values of a column are adjacent there, so that several entries of a row of a matrix
+are computed in the lanes of a vector. For a batch every value is a vector with a sample in each
+lane, the values of a row are adjacent, and entries are computed one by one. The bits are the same.
+There is no `rollout`.
 
-A loop in LLVM's language is a generator here (see `llvm_writer.counting`): what is written inside
-the `for`, which runs once, is the body of the loop.
+A loop in LLVM's language is a generator here (see `llvm_writer.counting`): the instructions
+written inside the `for`, which runs once, are the body of the loop.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 from robot_dynamics.codegen.backends.llvm_arithmetic import Arithmetic
@@ -23,7 +22,6 @@ from robot_dynamics.codegen.backends.llvm_straight_line import (
     row_strides,
     rows_in_lanes,
     scan_kernel,
-    steps_of_blocks,
     transpose,
 )
 from robot_dynamics.codegen.backends.llvm_writer import Writer, counting, within
@@ -40,13 +38,13 @@ from robot_dynamics.codegen.loops.program import (
 )
 from robot_dynamics.codegen.tracing.program import Program, Signature
 
-# Doubles in a line of the processor's fastest memory.
+# Doubles in a cache line.
 LINE = 8
 
-# Where rows keep their numbers.
+# Memory for the values of the rows.
 MEMORY = '%in.memory'
 
-# Which halves of a matrix there are, and what changes along a row of each.
+# The halves of a matrix, and the index that changes along a row of each.
 HALVES = ('below', CARRIER), ('above', CARRIED)
 
 
@@ -55,11 +53,11 @@ class Loops:
 
     Args:
         program: what is written.
-        w: of a number: one sample's, or those of several samples.
-        entries: how many entries of a row of a matrix are computed at once.
+        w: writer for the value of one sample, or for those of several samples.
+        entries: number of entries of a row of a matrix that are computed at once.
 
     Attributes:
-        places: where the entries of inputs ('%in.q') and outputs ('%out.tau') are.
+        places: addresses of inputs ('%in.q') and outputs ('%out.tau').
     """
 
     def __init__(self, program: LoopProgram, w: Writer, entries: int) -> None:
@@ -69,20 +67,18 @@ class Loops:
         self.n = len(program.rows)
         self._entries = entries
         self._wide = w.with_lanes(w.lanes * entries)
-        # How many doubles rows and columns are apart.
+        # Strides of rows and columns, in doubles.
         self._row_length, self._column_length = program.columns * w.lanes, w.lanes
         self.memory = self.n * self._row_length  # doubles in use
         if w.lanes == 1:
-            # Columns are whole lines apart, an odd number of them: with a power of two they would
-            # compete for the same lines. Vectors may read beyond the last one.
+            # The stride of columns is an odd number of cache lines: with a power of two they would
+            # map to the same cache sets. Vectors may read beyond the last column.
             self._row_length, self._column_length = 1, (-(-self.n // LINE) | 1) * LINE
             self.memory = program.columns * self._column_length + LINE
 
     def write(self) -> None:
         """Write everything."""
-        given, program = dict(self.places), self.program
-        if program.coordinates:
-            self._spread()
+        program = self.program
         for loop in program.loops:
             limits = (self.n - 1, -1, -1) if loop.inward else (0, self.n)
             wanted = [kind for kind, step in enumerate(loop.steps) if step.stores]
@@ -91,8 +87,6 @@ class Loops:
                     self._step(loop.steps[kind], row)
         if program.pairs:
             self._pairs(program.pairs)
-        if program.coordinates:
-            self._gather(given)
 
     # -- steps ------------------------------------------------------------------------------
 
@@ -111,7 +105,7 @@ class Loops:
         one.begin_block(after)
 
     def _step(self, step: Step, row: str) -> None:
-        """Write what is done at a row."""
+        """Write a step at a row."""
         w, one = self.w, self.one
         rows = {OWN: self._row(row), PARENT: self._row(self._integer('parent', row))}
         constants = one.element('@table', row)
@@ -139,7 +133,7 @@ class Loops:
         matrices = [self.places[f'%out.{name}'] for name in pairs.outputs]
         for row in counting(one, 0, self.n):
             own, lines = self._row(row), [self._line(matrix, row, self.n) for matrix in matrices]
-            # Some rows neither carry nor are carried by each other.
+            # Entries of rows on different branches are 0.
             if any(parent < row - 1 for row, parent in enumerate(self.program.rows.parents)):
                 zeros = [self._wide.constant(0.0)] * len(lines)
                 for i in counting(one, 0, self.n, self._entries):
@@ -152,7 +146,7 @@ class Loops:
     def _half(self, entries: Program, moving: str, row: str, lines: Sequence[str]) -> None:
         """Write the entries of a row of matrices that lie on one side of the diagonal."""
         own, fixed = self._row(row), {}
-        # What belongs to the row itself, or to all, is the same for all entries.
+        # Values of the row itself, and inputs, are the same for all entries.
         for op, *leaf in entries.nodes:
             if op == 'input' and leaf[0] != moving:
                 where, i = leaf
@@ -193,86 +187,31 @@ class Loops:
             else:
                 self._wide.store_where(inside, value, place)
 
-    # -- coordinates ------------------------------------------------------------------------
-
-    def _spread(self) -> None:
-        """Write coordinates as entries of rows, and find memory for results of rows."""
-        for name in self.program.vectors:
-            given = self.places[f'%in.{name}']
-            self.places[f'%in.{name}'] = rows = self.zeros(self.n)
-            for row, i, weight in self._terms():
-                self._add(rows, row, weight, given, i)
-        for name, shape in self.program.signature.outputs:
-            self.places[f'%out.{name}'] = self.reserved(self.n ** len(shape))
-
-    def _gather(self, targets: dict[str, str]) -> None:
-        """Write entries of rows as entries of coordinates."""
-        n = self.n
-        for name, shape in self.program.signature.outputs:
-            rows, target, m = self.places[f'%out.{name}'], targets[f'%out.{name}'], shape[0]
-            self._clear(target, math.prod(shape))
-            if len(shape) == 1:
-                for row, i, weight in self._terms():
-                    self._add(target, i, weight, rows, row)
-                continue
-            # S^T M, then that times S
-            half = self.zeros(m * n)
-            for row, i, weight in self._terms():
-                for k in counting(self.one, 0, n):
-                    self._add(self._line(half, i, n), k, weight, self._line(rows, row, n), k)
-            for k in counting(self.one, 0, m):
-                for row, i, weight in self._terms():
-                    self._add(self._line(target, k, m), i, weight, self._line(half, k, n), row)
-
-    def _terms(self) -> Iterator[tuple[str, str, str]]:
-        """Write a loop over the terms of coordinates: row, coordinate and weight."""
-        w, coordinates = self.w, self.program.coordinates
-        for term in counting(self.one, 0, len(coordinates.terms) if coordinates else 0):
-            weight = self.one.load(self.one.element('@term.weight', term))
-            row, i = self._integer('term.row', term), self._integer('term.coordinate', term)
-            yield row, i, weight if w.lanes == 1 else w.spread(weight)
-
-    def _add(self, target: str, i: str, weight: str, source: str, k: str) -> None:
-        """Write target[i] += weight source[k]."""
-        w, place = self.w, self._at(target, i, self.w.lanes)
-        value = w.load(self._at(source, k, w.lanes))
-        w.store(w.fma(weight, value, w.load(place)), place)
-
     # -- addresses --------------------------------------------------------------------------
 
     def reserved(self, entries: int) -> str:
-        """Return where there is memory for so many numbers, in whole blocks of vectors."""
+        """Return the address of unused memory for a number of values, in whole vectors."""
         begin, lanes = self.memory, self.w.lanes
         self.memory += -(-entries // lanes) * lanes * lanes
         return self.one.element(MEMORY, begin)
 
-    def zeros(self, entries: int) -> str:
-        """Return where there are so many zeros."""
-        place = self.reserved(entries)
-        self._clear(place, entries)
-        return place
-
-    def _clear(self, place: str, entries: int) -> None:
-        for i in counting(self.one, 0, entries):
-            self.w.store(self.w.constant(0.0), self._at(place, i, self.w.lanes))
-
     def _row(self, row: str) -> str:
-        """Return where a row's numbers are."""
+        """Return the address of a row's values."""
         return self._at(MEMORY, row, self._row_length)
 
     def _number(self, row: str, column: int) -> str:
         return self.one.element(row, column * self._column_length)
 
     def _entry(self, array: str, i: int | str) -> str:
-        """Return where an entry of an input or output is."""
+        """Return the address of an entry of an input or output."""
         return self._at(self.places[array], i, self.w.lanes)
 
     def _line(self, array: str, i: str, length: int) -> str:
-        """Return where a row of a matrix begins."""
+        """Return the address of a row of a matrix."""
         return self._at(array, i, length * self.w.lanes)
 
     def _at(self, array: str, i: int | str, length: int) -> str:
-        """Return where part i of an array of parts begins."""
+        """Return the address of part i of an array of parts."""
         return self.one.element(array, self.one.let(f'mul i64 {i}, {length}'))
 
     def _integer(self, array: str, i: str) -> str:
@@ -290,11 +229,12 @@ def results(w: Writer, program: Program, load: Callable[[str, int], str]) -> lis
 
 
 def kernels(kind: str, program: LoopProgram, lanes: int) -> tuple[list[Writer], int]:
-    """Return data and functions of a kind of kernel, and how many doubles of memory it needs."""
-    write = {'sample': sample_kernel, 'batch': batch_kernel, 'rollout': rollout_kernel}[kind]
-    loops = write(program, lanes)
-    scan = [scan_kernel(program.name, _signature(program))] if kind == 'sample' else []
-    return [_data(program), loops.w, *scan], loops.memory
+    """Return data and functions of a kind of kernel, and the doubles of memory it needs."""
+    if kind == 'batch':
+        loops = batch_kernel(program, lanes)
+        return [_data(program), loops.w], loops.memory
+    loops = sample_kernel(program, lanes)
+    return [_data(program), loops.w, scan_kernel(program.name, _signature(program))], loops.memory
 
 
 def sample_kernel(program: LoopProgram, lanes: int) -> Loops:
@@ -319,41 +259,23 @@ def batch_kernel(program: LoopProgram, lanes: int) -> Loops:
         for name, size in program.signature.inputs:
             array = f'%in.{name}'
             loops.places[array] = loops.reserved(size)
-            _turn_in(w, rows[array], loops.places[array], size)
+            _rows_to_vectors(w, rows[array], loops.places[array], size)
         results = _reserve_results(loops)
         loops.write()
         for array, (place, size) in results.items():
-            _turn_back(w, place, rows[array], size)
-    ended(w)
-    return loops
-
-
-def rollout_kernel(program: LoopProgram, lanes: int) -> Loops:
-    """Return the function of many steps of many samples, `lanes` at a time."""
-    w = begun('rollout', program.name, _signature(program), lanes)
-    loops = Loops(program, w, 1)
-    for columns in steps_of_blocks(w, _signature(program)):
-        loops.places |= columns
-        # Outputs come last, as they may be where inputs are.
-        results = _reserve_results(loops)
-        loops.write()
-        for array, (place, size) in results.items():
-            for i in counting(w.with_lanes(1), 0, size):
-                entry = w.let(f'mul i64 {i}, {lanes}')
-                value = w.load(w.element(place, entry))
-                w.store(value, w.element(columns[array], entry))
+            _vectors_to_rows(w, place, rows[array], size)
     ended(w)
     return loops
 
 
 def _signature(program: LoopProgram) -> Signature:
-    """Return what the functions take and give."""
+    """Return the inputs and outputs of the functions."""
     inputs, outputs = program.signature.inputs, program.signature.outputs
     return Signature((*inputs, ('memory', 0)), outputs)
 
 
 def _reserve_results(loops: Loops) -> dict[str, tuple[str, int]]:
-    """Have results computed in memory; return where, and their sizes."""
+    """Reserve memory for the results; return its addresses and their sizes."""
     signature, results = loops.program.signature, {}
     for (name, _), size in zip(signature.outputs, signature.output_sizes, strict=True):
         place = loops.places[f'%out.{name}'] = loops.reserved(size)
@@ -361,7 +283,7 @@ def _reserve_results(loops: Loops) -> dict[str, tuple[str, int]]:
     return results
 
 
-def _turn_in(w: Writer, rows: Sequence[str], place: str, size: int) -> None:
+def _rows_to_vectors(w: Writer, rows: Sequence[str], place: str, size: int) -> None:
     """Write entries of rows as vectors."""
     for i in counting(w.with_lanes(1), 0, size, w.lanes):
         inside, block = within(w, i, size), w.element(place, w.let(f'mul i64 {i}, {w.lanes}'))
@@ -370,7 +292,7 @@ def _turn_in(w: Writer, rows: Sequence[str], place: str, size: int) -> None:
             w.store(vector, w.element(block, lane * w.lanes))
 
 
-def _turn_back(w: Writer, place: str, rows: Sequence[str], size: int) -> None:
+def _vectors_to_rows(w: Writer, place: str, rows: Sequence[str], size: int) -> None:
     """Write vectors as entries of rows."""
     for i in counting(w.with_lanes(1), 0, size, w.lanes):
         inside, block = within(w, i, size), w.element(place, w.let(f'mul i64 {i}, {w.lanes}'))
@@ -394,10 +316,6 @@ def _data(program: LoopProgram) -> Writer:
             ends = itertools.chain.from_iterable(itertools.chain.from_iterable(runs))
             first = [0, *itertools.accumulate(map(len, runs))]
             constants += [(f'{name}.first', 'i64', first), (f'{name}.runs', 'i64', list(ends))]
-    if program.coordinates:
-        row, coordinate, weight = zip(*program.coordinates.terms, strict=True)
-        constants += [('term.row', 'i64', row), ('term.coordinate', 'i64', coordinate)]
-        constants.append(('term.weight', 'double', [w.constant(x) for x in weight]))
     for name, kind, values in constants:
         entries = ', '.join(f'{kind} {value}' for value in values)
         w.lines.append(f'@{name} = private constant [{len(values)} x {kind}] [{entries}]')

@@ -62,7 +62,7 @@ def ended(w: Writer) -> Writer:
 
 
 def row_strides(signature: Signature) -> dict[str, int | str]:
-    """Return all arrays, and how many doubles the rows of each are apart."""
+    """Return all arrays with the strides of their rows, in doubles."""
     inputs = [f'%in.{name}' for name, _ in signature.inputs]
     outputs = [f'%out.{name}' for name, _ in signature.outputs]
     given = {array: f'{array}.stride' for array in inputs}
@@ -72,7 +72,7 @@ def row_strides(signature: Signature) -> dict[str, int | str]:
 def rows_in_lanes(w: Writer, first: str) -> list[str]:
     """Return the number of a row for each lane of a batch, from the first on.
 
-    Past the end, lanes repeat the last row and write the same there again: any number will do.
+    Past the end, lanes repeat the last row and write the same values there again.
     """
     w.intrinsics.add('declare i64 @llvm.smin.i64(i64, i64)')
     last = w.let('sub i64 %end, 1')
@@ -94,7 +94,7 @@ def scan_kernel(program: str, signature: Signature) -> Writer:
 
 
 def steps_of_blocks(w: Writer, signature: Signature) -> Iterator[dict[str, str]]:
-    """Write the loops of a rollout and yield where the columns of each array are, once."""
+    """Write the loops of a rollout and yield the addresses of the columns of each array, once."""
     for block in counting(w, '%begin', '%end'):
         of_block = {}
         for array in row_strides(signature):
@@ -152,8 +152,8 @@ def batch_kernel(program: Program, lanes: int) -> Writer:
         for index in range(len(program.nodes)):
             arithmetic.evaluate([index])
             for name, place in results.get(index, ()):
-                rows.keep(name, place, arithmetic.values[index])
-        rows.turn()
+                rows.store(name, place, arithmetic.values[index])
+        rows.transpose()
     return ended(w)
 
 
@@ -210,13 +210,13 @@ class Rows:
         self._sizes = sizes
         self._numbers = rows
         # Whole squares of columns.
-        self._kept = {name: w.allocate(max(size, w.lanes)) for name, size in sizes.items()}
+        self._columns = {name: w.allocate(max(size, w.lanes)) for name, size in sizes.items()}
 
-    def keep(self, name: str, i: int, column: str) -> None:
+    def store(self, name: str, i: int, column: str) -> None:
         """Store entry i of the rows of an output."""
-        self.w.store(column, self.w.element(self._kept[name], i * self.w.lanes))
+        self.w.store(column, self.w.element(self._columns[name], i * self.w.lanes))
 
-    def turn(self) -> None:
+    def transpose(self) -> None:
         """Transpose the columns to rows, square by square."""
         w, lanes = self.w, self.w.lanes
         for name, size in self._sizes.items():
@@ -227,11 +227,11 @@ class Rows:
             for entry in counting(w, 0, size, lanes):
                 # The last square ends with the row and may overlap the one before.
                 i = w.let(f'call i64 @llvm.smin.i64(i64 {entry}, i64 {max(0, size - lanes)})')
-                kept = w.element(self._kept[name], w.let(f'mul i64 {i}, {lanes}'))
-                columns = [w.load(w.element(kept, lane * lanes)) for lane in range(lanes)]
+                square = w.element(self._columns[name], w.let(f'mul i64 {i}, {lanes}'))
+                columns = [w.load(w.element(square, lane * lanes)) for lane in range(lanes)]
                 for place, row in zip(places, transpose(w, columns), strict=True):
                     w.store(row, w.element(place, i), min(size, lanes))
-                    w.expect_store(w.element(w.element(place, i), lanes * size))
+                    w.prefetch(w.element(w.element(place, i), lanes * size))
 
 
 def transpose(w: Writer, rows: Sequence[str]) -> list[str]:

@@ -168,8 +168,8 @@ class Writer:
             return self.do(f'store {self.type} {value}, ptr {pointer}, align 8')
         return self.store_where(self._mask(count, first), value, pointer)
 
-    def expect_store(self, pointer: str) -> None:
-        """Have the processor fetch what lies at an address: it is written to soon."""
+    def prefetch(self, pointer: str) -> None:
+        """Prefetch the memory at an address, which is written to soon."""
         self.intrinsics.add('declare void @llvm.prefetch.p0(ptr, i32, i32, i32)')
         self.do(f'call void @llvm.prefetch.p0(ptr {pointer}, i32 1, i32 3, i32 1)')
 
@@ -194,7 +194,7 @@ class Writer:
 def counting(w: Writer, begin: object, end: object, by: int = 1) -> Iterator[str]:
     """Write a loop and yield its counter, once.
 
-    Inside a `for` over this is written what comes inside the loop.
+    The instructions written inside a `for` over this generator are the body of the loop.
     """
     before, body, latch, done = map(w.new_block, ('before', 'body', 'latch', 'done'))
     i, following, go_on = f'%{body}.i', f'%{body}.next', f'icmp {"slt" if by > 0 else "sgt"} i64'

@@ -22,8 +22,8 @@ WIDE_REGISTERS = '+avx512f,'
 # half as fast.
 MANY_INSTRUCTIONS = 12_000
 
-# LLVM keeps what it parses in one place for all threads. A fork waits for the thread that
-# compiles: no thread of the child would release the lock, nor complete what LLVM has begun.
+# All threads share LLVM's context. A fork waits for the thread that compiles, because in the child
+# no thread would release the lock or finish the compilation.
 ONE_AT_A_TIME = threading.RLock()
 if hasattr(os, 'register_at_fork'):
     os.register_at_fork(
@@ -75,7 +75,7 @@ def processor() -> str:
     """Return what machine code depends on: LLVM's version, and the processor and its features."""
     import llvmlite
 
-    # 32-bit and emulated processes may run on the same processor.
+    # The same processor may run 32-bit and emulated processes.
     parts = (
         f'llvmlite {llvmlite.__version__}',
         platform.machine(),
@@ -108,13 +108,13 @@ class LoadedCode:
     def __init__(self, code: bytes) -> None:
         llvm = _llvm()
         with ONE_AT_A_TIME:
-            # LLVM compiles an empty module and is given the code at hand as the result. The
-            # engine owns its target machine.
+            # LLVM compiles an empty module, and its object cache returns this code as the result.
+            # The engine owns its target machine.
             engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), _target_machine())
             engine.set_object_cache(getbuffer_func=lambda _: code)
             engine.finalize_object()
-        # An array hides the engine from the garbage collector, which would otherwise close it
-        # before the finalizers of other objects, which may still call the code.
+        # Inside an array the engine is invisible to the garbage collector, which could otherwise
+        # close it before the finalizers of other objects call the code.
         self._engine = np.array(engine, dtype=object)
 
     def address(self, function: str) -> int:

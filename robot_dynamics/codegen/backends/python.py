@@ -1,6 +1,6 @@
 """Programs without machine code: as readable Python source, or interpreted node by node.
 
-The source of a straight-line program is one function of the input vectors. An operation used once
+The source of a program is one function of the input vectors. An operation used once
 is written where it is used, so the lines look like formulas; an operation used more often gets a
 name. The program of `lambda q: [q[0] * q[0].sin() + 2.0]` reads
 
@@ -11,11 +11,8 @@ name. The program of `lambda q: [q[0] * q[0].sin() + 2.0]` reads
 `sin`, `cos`, `sqrt` and `tanh` come from `math` for floats, from `numpy` for arrays: given one
 array per entry, the same text computes a whole batch.
 
-In the source of a loop program, `memory[column][row]` holds the values of the rows; `own_3` is
-column 3 of the row itself, `parent_3` of its parent.
-
-Programs too large to compile are interpreted: compiling them takes minutes, and their code needs
-so much stack that it may overflow.
+Programs of loops are interpreted, and so are programs too large to compile: compiling them takes
+minutes, and their code needs so much stack that it may overflow.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from __future__ import annotations
 import operator
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from robot_dynamics.codegen.backends.scalarize import scalarize
@@ -32,13 +29,11 @@ from robot_dynamics.codegen.loops.program import (
     CARRIER,
     OWN,
     PARENT,
+    ROW,
     TABLE,
-    Coordinates,
-    Loop,
     LoopProgram,
     Pairs,
     Step,
-    Store,
 )
 from robot_dynamics.codegen.tracing.program import BINARY_OPERATIONS, Node, Program, operands
 
@@ -112,138 +107,14 @@ def _expression(node: Node, texts: Sequence[tuple[str, int]]) -> tuple[str, int]
 
 def python_function(program: Program) -> Function:
     """Return the function of a program's source."""
-    return defined(program.name, python_source(program))
-
-
-def defined(name: str, source: str) -> Function:
-    """Return a function that a source defines."""
-    code = compile(source, f'<{name}>', 'exec')
+    code = compile(python_source(program), f'<{program.name}>', 'exec')
 
     def with_functions(functions: types.ModuleType) -> Callable[..., Any]:
         namespace: dict[str, Any] = {key: getattr(functions, key) for key in FUNCTIONS}
         exec(code, namespace)
-        return namespace[name]  # type: ignore[no-any-return]
+        return namespace[program.name]  # type: ignore[no-any-return]
 
     return with_functions
-
-
-# Where the entry of an input is found.
-PLACES = {
-    TABLE: 'table[{}][row]',
-    OWN: 'memory[{}][row]',
-    PARENT: 'memory[{}][parent[row]]',
-    CARRIER: 'memory[{}][carrier]',
-    CARRIED: 'memory[{}][carried]',
-}
-
-
-def loop_function(program: LoopProgram) -> Function:
-    """Return the function of a program's source."""
-    return defined(program.name, loop_source(program))
-
-
-def loop_source(program: LoopProgram) -> str:
-    """Return the source of a function `name(input, ...) -> [entries of the first output], ...`."""
-    rows = program.rows
-    n = len(rows)
-    outputs = program.signature.outputs
-    body = [f'memory = [[0.0] * {n} for _ in range({program.columns})]']
-    body += [f'{name}_out = [0.0] * {n ** len(shape)}' for name, shape in outputs]
-    if program.coordinates:
-        for name in program.vectors:
-            body.append(f'{name} = [{_sum(f"{name}[i]")} for terms in spread]')
-    for loop in program.loops:
-        body += _loop(loop, n)
-    if program.pairs:
-        body += _pairs(program.pairs, n)
-    if program.coordinates:
-        body += _gathered(outputs, n)
-    body.append(f'return {", ".join(f"{name}_out" for name, _ in outputs)}')
-    data: dict[str, object] = {'parent': rows.parents, 'kind': rows.kinds, 'table': program.table}
-    if program.pairs:
-        data['carriers'] = tuple(tuple(rows.carriers(row)) for row in range(n))
-    if program.coordinates:
-        data |= _terms(program.coordinates, n)
-    lines = [f'{name} = {value}' for name, value in data.items()]
-    arguments = ', '.join(name for name, _ in program.signature.inputs)
-    lines += ['', f'def {program.name}({arguments}):']
-    return '\n'.join([*lines, *(f'    {line}' for line in body)]) + '\n'
-
-
-def _loop(loop: Loop, n: int) -> Iterator[str]:
-    yield f'for row in {"reversed(" * loop.inward}range({n}){")" * loop.inward}:'
-    word = 'if'
-    for kind, step in enumerate(loop.steps):
-        if step.stores:
-            yield f'    {word} kind[row] == {kind}:'
-            yield from (f'        {line}' for line in _step(step))
-            word = 'elif'
-
-
-def _step(step: Step) -> Iterator[str]:
-    assignments, [results] = statements(step.program)
-    yield from _loads(step.program)
-    yield from assignments
-    for store, result in zip(step.stores, results, strict=True):
-        target = _target(store)
-        # Not by +=, which would change an array wherever else it is kept.
-        value = f'{target} + ({result})' if store.where == PARENT else result
-        yield f'{target} = {value}'
-
-
-def _target(store: Store) -> str:
-    if store.where in PLACES:
-        return PLACES[store.where].format(store.column)
-    return f'{store.where}_out[row]'
-
-
-def _loads(program: Program) -> Iterator[str]:
-    for node in program.nodes:
-        if node[0] == 'input':
-            _, name, i = node
-            place = PLACES[name].format(i) if name in PLACES else f'{name}[{i}]'
-            yield f'{name}_{i} = {place}'
-
-
-def _pairs(pairs: Pairs, n: int) -> Iterator[str]:
-    yield f'for carried in range({n}):'
-    for name, column in zip(pairs.outputs, pairs.diagonal, strict=True):
-        yield f'    {name}_out[carried * {n + 1}] = memory[{column}][carried]'
-    yield '    for carrier in carriers[carried]:'
-    halves = (
-        (pairs.below, f'[carried * {n} + carrier]'),
-        (pairs.above, f'[carrier * {n} + carried]'),
-    )
-    for program, entry in halves:
-        assignments, [results] = statements(program)
-        yield from (f'        {line}' for line in [*_loads(program), *assignments])
-        for name, result in zip(pairs.outputs, results, strict=True):
-            yield f'        {name}_out{entry} = {result}'
-
-
-def _terms(coordinates: Coordinates, n: int) -> dict[str, object]:
-    """Return the terms of each row, and of each coordinate, as (place, weight)."""
-    spread: list[list[object]] = [[] for _ in range(n)]
-    gathered: list[list[object]] = [[] for _ in range(coordinates.number)]
-    for row, i, weight in coordinates.terms:
-        spread[row].append((i, weight))
-        gathered[i].append((row, weight))
-    return {'spread': spread, 'gathered': gathered}
-
-
-def _gathered(outputs: Sequence[tuple[str, tuple[int, ...]]], n: int) -> Iterator[str]:
-    """Yield what turns entries of rows into those of coordinates."""
-    for name, shape in outputs:
-        out = f'{name}_out'
-        if len(shape) == 1:
-            yield f'{out} = [{_sum(f"{out}[i]")} for terms in gathered]'
-            continue
-        yield f'half = [[{_sum(f"{out}[i * {n} + k]")} for k in range({n})] for terms in gathered]'
-        yield f'{out} = [{_sum("line[i]")} for line in half for terms in gathered]'
-
-
-def _sum(entry: str) -> str:
-    return f'sum(weight * {entry} for i, weight in terms)'
 
 
 # Operations of the largest program that is compiled: 3 MB of stack, some ten seconds.
@@ -264,24 +135,105 @@ def interpreted(program: Program) -> Function:
     names = [name for name, _ in program.signature.inputs]
 
     def with_functions(functions: types.ModuleType) -> Callable[..., Any]:
-        operations = OPERATIONS | {name: getattr(functions, name) for name in FUNCTIONS}
-
         def run(*inputs: Sequence[Any]) -> Any:
-            vectors, values = dict(zip(names, inputs, strict=True)), list[Any]()
-            for operation, *arguments in scalars.nodes:
-                if operation == 'input':
-                    name, i = arguments
-                    values.append(vectors[name][i])
-                elif operation == 'constant':
-                    values.append(arguments[0])
-                else:
-                    values.append(operations[operation](*(values[i] for i in arguments)))
-            results = [[values[i] for i in entries] for entries in scalars.results]
+            vectors = dict(zip(names, inputs, strict=True))
+            results = _evaluated(scalars, lambda name, i: vectors[name][i], functions)
             return results if len(results) > 1 else results[0]
 
         return run
 
     return with_functions
+
+
+def interpreted_loops(program: LoopProgram) -> Function:
+    """Return a function that evaluates a program of loops node by node, row by row."""
+
+    def with_functions(functions: types.ModuleType) -> Callable[..., Any]:
+        def run(*inputs: Sequence[Any]) -> Any:
+            results = _LoopRun(program, inputs, functions).results()
+            return results if len(results) > 1 else results[0]
+
+        return run
+
+    return with_functions
+
+
+class _LoopRun:
+    """One run of a program of loops: the values of the rows, and the outputs."""
+
+    def __init__(
+        self, program: LoopProgram, inputs: Sequence[Sequence[Any]], functions: types.ModuleType
+    ) -> None:
+        self._program, self._functions, n = program, functions, len(program.rows)
+        names = [name for name, _ in program.signature.inputs]
+        self._inputs = dict(zip(names, inputs, strict=True))
+        self._memory: list[list[Any]] = [[0.0] * n for _ in range(program.columns)]
+        self._outputs: dict[str, list[Any]] = {
+            name: [0.0] * n ** len(shape) for name, shape in program.signature.outputs
+        }
+
+    def results(self) -> list[list[Any]]:
+        """Return the entries of the outputs."""
+        n = len(self._program.rows)
+        for loop in self._program.loops:
+            for row in reversed(range(n)) if loop.inward else range(n):
+                self._step(loop.steps[self._program.rows.kinds[row]], row)
+        if self._program.pairs:
+            for row in range(n):
+                self._matrix_row(self._program.pairs, row)
+        return [*self._outputs.values()]
+
+    def _step(self, step: Step, row: int) -> None:
+        for store, value in zip(step.stores, self._values(step.program, row), strict=True):
+            if store.where == OWN:
+                self._memory[store.column][row] = value
+            elif store.where == PARENT:
+                # Not by +=, which would change an array wherever else it is stored.
+                column, parent = self._memory[store.column], self._program.rows.parents[row]
+                column[parent] = column[parent] + value
+            else:
+                self._outputs[store.where][row] = value
+
+    def _matrix_row(self, pairs: Pairs, row: int) -> None:
+        """Fill a row up to the diagonal, and the column above it."""
+        n, outputs = len(self._program.rows), [self._outputs[name] for name in pairs.outputs]
+        for output, column in zip(outputs, pairs.diagonal, strict=True):
+            output[row * n + row] = self._memory[column][row]
+        for carrier in self._program.rows.carriers(row):
+            halves = (pairs.below, row * n + carrier), (pairs.above, carrier * n + row)
+            for part, place in halves:
+                for output, value in zip(outputs, self._values(part, row, carrier), strict=True):
+                    output[place] = value
+
+    def _values(self, part: Program, row: int, carrier: int = -1) -> list[Any]:
+        """Return what a step, or a pair, computes at a row."""
+        parent = self._program.rows.parents[row]
+        rows = {OWN: row, PARENT: parent, CARRIED: row, CARRIER: carrier}
+
+        def load(where: str, i: Any) -> Any:
+            if where == TABLE:
+                return self._program.table[i][row]
+            if where in rows:
+                return self._memory[i][rows[where]]
+            return self._inputs[where][row if i == ROW else i]
+
+        return _evaluated(part, load, self._functions)[0]
+
+
+def _evaluated(
+    program: Program, load: Callable[[str, Any], Any], functions: types.ModuleType
+) -> list[list[Any]]:
+    """Return the entries of the outputs of a program without vectors."""
+    operations = OPERATIONS | {name: getattr(functions, name) for name in FUNCTIONS}
+    values = list[Any]()
+    for operation, *arguments in program.nodes:
+        if operation == 'input':
+            values.append(load(*arguments))
+        elif operation == 'constant':
+            values.append(arguments[0])
+        else:
+            values.append(operations[operation](*(values[i] for i in arguments)))
+    return [[values[i] for i in entries] for entries in program.results]
 
 
 class TooLarge(Exception):  # noqa: N818  (never leaves this package)

@@ -1,9 +1,9 @@
 """Scalarize programs: replace the vectors of a program by scalars.
 
-A program may hold several scalars with the same operations as one vector: see `trace`. The kernel
-of one sample computes such a vector in one register. A kernel that has a sample in each lane of
-its registers needs scalars: the same operations, lane by lane, of the lanes that something depends
-on, less what becomes of zeros.
+A program may represent several scalars with the same operations as one vector: see `trace`. The
+kernel of one sample computes such a vector in one register. A kernel that has a sample in each
+lane of its registers needs scalars: the same operations for each lane that a result depends on,
+without those on zeros.
 """
 
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ class _Scalarizer:
         source = self._source
         results = [[self._entry(i, 0) for i in entries] for entries in source.results]
         wanted = {entry for entries in results for entry in entries}
-        # Lane by lane: what one lane needs is soon used, and leaves its registers to the next.
+        # Lane by lane, so that the values of one lane are used soon and free their registers.
         for lane in range(LANES):
             self._add(entry for entry in wanted if entry[1] == lane and self._sizes[entry[0]] > 1)
         self._add(wanted)
@@ -64,7 +64,7 @@ class _Scalarizer:
         return [self._entry(i, k) for i in operands(self._source.nodes[index])]
 
     def _add(self, wanted: Iterable[Entry]) -> None:
-        """Add what is wanted, and all it is computed from."""
+        """Add entries and their operands."""
         found: set[Entry] = set()
         waiting = list(wanted)
         while waiting:

@@ -1,8 +1,8 @@
 """Checks and conversion of arguments: any array-like becomes rows for a kernel, or an error.
 
 Every argument is `(..., size)`; leading axes broadcast as NumPy's do. A kernel reads each input as
-rows `(N, size)` of float64 with adjacent entries; the rows may be any distance apart, also 0 (one
-row for all samples) or negative, so slices of a larger table and shared vectors are not copied.
+rows `(N, size)` of float64 with adjacent entries. Rows may have any stride, also 0 (one row for
+all samples) or negative, so slices of a larger table and shared vectors are not copied.
 """
 
 import math
@@ -17,7 +17,7 @@ from robot_dynamics.errors import ShapeError
 
 Array = NDArray[np.float64]
 
-# Beyond this effort the exact test for overlap gives up, and the arrays count as overlapping.
+# Beyond this effort the exact test for overlap ends, and the arrays count as overlapping.
 OVERLAP_EFFORT = 10_000
 
 # NumPy 1 has arrays of at most 32 axes, of which a result may need two.
@@ -53,8 +53,8 @@ def all_as_vectors(
     Raises:
         ShapeError: as `as_vectors`.
     """
-    # To convert a value can run code of its class, which may resize the memory of another: no
-    # shape is looked at before all are converted.
+    # Conversion can run code of the value's class, which may resize another array: shapes are
+    # read after all values are converted.
     arrays = [
         _as_numbers(call, name, value, size)
         for (name, size), value in zip(inputs, values, strict=True)
@@ -144,7 +144,7 @@ def as_outputs(call: str, signature: Signature, out: Any) -> list[Any]:
 def checked_output(
     call: str, name: str, given: Any, shape: tuple[int, ...], others: Sequence[Array]
 ) -> Array:
-    """Return the memory of an output array, which can be written and no other argument uses.
+    """Return the memory of an output array, after a check that it can be filled.
 
     Raises:
         ShapeError: not a writeable native float64 array of this shape, or overlapping.
@@ -154,7 +154,7 @@ def checked_output(
             f'{call}: out for {name} is {type(given).__name__}, '
             f'expected a float64 array of shape {shape}'
         )
-    # A subclass may give another shape than that of its memory.
+    # The shape that a subclass reports may differ from that of its memory.
     out: Array = np.asarray(given)
     if out.shape != shape or out.dtype != np.float64 or not out.dtype.isnative:
         raise ShapeError(
@@ -177,7 +177,7 @@ def checked_output(
 
 
 def _overlaps_itself(array: Array) -> bool:
-    """Tell whether entries may share memory: each stride must pass what lies within it."""
+    """Return whether entries may share memory: a stride within the extent of shorter strides."""
     if not array.size:
         return False
     within = array.itemsize

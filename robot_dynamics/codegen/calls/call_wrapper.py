@@ -35,9 +35,13 @@ FLOAT64 = np.dtype(np.float64)
 
 
 class Origin:
-    """What a compiled function is an attribute of, by its own name, and how to make that."""
+    """Owner of a compiled function, which is its attribute of the same name.
 
-    made_by: tuple[Callable[..., Any], tuple[Any, ...]] | None = None  # and its arguments
+    Attributes:
+        made_by: function that creates the owner, and its arguments, for pickling.
+    """
+
+    made_by: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
 
     def __reduce_ex__(self, _: Any) -> Any:
         if self.made_by is None:
@@ -50,17 +54,17 @@ class Origin:
 class PortableFunction:
     """A portable call wrapper, pickled as an attribute of its origin."""
 
-    def __init__(self, entry: Wrapper) -> None:
-        functools.update_wrapper(self, entry)
-        self._entry = entry
+    def __init__(self, call: Wrapper) -> None:
+        functools.update_wrapper(self, call)
+        self._call = call
         self.__self__ = Origin()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Compute."""
-        return self._entry(*args, **named)
+        return self._call(*args, **named)
 
     def __reduce__(self) -> Any:
-        return getattr, (self.__self__, self._entry.__name__)
+        return getattr, (self.__self__, self._call.__name__)
 
     def __copy__(self) -> 'PortableFunction':
         return self
@@ -80,7 +84,7 @@ def portable_call(
 
     Args:
         name: of the function, for its error messages.
-        kernels: what computes.
+        kernels: the program.
         bound: inputs that the caller does not pass, and their values.
         result_type: class of the result of several outputs, `tuple` or a NamedTuple.
         documentation: of the function.
@@ -126,7 +130,7 @@ def portable_call(
         results = targets or [array if array.ndim else array[()] for array in outputs]
         if len(free.outputs) == 1:
             return results[0]
-        # A named tuple given as `out` is the result as it stands.
+        # A named tuple given as `out` is returned itself.
         return (
             out
             if type(out) not in (type(None), tuple, list)
@@ -221,8 +225,8 @@ def _outputs(
     if out is None:
         if len(shapes) == 1:
             return [np.empty(shapes[0][1])]
-        # Parts of one array: the memory of several large ones goes back to the system after each
-        # call, and is faulted in again page by page in the next; that of one is kept.
+        # Parts of one array: the memory of several large arrays is returned to the system after
+        # each call and mapped again page by page in the next; that of one array is reused.
         sizes = [math.prod(shape) for _, shape in shapes]
         whole, ends = np.empty(sum(sizes)), itertools.accumulate(sizes)
         return [

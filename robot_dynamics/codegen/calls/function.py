@@ -1,7 +1,7 @@
 """Compiled functions of arrays, made from functions of scalars.
 
-A `CompiledFunction` is called like any function. Where every nanosecond counts, keep its attribute
-`call`: the bare callable, without the small cost of going through a Python object.
+A `CompiledFunction` is called like any function. Its attribute `call` is the callable without the
+overhead of this object.
 """
 
 import os
@@ -15,7 +15,7 @@ from robot_dynamics.codegen.backends import machine_code
 from robot_dynamics.codegen.backends.python import (
     TooLarge,
     interpreted,
-    loop_function,
+    interpreted_loops,
     python_function,
 )
 from robot_dynamics.codegen.calls import native_wrapper
@@ -41,7 +41,7 @@ WRAPPERS = ('auto', 'native', 'portable', 'python')
 
 
 class CompilerMissing(RobotDynamicsError, RuntimeError):  # noqa: N818  (as in "no compiler here")
-    """Machine code is asked for where it cannot be made."""
+    """Machine code is required, but cannot be generated."""
 
 
 def compile_program(
@@ -61,7 +61,7 @@ def compile_program(
     Args:
         function: takes one list of scalars per input and returns nested lists of scalars, or a
             tuple of these for several outputs (see `trace`). It is run only if the cache does not
-            hold its result.
+            contain its program.
         inputs: name and size of each input vector.
         name: of the function, in its documentation and error messages.
         key: names the computation in the cache on disk: it must change whenever the result of
@@ -87,13 +87,13 @@ def compile_program(
 
 
 def _kernels(recipe: Recipe, backend: str) -> Kernels:
-    """Return what computes: machine code, Python code, or the program itself if it is huge."""
+    """Return kernels of machine code, of Python source, or that interpret the program."""
     try:
         if _use_llvm(backend):
             return MachineKernels(replace(recipe, vectors=True))
         program = recipe.program
         is_loops = isinstance(program, LoopProgram)
-        return PythonKernels(program, loop_function if is_loops else python_function)
+        return PythonKernels(program, interpreted_loops if is_loops else python_function)
     except TooLarge as large:
         return PythonKernels(large.program, interpreted)
 
@@ -133,7 +133,7 @@ class CompiledFunction:
         name, signature: what it is called, what it takes and gives. Bound inputs are not part of
             the signature.
         backend: 'llvm' or 'python'.
-        entry: 'native' or 'portable', the call wrapper.
+        wrapper: 'native' or 'portable', the call wrapper.
     """
 
     def __init__(
@@ -206,8 +206,8 @@ class CompiledFunction:
 
         Args:
             keyword: the name of the argument.
-            choices: by value, a function that returns the entry to call. The first one is the
-                default; its entry computes what this function computes.
+            choices: by value, a function that returns the callable. The first one is the default;
+                its callable computes what this function computes.
         """
         choice = keyword, choices
         documentation = self._documentation
@@ -218,7 +218,7 @@ class CompiledFunction:
         return made
 
     def precompile(self) -> None:
-        """Make, and keep on disk, what would otherwise be made at the first batch or loop."""
+        """Compile, and cache on disk, what is otherwise compiled at the first batch or loop."""
         if isinstance(self._kernels, MachineKernels):
             self._kernels.precompile()
 

@@ -1,9 +1,9 @@
-"""Iteration of a program, each result the next argument: simulation, filters.
+"""Iteration of a program whose outputs are its next inputs: simulation, filters.
 
-The loop runs inside the kernel. `iterate` keeps what happened to one sample: a trajectory is an
-array whose rows follow each other in time, where step i reads row i of the state and writes row i
-+ 1. `advance` keeps the end alone, of any number of samples: several lanes go through all steps
-before the next ones do, and threads share them.
+The loop runs inside the kernel. `iterate` returns the trajectory of one sample, an array with a
+row for each time: step i reads row i of the state and writes row i + 1. `advance` returns the
+final state of any number of samples: as many of them as there are lanes pass through all steps
+together, and threads share the samples.
 """
 
 import math
@@ -24,11 +24,11 @@ from robot_dynamics.codegen.calls.kernels import Kernels
 from robot_dynamics.codegen.tracing.program import Signature
 from robot_dynamics.errors import ShapeError
 
-# A call into machine code cannot be interrupted, and needs memory for inputs that change: it is of
-# so many steps of all samples together, some milliseconds, but of a hundred each at least.
+# Steps of all samples together in one call of machine code, some milliseconds, because a call
+# cannot be interrupted and needs memory for changing inputs; and the fewest steps of each sample.
 AT_ONCE = 250_000
 FEWEST = 100
-# One sample alone leaves its trajectory behind, which should not leave the fastest memory.
+# Steps of a single sample, whose trajectory should fit into the first-level cache.
 AT_ONCE_ALONE = 1000
 
 
@@ -163,7 +163,7 @@ class Feedback:
 def as_columns(array: Array, leading: tuple[int, ...], lanes: int) -> Array:
     """Return (..., steps, size) as columns (blocks, steps, size, lanes), a copy.
 
-    Without leading axes of its own, one block serves all samples. Lanes to spare in the last block
+    Without leading axes of its own, one block serves all samples. Unused lanes in the last block
     repeat the last sample.
     """
     samples = math.prod(leading) if array.ndim > 2 else 1

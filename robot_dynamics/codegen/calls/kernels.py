@@ -25,19 +25,18 @@ from robot_dynamics.codegen.calls.recipe import Recipe, operations
 from robot_dynamics.codegen.loops.program import LoopProgram
 from robot_dynamics.codegen.tracing.program import Program, Signature
 
-# A program of more operations takes rows one by one, in the calling thread: it keeps most of its
-# values on the stack, and those of eight lanes, in a thread's small stack, might not fit.
+# A program of more operations takes rows one by one, in the calling thread: most of its values are
+# on the stack, and those of eight lanes might exceed the small stack of another thread.
 LARGEST_IN_LANES = 20_000
 
-# Loops with more results take rows one by one: a batch of large matrices leaves the
-# processor's fast memory.
+# Loops with more results take rows one by one: a batch of large matrices exceeds the caches.
 LARGEST_BATCHED = 6000
 
-# Doubles in a line of that memory.
+# Doubles in a cache line.
 LINE = 8
 
-# Results of one call of the native call wrapper for a batch, some ten microseconds' work:
-# meanwhile no other thread runs, and parts of one block come back faster (see `call_wrapper`).
+# Results of a small batch, which the native call wrapper computes: some ten microseconds' work,
+# during which no other Python thread runs.
 MOST_AT_ONCE = 50_000
 
 
@@ -47,11 +46,11 @@ class Block(NamedTuple):
     inputs: list[Array]
     outputs: list[Array]
     compute: Callable[[], None]
-    room: list[Array]  # what loops use, as long as the block is there
+    room: list[Array]  # memory of loops
 
 
 class Kernels(ABC):
-    """A program ready to run on rows; what can run on rows can do all of it."""
+    """A program ready to run on rows of arrays."""
 
     backend: str
     signature: Signature
@@ -67,7 +66,7 @@ class Kernels(ABC):
         raise NotImplementedError
 
     def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Do the same row after row: rows of outputs may be later rows of inputs."""
+        """Run row after row: rows of outputs may be later rows of inputs."""
         for i in range(outputs[0].shape[0]):
             row = slice(i, i + 1)
             self.run([array[row] for array in inputs], [array[row] for array in outputs])
@@ -90,18 +89,19 @@ class MachineKernels(Kernels):
         self._recipe = recipe
         self._loaded: dict[str, tuple[LoadedCode, Callable[..., None], int | None]] = {}
         (inputs, outputs), self._operations, self.memory, self.code = self._load('sample')
-        self._rolled = self.memory is not None
-        self.lanes = _lanes(0 if self._rolled else self._operations)
+        self._loops = self.memory is not None
+        self.lanes = 0 if self._loops else _lanes(self._operations)
         self.signature = Signature(
             tuple((name, size) for name, size in inputs),
             tuple((name, tuple(shape)) for name, shape in outputs),
         )
-        # What the native call wrapper takes rows by, and how many at once: one by one, if there
-        # are fewer than lanes, until the kernel of many samples is there.
-        most = self.lanes - 1 if self.lanes > 1 else self._most_at_once()
-        self.many = np.array([self.code.address(f'{recipe.name}.scan'), most], np.int64)
+        # The kernel of small batches, and the largest number of their rows. Until the batch kernel
+        # is loaded, `scan` computes batches of fewer rows than lanes.
+        few = 0 if self._loops else self.lanes - 1
+        most = few or self._most_at_once()
+        self.small_batch = np.array([self.code.address(f'{recipe.name}.scan'), most], np.int64)
         self.sample_address = self.code.address(f'{recipe.name}.sample')
-        arrays = len(inputs) + self._rolled + len(outputs)
+        arrays = len(inputs) + self._loops + len(outputs)
         self._sample = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arrays)(self.sample_address)
 
     def _load(self, kind: str) -> tuple[Any, int, int | None, LoadedCode]:
@@ -134,7 +134,7 @@ class MachineKernels(Kernels):
         if kind != 'scan':
             *_, memory, code = self._load(kind)
         pointer, count = ctypes.c_void_p, ctypes.c_int64
-        inputs = len(self.signature.inputs) + self._rolled
+        inputs = len(self.signature.inputs) + self._loops
         outputs = len(self.signature.outputs)
         parameters = [pointer, count] * inputs + [pointer] * outputs + [count] * 2
         if kind == 'rollout':
@@ -142,12 +142,12 @@ class MachineKernels(Kernels):
         prototype = ctypes.CFUNCTYPE(None, *parameters)
         address = code.address(f'{self._recipe.name}.{kind}')
         loaded = code, prototype(address), memory
-        if kind == 'batch' and not self._rolled:
-            self.many[:] = address, self._most_at_once()
+        if kind == 'batch' and not self._loops:
+            self.small_batch[:] = address, self._most_at_once()
         return loaded
 
     def _most_at_once(self) -> int:
-        """Return how many samples the native call wrapper may take: one thread's work."""
+        """Return the largest number of samples of a small batch: one thread's work."""
         results = max(1, sum(self.signature.output_sizes))
         return min(MOST_AT_ONCE // results, threads.SMALLEST_PART // max(1, self._operations))
 
@@ -155,15 +155,15 @@ class MachineKernels(Kernels):
         """Fill outputs (N, size), C-contiguous, from inputs (N, size) with adjacent entries."""
         samples = outputs[0].shape[0]
         if samples == 1:
-            given = [*inputs, *lent(self.memory), *outputs]
+            given = [*inputs, *loop_memory(self.memory), *outputs]
             self._sample(*(array.ctypes.data for array in given))
-        elif self._operations > LARGEST_IN_LANES and not self._rolled:
+        elif self._operations > LARGEST_IN_LANES and not self._loops:
             self.scan(inputs, outputs)
         else:
             kernel, memory = self._on_many(self._kind_of_batch())
 
             def work(begin: int, end: int) -> None:
-                given = [*inputs, *lent(memory)]
+                given = [*inputs, *loop_memory(memory)]
                 kernel(*_row_addresses(given, outputs), begin, end)
 
             threads.in_parts(work, samples, self._operations)
@@ -172,61 +172,61 @@ class MachineKernels(Kernels):
         """Return new memory for one sample."""
         inputs = [np.zeros(size) for _, size in self.signature.inputs]
         outputs = [np.zeros(shape) for _, shape in self.signature.outputs]
-        room = lent(self.memory)
+        room = loop_memory(self.memory)
         addresses = [array.ctypes.data for array in (*inputs, *room, *outputs)]
         return Block(inputs, outputs, functools.partial(self._sample, *addresses), room)
 
     def _kind_of_batch(self) -> str:
-        large = self._rolled and sum(self.signature.output_sizes) > LARGEST_BATCHED
+        large = self._loops and sum(self.signature.output_sizes) > LARGEST_BATCHED
         return 'scan' if large else 'batch'
 
     def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Do the same row after row: rows of outputs may be later rows of inputs."""
+        """Run row after row: rows of outputs may be later rows of inputs."""
         kernel, memory = self._on_many('scan')
-        given = [*inputs, *lent(memory)]
+        given = [*inputs, *loop_memory(memory)]
         kernel(*_row_addresses(given, outputs), 0, outputs[0].shape[0])
 
     def rollout(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
         """Take columns (blocks, steps, size, lanes) through steps: outputs may be inputs."""
-        kernel, memory = self._on_many('rollout')
+        kernel, _ = self._on_many('rollout')
 
         def work(begin: int, end: int) -> None:
-            arrays = [*inputs, *lent(memory), *outputs]
-            kernel(*_column_addresses(arrays), begin, end, steps)
+            kernel(*_column_addresses([*inputs, *outputs]), begin, end, steps)
 
         threads.in_parts(work, outputs[0].shape[0], self._operations * self.lanes * steps)
 
     def precompile(self) -> None:
         """Make the kernels of many samples now, not when they are first asked for."""
-        if self._rolled or self._operations <= LARGEST_IN_LANES:
+        if self._loops or self._operations <= LARGEST_IN_LANES:
             self._on_many(self._kind_of_batch())
-        self._on_many('rollout')
+        if not self._loops:
+            self._on_many('rollout')
 
 
-def lent(doubles: int | None) -> list[Array]:
-    """Return memory for loops, one array if there are any: it serves a single call at a time."""
+def loop_memory(doubles: int | None) -> list[Array]:
+    """Return memory for the loops of one call at a time, an empty list without loops."""
     if doubles is None:
         return []
-    # Vectors read, and compute, beyond the last row: what is there should be a plain number.
+    # Vectors extend beyond the last row, where the memory must contain numbers, too.
     room = np.zeros(doubles + LINE)
     begin = -(room.ctypes.data // room.itemsize) % LINE
-    # Along axes of length one, steps are of no length: all rows and columns share the memory.
-    return [room[begin : begin + doubles][None, None]]
+    # All rows share the memory: the stride of an axis of length one is 0.
+    return [room[begin : begin + doubles][None]]
 
 
 def _row_addresses(inputs: Sequence[Array], outputs: Sequence[Array]) -> list[int]:
-    """Return where rows begin, and for inputs how many doubles they are apart."""
+    """Return the addresses of the rows, and the strides of those of inputs, in doubles."""
     starts = [(array.ctypes.data, array.strides[0] // array.itemsize) for array in inputs]
     return [*itertools.chain(*starts), *(array.ctypes.data for array in outputs)]
 
 
 def _column_addresses(arrays: Sequence[Array]) -> list[int]:
-    """Return where columns begin, and how many doubles blocks and steps are apart."""
+    """Return the addresses of columns, and the strides of blocks and steps, in doubles."""
     places = []
     for array in arrays:
-        apart = zip(array.shape[:2], array.strides[:2], strict=True)
-        # One is for all.
-        places += [array.ctypes.data, *(stride // 8 if many > 1 else 0 for many, stride in apart)]
+        axes = zip(array.shape[:2], array.strides[:2], strict=True)
+        # A single block or step serves all.
+        places += [array.ctypes.data, *(stride // 8 if many > 1 else 0 for many, stride in axes)]
     return places
 
 

@@ -2,16 +2,16 @@
 
 C functions by CPython's calling convention METH_FASTCALL | METH_KEYWORDS. For NumPy arrays of
 float64 given by position, and `out=`, they read the arrays' headers themselves, call the kernel
-and return, in some twenty nanoseconds. `entry` takes a vector for every input. Calls that it does
-not support go, unchanged, to `many`, which takes rows of a small batch, and from there to the
-portable wrapper.
+and return, in some twenty nanoseconds. `one_sample` takes a vector for every input. Calls that it
+does not support are passed on to `small_batch`, which takes rows, and from there to the portable
+wrapper.
 
-Recycled results: `entry` references its last two results and returns one again, filled anew, once
-it is unreferenced elsewhere: its reference count is 1, and so are those of its parts. So a loop
-that drops a result before the next but one call allocates no arrays. A view, a memoryview or any
-other object that shows the memory holds a reference. Results with weak references, or whose shape,
-type or flags were changed, are not recycled. Free-threaded builds, where reference counts cannot
-be trusted, use the portable wrapper, which does not recycle.
+Recycled results: `one_sample` references its last two results and returns one again, with new
+values, once it is unreferenced elsewhere: its reference count is 1, and so are those of its parts.
+A loop that drops each result before the second call after it therefore allocates no arrays. A
+view, a memoryview or any other object that exposes the memory references the result. Results with
+weak references, or whose shape, type or flags were changed, are not recycled. Free-threaded
+builds, where reference counts cannot be trusted, use the portable wrapper, which does not recycle.
 
 The text depends on nothing but the sizes.
 """
@@ -33,25 +33,25 @@ from robot_dynamics.codegen.calls.native_writer import (
 
 READABLE = C_CONTIGUOUS | ALIGNED
 
-# Entries of the largest results that are kept: making arrays of more takes no time by comparison.
+# Entries of the largest recycled results. Allocating more takes little time by comparison.
 LARGEST_RECYCLED = 4096
 
 PARAMETERS = 'ptr %self, ptr %args, i64 %count, ptr %names'
 
 
 def wrapper_source(inputs: Sequence[int | None], outputs: Sequence[tuple[int, ...]]) -> str:
-    """Return the text of `entry`, for inputs of these sizes (None: bound) and these outputs."""
-    entries = [OneSample(inputs, outputs)]
+    """Return the text of the wrapper for inputs of these sizes (None: bound) and these outputs."""
+    functions = [OneSample(inputs, outputs)]
     if any(size is not None for size in inputs):
-        entries.append(ManySamples(inputs, outputs))
-    following = [entry.name for entry in entries[1:]]
-    for entry, otherwise in zip(entries, [*following, None], strict=True):
-        entry.write(otherwise)
-    return '\n'.join(line for entry in entries for line in entry.lines) + '\n'
+        functions.append(SmallBatch(inputs, outputs))
+    following = [function.name for function in functions[1:]]
+    for function, fallback in zip(functions, [*following, None], strict=True):
+        function.write(fallback)
+    return '\n'.join(line for function in functions for line in function.lines) + '\n'
 
 
 class Given(NamedTuple):
-    """An input: where it begins, its bytes, and how many doubles its rows are apart."""
+    """Memory of an input: address, bytes, and the stride of its rows in doubles."""
 
     address: str
     length: int | str
@@ -59,17 +59,17 @@ class Given(NamedTuple):
 
 
 class OneSample(WrapperWriter):
-    """Writes `entry`, which takes a vector for every input."""
+    """Writes `one_sample`, which takes a vector for every input."""
 
-    name = 'entry'
+    name = 'one_sample'
 
     def __init__(self, inputs: Sequence[int | None], outputs: Sequence[tuple[int, ...]]) -> None:
         super().__init__()
         self._inputs = inputs
         self._outputs = outputs
 
-    def write(self, otherwise: str | None) -> None:
-        """Write the function; other calls go to `otherwise`, or to the portable wrapper."""
+    def write(self, fallback: str | None) -> None:
+        """Write the function; other calls go to `fallback`, or to the portable wrapper."""
         self.lines.append(f'define ptr @{self.name}({PARAMETERS}) nounwind {{')
         self.begin_block('start')
         self.load_table()
@@ -87,20 +87,22 @@ class OneSample(WrapperWriter):
         self.answer(sources, shapes)
 
         self.begin_block('named')
+        self.require([self.has_length('%names', 1)])
+        name = self.item('%names', 0)
+        self.require([self.let(f'icmp eq ptr {name}, {self.slot("out")}')])
         out = self.pointer('%args', len(sizes))
+        self.branch(self.let(f'icmp eq ptr {out}, {self.slot("none")}'), 'new', 'given')
+        self.begin_block('given')
         self.compute(sources, self._targets(out, shapes, given))
         self.add_reference(out)
         self.ret(self.packed(out, len(shapes)))
 
         self.begin_block('otherwise')
-        self.ret(self.hand_over(otherwise))
+        self.ret(self.pass_on(fallback))
         self.lines.append('}')
 
     def _targets(self, out: str, shapes: Sequence[Shape], given: Sequence[Given]) -> list[str]:
-        """Require that the one name is `out`, of arrays whose memory is their own; return them."""
-        self.require([self.has_length('%names', 1)])
-        name = self.item('%names', 0)
-        self.require([self.let(f'icmp eq ptr {name}, {self.slot("out")}')])
+        """Require arrays to fill that overlap no other; return the addresses of their data."""
         targets = self.arrays(self.unpack(out, len(shapes)), shapes, READABLE | WRITEABLE)
         lengths = [self.bytes_of(shape) for shape in shapes]
         self.require_apart(
@@ -108,14 +110,14 @@ class OneSample(WrapperWriter):
         )
         return targets
 
-    def hand_over(self, other: str | None) -> str:
-        """Return what another entry makes of the call."""
-        if other:
-            return self.let(f'call ptr @{other}({PARAMETERS})')
+    def pass_on(self, fallback: str | None) -> str:
+        """Return the result of another function for the same call."""
+        if fallback:
+            return self.let(f'call ptr @{fallback}({PARAMETERS})')
         call = f'ptr {self.slot("portable")}, ptr %args, i64 %count, ptr %names'
         return self.call('ptr', 'PyObject_Vectorcall', call)
 
-    # -- what differs for many samples -----------------------------------------------------
+    # -- overridden for small batches ------------------------------------------------------
 
     def take(self, objects: Sequence[str], sizes: Sequence[int]) -> list[Given]:
         """Require a vector for every input."""
@@ -129,30 +131,30 @@ class OneSample(WrapperWriter):
         return list(self._outputs)
 
     def answer(self, sources: Sequence[Given], shapes: Sequence[Shape]) -> None:
-        """Return a result that is not referenced elsewhere: a recycled or a new one."""
+        """Return a recycled or a new result."""
         if list(self._outputs) == [()]:
             result, targets = self.made_results(shapes)
             self.compute(sources, targets)
             # As in NumPy, a new array without axes is a number.
             return self.ret(self.call('ptr', 'PyArray_Return', f'ptr {result}'))
         if sum(map(math.prod, self._outputs)) > LARGEST_RECYCLED:
-            return self.answer_anew(sources, shapes)
-        with self.failing_to('anew'):
+            return self.answer_with_new(sources, shapes)
+        with self.failing_to('allocate'):
             place, result, targets = self.recycled_results(shapes)
         self.compute(sources, targets)
         self.add_reference(result)
         self.ret(result)
-        self.begin_block('anew')
-        return self.answer_anew(sources, shapes, place)
+        self.begin_block('allocate')
+        return self.answer_with_new(sources, shapes, place)
 
-    def answer_anew(
+    def answer_with_new(
         self, sources: Sequence[Given], shapes: Sequence[Shape], place: str | None = None
     ) -> None:
-        """Return a new result, and keep it at this place, if any."""
+        """Return a new result, and store it in this place for recycling, if there is one."""
         result, targets = self.made_results(shapes)
         self.compute(sources, targets)
         if place:
-            self.keep(result, place)
+            self.store_for_recycling(result, place)
         self.ret(result)
 
     def compute(self, sources: Sequence[Given], targets: Sequence[str]) -> None:
@@ -161,17 +163,17 @@ class OneSample(WrapperWriter):
         self.call('void', 'kernel', ', '.join(f'ptr {address}' for address in addresses))
 
 
-class ManySamples(OneSample):
-    """Writes `many`, which takes rows for the inputs, or one vector for all rows."""
+class SmallBatch(OneSample):
+    """Writes `small_batch`, which takes rows for the inputs, or one vector for all rows."""
 
-    name = 'many'
+    name = 'small_batch'
 
     def answer(self, sources: Sequence[Given], shapes: Sequence[Shape]) -> None:
         """Return new results: their number may differ from one call to the next."""
-        self.answer_anew(sources, shapes)
+        self.answer_with_new(sources, shapes)
 
     def take(self, objects: Sequence[str], sizes: Sequence[int]) -> list[Given]:
-        """Require rows, the same number wherever there are several, and no more than allowed."""
+        """Require vectors, or rows of one number that is within the limit."""
         self.require(self.plain(objects, READABLE))
         axes = [self.read('i32', item, NDIM) for item in objects]
         several = [self.let(f'icmp eq i32 {count}, 2') for count in axes]
@@ -188,7 +190,9 @@ class ManySamples(OneSample):
             self._rows = self.let(f'select i1 {many}, i64 {count}, i64 {self._rows}')
         checks = [
             self.let(f'icmp sgt i64 {self._rows}, 0'),
-            self.let(f'icmp sle i64 {self._rows}, {self.read("i64", self.slot("many"), 8)}'),
+            self.let(
+                f'icmp sle i64 {self._rows}, {self.read("i64", self.slot("batch kernel"), 8)}'
+            ),
         ]
         given = []
         for item, size, many, length, count in zip(
@@ -215,5 +219,5 @@ class ManySamples(OneSample):
         """Call the kernel."""
         arguments = [f'ptr {place}, i64 {stride}' for place, _, stride in sources]
         arguments += [f'ptr {target}' for target in targets]
-        kernel = self.pointer(self.slot('many'), 0)
+        kernel = self.pointer(self.slot('batch kernel'), 0)
         self.do(f'call void {kernel}({", ".join(arguments)}, i64 0, i64 {self._rows})')

@@ -22,7 +22,7 @@ from robot_dynamics.codegen.backends import cache, machine_code
 from robot_dynamics.codegen.backends.machine_code import LoadedCode
 from robot_dynamics.codegen.calls.arguments import Array
 from robot_dynamics.codegen.calls.call_wrapper import Origin, Wrapper
-from robot_dynamics.codegen.calls.kernels import MachineKernels, lent
+from robot_dynamics.codegen.calls.kernels import MachineKernels, loop_memory
 from robot_dynamics.codegen.calls.native_source import wrapper_source
 from robot_dynamics.codegen.calls.native_writer import (
     ALIGNED,
@@ -61,7 +61,7 @@ METH_FASTCALL_KEYWORDS = 0x80 | 0x02
 # The slot of a type's constructor (Include/typeslots.h, Py_tp_new).
 TP_NEW = 65
 
-# The very object that a call's keyword names hold: names in calls are interned.
+# The object in the tuple of keyword names of a call: such names are interned.
 OUT = sys.intern('out')
 
 
@@ -76,7 +76,7 @@ class ResultMemory(np.ndarray):
 
 
 class WrapperTable(Origin, np.ndarray):
-    """The addresses an entry uses, its definition, and who owns what is there: its `__self__`."""
+    """The `__self__` of a callable: addresses, its definition, and the owners of the memory."""
 
     owners: tuple[Any, ...]
 
@@ -100,14 +100,14 @@ def make_native_call(
     documentation: str,
 ) -> Wrapper:
     """Return the native call wrapper of kernels."""
-    # Entries are called one at a time, under Python's global lock: they share memory for loops.
-    memory = lent(kernels.memory)
+    # Calls hold Python's global lock, so that all can use the same memory for loops.
+    memory = loop_memory(kernels.memory)
     sizes = [None if name in bound else size for name, size in kernels.signature.inputs]
     sizes += [None] * len(memory)
     return native_call(
         _wrapper_code(tuple(sizes), tuple(shape for _, shape in kernels.signature.outputs)),
         kernel=kernels.sample_address,
-        many=kernels.many,
+        batch_kernel=kernels.small_batch,
         owner=kernels.code,
         portable=portable,
         result_type=result_type,
@@ -123,7 +123,7 @@ def _wrapper_code(
     """Return the wrapper for these sizes and shapes: programs of the same form share it."""
     source = wrapper_source(sizes, shapes)
     _, code = cache.kept(
-        f'entry\n{source}\n{machine_code.processor()}',
+        f'call wrapper\n{source}\n{machine_code.processor()}',
         lambda: (None, machine_code.compile_module(source)),
     )
     return LoadedCode(code)
@@ -133,7 +133,7 @@ def native_call(
     code: LoadedCode,
     *,
     kernel: int,
-    many: NDArray[np.int64],
+    batch_kernel: NDArray[np.int64],
     owner: Any,
     portable: Callable[..., Any],
     result_type: type[tuple[Any, ...]],
@@ -143,52 +143,52 @@ def native_call(
     """Return a callable in machine code that falls back to the portable wrapper.
 
     Args:
-        code: the `entry` of wrapper_source, loaded.
+        code: the functions of wrapper_source, loaded.
         kernel: address of the kernel of one sample.
-        many: two integers, which may change: the address of the kernel of many samples, and how
-            many rows it may take at once.
-        owner: keeps the kernel where it is.
-        portable: takes every call that is not the commonest; its name and signature are shown.
+        batch_kernel: two integers, which may change: the address of the kernel of small batches,
+            and the largest number of rows for a call.
+        owner: keeps the kernel in memory.
+        portable: the fallback for other calls; its name and signature are shown.
         result_type: class of the result of several outputs.
         bound: of each input, the vector it is bound to, or None.
         documentation: of the callable.
     """
     interface = _numpy_interface()
-    # The memory of new results is used up: the first call allocates it.
-    kept, turn = np.full(3, None, object), np.array([0, MEMORY_SIZE], np.int64)
+    # All of the memory of new results counts as used, so that the first call allocates it.
+    objects, counters = np.full(3, None, object), np.array([0, MEMORY_SIZE], np.int64)
     addresses = [
         *map(_address, PYTHON_FUNCTIONS),
         *(interface[NUMPY_PLACES[function]] for function in NUMPY_FUNCTIONS),
         *map(id, (np.ndarray, np.dtype(np.float64), tuple)),
         _tuple_new(),
-        *map(id, (OUT, portable)),
+        *map(id, (OUT, None, portable)),
         0 if result_type is tuple else id(result_type),
         id(ResultMemory),
         kernel,
-        many.ctypes.data,
-        kept.ctypes.data,
-        turn.ctypes.data,
+        batch_kernel.ctypes.data,
+        objects.ctypes.data,
+        counters.ctypes.data,
         *(0 if vector is None else vector.ctypes.data for vector in bound),
     ]
-    # From this first line inspect.signature and help() learn the arguments.
+    # inspect.signature and help() read the arguments from this first line.
     name, parameters = portable.__name__, str(inspect.signature(portable))[1:]
     documentation = f'{name}($self, {parameters}\n--\n\n{documentation}'
-    table, definition = _table(addresses, code.address('entry'), name, documentation)
-    table.owners = (code, many, kept, turn, owner, portable, result_type, bound)
+    table, definition = _table(addresses, code.address('one_sample'), name, documentation)
+    table.owners = (code, batch_kernel, objects, counters, owner, portable, result_type, bound)
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    entry: Callable[..., Any] = make(('PyCFunction_NewEx', ctypes.pythonapi))(
+    call: Callable[..., Any] = make(('PyCFunction_NewEx', ctypes.pythonapi))(
         definition, table, None
     )
-    return entry
+    return call
 
 
 def _table(
     addresses: Sequence[int | None], function: int, name: str, documentation: str
 ) -> tuple[WrapperTable, int]:
-    """Return addresses with a method's definition and its texts behind them, and where that is.
+    """Return a table of addresses, followed by a method definition and its texts; its address.
 
-    A callable reads its definition even while it goes, and what an attribute keeps may be gone by
-    then: the garbage collector empties objects before it deletes them, but no array's memory.
+    A callable reads its definition while it is deleted. The garbage collector may have cleared the
+    attributes of the table by then, but never the memory of an array.
     """
     texts = [text.encode() + b'\0' for text in (name, documentation)]
     size = ctypes.sizeof(MethodDefinition)

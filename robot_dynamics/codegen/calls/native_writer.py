@@ -1,7 +1,7 @@
-"""Writes the parts of the native call wrapper: checks, new and recycled results, calls by table.
+"""Parts of the native call wrapper: checks, new and recycled results, calls through a table.
 
-Addresses of functions, types and kernels stand in a table, the data of the array that a callable
-has as its `__self__`.
+The table holds the addresses of functions, types and kernels. It is the data of the array that is
+the `__self__` of the callable.
 """
 
 import contextlib
@@ -38,53 +38,54 @@ OBJECTS = (
     'tuple type',
     'tuple new',
     'out',
+    'none',
     'portable',
     'result_type',
     'memory type',
     'kernel',
-    'many',  # two numbers: the kernel of many samples, and how many it may take at once
-    'kept',  # objects: the last two results, and the memory of new results
-    'turn',  # two numbers: which result is next, and how many doubles of the memory are in use
+    'batch kernel',  # two integers: its address, and the largest number of samples for a call
+    'objects',  # references: the last two results, and the memory of new results
+    'counters',  # two integers: the result to recycle next, the doubles in use in the memory
 )
 
-# Doubles of the memory that new results share, and of the largest result in it.
+# Doubles in the memory that new results share, and in the largest result there.
 MEMORY_SIZE = 4096
 LARGEST_SHARED = 256
 
 # The table: these, then the addresses of the bound inputs.
 SLOTS = (*PYTHON_FUNCTIONS, *NUMPY_FUNCTIONS, *OBJECTS)
 
-# Lengths of axes: numbers, or names of those that are not known yet.
+# Lengths of axes: integers, or the names of values known at run time.
 Shape = Sequence[int | str]
 
-# Where an array begins, and its bytes.
+# Address and bytes of an array.
 Memory = tuple[str, int | str]
 
 
 class WrapperWriter(Writer):
-    """Writes checks, which lead to another block where they fail, and calls by table."""
+    """Writes checks, which branch to another block if they fail, and calls through the table."""
 
     def __init__(self) -> None:
         super().__init__(1)
-        self._otherwise = 'otherwise'
+        self._fallback = 'otherwise'
 
     @contextlib.contextmanager
     def failing_to(self, block: str) -> Iterator[None]:
-        """Let checks lead to this block meanwhile."""
-        before, self._otherwise = self._otherwise, block
+        """Let checks inside the context branch to this block."""
+        before, self._fallback = self._fallback, block
         yield
-        self._otherwise = before
+        self._fallback = before
 
     def branch(self, condition: str, then: str, otherwise: str) -> None:
-        """Go to one of two blocks."""
+        """Branch to one of two blocks."""
         self.do(f'br i1 {condition}, label %{then}, label %{otherwise}')
 
     def require(self, conditions: Sequence[str]) -> None:
-        """Go on where all conditions hold."""
+        """Branch to the present fallback block unless all conditions are true."""
         if conditions:
             every = functools.reduce(lambda a, b: self.let(f'and i1 {a}, {b}'), conditions)
             passed = self.new_block('checked')
-            self.branch(every, passed, self._otherwise)
+            self.branch(every, passed, self._fallback)
             self.begin_block(passed)
 
     def ret(self, value: str) -> None:
@@ -92,7 +93,7 @@ class WrapperWriter(Writer):
         self.do(f'ret ptr {value}')
 
     def ret_if_null(self, value: str, *release: str) -> None:
-        """Return null if a call failed, and release references."""
+        """Release references and return null if a value is null."""
         failed, passed = self.new_block('failed'), self.new_block('made')
         self.branch(self.let(f'icmp eq ptr {value}, null'), failed, passed)
         self.begin_block(failed)
@@ -102,7 +103,7 @@ class WrapperWriter(Writer):
         self.begin_block(passed)
 
     def field(self, pointer: str, offset: int | str) -> str:
-        """Return the address so many bytes further."""
+        """Return an address plus an offset in bytes."""
         return self.let(f'getelementptr i8, ptr {pointer}, i64 {offset}')
 
     def read(self, kind: str, pointer: str, offset: int) -> str:
@@ -130,7 +131,7 @@ class WrapperWriter(Writer):
         self.do(f'%table = load ptr, ptr {self.field("%self", DATA)}')
 
     def plain(self, objects: Sequence[str], flags: int) -> list[str]:
-        """Require arrays; return the conditions that they hold float64 and have these flags."""
+        """Require arrays; return the conditions that they are float64 with these flags."""
         array_type, float64 = self.slot('array type'), self.slot('float64')
         types = [self.read('ptr', item, TYPE) for item in objects]
         self.require([self.let(f'icmp eq ptr {kind}, {array_type}') for kind in types])
@@ -161,13 +162,13 @@ class WrapperWriter(Writer):
         return self.read('ptr', item, DATA)
 
     def bytes_of(self, shape: Shape) -> int | str:
-        """Return how many bytes an array of doubles has."""
+        """Return the bytes of an array of doubles."""
         known = 8 * math.prod(length for length in shape if isinstance(length, int))
         unknown = [length for length in shape if isinstance(length, str)]
         return self.let(f'mul i64 {unknown[0]}, {known}') if unknown else known
 
     def require_apart(self, targets: Sequence[Memory], others: Sequence[Memory]) -> None:
-        """Require that no target's memory meets another target's or other array's."""
+        """Require that no target overlaps another target or another array."""
         ends = {data: self.field(data, length) for data, length in [*targets, *others]}
         checks = []
         for i, (a, _) in enumerate(targets):
@@ -190,7 +191,7 @@ class WrapperWriter(Writer):
         return [self.item(out, i) for i in range(count)]
 
     def has_length(self, items: str, count: int) -> str:
-        """Return the condition that a tuple has so many items."""
+        """Return the condition that a tuple has this length."""
         return self.let(f'icmp eq i64 {self.read("i64", items, TUPLE_SIZE)}, {count}')
 
     def item(self, items: str, i: int) -> str:
@@ -200,8 +201,8 @@ class WrapperWriter(Writer):
     def add_reference(self, item: str) -> None:
         """Add a reference to an object: as Py_INCREF, which leaves immortal objects alone.
 
-        All 64 bits are written: CPython before 3.14 reads them at once, and would wait for the
-        rest of a word of which only half was written.
+        All 64 bits are written: CPython before 3.14 reads 64, and a load that is wider than the
+        last store to its address is slow.
         """
         count = self.read('i64', item, REFERENCES)
         low = self.let(f'trunc i64 {count} to i32')
@@ -228,40 +229,40 @@ class WrapperWriter(Writer):
         """Require that the next recycled result and its parts are not referenced elsewhere.
 
         Returns:
-            Its place among those that are kept, the result, and the addresses of its data.
+            Its place, the result, and the addresses of its data.
         """
-        turn = self.slot('turn')
-        place = self.let(f'load i64, ptr {turn}')
-        self.do(f'store i64 {self.let(f"xor i64 {place}, 1")}, ptr {turn}')
+        following = self.slot('counters')
+        place = self.let(f'load i64, ptr {following}')
+        self.do(f'store i64 {self.let(f"xor i64 {place}, 1")}, ptr {following}')
         result = self.let(f'load ptr, ptr {self._place(place)}')
-        # What is there before the first result, None, has more references.
-        self.require([self._only_one_holds(result)])
+        # None, which is there before the first result, has more references.
+        self.require([self._is_referenced_once(result)])
         arrays = [result]
         if len(shapes) > 1:
             arrays = [self.item(result, i) for i in range(len(shapes))]
-            self.require([self._only_one_holds(array) for array in arrays])
+            self.require([self._is_referenced_once(array) for array in arrays])
         weak = [self.read('ptr', array, WEAK_REFERENCES) for array in arrays]
         self.require([self.let(f'icmp eq ptr {reference}, null') for reference in weak])
-        # Its holder may have given it another form.
+        # The caller may have changed its shape, type or flags.
         flags = C_CONTIGUOUS | ALIGNED | WRITEABLE
         return place, result, self.arrays(arrays, shapes, flags)
 
-    def keep(self, result: str, place: str) -> None:
-        """Keep a result in this place of the list."""
+    def store_for_recycling(self, result: str, place: str) -> None:
+        """Store a new reference to a result."""
         self.add_reference(result)
         self._replace(self._place(place), result)
 
     def _replace(self, place: str, item: str) -> None:
-        """Store an object that is referenced once more in a place, in the stead of another."""
+        """Store a reference, and release the one that was there."""
         earlier = self.let(f'load ptr, ptr {place}')
         self.do(f'store ptr {item}, ptr {place}')
-        # Last: a weak reference to what goes may call a function.
+        # Last, because the callback of a weak reference may call this function again.
         self.call('void', 'Py_DecRef', f'ptr {earlier}')
 
     def _place(self, place: str) -> str:
-        return self.let(f'getelementptr ptr, ptr {self.slot("kept")}, i64 {place}')
+        return self.let(f'getelementptr ptr, ptr {self.slot("objects")}, i64 {place}')
 
-    def _only_one_holds(self, item: str) -> str:
+    def _is_referenced_once(self, item: str) -> str:
         return self.let(f'icmp eq i32 {self.read("i32", item, REFERENCES)}, 1')
 
     def _new_array(self, shape: Shape, *release: str) -> str:
@@ -275,14 +276,14 @@ class WrapperWriter(Writer):
             return self._array('array type', shape, release)
         owner, data = self._shared_memory(size, release)
         array = self._array('array type', shape, (*release, owner), data)
-        # It takes the reference to its owner.
+        # The array takes over the reference to its owner.
         self.call('i32', 'PyArray_SetBaseObject', f'ptr {array}, ptr {owner}')
         return array
 
     def _shared_memory(self, size: int, release: Sequence[str]) -> tuple[str, str]:
         """Return a new reference to the shared memory, and the address of doubles not in use."""
         begin, full, taken = map(self.new_block, ('begin', 'full', 'taken'))
-        used, place = self.field(self.slot('turn'), 8), self._place('2')
+        used, place = self.field(self.slot('counters'), 8), self._place('2')
         self.do(f'br label %{begin}')
         self.begin_block(begin)
         first = self.let(f'load i64, ptr {used}')
@@ -321,25 +322,25 @@ class WrapperWriter(Writer):
         return place
 
     def packed(self, result: str, count: int) -> str:
-        """Return the result; several as the class in `pack`, if there is one."""
+        """Return one result as it is, several as the result class, if there is one."""
         if count == 1:
             return result
-        pack = self.slot('result_type')
+        result_class = self.slot('result_type')
         plain, bare, owned, done = map(self.new_block, ('plain', 'bare', 'owned', 'done'))
-        # A named tuple given as `out` is the result as it stands.
+        # A named tuple given as `out` is returned itself.
         is_bare = self.let(
             f'icmp eq ptr {self.read("ptr", result, TYPE)}, {self.slot("tuple type")}'
         )
-        wanted = self.let(f'icmp ne ptr {pack}, null')
+        wanted = self.let(f'icmp ne ptr {result_class}, null')
         self.branch(self.let(f'and i1 {is_bare}, {wanted}'), bare, plain)
         self.begin_block(bare)
-        # tuple.__new__(result_type, result), whose arguments are a tuple: it owns the result.
+        # tuple.__new__(result_type, result); the tuple of arguments takes the reference.
         arguments = self.call('ptr', 'PyTuple_New', 'i64 1')
         self.ret_if_null(arguments, result)
         self.do(f'br label %{owned}')
         self.begin_block(owned)
         self.call('i32', 'PyTuple_SetItem', f'ptr {arguments}, i64 0, ptr {result}')
-        of_class = self.call('ptr', 'tuple new', f'ptr {pack}, ptr {arguments}, ptr null')
+        of_class = self.call('ptr', 'tuple new', f'ptr {result_class}, ptr {arguments}, ptr null')
         self.call('void', 'Py_DecRef', f'ptr {arguments}')
         self.do(f'br label %{done}')
         self.begin_block(plain)

@@ -12,13 +12,13 @@ from robot_dynamics.codegen.tracing.graph import TooLong
 from robot_dynamics.codegen.tracing.program import LANES, NO_OPERATIONS, Program, sizes
 from robot_dynamics.codegen.tracing.trace import trace
 
-# Straight lines of more instructions take long to compile, and are not faster than loops. Where
-# more nodes than that are recorded, the rest is not awaited.
+# Straight lines of more instructions take long to compile and are not faster than loops. Recording
+# stops at this number of nodes.
 LONGEST_UNROLLED = 10_000
 MOST_RECORDED = 20_000
 
-# Loops gain by computing several entries of a matrix's row at once, where so many rows carry each
-# other in line. An operation takes a little longer in a loop, with its operands in memory.
+# Loops gain by computing several entries of a matrix's row at once, if the tree has this depth.
+# An operation takes longer in a loop, because its operands are in memory.
 LONG_LINE = 9
 SLOWER = 1.15
 
@@ -72,7 +72,7 @@ class Recipe:
 
     def _vectorized(self, loops: LoopForm) -> Program | None:
         """Return a straight line with vectorized branches, None if there are too few."""
-        # What is found in the cache starts faster without.
+        # Imported here because programs in the cache do not need it.
         from robot_dynamics.codegen.loops import branch_vectorization as vectorized
 
         if WORTH_VECTORS * len(vectorized.lane_groups(loops.rows)) > len(loops.rows):
@@ -91,8 +91,8 @@ class Recipe:
 
     def _straight(self, limit: int | None) -> Program:
         program = self._traced(limit, self.vectors)
-        # Vectors pay where results are matrices: their columns stay in the lanes. Where results
-        # are vectors, lanes are taken out one by one, and packing loses what it gained.
+        # Vectors are faster where results are matrices, whose columns stay in the lanes. Where
+        # results are vectors, extracting lanes costs as much as packing gains.
         packed = any(node[0] == 'pack' for node in program.nodes)
         if packed and not any(len(shape) == 2 for _, shape in program.signature.outputs):
             program = self._traced(limit, vectors=False)
@@ -118,12 +118,12 @@ class Recipe:
 
 
 def instructions(program: Program) -> int:
-    """Return how many operations a straight line has, one on a vector counting as one."""
+    """Return the number of operations of a straight line; one on a vector counts as one."""
     return sum(node[0] not in NO_OPERATIONS for node in program.nodes)
 
 
 def effort(program: Program) -> int:
-    """Return how many instructions a straight line takes, those that fill vectors included."""
+    """Return the number of instructions of a straight line, with those that fill vectors."""
     whole = LANES // machine_code.lanes()  # instructions for a vector
     count = 0
     for node, size in zip(program.nodes, sizes(program.nodes), strict=True):

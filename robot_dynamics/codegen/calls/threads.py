@@ -10,12 +10,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-# Operations for which a thread is worth waking: a fraction of a millisecond.
+# Fewest operations of a part, a fraction of a millisecond.
 SMALLEST_PART = 10_000_000
 
 
 def thread_count() -> int:
-    """Return how many threads may work: `ROBOT_DYNAMICS_THREADS`, else as many as cores."""
+    """Return the number of threads: `ROBOT_DYNAMICS_THREADS`, else the number of cores."""
     chosen = os.environ.get('ROBOT_DYNAMICS_THREADS')
     if chosen:
         return max(1, int(chosen))
@@ -38,7 +38,7 @@ def in_parts(work: Callable[[int, int], object], samples: int, operations: int) 
 @functools.cache
 def _pool(process: int) -> Any:
     """Return the threads of a process: those of its parent do not survive a fork."""
-    # Most processes never need it, and would wait for the import at their start.
+    # Imported here because most processes never need it.
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix=f'robot_dynamics-{process}')

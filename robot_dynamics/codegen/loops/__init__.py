@@ -11,7 +11,6 @@ once, on vectors with a lane for each.
 =======================  =========================================================================
 """
 
-from robot_dynamics.codegen.loops.program import Coordinates as Coordinates
 from robot_dynamics.codegen.loops.program import LoopForm as LoopForm
 from robot_dynamics.codegen.loops.program import LoopProgram as LoopProgram
 from robot_dynamics.codegen.loops.program import Rows as Rows

@@ -15,7 +15,6 @@ from robot_dynamics.codegen.loops.program import (
     CARRIER,
     OWN,
     PARENT,
-    ROW,
     TABLE,
     Loop,
     LoopForm,
@@ -29,12 +28,8 @@ from robot_dynamics.codegen.tracing.graph import TraceError
 from robot_dynamics.codegen.tracing.program import Node, Nodes, Program, Signature, moved, operands
 from robot_dynamics.codegen.tracing.trace import by_name
 
-# Names that generated source uses itself.
-RESERVED_NAMES = {
-    *(TABLE, OWN, PARENT, CARRIER, CARRIED, TOTAL, ROW),
-    *('memory', 'kind', 'carriers', 'range', 'reversed'),
-    *('spread', 'gathered', 'terms', 'weight', 'half', 'line', 'sum'),
-}
+# Names of inputs that every program of loops has.
+RESERVED_NAMES = {TABLE, OWN, PARENT, CARRIER, CARRIED, TOTAL, 'memory'}
 
 
 def trace_loops(
@@ -51,10 +46,9 @@ def trace_loops(
         outputs: names of the outputs; by default `out`, or `out0`, `out1`, ...
     """
     for key in inputs:
-        if key in RESERVED_NAMES or key.endswith('_out'):
-            raise TraceError(f'{key!r} cannot name an input: the source of loops uses it itself')
-    tracer = LoopTracer(form.rows)
-    n = form.coordinates.number if form.coordinates else len(form.rows)
+        if key in RESERVED_NAMES:
+            raise TraceError(f'{key!r} cannot name an input: loops have inputs of this name')
+    tracer, n = LoopTracer(form.rows), len(form.rows)
     arguments = [
         tracer.vector(key) if key in form.vectors else tracer.shared(key, size)
         for key, size in inputs.items()
@@ -114,8 +108,6 @@ class _Assembly:
             len(self.columns),
             tuple(loop for loop in loops if any(step.stores for step in loop.steps)),
             pairs,
-            form.vectors,
-            form.coordinates,
         )
 
     def _column(self, content: Hashable) -> int:
@@ -131,7 +123,7 @@ class _Assembly:
         self._waiting.append((kind, node, level))
 
     def _visit(self, kind: int, node: int, level: int) -> None:
-        """Have a node of a kind computed in a loop, and what it is computed from."""
+        """Let a loop compute a node of a kind, and its operands."""
         if (kind, node, level) in self._seen:
             return
         self._seen.add((kind, node, level))
@@ -156,11 +148,11 @@ class _Assembly:
                     stores[Store(OWN, kept[node])] = node
 
     def _found(self, node: Node) -> Node:
-        """Return a node as steps have it: with a column in the place of a slot."""
+        """Return a node as it is in a step: a column replaces a slot."""
         if node[0] != 'input' or node[1] not in SEEN:
             return node
         slot = self.tracer.slots[node[2]]
-        # Only what nothing is added to can be seen in several ways.
+        # A column to which nothing is added can serve several slots.
         content = ('sum', node[2]) if slot.passed_on else ('values', *slot.values)
         known, column = content in self.columns, self._column(content)
         if not known:

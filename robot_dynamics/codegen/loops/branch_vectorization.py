@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from robot_dynamics.codegen.loops.program import Coordinates, LoopForm, Rows
+from robot_dynamics.codegen.loops.program import LoopForm, Rows
 from robot_dynamics.codegen.loops.trace import rebuilt
 from robot_dynamics.codegen.tracing.graph import Graph
 from robot_dynamics.codegen.tracing.program import LANES, Program, Signature
@@ -23,7 +23,7 @@ from robot_dynamics.codegen.tracing.trace import Scalar, by_name, nodes_of, reco
 
 
 class NotVectorizable(Exception):  # noqa: N818  (never leaves this package and `compiled`)
-    """A function does something that cannot be recorded for several branches at once."""
+    """A function cannot be recorded for several branches at once."""
 
 
 def trace_branches(
@@ -48,7 +48,7 @@ def trace_branches(
         NotVectorizable: the function makes matrices.
         TooLong: it records more nodes than the limit.
     """
-    tracer = BranchTracer(form.rows, form.coordinates, limit)
+    tracer = BranchTracer(form.rows, limit)
     arguments = [
         tracer.vector(key) if key in form.vectors else tracer.shared(key, size)
         for key, size in inputs.items()
@@ -83,11 +83,9 @@ def lane_groups(rows: Rows) -> list[list[int]]:
 
 
 class BranchTracer:
-    """Records what is done at the groups of rows: these are its kinds."""
+    """Records a tree traversal once for each group of rows: these are its kinds."""
 
-    def __init__(
-        self, rows: Rows, coordinates: Coordinates | None = None, limit: int | None = None
-    ) -> None:
+    def __init__(self, rows: Rows, limit: int | None = None) -> None:
         self._members = lane_groups(rows)
         self._lane: dict[int, int] = {}
         group: dict[int, int] = {}
@@ -97,9 +95,6 @@ class BranchTracer:
         self.rows = Rows(rows.parents, tuple(group[row] for row in range(len(rows))))
         self.kinds = range(len(self._members))
         self.graph = BranchGraph(limit=limit)
-        one_each = tuple((row, row, 1.0) for row in range(len(rows)))
-        self._terms = coordinates.terms if coordinates else one_each
-        self._number = coordinates.number if coordinates else len(rows)
 
     # -- numbers, inputs and results ----------------------------------------------------------
 
@@ -108,30 +103,23 @@ class BranchTracer:
         return self._of_kinds([self.graph.constant(float(value)) for value in values])
 
     def vector(self, name: str) -> list[Any]:
-        """Return an input with an entry for every row, or coordinate."""
-        entries = [self.graph.constant(0.0)] * len(self.rows)
-        for row, i, weight in self._terms:
-            term = self._weighted(weight, self.graph.node('input', name, i))
-            entries[row] = self.graph.add(entries[row], term)
-        return self._of_kinds(entries)
+        """Return an input with an entry for every row."""
+        rows = range(len(self.rows))
+        return self._of_kinds([self.graph.node('input', name, row) for row in rows])
 
     def shared(self, name: str, size: int) -> list[Any]:
         """Return an input that is the same for all rows."""
         return [Scalar(self.graph, self.graph.node('input', name, i)) for i in range(size)]
 
     def gathered(self, values: Any) -> tuple[int, ...]:
-        """Return the nodes of the rows', or coordinates', entries of a result."""
+        """Return the nodes of the rows' entries of a result."""
         if isinstance(values, Scalar):
             raise NotVectorizable
         nodes = nodes_of(self.graph, values)
-        entries = [self.graph.constant(0.0)] * self._number
-        for row, i, weight in self._terms:
-            term = self._weighted(weight, self._entry(nodes, row))
-            entries[i] = self.graph.add(entries[i], term)
-        return tuple(entries)
-
-    def _weighted(self, weight: float, i: int) -> int:
-        return self.graph.multiply(i, self.graph.constant(weight))
+        return tuple(
+            self.graph.lane(nodes[kind], self._lane[row])
+            for row, kind in enumerate(self.rows.kinds)
+        )
 
     def _of_kinds(self, entries: Sequence[int]) -> list[Any]:
         """Return the nodes of all rows as a scalar or number of each kind."""
@@ -143,10 +131,6 @@ class BranchTracer:
         op, *value = self.graph.nodes[index]
         return value[0] if op == 'constant' else Scalar(self.graph, index)
 
-    def _entry(self, nodes: Sequence[int], row: int) -> int:
-        """Return what a row has, where its group has a node."""
-        return self.graph.lane(nodes[self.rows.kinds[row]], self._lane[row])
-
     # -- from row to row ----------------------------------------------------------------------
 
     def outward(self, base: Any, step: Callable[[int, Any], Any]) -> list[Any]:
@@ -157,11 +141,11 @@ class BranchTracer:
         return states
 
     def of_parent(self, values: Sequence[Any], base: Any) -> list[Any]:
-        """Return what the parent of each kind has; `base` of no row."""
+        """Return the value of the parent of each kind; `base` without a parent."""
         return [self._parents_of(kind, values, base) for kind in self.kinds]
 
     def inward(self, own: Sequence[Any], passed_on: Callable[[int, Any], Any]) -> list[Any]:
-        """Return the sums, entry by entry, of what rows have and what their children pass on."""
+        """Return the sums, entry by entry, of a row's own value and those of its children."""
         totals = list(own)
         for kind in reversed(self.kinds):
             if not self.rows.is_root(kind):
@@ -171,7 +155,7 @@ class BranchTracer:
         return totals
 
     def pairs(self, *_: Any) -> NoReturn:
-        """Refuse to record a matrix."""
+        """Reject a matrix."""
         raise NotVectorizable
 
     plus_diagonal = times = pairs
@@ -181,7 +165,7 @@ class BranchTracer:
         return [self.rows.parents[row] for row in self._members[kind]]
 
     def _parents_of(self, kind: int, values: Sequence[Any], base: Any) -> Any:
-        """Return what the parents of a kind's rows have, a lane each; `base` if they are roots."""
+        """Return the values of the parents of a kind's rows, a lane each; `base` for roots."""
         if self.rows.is_root(kind):
             return base
         carriers = {parent: self.rows.kinds[parent] for parent in self._parents(kind)}
@@ -194,7 +178,7 @@ class BranchTracer:
         return rebuilt(like, map(self._pack, zip(*lanes, strict=True)))
 
     def _plus(self, carrier: int, total: Any, kind: int, passed: Sequence[int]) -> Any:
-        """Return a load of a kind and what the rows of another one pass on to it."""
+        """Return the total of a kind plus the values that rows of another kind pass on."""
         entries = []
         for own, more in zip(nodes_of(self.graph, total), passed, strict=True):
             sums = []

@@ -29,7 +29,7 @@ TABLE, OWN, PARENT = 'table', 'own', 'parent'
 # ... and where a pair does: a row, and a row that it carries.
 CARRIER, CARRIED = 'carrier', 'carried'
 
-# In the place of an input's entry: the one that belongs to the row.
+# Instead of the index of an input's entry: the entry of the row.
 ROW = 'row'
 
 
@@ -97,36 +97,24 @@ class Rows:
         return runs
 
 
-class Coordinates(NamedTuple):
-    """Fewer, or other, numbers than one per row: x_row = sum of weights times coordinates.
-
-    Vectors that come in are spread over rows; those that come out, and both sides of matrices, are
-    gathered by the transpose.
-    """
-
-    number: int
-    terms: tuple[tuple[int, int, float], ...]  # row, coordinate, weight
-
-
 @dataclass(frozen=True)
 class LoopForm:
     """How a function is recorded as loops."""
 
     function: Callable[..., Any]
     rows: Rows
-    vectors: tuple[str, ...]  # the inputs that have an entry for every row, or coordinate
-    coordinates: Coordinates | None = None
+    vectors: tuple[str, ...]  # the inputs that have an entry for every row
 
 
 class Store(NamedTuple):
-    """Where a result of a step goes."""
+    """The destination of a result of a step."""
 
     where: str  # OWN; PARENT, to which it is added; or the name of an output, its entry of the row
     column: int = 0
 
 
 class Step(NamedTuple):
-    """What a loop does at a row."""
+    """The operations of a loop at a row."""
 
     program: Program  # with one output
     stores: tuple[Store, ...]  # of each of its entries
@@ -140,7 +128,7 @@ class Loop(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """How matrices are filled."""
+    """The entries of matrices."""
 
     outputs: tuple[str, ...]
     diagonal: tuple[int, ...]  # per output, the column it is in
@@ -159,8 +147,6 @@ class LoopProgram:
     columns: int
     loops: tuple[Loop, ...]
     pairs: Pairs | None
-    vectors: tuple[str, ...]  # the inputs that have an entry for every row, or coordinate
-    coordinates: Coordinates | None  # None: one for each row
 
     def operation_counts(self, lanes: int = 1) -> dict[str, int]:
         """Return how often each operation occurs when the program runs.
@@ -180,16 +166,7 @@ class LoopProgram:
                 runs = (self.rows.runs(related(row)) for row in range(len(self.rows)))
                 blocks = (-(-(end - begin) // lanes) for run in runs for begin, end in run)
                 _add(counts, program, sum(blocks))
-        if self.coordinates:
-            counts['fma'] = self._operations_of_coordinates(self.coordinates)
         return dict(counts)
-
-    def _operations_of_coordinates(self, coordinates: Coordinates) -> int:
-        """Return how many operations it takes to spread vectors, and to gather results."""
-        n, m = len(self.rows), coordinates.number
-        matrices = sum(len(shape) == 2 for _, shape in self.signature.outputs)
-        vectors = len(self.vectors) + len(self.signature.outputs) - matrices
-        return len(coordinates.terms) * (vectors + matrices * (n + m))
 
     def digest(self) -> str:
         """Return a fingerprint: equal programs have equal digests, whatever the process."""

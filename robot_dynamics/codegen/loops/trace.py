@@ -26,10 +26,10 @@ from robot_dynamics.codegen.tracing.graph import Graph
 from robot_dynamics.codegen.tracing.program import operands
 from robot_dynamics.codegen.tracing.trace import SEQUENCES, Scalar, nodes_of
 
-# What a row and the rows beyond it sum up to: a column of its own, when the sum is complete.
+# The sum over a row and the rows beyond it, a column that is complete after its loop.
 TOTAL = 'total'
 
-# What is found in a slot.
+# The inputs whose values are in slots.
 SEEN = (PARENT, TOTAL, CARRIER, CARRIED)
 
 
@@ -44,22 +44,22 @@ class PairMatrix:
 
 @dataclass
 class Slot:
-    """A scalar of every row that other rows can see."""
+    """A scalar of every row that other rows can read."""
 
     values: list[int] = field(default_factory=list)  # the node that is stored, per kind
-    passed_on: dict[int, int] = field(default_factory=dict)  # what the parent adds, per kind
-    level: int = 0  # the loop from which on it can be seen
+    passed_on: dict[int, int] = field(default_factory=dict)  # the node added to the parent's
+    level: int = 0  # the first loop that can read it
 
 
 class Pattern(NamedTuple):
-    """What is known of the entries of a state, whatever the row."""
+    """Properties of the entries of a state that hold for all rows."""
 
     constant: tuple[int | None, ...]  # the node of a constant, if the entry is one
     first: tuple[int, ...]  # the first entry that is always equal
 
 
 class LoopTracer:
-    """Records what is done at each kind of rows."""
+    """Records a tree traversal once for each kind of rows."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
@@ -119,7 +119,7 @@ class LoopTracer:
         return [states[kind] for kind in self.kinds]
 
     def inward(self, own: Sequence[Any], passed_on: Callable[[int, Any], Any]) -> list[Any]:
-        """Return the sums, entry by entry, of what rows have and what their children pass on."""
+        """Return the sums, entry by entry, of a row's own value and those of its children."""
         found = [self.nodes_of(value) for value in own]
         pattern = self._pattern(found)
         while True:
@@ -136,7 +136,7 @@ class LoopTracer:
         return [view for _ in self.kinds]
 
     def of_parent(self, values: Sequence[Any], base: Any) -> list[Any]:
-        """Return what the parent of each kind has; `base` of no row."""
+        """Return the value of the parent of each kind; `base` without a parent."""
         view = self._common(PARENT, values)
         return [base if kind in self._roots else view for kind in self.kinds]
 
@@ -163,7 +163,7 @@ class LoopTracer:
         return PairMatrix(diagonal, factor * matrix.below, factor * matrix.above)
 
     def _common(self, where: str, values: Sequence[Any]) -> Any:
-        """Return what rows of all kinds have, as other rows see it."""
+        """Return a value of all kinds as other rows read it."""
         found = [self.nodes_of(value) for value in values]
         view, slots = self._view(where, self._pattern(found), values[0])
         for entry, slot in slots.items():
@@ -177,7 +177,7 @@ class LoopTracer:
         old: Pattern | None = None,
         added: Sequence[Sequence[int]] = (),
     ) -> Pattern:
-        """Return what the entries of states have in common, as far as `old` has it, too."""
+        """Return the properties common to the entries of states, and to `old`."""
         zero = self.graph.constant(0.0)
         constant, first = [], []
         keys: dict[Any, int] = {}
@@ -191,7 +191,7 @@ class LoopTracer:
         return Pattern(tuple(constant), tuple(first))
 
     def _view(self, where: str, pattern: Pattern, like: Any) -> tuple[Any, dict[int, Slot]]:
-        """Return a state as other rows see it, and its slots by entry."""
+        """Return a state as other rows read it, and its slots by entry."""
         slots: dict[int, Slot] = {}
         leaves: dict[int, Scalar] = {}
         entries = []

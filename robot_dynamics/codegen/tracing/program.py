@@ -42,7 +42,7 @@ class Program:
     results: tuple[tuple[int, ...], ...]  # per output, the nodes of its entries in C order
 
     def operation_counts(self) -> dict[str, int]:
-        """Return how often each operation occurs, those on vectors once per entry."""
+        """Return the number of each operation; one on a vector counts once per entry."""
         counts: Counter[str] = Counter()
         for node, entries in zip(self.nodes, sizes(self.nodes), strict=True):
             counts[node[0]] += entries
@@ -67,7 +67,7 @@ def operands(node: Node) -> tuple[int, ...]:
 
 
 def moved(node: Node, new: Mapping[int, int]) -> Node:
-    """Return a node whose operands are nodes new[i] in the place of i."""
+    """Return a node with operands new[i] instead of i."""
     before = operands(node)
     return (node[0], *(new[i] for i in before), *node[1 + len(before) :])
 

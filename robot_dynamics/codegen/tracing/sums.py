@@ -45,8 +45,8 @@ def fused(program: Program) -> Program:
 def soonest_first(program: Program) -> Program:
     """Return the program with its nodes in the order in which they can be begun.
 
-    A single sample waits for results more than for the processor: what depends on little should
-    not stand behind what waits.
+    The time of a single sample is mostly latency: operations whose operands are ready should not
+    follow operations that wait.
     """
     ready: list[int] = []
     for node in program.nodes:
@@ -150,7 +150,7 @@ def terms_of_sums(program: Program) -> tuple[dict[int, list[Term]], set[int]]:
 def _addends(
     nodes: Sequence[Node], inner: set[int], index: int, positive: bool = True
 ) -> Iterator[tuple[bool, int]]:
-    """Yield the signs and nodes whose sum is a node, sums within sums dissolved."""
+    """Yield the signs and nodes whose sum is a node, with merged sums expanded."""
     op, *pair = nodes[index]
     for i, sign in zip(pair, (positive, positive == (op == 'add')), strict=True):
         if i in inner:

@@ -15,7 +15,7 @@ import numpy as np
 from robot_dynamics.codegen.tracing.graph import Graph, TraceError
 from robot_dynamics.codegen.tracing.program import LANES, Program, Signature, moved, needed
 
-# What nests scalars in the outputs of a function.
+# Types that nest scalars in the outputs of a function.
 SEQUENCES = (list, tuple, np.ndarray)
 
 # Names that generated source uses itself.

@@ -32,7 +32,7 @@ def entries(directory):
     return sorted(directory.glob('*.bin'))
 
 
-def test_what_is_written_is_read(own_directory):
+def test_entries_are_read_as_written(own_directory):
     assert cache.read('text') is None
     cache.write('text', [['q', 7], 1.5], CODE)
     assert cache.read('text') == ([['q', 7], 1.5], CODE)
@@ -53,7 +53,7 @@ def test_kept_makes_once():
     assert len(made) == 1
 
 
-def test_every_corruption_is_noticed(own_directory):
+def test_every_corruption_is_detected(own_directory):
     cache.write('text', {'a': 1}, CODE)
     (path,) = entries(own_directory)
     content = path.read_bytes()
@@ -80,7 +80,7 @@ def test_an_entry_under_the_name_of_another_is_not_used(own_directory):
 
 @pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='no owners of files here')
 @pytest.mark.parametrize('mode', [0o666, 0o664, 0o646, 0o620, 0o602])
-def test_what_others_may_write_is_not_used(own_directory, mode):
+def test_entries_that_others_may_write_are_not_used(own_directory, mode):
     cache.write('text', None, CODE)
     (path,) = entries(own_directory)
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
@@ -91,7 +91,7 @@ def test_what_others_may_write_is_not_used(own_directory, mode):
 
 
 @pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='no owners of files here')
-def test_what_another_user_owns_is_not_used(own_directory, monkeypatch):
+def test_entries_of_other_users_are_not_used(own_directory, monkeypatch):
     cache.write('text', None, CODE)
     owner = os.geteuid()
     monkeypatch.setattr(os, 'geteuid', lambda: owner + 1)
@@ -116,7 +116,7 @@ def replaced_by(kind, path, content):
 
 @pytest.mark.skipif(not hasattr(os, 'mkfifo'), reason='no pipes here')
 @pytest.mark.parametrize('kind', ['pipe', 'folder', 'link', 'sparse'])
-def test_what_is_no_file_of_usual_size_is_not_read(own_directory, kind):
+def test_only_regular_files_of_limited_size_are_read(own_directory, kind):
     cache.write('text', None, CODE)
     (path,) = entries(own_directory)
     replaced_by(kind, path, path.read_bytes())
@@ -138,9 +138,7 @@ def ended_in_time(code, directory):
 
 
 @pytest.mark.skipif(not hasattr(os, 'symlink'), reason='no links here')
-def test_the_writer_follows_no_link_that_takes_the_place_of_its_file(
-    own_directory, tmp_path, monkeypatch
-):
+def test_the_writer_follows_no_link(own_directory, tmp_path, monkeypatch):
     """In a directory that others may write, they may rename what was just made."""
     victim = tmp_path / 'victim'
     victim.write_bytes(b'mine')
@@ -197,7 +195,7 @@ def test_the_least_recently_used_are_removed(own_directory, monkeypatch):
     assert foreign.exists()
 
 
-def test_what_is_not_used_for_long_is_removed(own_directory):
+def test_entries_unused_for_long_are_removed(own_directory):
     cache.write('old', None, CODE)
     interrupted = own_directory / f'.{16 * "a"}'
     kept = own_directory / '.keep'

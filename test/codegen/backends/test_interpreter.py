@@ -38,7 +38,7 @@ def test_a_program_over_the_limit_is_interpreted_and_agrees(monkeypatch, argumen
 
 
 @pytest.mark.parametrize('backend', ['auto', 'python'])
-def test_vectors_of_a_large_program_are_taken_apart(monkeypatch, backend):
+def test_vectors_of_a_large_program_are_scalarized(monkeypatch, backend):
     monkeypatch.setattr(python, 'LARGEST', 3)
 
     def function(x):
@@ -50,7 +50,7 @@ def test_vectors_of_a_large_program_are_taken_apart(monkeypatch, backend):
     np.testing.assert_allclose(program(x), [function(row.tolist()) for row in x], rtol=1e-15)
 
 
-def test_what_is_not_a_number_stays_one(monkeypatch):
+def test_nan_propagates(monkeypatch):
     monkeypatch.setattr(python, 'LARGEST', 3)
     x, _ = compiled(name='not_a_number')([np.inf, 0.0], [1.0, 1.0])
     assert np.isnan(x[0])

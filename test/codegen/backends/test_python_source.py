@@ -17,7 +17,7 @@ def test_source_reads_like_formulas():
     )
 
 
-def test_what_is_used_twice_is_named_once():
+def test_a_value_used_twice_has_a_name():
     source = python_source(trace(lambda q: [q[0].sin() + 1.0, q[0].sin() * 2.0], {'q': 1}))
     assert source.count('sin(') == 1
 

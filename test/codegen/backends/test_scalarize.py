@@ -51,7 +51,7 @@ def test_vectors_are_recorded_where_the_same_is_done_with_several():
     assert sum(op in ('add', 'sub') for op, *_ in program.nodes) == 2 * 3
 
 
-def test_what_stays_in_its_lane_is_not_packed_again():
+def test_values_in_their_lanes_are_not_packed_again():
     program = trace(walk, {'x': 8}, vectors=True)
     packed = [node for node in program.nodes if node[0] == 'pack']
     # Two coordinates, of two vectors and then of three.
@@ -70,7 +70,7 @@ def test_equal_items_stay_a_scalar():
     assert [op for op, *_ in program.nodes] == ['input', 'input', 'mul']
 
 
-def test_apart_there_are_no_vectors_and_nothing_that_is_not_needed():
+def test_a_scalarized_program_has_no_vectors_and_no_unused_nodes():
     def function(x):
         return together(lambda v: turned(v, x[6], x[7]), [[x[0], x[1]], [x[2], x[3]]])[1][0]
 
@@ -78,7 +78,7 @@ def test_apart_there_are_no_vectors_and_nothing_that_is_not_needed():
     assert sorted(op for op, *_ in alone.nodes) == ['fma', *['input'] * 4, 'mul', 'neg']
 
 
-def test_apart_operations_on_zeros_disappear():
+def test_scalarizing_drops_operations_on_zeros():
     program = scalarize(fused(trace(walk_with_zeros, {'x': 6 + 2}, vectors=True)))
     # Two of the first products of each turn are those with a zero.
     multiplied = sum(op in ('mul', 'fma') for op, *_ in program.nodes)

@@ -8,7 +8,7 @@ from robot_dynamics.codegen.calls import native_wrapper
 
 @pytest.fixture
 def native(monkeypatch):
-    """Insist on the entry in machine code."""
+    """Require the native call wrapper."""
     if native_wrapper.why_not():
         pytest.skip(native_wrapper.why_not())
     monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'native')

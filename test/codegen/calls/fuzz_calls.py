@@ -117,7 +117,7 @@ def one_call(rng, call):
 
 
 def main(seed, calls):
-    """Fuzz every way in, in several threads at once and across a fork."""
+    """Fuzz both call wrappers, in several threads at once and across a fork."""
     threads.SMALLEST_PART = 500
     compiled = compile_program(function, SIZES, name='mixed')
     numbers = []

@@ -23,7 +23,7 @@ def compiled(name='step'):
 
 
 @pytest.fixture
-def pendulums(entry):
+def pendulums(wrapper):
     return compiled()
 
 
@@ -97,7 +97,7 @@ def test_any_number_of_threads_gives_the_same_bits(machine, monkeypatch):
         assert_equal_bits(other, results[0])
 
 
-def test_a_large_program_goes_without_lanes_to_the_same_bits(machine, monkeypatch):
+def test_a_large_program_has_the_same_bits_without_lanes(machine, monkeypatch):
     x, v, force = samples(9)
     expected = compiled().advance(STEPS, x=x, v=v, force=force)
     monkeypatch.setattr(kernels, 'LARGEST_IN_LANES', 3)
@@ -105,7 +105,7 @@ def test_a_large_program_goes_without_lanes_to_the_same_bits(machine, monkeypatc
     assert_equal_bits(large.advance(STEPS, x=x, v=v, force=force), expected)
 
 
-def test_a_step_reads_all_before_it_writes(entry):
+def test_a_step_reads_all_before_it_writes(wrapper):
     turn = compile_program(
         lambda x, y: ([y[0], x[0]], [x[1], y[1]]), {'x': 2, 'y': 2}, outputs=('x', 'y')
     )
@@ -121,12 +121,12 @@ def test_no_step_returns_copies(pendulums):
     assert not np.shares_memory(results[0], x)
 
 
-def test_a_single_output(entry):
+def test_a_single_output(wrapper):
     halve = compile_program(lambda x: [0.5 * x[0]], {'x': 1}, outputs=('x',))
     assert halve.advance(3, x=[[8], [16]]).tolist() == [[1.0], [2.0]]
 
 
-def test_wrong_arguments_are_refused(pendulums):
+def test_wrong_arguments_are_rejected(pendulums):
     x, v, force = samples(3)
     with pytest.raises(ShapeError, match=r'the leading axes do not broadcast: x \(3, 2\)'):
         pendulums.advance(4, x=x, v=v[:2], force=force)

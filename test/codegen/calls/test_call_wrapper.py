@@ -1,4 +1,4 @@
-"""Calls: what goes in, what comes out, what is refused, by every way in."""
+"""Calls: arguments, results and rejected calls, with the native and the portable wrapper."""
 
 import copy
 import inspect
@@ -34,20 +34,20 @@ def expected(q, v):
 
 
 @pytest.fixture
-def compiled(entry):
+def compiled(wrapper):
     function = compile_program(product, {'q': 2, 'v': 1}, name='product')
     assert (function.wrapper, function.backend) == {
         'native': ('native', 'llvm'),
         'portable': ('portable', 'llvm'),
         'python': ('portable', 'python'),
-    }[entry]
-    # From its first batch on the native entry knows the kernel of many samples.
+    }[wrapper]
+    # From its first batch on the native wrapper knows the kernel of many samples.
     function(np.ones((20, 2)), V)
     return function
 
 
 @pytest.fixture
-def terms(entry):
+def terms(wrapper):
     function = compile_program(
         lambda q: ([[q[0], 2.0], [q[1], q[0] * q[1]]], [q[1]]),
         {'q': 2},
@@ -150,7 +150,7 @@ def test_out_may_be_strided(compiled):
         ((np.ones((2, 2)), np.ones((3, 1))), r'do not broadcast: q \(2, 2\), v \(3, 1\)'),
     ],
 )
-def test_wrong_arrays_are_refused_by_name(compiled, arguments, message):
+def test_wrong_arrays_are_rejected_by_name(compiled, arguments, message):
     with pytest.raises(ShapeError, match=message):
         compiled(*arguments)
 
@@ -190,12 +190,12 @@ def read_only(array):
     ],
     ids=str,
 )
-def test_out_that_cannot_be_filled_is_refused(compiled, out):
+def test_out_that_cannot_be_filled_is_rejected(compiled, out):
     with pytest.raises(ShapeError, match='product: out for out'):
         compiled(Q, V, out=out)
 
 
-def test_out_that_meets_an_argument_is_refused(compiled):
+def test_out_that_overlaps_an_argument_is_rejected(compiled):
     memory = np.arange(8.0)
     before = memory.copy()
     for q, v, out in [
@@ -213,7 +213,7 @@ def test_out_that_meets_an_argument_is_refused(compiled):
     compiled(table[:, :2], table[:, 2:3], out=table[:, 3:])
 
 
-def test_out_whose_overlap_is_too_hard_to_decide_is_refused(compiled, monkeypatch):
+def test_out_whose_overlap_is_too_hard_to_decide_is_rejected(compiled, monkeypatch):
     memory = np.zeros(600)
     q = as_strided(memory, (3, 3, 2), (296, 368, 144))
     out = memory[1:514:19].reshape(3, 3, 3)
@@ -229,7 +229,7 @@ def test_out_whose_overlap_is_too_hard_to_decide_is_refused(compiled, monkeypatc
 @pytest.mark.parametrize(
     'strides', [(0, 8), (24, 0), (8, 8), (8, 16), (-16, 8), (-8, -8), (24, 4)], ids=str
 )
-def test_out_that_overlaps_itself_is_refused(compiled, strides):
+def test_out_that_overlaps_itself_is_rejected(compiled, strides):
     memory = np.zeros(40)
     out = as_strided(memory[20:], (5, 3), strides)
     with pytest.raises(ShapeError, match='entries share memory'):
@@ -265,7 +265,7 @@ def test_a_subclass_that_gives_another_shape_is_taken_by_its_memory(compiled):
     assert np.array_equal(out.tolist(), compiled(Q, V))
 
 
-def test_what_calls_itself_an_array_is_none(compiled):
+def test_objects_that_imitate_arrays_are_rejected(compiled):
     class Pretender:
         __class__ = np.ndarray
 
@@ -277,7 +277,7 @@ def test_what_calls_itself_an_array_is_none(compiled):
 
 
 @pytest.mark.parametrize('shape', [(0,), (1,), (40, 1), (1, 80)])
-def test_an_argument_that_resizes_another_is_refused(compiled, shape):
+def test_an_argument_that_resizes_another_is_rejected(compiled, shape):
     class Resizing:
         def __array__(self, *_, **__):
             other.resize(shape, refcheck=False)
@@ -291,7 +291,7 @@ def test_an_argument_that_resizes_another_is_refused(compiled, shape):
         compiled(np.ones((40, 2)), Resizing(), out=out)
 
 
-def test_a_list_that_resizes_an_argument_when_it_is_read_is_refused(terms):
+def test_a_list_that_resizes_an_argument_when_it_is_read_is_rejected(terms):
     class Resizing(list):
         def __iter__(self):
             q.resize((40, 1), refcheck=False)
@@ -302,7 +302,7 @@ def test_a_list_that_resizes_an_argument_when_it_is_read_is_refused(terms):
         terms(q, out=Resizing([np.empty((40, 2, 2)), np.empty((40, 1))]))
 
 
-def test_more_axes_than_arrays_have_are_refused(compiled):
+def test_more_axes_than_arrays_have_are_rejected(compiled):
     q, v = np.ones((1,) * 30 + (2,)), np.ones((2, 1))
     assert compiled(q, v).shape == (1,) * 29 + (2, 3)
     with pytest.raises(ShapeError, match='q has 31 leading axes, expected at most 30'):
@@ -344,7 +344,7 @@ def test_out_of_several_outputs_is_checked(terms):
             terms(q, out=out)
 
 
-def test_a_number_comes_out_as_a_number(entry):
+def test_a_number_comes_out_as_a_number(wrapper):
     square = compile_program(lambda q: q[0] * q[0], {'q': 1})
     assert square(np.array([3.0])) == 9.0
     assert isinstance(square(np.array([3.0])), np.float64)
@@ -354,7 +354,7 @@ def test_a_number_comes_out_as_a_number(entry):
     assert out == 9.0
 
 
-def test_several_outputs_with_a_number_among_them(entry, pendulum):
+def test_several_outputs_with_a_number_among_them(wrapper, pendulum):
     compiled = compile_program(*pendulum).bind(length=[2.0])
     tau, energy, R = compiled(np.array([np.pi / 2]), np.array([1.0]))
     np.testing.assert_allclose(tau, [19.62])
@@ -362,7 +362,7 @@ def test_several_outputs_with_a_number_among_them(entry, pendulum):
     assert R.shape == (2, 2)
 
 
-def test_inputs_and_outputs_may_be_empty(entry):
+def test_inputs_and_outputs_may_be_empty(wrapper):
     nothing = compile_program(lambda q: [], {'q': 0})
     assert nothing(np.empty(0)).shape == (0,)
     assert nothing(np.empty((3, 0)), out=np.empty((3, 0))).shape == (3, 0)
@@ -370,7 +370,7 @@ def test_inputs_and_outputs_may_be_empty(entry):
     assert constant().tolist() == [[1.0, 2.0]]
 
 
-def test_bound_inputs_are_copied_and_changed_without_compiling(entry):
+def test_bound_inputs_are_copied_and_changed_without_compiling(wrapper):
     compiled = compile_program(product, {'q': 2, 'v': 1}, name='product')
     gain = np.array([2.0])
     twice, thrice = compiled.bind(v=gain), compiled.bind(v=[3])
@@ -389,7 +389,7 @@ def test_bound_inputs_are_copied_and_changed_without_compiling(entry):
         twice(Q, v=V)
 
 
-def test_callables_document_themselves(entry):
+def test_callables_document_themselves(wrapper):
     compiled = compile_program(
         product, {'q': 2, 'v': 1}, name='product', documentation='Multiply.'
     ).bind(v=[1.0])
@@ -406,12 +406,12 @@ def test_a_function_without_an_origin_is_copied_and_not_pickled(compiled):
         pickle.dumps(compiled.call)
 
 
-def test_all_ways_in_agree_to_the_bit(machine, monkeypatch, random_function):
+def test_all_wrappers_agree_bit_by_bit(machine, monkeypatch, random_function):
     function = random_function(np.random.default_rng(5), outputs=9)
     rows = np.random.default_rng(6).normal(size=(20, 4))
     results = []
-    for way in ('native', 'portable'):
-        monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', way)
+    for wrapper in ('native', 'portable'):
+        monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', wrapper)
         compiled = compile_program(function, {'x': 4})
         results += [compiled(rows), compiled(rows), [compiled(row) for row in rows]]
     assert all(np.array_equal(result, results[0]) for result in results)

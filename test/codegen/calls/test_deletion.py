@@ -43,8 +43,8 @@ assert all(np.array_equal(result, 3.0 * a) for result in said)
 """
 
 
-@pytest.mark.usefixtures('entry', 'machine')
-def test_the_garbage_collector_takes_functions_in_any_order():
+@pytest.mark.usefixtures('wrapper', 'machine')
+def test_the_garbage_collector_deletes_functions_in_any_order():
     environment = {
         **os.environ,
         'PYTHONPATH': os.pathsep.join(sys.path),

@@ -60,7 +60,7 @@ sys.exit(failed)
 
 
 @pytest.mark.usefixtures('machine')
-def test_a_child_compiles_whatever_a_thread_of_its_parent_was_compiling(tmp_path):
+def test_a_forked_child_compiles_while_the_parent_compiles(tmp_path):
     environment = {
         **os.environ,
         'PYTHONPATH': os.pathsep.join(sys.path),

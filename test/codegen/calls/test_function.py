@@ -52,7 +52,7 @@ def test_precompiling_leaves_nothing_to_record():
     compile_program(function, {'x': 1}, backend='python').precompile()
 
 
-def test_names_of_c_functions_are_as_good_as_any():
+def test_programs_may_have_names_of_c_functions():
     for name in ('malloc', 'tanhf', 'memcpy', 'fma'):
         assert compile_program(lambda x: [x[0] + 1.0], {'x': 1}, name=name)([1.0]) == [2.0]
 
@@ -88,7 +88,7 @@ def test_without_llvmlite_python_computes():
     assert process.returncode == 0, process.stderr.decode()
 
 
-def test_an_old_llvmlite_is_as_good_as_none(monkeypatch):
+def test_an_old_llvmlite_is_not_used(monkeypatch):
     llvmlite = pytest.importorskip('llvmlite')
     monkeypatch.setattr(llvmlite, '__version__', '0.39.1')
     machine_code.why_not.cache_clear()

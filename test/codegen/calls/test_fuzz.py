@@ -11,7 +11,7 @@ CALLS = 4000
 
 
 @pytest.mark.parametrize('seed', [1, 2])
-def test_no_call_crashes(entry, seed):
+def test_no_call_crashes(wrapper, seed):
     program = Path(__file__).with_name('fuzz_calls.py')
     environment = {
         **os.environ,

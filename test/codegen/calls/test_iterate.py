@@ -14,7 +14,7 @@ def step(x, v, force, dt):
 
 
 @pytest.fixture
-def pendulum_step(entry):
+def pendulum_step(wrapper):
     inputs = {'x': 1, 'v': 1, 'force': 1, 'dt': 1}
     compiled = compile_program(step, inputs, name='step', outputs=('x', 'v', 'energy'))
     return compiled.bind(dt=[1e-3])
@@ -37,12 +37,12 @@ def test_one_vector_serves_every_step(pendulum_step):
     assert all(np.array_equal(a, b) for a, b in zip(constant, repeated, strict=True))
 
 
-def test_a_single_output(entry):
+def test_a_single_output(wrapper):
     halve = compile_program(lambda x: [0.5 * x[0], 0.5 * x[1]], {'x': 2}, outputs=('x',))
     assert halve.iterate(2, x=[8, 4]).tolist() == [[8.0, 4.0], [4.0, 2.0], [2.0, 1.0]]
 
 
-def test_wrong_arguments_are_refused(pendulum_step):
+def test_wrong_arguments_are_rejected(pendulum_step):
     good = {'x': [0.5], 'v': [0.0], 'force': [0.0]}
     for name, value, message in [
         ('x', np.ones((3, 1)), r'x has shape \(3, 1\), expected \(1,\)'),

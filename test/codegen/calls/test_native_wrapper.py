@@ -1,4 +1,4 @@
-"""The entry in machine code: when it is used, and that it leaks nothing."""
+"""The native call wrapper: when it is used, and that it leaks nothing."""
 
 import copy
 import gc
@@ -29,7 +29,7 @@ def objecting(monkeypatch):
     native_wrapper.why_not.cache_clear()
 
 
-def test_regular_interpreters_are_known():
+def test_supported_interpreters():
     regular = (
         sys.implementation.name == 'cpython'
         and (3, 10) <= sys.version_info[:2] <= (3, 14)
@@ -57,7 +57,7 @@ def test_regular_interpreters_are_known():
         ('POINTER_SIZE', 4, '64-bit'),
     ],
 )
-def test_any_surprise_falls_back_to_the_portable_entry(objecting, place, value, reason):
+def test_an_unexpected_layout_selects_the_portable_wrapper(objecting, place, value, reason):
     objecting.setattr(native_wrapper, place, value)
     assert reason in native_wrapper.why_not()
     compiled = compile_program(lambda x: [x[0] * 2.0], {'x': 1})
@@ -68,7 +68,7 @@ def test_any_surprise_falls_back_to_the_portable_entry(objecting, place, value, 
         compile_program(lambda x: [x[0] * 2.0], {'x': 1})
 
 
-def test_unknown_choice_is_refused(monkeypatch):
+def test_unknown_choice_is_rejected(monkeypatch):
     monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'fastest')
     with pytest.raises(ValueError, match='expected one of auto, native, portable, python'):
         compile_program(lambda x: [x[0]], {'x': 1})
@@ -110,7 +110,7 @@ def test_references_balance(native, several):
     gc.collect()
     after = [sys.getrefcount(item) for item in watched]
     assert max(abs(a - b) for a, b in zip(after, before, strict=True)) < 100
-    # The entry holds its last two results, and no other.
+    # The native holds its last two results, and no other.
     results = [compiled.call(q, v) for _ in range(4)]
     results.append(object())
     *others, alone = [sys.getrefcount(results[k]) for k in range(5)]
@@ -127,7 +127,7 @@ def test_a_callable_outlives_everything_it_was_made_from(native):
     assert copy.deepcopy(call) is call
 
 
-def test_many_programs_come_and_go(native):
+def test_many_programs_can_be_made_and_deleted(native):
     for k in range(60):
         compiled = compile_program(lambda x, k=k: [x[0] + float(k)], {'x': 1})
         assert compiled.call(np.zeros(1))[0] == k
@@ -159,9 +159,9 @@ def line(a, b):
 def lines(native):
     """Return the same function with both entries, having seen a batch."""
     both = []
-    for entry in ('native', 'portable'):
+    for choice in ('native', 'portable'):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv('ROBOT_DYNAMICS_WRAPPER', entry)
+            patch.setenv('ROBOT_DYNAMICS_WRAPPER', choice)
             both.append(compile_program(line, {'a': 2, 'b': 1}, name='line').call)
         both[-1](np.ones((20, 2)), np.ones((20, 1)))
     return both
@@ -169,18 +169,18 @@ def lines(native):
 
 @pytest.mark.parametrize('rows', [1, 2, 7, 8, 9, 16, 100])
 @pytest.mark.parametrize('vector', [None, 'a', 'b'])
-def test_rows_are_taken_in_machine_code(lines, rows, vector):
-    entry, portable = lines
+def test_small_batches_run_in_machine_code(lines, rows, vector):
+    native, portable = lines
     rng = np.random.default_rng(rows)
     given = {
         name: rng.normal(size=(size,) if name == vector else (rows, size))
         for name, size in (('a', 2), ('b', 1))
     }
     wanted = portable(*given.values())
-    found, called = frames(entry, *given.values())
+    found, called = frames(native, *given.values())
     assert called == []
     out = tuple(np.full_like(part, np.nan) for part in wanted)
-    filled, called = frames(entry, *given.values(), out=out)
+    filled, called = frames(native, *given.values(), out=out)
     assert called == []
     for results in (found, filled):
         for result, expected in zip(results, wanted, strict=True):
@@ -189,8 +189,18 @@ def test_rows_are_taken_in_machine_code(lines, rows, vector):
     assert all(a is b for a, b in zip(filled, out, strict=True))
 
 
-def test_other_batches_go_through_the_portable_entry(lines):
-    entry, portable = lines
+def test_out_none_runs_in_machine_code(lines):
+    native, portable = lines
+    arguments = np.array([1.0, 2.0]), np.array([3.0])
+    found, called = frames(native, *arguments, out=None)
+    assert called == []
+    assert all(map(np.array_equal, found, portable(*arguments)))
+    with pytest.raises(TypeError, match='unknown'):
+        native(*arguments, put=None)
+
+
+def test_other_batches_use_the_portable_wrapper(lines):
+    native, portable = lines
     a, b = np.random.default_rng(0).normal(size=(6, 2)), np.ones((6, 1))
     for given in [
         (a[:0], b[:0]),
@@ -200,7 +210,7 @@ def test_other_batches_go_through_the_portable_entry(lines):
         (a[:3], b[:1]),
         (np.asfortranarray(a), b),
     ]:
-        found, called = frames(entry, *given)
+        found, called = frames(native, *given)
         assert called != []
         for result, expected in zip(found, portable(*given), strict=True):
             assert np.array_equal(result, expected)
@@ -213,11 +223,11 @@ def test_other_batches_go_through_the_portable_entry(lines):
         ((a.reshape(6, 1, 2), np.ones((4, 1))[:, :0]), 'b has shape'),
     ]:
         with pytest.raises(ShapeError, match=message):
-            entry(*given)
+            native(*given)
 
 
-def test_rows_of_out_must_be_free(lines):
-    entry, _ = lines
+def test_out_of_a_batch_must_not_overlap(lines):
+    native, _ = lines
     memory = np.zeros((9, 3))
     a, b = np.ones((4, 2)), memory.reshape(-1)[:4].reshape(4, 1)
     places = np.empty((4, 2, 2))
@@ -229,20 +239,20 @@ def test_rows_of_out_must_be_free(lines):
         (np.empty((4, 3), np.float32), places),
     ]:
         with pytest.raises(ShapeError, match='line: out for'):
-            entry(a, b, out=out)
+            native(a, b, out=out)
     assert not memory.any()
     # Neighbours do not overlap: the input ends where the output begins.
     out = memory.reshape(-1)[4:16].reshape(4, 3), places
-    filled, called = frames(entry, a, b, out=out)
+    filled, called = frames(native, a, b, out=out)
     assert called == []
     assert filled[0][:, 1].tolist() == [1.0] * 4
     # So does one vector for all rows.
     out = memory.reshape(-1)[1:13].reshape(4, 3), places
-    assert frames(entry, a, memory.reshape(-1)[:1], out=out)[1] == []
+    assert frames(native, a, memory.reshape(-1)[:1], out=out)[1] == []
     assert not memory.reshape(-1)[16:].any()
 
 
-def test_fewer_rows_than_lanes_need_no_kernel_of_their_own(native):
+def test_fewer_rows_than_lanes_need_no_batch_kernel(native):
     compiled = compile_program(line, {'a': 2, 'b': 1}, name='few_lines')
     few = machine_code.lanes() - 1
     a, b = np.random.default_rng(1).normal(size=(few + 1, 2)), np.ones(1)

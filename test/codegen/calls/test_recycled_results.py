@@ -44,7 +44,7 @@ def place(array):
     return array.ctypes.data
 
 
-def test_a_result_that_was_dropped_is_returned_again(cube, powers):
+def test_a_dropped_result_is_recycled(cube, powers):
     x = np.arange(1.0, N + 1)
     for call, part in [(cube, lambda result: result), (powers, lambda result: result.outer)]:
         seen = {place(part(call(x))) for _ in range(10)}
@@ -59,7 +59,7 @@ def test_a_result_that_was_dropped_is_returned_again(cube, powers):
         assert others[0] != others[1]
 
 
-def test_what_is_held_never_changes(powers):
+def test_referenced_results_never_change(powers):
     """Results, their parts and views of them are held for a while, in any order."""
     rng = np.random.default_rng(0)
     hold = [
@@ -107,7 +107,7 @@ def other_strides(array):
 
 @pytest.mark.filterwarnings('ignore::DeprecationWarning')
 @pytest.mark.parametrize('change', [read_only, flat_shape, integers, other_strides])
-def test_a_result_of_another_form_is_not_returned_again(cube, powers, change):
+def test_a_changed_result_is_not_recycled(cube, powers, change):
     x = np.array([1.0, 2.0, 3.0])
     for _ in range(4):
         change(cube(x))
@@ -163,7 +163,7 @@ def test_results_cannot_be_resized(cube):
         result.resize((2,), refcheck=False)
 
 
-def test_a_result_with_weak_references_dies(cube):
+def test_a_result_with_weak_references_is_not_recycled(cube):
     x = np.ones(N)
     died = []
     result = cube(x)
@@ -176,7 +176,7 @@ def test_a_result_with_weak_references_dies(cube):
     assert died == [watching]
 
 
-def test_who_is_told_of_a_death_may_call_again(cube):
+def test_the_callback_of_a_weak_reference_may_call_again(cube):
     x = np.array([1.0, 2.0, 3.0])
     answers = []
     result = cube(x)
@@ -199,7 +199,7 @@ def test_results_never_are_arguments(cube):
     assert not np.shares_memory(result, cube(result))
 
 
-def test_numbers_are_numbers():
+def test_results_without_axes_are_numbers():
     twice = compile_program(lambda x: 2.0 * x[0], {'x': 1}).call
     results = [twice(np.array([float(k)])) for k in range(5)]
     assert results == [0.0, 2.0, 4.0, 6.0, 8.0]
@@ -224,7 +224,7 @@ def test_large_results_are_not_kept(more):
     assert (after - before >= 8 * size) == (more == 0)
 
 
-def test_kept_results_go_with_the_function():
+def test_recycled_results_are_released_with_the_function():
     class Alone(NamedTuple):
         a: np.ndarray
         b: np.ndarray
@@ -242,7 +242,7 @@ def test_kept_results_go_with_the_function():
     assert sys.getrefcount(Alone) < before
 
 
-def test_threads_hold_their_own(powers):
+def test_threads_have_results_of_their_own(powers):
     wrong = []
 
     def work(seed):

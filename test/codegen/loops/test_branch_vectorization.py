@@ -11,7 +11,7 @@ from robot_dynamics.codegen.backends.python import interpreted
 from robot_dynamics.codegen.backends.scalarize import scalarize
 from robot_dynamics.codegen.calls import compile_program, recipe
 from robot_dynamics.codegen.calls.kernels import PythonKernels
-from robot_dynamics.codegen.loops import Coordinates, LoopForm
+from robot_dynamics.codegen.loops import LoopForm
 from robot_dynamics.codegen.loops.branch_vectorization import (
     NotVectorizable,
     lane_groups,
@@ -22,7 +22,7 @@ from robot_dynamics.codegen.tracing.program import NO_OPERATIONS
 EPS = np.finfo(float).eps
 
 
-def limbed(legs, joints, seed=0, steep=False):
+def on_legs(legs, joints, seed=0, steep=False):
     """Return a tree of a trunk and equal legs."""
     parents = [-1]
     for _ in range(legs):
@@ -59,8 +59,8 @@ TREES = [
     Tree.random(2, 12, 0.4),
     Tree.random(3, 33, 0.3),
     Tree.random(4, 40, 0.9),
-    limbed(4, 3),
-    limbed(19, 2, steep=True),
+    on_legs(4, 3),
+    on_legs(19, 2, steep=True),
 ]
 
 
@@ -97,7 +97,7 @@ def test_a_sample_has_the_same_bits_alone_and_in_any_batch(machine, monkeypatch,
 
 
 def test_equal_legs_cost_little_more_than_one():
-    one, four = recorded(limbed(1, 5)), recorded(limbed(4, 5))
+    one, four = recorded(on_legs(1, 5)), recorded(on_legs(4, 5))
     count = Counter(node[0] for node in one.nodes), Counter(node[0] for node in four.nodes)
     assert count[0]['sin'] == count[1]['sin'] == 6  # of what goes from row to row
     # Those of inputs are computed together for all groups.
@@ -106,7 +106,7 @@ def test_equal_legs_cost_little_more_than_one():
     assert operations(four) - 20 <= operations(one) - 5 + 3 * 3
 
 
-def test_lanes_stay_as_they_are_along_limbs_of_any_length():
+def test_a_branch_of_any_length_keeps_its_lane():
     parents, lengths = [-1], [2, 5, 1, 4, 5, 3]
     for length in lengths:
         parents += [0, *range(len(parents), len(parents) + length - 1)]
@@ -118,7 +118,7 @@ def test_lanes_stay_as_they_are_along_limbs_of_any_length():
     assert misplaced(recorded(tree)) == 0
 
 
-def test_rows_of_two_kinds_or_depths_never_meet():
+def test_rows_of_different_kinds_or_depths_are_in_different_groups():
     tree = Tree.random(5, 60, 0.6)
     groups = lane_groups(tree.rows)
     assert sorted(row for group in groups for row in group) == list(range(60))
@@ -130,26 +130,10 @@ def test_rows_of_two_kinds_or_depths_never_meet():
 
 
 def test_matrices_and_single_numbers_are_not_recorded():
-    tree = limbed(4, 3)
+    tree = on_legs(4, 3)
     for function in (tree.rolled.function, lambda way, x, scale: scale[0]):
         with pytest.raises(NotVectorizable):
             trace_branches(LoopForm(function, tree.rows, ('x',)), tree.inputs, name='matrices')
-
-
-def test_vectors_are_spread_over_rows_and_gathered_again():
-    tree, n = limbed(4, 3), 5
-    terms = tuple((row, row % n, 1.0 + 0.25 * row) for row in range(len(tree.parents)))
-    S = np.zeros((len(tree.parents), n))
-    for row, i, weight in terms:
-        S[row, i] = weight
-    rolled = LoopForm(tree.vectors, tree.rows, ('x',), Coordinates(n, terms))
-    program = trace_branches(rolled, {'x': n, 'scale': 2}, name='spread', outputs=VECTORS)
-    x, scale = np.random.default_rng(1).uniform(-1, 1, (1, n)), np.array([[0.3, -0.8]])
-    outputs = [np.empty((1, n)), np.empty((1, n))]
-    PythonKernels(scalarize(program)).run([x, scale], outputs)
-    expected = straight(tree)(list(S @ x[0]), list(scale[0]))
-    for output, wanted in zip(outputs, expected, strict=True):
-        np.testing.assert_allclose(output[0], S.T @ np.array(wanted, float), rtol=1e-13)
 
 
 def form(tree, vectors=True, function=None):
@@ -167,13 +151,13 @@ def form(tree, vectors=True, function=None):
     return any(node[0] == 'pack' for node in chosen.program.nodes)
 
 
-def test_limbs_are_chosen_where_they_shorten_a_program(machine):
-    assert form(limbed(4, 6))
-    assert not form(limbed(4, 6), vectors=False)
-    assert not form(limbed(1, 20))
+def test_branch_vectorization_is_chosen_where_it_shortens_a_program(machine):
+    assert form(on_legs(4, 6))
+    assert not form(on_legs(4, 6), vectors=False)
+    assert not form(on_legs(1, 20))
     # One pair of short fingers at the end of an arm is not worth it.
     hand = Tree([*range(-1, 6), 6, 6], [False] * 9)
     assert not form(hand)
     # Of matrices there is no other straight line.
-    tree = limbed(4, 6)
+    tree = on_legs(4, 6)
     assert not form(tree, function=tree.rolled.function)

@@ -21,12 +21,12 @@ def operations(function, size):
     return [op for op, *_ in instructions(function, size)]
 
 
-def test_a_sum_used_once_dissolves_with_its_sign():
+def test_a_sum_used_once_is_merged_with_its_sign():
     # x0 - (x1 - x2) = x0 + x2 - x1
     assert sorted(operations(lambda x: [x[0] - (x[1] - x[2])], 3)) == ['add', 'sub']
 
 
-def test_a_sum_used_twice_stays():
+def test_a_sum_used_twice_is_not_merged():
     assert operations(lambda x: [x[2] - (x[0] + x[1]), x[3] * (x[0] + x[1])], 4) == [
         'add',
         'sub',
@@ -51,7 +51,7 @@ def test_a_product_is_computed_in_the_only_sum_that_uses_it():
     ]
 
 
-def test_what_comes_late_is_added_last():
+def test_the_latest_term_is_added_last():
     def function(x):
         late = x[0] * x[0] * x[0] * x[0]
         return [late * x[1] + x[2] * x[3] + x[4], late]
@@ -94,7 +94,7 @@ def test_sums_of_random_terms(seed):
     assert (np.abs(compiled(x) - np.array(function(list(x)))) <= 60 * EPS * sizes).all()
 
 
-def test_what_can_begin_at_once_comes_before_what_waits():
+def test_operations_are_ordered_by_readiness():
     program = trace(lambda x: [x[0].sin() * x[1], x[1] * x[2] + x[0]], {'x': 3})
     ordered = soonest_first(fused(program))
     operations = [op for op, *_ in ordered.nodes if op != 'input']

@@ -27,7 +27,7 @@ def counts(function, **inputs):
         lambda x, y: [0.0 / x[0]],
     ],
 )
-def test_what_needs_no_operation_gets_none(function):
+def test_operations_without_effect_are_not_recorded(function):
     assert counts(function) == {}
 
 
@@ -116,7 +116,7 @@ def test_digest_sees_every_change_and_nothing_else():
         lambda x: (),
     ],
 )
-def test_what_cannot_be_recorded_is_refused(function):
+def test_what_cannot_be_recorded_is_rejected(function):
     with pytest.raises(TraceError):
         trace(function, {'x': 2})
 
@@ -136,7 +136,7 @@ def test_recordings_do_not_mix():
 
 
 @pytest.mark.parametrize('name', ['sin', 'lambda', '2q', 'out', ''])
-def test_unusable_names_are_refused(name):
+def test_unusable_names_are_rejected(name):
     with pytest.raises(RobotDynamicsError, match='cannot name'):
         trace(lambda x: [x[0]], {name: 1})
 
