@@ -38,14 +38,14 @@ def test_the_worst_of_the_arms_decides(results):
     five = target('ID, M, g, C, FD, single call, new array')
     results.single = [
         call('arm', 6, 'inverse_dynamics', 50.0),
-        call('other', 7, 'mass_matrix', 160.0),
+        call('other', 7, 'mass_matrix', 100.0),
         call('chain12', 12, 'inverse_dynamics', 999.0),
         call('arm', 6, 'inverse_dynamics_derivatives', 999.0),
     ]
     ratio, where = five.worst(results)
-    assert (ratio, where) == (pytest.approx(6.25), 'other mass_matrix')
+    assert (ratio, where) == (pytest.approx(10.0), 'other mass_matrix')
     assert five.verdict(results) == MET
-    results.single.append(call('third', 9, 'forward_dynamics', 170.0))
+    results.single.append(call('third', 9, 'forward_dynamics', 120.0))
     assert five.verdict(results) == MISSED
 
 
