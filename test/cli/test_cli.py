@@ -40,10 +40,10 @@ def numbers(text):
 
 
 def test_check_shows_joints_limits_and_masses(run):
-    code, shown, warned = run('check', PANDA)
+    code, output, warned = run('check', PANDA)
     assert (code, warned) == (0, '')
     model = load_urdf(PANDA)
-    lines = shown.splitlines()
+    lines = output.splitlines()
     for j, name in enumerate(model.joint_names):
         row = next(line.split() for line in lines if line.startswith(f'{name} '))
         limits = (model.lower, model.upper, model.velocity_limit, model.effort_limit)
@@ -55,8 +55,8 @@ def test_check_shows_joints_limits_and_masses(run):
 
 
 def test_check_prints_the_joint_types(run):
-    _, shown, _ = run('check', robots.path('tiago'))
-    kinds = dict(line.split()[:2] for line in shown.splitlines() if len(line.split()) == 8)
+    _, output, _ = run('check', robots.path('tiago'))
+    kinds = dict(line.split()[:2] for line in output.splitlines() if len(line.split()) == 8)
     assert kinds['torso_lift_joint'] == 'prismatic'
     assert kinds['wheel_left_joint'] == 'continuous'
     assert kinds['arm_1_joint'] == 'revolute'
@@ -67,18 +67,18 @@ def test_check_warns_of_inconsistent_inertias_and_rejects_them_when_strict(run):
     assert code == 0
     assert warned.startswith('warning: ')
     assert "'link2'" in warned
-    code, shown, said = run('check', '--strict', robots.path('xarm6'))
-    assert (code, shown) == (2, '')
-    assert "'link2'" in said
-    assert said.count('\n') == 1
+    code, output, errors = run('check', '--strict', robots.path('xarm6'))
+    assert (code, output) == (2, '')
+    assert "'link2'" in errors
+    assert errors.count('\n') == 1
 
 
 def test_terms_are_those_of_the_library(run):
     q, qd = [0.3, -0.7], [1.1, -0.4]
-    code, shown, _ = run('terms', ELBOW, '--q', *q, '--qd', *qd)
+    code, output, _ = run('terms', ELBOW, '--q', *q, '--qd', *qd)
     assert code == 0
     M, C, g = Dynamics(load_urdf(ELBOW)).terms(q, qd)
-    parts = dict(part.split('\n', 1) for part in shown.strip().split('\n\n'))
+    parts = dict(part.split('\n', 1) for part in output.strip().split('\n\n'))
     for title, value in (
         ('mass matrix M', M),
         ('Coriolis matrix C', C),
@@ -89,9 +89,11 @@ def test_terms_are_those_of_the_library(run):
 
 
 def test_a_wrong_number_of_positions_is_one_line(run):
-    code, shown, said = run('terms', ELBOW, '--q', '0.1')
-    assert (code, shown) == (2, '')
-    assert said == ("robot-dynamics: --q has 1 values; 'planar_2r' has 2 joints: joint1, joint2\n")
+    code, output, errors = run('terms', ELBOW, '--q', '0.1')
+    assert (code, output) == (2, '')
+    assert errors == (
+        "robot-dynamics: --q has 1 values; 'planar_2r' has 2 joints: joint1, joint2\n"
+    )
 
 
 def test_check_names_a_moving_link_without_inertial(run, tmp_path):
@@ -104,17 +106,17 @@ def test_check_names_a_moving_link_without_inertial(run, tmp_path):
     code, _, warned = run('check', file)
     assert code == 0
     assert words in warned
-    code, shown, said = run('check', '--strict', file)
-    assert (code, shown) == (2, '')
-    assert words in said
+    code, output, errors = run('check', '--strict', file)
+    assert (code, output) == (2, '')
+    assert words in errors
 
 
 @pytest.mark.parametrize('verb', ['check', 'terms', 'validate', 'simulate', 'precompile'])
 def test_a_missing_file_is_one_line(run, verb):
-    code, shown, said = run(verb, 'nowhere.urdf')
-    assert (code, shown) == (2, '')
-    assert said.startswith('robot-dynamics: nowhere.urdf: ')
-    assert said.count('\n') == 1
+    code, output, errors = run(verb, 'nowhere.urdf')
+    assert (code, output) == (2, '')
+    assert errors.startswith('robot-dynamics: nowhere.urdf: ')
+    assert errors.count('\n') == 1
 
 
 def test_an_interrupt_is_one_line(tmp_path):
@@ -128,29 +130,29 @@ def test_an_interrupt_is_one_line(tmp_path):
     )
     with description.open('w'):  # returns when it reads
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, 'robot-dynamics: interrupted\n')
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, 'robot-dynamics: interrupted\n')
 
 
 @pytest.mark.skipif(not any(map(installed, ENGINES)), reason='no other engine is installed')
 def test_validate_prints_a_verdict(run):
-    code, shown, _ = run('validate', ELBOW, '--states', 10)
+    code, output, _ = run('validate', ELBOW, '--states', 10)
     assert code == 0
-    assert shown.startswith('PASS: planar_2r against ')
+    assert output.startswith('PASS: planar_2r against ')
 
 
 @pytest.mark.skipif(not any(map(installed, ENGINES)), reason='no other engine is installed')
 def test_validate_fails_beyond_the_tolerance(run):
-    code, shown, _ = run('validate', PANDA, '--states', 5, '--tolerance', 1e-300)
+    code, output, _ = run('validate', PANDA, '--states', 5, '--tolerance', 1e-300)
     assert code == 1
-    assert shown.startswith('FAIL: panda against ')
+    assert output.startswith('FAIL: panda against ')
 
 
 def test_simulate_keeps_the_energy_and_writes_the_motion(run, tmp_path):
     file = tmp_path / 'fall.csv'
-    code, shown, _ = run('simulate', ELBOW, '--duration', 0.5, '--q', 0.2, 0.1, '--csv', file)
+    code, output, _ = run('simulate', ELBOW, '--duration', 0.5, '--q', 0.2, 0.1, '--csv', file)
     assert code == 0
-    kinetic, drift = numbers(shown.splitlines()[1])
+    kinetic, drift = numbers(output.splitlines()[1])
     assert kinetic > 1
     assert drift < 1e-6 * kinetic
     head, *rows = csv.reader(file.open())
@@ -170,16 +172,16 @@ def test_simulate_prints_the_drift_of_a_low_order_integrator(run):
 
 
 def test_precompile_names_every_program(run):
-    code, shown, _ = run('precompile', PANDA, '--frame', 'panda_link7')
+    code, output, _ = run('precompile', PANDA, '--frame', 'panda_link7')
     assert code == 0
     for name in ('inverse_dynamics', 'forward_dynamics', 'terms', 'regressor', 'jacobian'):
-        assert re.search(rf'^{name} +\d+\.\d\d s$', shown, re.MULTILINE)
+        assert re.search(rf'^{name} +\d+\.\d\d s$', output, re.MULTILINE)
 
 
 def test_precompile_includes_the_frames(run):
-    code, _, said = run('precompile', ELBOW, '--frame', 'toool')
+    code, _, errors = run('precompile', ELBOW, '--frame', 'toool')
     assert code == 2
-    assert "no frame 'toool'; the model has " in said
+    assert "no frame 'toool'; the model has " in errors
 
 
 @pytest.mark.parametrize(
@@ -202,9 +204,9 @@ def test_wrong_arguments_are_rejected(arguments, capsys):
 def test_a_robot_of_the_package_is_found_by_name(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'panda').mkdir()  # a folder of that name is not a description
-    code, shown, said = run('check', 'panda')
-    assert (code, said) == (0, '')
-    assert shown == run('check', PANDA)[1]
+    code, output, errors = run('check', 'panda')
+    assert (code, errors) == (0, '')
+    assert output == run('check', PANDA)[1]
     assert run('check', 'pander') == (
         2,
         '',
@@ -222,9 +224,9 @@ def test_the_version_is_the_packages(capsys):
 
 @pytest.mark.parametrize('rate', [1000.0, 20.0])
 def test_gains_are_parameters_of_the_node_and_stable(run, rate):
-    code, shown, _ = run('gains', PANDA, '--rate', rate)
+    code, output, _ = run('gains', PANDA, '--rate', rate)
     assert code == 0
-    entry = yaml.safe_load(shown)['/**/feedforward_node']['ros__parameters']
+    entry = yaml.safe_load(output)['/**/feedforward_node']['ros__parameters']
     arm = Dynamics(load_urdf(PANDA))
     assert tuple(entry['joints']) == arm.model.joint_names
     assert entry['expected_rate'] == rate
@@ -233,7 +235,7 @@ def test_gains_are_parameters_of_the_node_and_stable(run, rate):
     for q in np.random.default_rng(5).uniform(arm.model.lower, arm.model.upper, (50, 7)):
         M_inverse = np.linalg.inv(arm.mass_matrix(q))
         assert np.abs(np.linalg.eigvals(M_inverse * entry['kd'])).max() / rate < 1
-    printed = dict(re.findall(r'^#   (\w+) +(\S+)$', shown, re.MULTILINE))
+    printed = dict(re.findall(r'^#   (\w+) +(\S+)$', output, re.MULTILINE))
     assert tuple(printed) == arm.model.joint_names
     assert 0 < min(map(float, printed.values())) <= max(map(float, printed.values())) < 1
 
@@ -263,19 +265,19 @@ def test_a_picture_in_an_unknown_format_is_an_error_before_the_work(verb, capsys
     pytest.importorskip('matplotlib')
     with pytest.raises(SystemExit, match='2'):
         cli.main([verb, 'nowhere.urdf', '--picture', 'x.nosuchfmt'])
-    said = capsys.readouterr().err
-    assert 'argument --picture: is x.nosuchfmt; expected a name that ends in .' in said
-    assert '.png' in said
-    assert said.count('\n') == 1
+    errors = capsys.readouterr().err
+    assert 'argument --picture: is x.nosuchfmt; expected a name that ends in .' in errors
+    assert '.png' in errors
+    assert errors.count('\n') == 1
 
 
 @pytest.mark.parametrize('verb', ['compare', 'simulate', 'monte-carlo'])
 def test_a_picture_without_matplotlib_is_an_error_before_the_work(verb, run, monkeypatch):
     monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
-    code, shown, said = run(verb, ELBOW, '--picture', 'x.png')
-    assert (code, shown) == (2, '')
-    assert 'figures need matplotlib' in said
-    assert said.endswith('pip install matplotlib\n')
+    code, output, errors = run(verb, ELBOW, '--picture', 'x.png')
+    assert (code, output) == (2, '')
+    assert 'figures need matplotlib' in errors
+    assert errors.endswith('pip install matplotlib\n')
 
 
 def test_the_demo_of_a_missing_robot_is_an_error_like_any_other():
@@ -368,8 +370,8 @@ def without_ros(*arguments):
 
 
 def test_without_ros_only_the_demo_fails():
-    refused = without_ros('demo')
-    assert refused.returncode == 2
-    assert 'the demo needs ROS 2' in refused.stderr
-    assert refused.stderr.count('\n') == 1
+    rejected = without_ros('demo')
+    assert rejected.returncode == 2
+    assert 'the demo needs ROS 2' in rejected.stderr
+    assert rejected.stderr.count('\n') == 1
     assert without_ros('terms', ELBOW).returncode == 0

@@ -19,7 +19,7 @@ BASE = {
     'simulate': [ELBOW, '--duration', '0.01'],
     'excite': [ELBOW, '--effort', '1e-9', '--harmonics', '1'],  # no posture, so no search
     'monte-carlo': [ELBOW, '--samples', '2', '--duration', '0.01'],
-    'demo': ['--robot', '/no'],  # refused before any node starts
+    'demo': ['--robot', '/no'],  # rejected before any node starts
 }
 VALUES = [
     'nan',
@@ -97,7 +97,7 @@ def test_a_number_is_accepted_or_rejected_in_one_line(verb, option, many, value,
         base = [request.getfixturevalue('bag'), '--robot', ELBOW]
     else:
         base = BASE[verb]
-    code, _, said = (
+    code, _, errors = (
         ending([verb, *base, f'{option}={value}'], capsys)
         if many == 1
         else ending([verb, *base, option, *[value] * many], capsys)
@@ -106,10 +106,10 @@ def test_a_number_is_accepted_or_rejected_in_one_line(verb, option, many, value,
     assert code in ((0, 1, 2) if (verb, option) in GATES else (0, 2))
     if value in ('nan', 'inf', '-inf', '1e300', '9' * 400, 'x', ''):
         assert code == 2
-        assert option in said
+        assert option in errors
     if code == 2:
-        assert said.count('\n') == 1
-        assert 'Traceback' not in said
+        assert errors.count('\n') == 1
+        assert 'Traceback' not in errors
 
 
 @pytest.mark.parametrize(
@@ -126,20 +126,20 @@ def test_a_number_is_accepted_or_rejected_in_one_line(verb, option, many, value,
     ],
 )
 def test_inconsistent_options_are_rejected_by_name(arguments, named, capsys):
-    code, shown, said = ending(arguments, capsys)
-    assert (code, shown) == (2, '')
-    assert named in said
-    assert 'expected' in said
-    assert said.count('\n') == 1
+    code, output, errors = ending(arguments, capsys)
+    assert (code, output) == (2, '')
+    assert named in errors
+    assert 'expected' in errors
+    assert errors.count('\n') == 1
 
 
 @pytest.mark.parametrize(
     'words', [['--lock', 'joint2=nan'], ['--payload', 'link2', 'inf'], ['--payload', 'link2', 'x']]
 )
 def test_numbers_within_words_are_checked(words, bag, capsys):
-    code, shown, said = ending(['evaluate', bag, '--robot', ELBOW, *words], capsys)
-    assert (code, shown) == (2, '')
-    assert f'{words[0]}: is ' in said
+    code, output, errors = ending(['evaluate', bag, '--robot', ELBOW, *words], capsys)
+    assert (code, output) == (2, '')
+    assert f'{words[0]}: is ' in errors
 
 
 def test_positions_of_any_sign_are_accepted(capsys):

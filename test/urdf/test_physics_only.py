@@ -32,11 +32,11 @@ def test_the_reduced_text_describes_the_same_robot():
 
 
 def test_a_link_without_inertial_gets_zeros_and_the_root_none():
-    said = inertials(bare_urdf(ARM))
-    assert said['bracket'].mass == 0.0
-    assert not said['bracket'].inertia_com.any()
-    assert 'base' not in said
-    assert set(said) == {'upper', 'bracket', 'fore', 'finger', 'thumb'}
+    bodies = inertials(bare_urdf(ARM))
+    assert bodies['bracket'].mass == 0.0
+    assert not bodies['bracket'].inertia_com.any()
+    assert 'base' not in bodies
+    assert set(bodies) == {'upper', 'bracket', 'fore', 'finger', 'thumb'}
 
 
 def test_inertials_are_in_the_axes_of_the_link():

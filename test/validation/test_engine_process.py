@@ -10,7 +10,7 @@ from robot_dynamics.validation.engines.process import (
     EngineCrashed,
     EngineMissing,
     EngineProcess,
-    EngineRefused,
+    EngineRejected,
 )
 
 LOAD = {'engine': 'pybullet', 'urdf': '<robot/>', 'gravity': [0, 0, 0]}
@@ -83,7 +83,7 @@ def test_output_of_the_engine_is_kept_out_of_the_replies(fake_pybullet):
 
 def test_a_worker_killed_between_two_requests_is_a_crash():
     with EngineProcess('pybullet') as worker:
-        with pytest.raises(EngineRefused, match='no robot is loaded'):
+        with pytest.raises(EngineRejected, match='no robot is loaded'):
             worker.request(STATES)
         os.kill(worker.pid, signal.SIGKILL)
         with pytest.raises(EngineCrashed, match='signal 9'):
@@ -94,10 +94,10 @@ def test_a_worker_killed_between_two_requests_is_a_crash():
 
 def test_a_worker_ignores_an_interrupt_from_the_keyboard():
     with EngineProcess('pybullet') as worker:
-        with pytest.raises(EngineRefused):
+        with pytest.raises(EngineRejected):
             worker.request(STATES)
         os.kill(worker.pid, signal.SIGINT)
-        with pytest.raises(EngineRefused):
+        with pytest.raises(EngineRejected):
             worker.request(STATES)
 
 
@@ -105,5 +105,5 @@ def test_a_worker_ignores_an_interrupt_from_the_keyboard():
 def test_a_text_that_is_not_a_urdf_is_rejected_by_name_of_the_engine(name):
     if not installed(name):
         pytest.skip(f'{title(name)} is not installed')
-    with EngineProcess(name) as worker, pytest.raises(EngineRefused, match=title(name)):
+    with EngineProcess(name) as worker, pytest.raises(EngineRejected, match=title(name)):
         worker.request({**LOAD, 'engine': name, 'urdf': '<nonsense/>'})

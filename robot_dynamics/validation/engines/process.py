@@ -9,7 +9,7 @@ dictionaries with it over a pipe. Output that the engine prints goes to a tempor
         -> {'tau': (k, m), 'M': (k, m, m), 'g': (k, m), 'h': (k, m)}
 
 tau are the torques of the states, h those without acceleration, g those at rest. The reply is
-{'missing': reason} if the engine is not installed, {'refused': reason} if it rejects the robot.
+{'missing': reason} if the engine is not installed, {'rejected': reason} if it rejects the robot.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class EngineMissing(EngineError):  # noqa: N818  (names the condition)
     """The engine is not installed, or cannot be imported."""
 
 
-class EngineRefused(EngineError):  # noqa: N818
+class EngineRejected(EngineError):  # noqa: N818
     """The engine rejects this robot."""
 
 
@@ -85,7 +85,7 @@ class EngineProcess:
 
         Raises:
             EngineMissing: the engine is not installed.
-            EngineRefused: it rejects the robot, or the state.
+            EngineRejected: it rejects the robot, or the state.
             EngineCrashed: it ended, or took longer than the timeout. The worker is gone.
         """
         name = title(self.name)
@@ -101,8 +101,10 @@ class EngineProcess:
             raise EngineCrashed(f'{name} ended: {self._ending()}') from None
         if 'missing' in reply:
             raise EngineMissing(f'no {name}: {reply["missing"]}')
-        if 'refused' in reply:
-            raise EngineRefused(f'{name} rejects the robot: {" ".join(reply["refused"].split())}')
+        if 'rejected' in reply:
+            raise EngineRejected(
+                f'{name} rejects the robot: {" ".join(reply["rejected"].split())}'
+            )
         return reply
 
     def close(self) -> None:
@@ -154,7 +156,7 @@ def main(connection: Connection) -> None:
         if 'engine' in request:
             engine, reply = _load(request)
         elif engine is None:
-            reply = {'refused': 'no robot is loaded'}
+            reply = {'rejected': 'no robot is loaded'}
         else:
             reply = _results(engine, request)
         connection.send(reply)
@@ -167,7 +169,7 @@ def _load(request: dict[str, Any]) -> tuple[Engine | None, dict[str, Any]]:
     except ImportError as error:
         return None, {'missing': str(error)}
     except RuntimeError as error:
-        return None, {'refused': str(error)}
+        return None, {'rejected': str(error)}
     return engine, {
         'version': engine.version,
         'joints': engine.joints(),
@@ -191,7 +193,7 @@ def _results(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
             ),
         }
     except RuntimeError as error:
-        return {'refused': str(error)}
+        return {'rejected': str(error)}
 
 
 if __name__ == '__main__':

@@ -19,7 +19,7 @@ from robot_dynamics.model.states import States
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.physics_only import bare_urdf, inertials, still_positions
 from robot_dynamics.validation.engines import title
-from robot_dynamics.validation.engines.process import EngineProcess, EngineRefused
+from robot_dynamics.validation.engines.process import EngineProcess, EngineRejected
 
 # Relative difference of inertias above which a robot counts as changed. PyBullet diagonalizes
 # tensors, and stops when they are diagonal to about 1e-6.
@@ -97,7 +97,7 @@ class ReferenceEngine:
 
         Raises:
             EngineCrashed: the engine ended; start another one.
-            EngineRefused: a result is not finite.
+            EngineRejected: a result is not finite.
         """
         A, rotors = self._A, self.model.reflected_inertia
         reply = self._process.request(
@@ -105,7 +105,7 @@ class ReferenceEngine:
         )
         tau, M, g, h = (reply[key] for key in ('tau', 'M', 'g', 'h'))
         if not all(np.isfinite(array).all() for array in (tau, M, g, h)):
-            raise EngineRefused(f'{self._title} returned numbers that are not finite')
+            raise EngineRejected(f'{self._title} returned numbers that are not finite')
         # A URDF has no rotors; their inertia r^2 B_m is added on the diagonal.
         return Results(
             tau @ A + rotors * states.qdd, A.T @ M @ A + np.diag(rotors), g @ A, (h - g) @ A
@@ -136,7 +136,7 @@ def _coordinates(
             b[k] = still[joint]
     missing = [link for link in model.body_names if link not in links]
     if missing:
-        raise EngineRefused(f'the engine has no joint that moves {", ".join(missing)}')
+        raise EngineRejected(f'the engine has no joint that moves {", ".join(missing)}')
     return A, b
 
 
