@@ -185,14 +185,10 @@ def identify(
     require_motion(arm, fitted)
     problem = _problem(arm.model, fitted, efforts, effort_scale is None, kept)
     sign = _signs(problem)
-    names = list(LAWS) if friction == AUTO else [friction]
-    # The friction law is chosen first: a law that lacks pre-sliding looks like a delay.
-    problem = replace(problem, recordings=[fitted.delayed(0.0, sign)])
-    problem, residuals = choose_law(problem, names, progress)
     progress('delay of the efforts')
     delay = delay_of(problem)
     seen = [fitted.delayed(delay.value, sign)]
-    repeated = averaged(recording if test is not None else _until(recording, fitted.t[-1]))
+    repeated = averaged(recording if test is not None else _until(recording, fitted.t[-1]), cutoff)
     if repeated is not None:
         progress(f'average of {repeated.number} periods of {repeated.period:.4g} s')
         seen = [rows(repeated.recording).independent().delayed(delay.value, sign)]
@@ -201,9 +197,8 @@ def identify(
         loaded = arm.with_payload(payload.link, payload.mass, payload.com)
         second = rows(payload.recording, loaded).independent()
         seen.append(second.delayed(delay.value, sign))
-    problem = replace(problem, recordings=seen)
-    if problem.law.memory and delay.value != 0:
-        problem, _ = choose_law(problem, [problem.law.name], progress)
+    names = list(LAWS) if friction == AUTO else [friction]
+    problem, residuals = choose_law(replace(problem, recordings=seen), names, progress)
     result = fit(problem, progress)
     base = base_estimate(arm, result)
     require_information(base)

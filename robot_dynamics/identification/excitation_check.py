@@ -21,7 +21,7 @@ ADVICE = (
 )
 
 
-class ExcitationError(RecordingError):
+class LowExcitationError(RecordingError):
     """A recording excites too little of the dynamics."""
 
 
@@ -36,12 +36,12 @@ def _in_motion(seen: Observations) -> Array:
 
 
 def require_motion(arm: Dynamics, seen: Observations) -> None:
-    """Raise ExcitationError if most joints are at rest, or the motion is too short."""
+    """Raise LowExcitationError if most joints are at rest, or the motion is too short."""
     on = _in_motion(seen)
     idle = [name for name, moves in zip(arm.model.joint_names, on, strict=True) if not moves]
     if 2 * len(idle) > len(on):
         largest = float(np.ptp(seen.q, axis=0).max())
-        raise ExcitationError(
+        raise LowExcitationError(
             f'{len(idle)} of {len(on)} joints do not move enough ({", ".join(idle)}; largest '
             f'range {largest:.3g} rad or m): {ADVICE}, or lock those that cannot move: '
             f'--lock {" ".join(idle)}'
@@ -49,16 +49,16 @@ def require_motion(arm: Dynamics, seen: Observations) -> None:
     step = float(np.median(np.diff(seen.t)))
     seconds = float((seen.moving & on).any(axis=1).sum()) * step
     if seconds < SECONDS:
-        raise ExcitationError(
+        raise LowExcitationError(
             f'the joints move for {seconds:.3g} s; expected at least {SECONDS:g} s: {ADVICE}'
         )
 
 
 def require_information(base: BaseEstimate) -> None:
-    """Raise ExcitationError if too few base parameters are determined."""
+    """Raise LowExcitationError if too few base parameters are determined."""
     found, number = int(base.determined.sum()), len(base.value)
     if found < SHARE * number:
-        raise ExcitationError(
+        raise LowExcitationError(
             f'the motion determines {found} of {number} base parameters (condition number '
             f'{base.condition:.3g}): {ADVICE}'
         )

@@ -109,12 +109,14 @@ class Observations:
         effort, slope = (np.concatenate(part)[self.row] for part in zip(*parts, strict=True))
         return replace(self, effort=effort, slope=slope, noise=np.abs(scale) * self.noise)
 
-    def friction_features(self, law: FrictionLaw, presliding: Array, theta: Array) -> Array:
+    def friction_features(
+        self, law: FrictionLaw, presliding: Array | float, theta: Array
+    ) -> Array:
         """Return the low-passed features (K, n, terms) of a friction law.
 
         Args:
             law: the law.
-            presliding: (n,) rad or m.
+            presliding: one number or (n,), rad or m.
             theta: (10 nb,) inertial parameters, for the load.
         """
         parts = []
@@ -209,13 +211,13 @@ def _regressor(arm: Dynamics, q: Array, qd: Array, qdd: Array) -> Array:
 def _noise(stretches: Sequence[Stretch], effort_scale: Array | float) -> Array:
     """Return the standard deviation (n,) of the noise that passes the low-pass.
 
-    White noise: its power above twice the cut-off frequency, in proportion to the bandwidths.
+    Its power density is the median between two and four times the cut-off frequency.
     """
     from scipy.signal import periodogram
 
     s = max(stretches, key=lambda s: len(s.t))
     f, P = periodogram(s.effort[s.inner], 1 / s.step, 'hann', axis=0)
-    above = f > min(2 * s.cutoff, 0.8 * f[-1])
+    above = (f > min(2 * s.cutoff, 0.5 * f[-1])) & (f < 4 * s.cutoff)
     # The median of a chi-squared distribution of two degrees of freedom is log(2) of its mean.
     density = np.median(P[above], axis=0) / np.log(2)
     return np.asarray(np.abs(effort_scale) * np.sqrt(density * s.cutoff))

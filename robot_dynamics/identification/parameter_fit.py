@@ -334,7 +334,7 @@ def quadratic_fit(problem: Problem, terms: Terms, weight: Array) -> Estimate:
 def _covariance(problem: Problem, terms: Terms, weight: Array, x: Estimate) -> tuple[Array, Array]:
     """Return the inverse of the second derivatives at the minimum, and the prior deviations.
 
-    Coefficients at their bound are certain by it.
+    Bounds are disregarded: the errors of coefficients that are 0 are those they would have.
     """
     A, _ = linear_problem(problem, terms, weight, x)
     p, scaled = len(x.theta), problem.scaled
@@ -344,11 +344,7 @@ def _covariance(problem: Problem, terms: Terms, weight: Array, x: Estimate) -> t
     for i, block in enumerate(curvature):
         at = slice(10 * i, 10 * i + 10)
         H[at, at] += block
-    values = np.concatenate([x.friction.ravel(), x.offset, x.rotor, x.gain])[: len(H) - p]
-    at_bound = np.concatenate(
-        [np.zeros(p, dtype=bool), np.isfinite(lower_bounds(problem)) & (values <= 0)]
-    )
-    free = np.flatnonzero(~at_bound & (H.diagonal() > 0))
+    free = np.flatnonzero(H.diagonal() > 0)
     size = np.sqrt(H.diagonal()[free])
     cov = np.zeros_like(H)
     cov[np.ix_(free, free)] = np.linalg.pinv(

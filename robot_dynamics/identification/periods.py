@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.identification.recording import Recording
+from robot_dynamics.identification.smoothing import low_pass
 from robot_dynamics.spatial import Array
 
 COARSE = 25.0  # Hz, at which the period is searched
@@ -29,11 +30,16 @@ class Averaged(NamedTuple):
     recording: Recording  # one period, continued by MARGIN at both ends
     period: float  # s
     number: int  # of periods
-    spread: Array  # (n,) standard deviation of the efforts between periods, as recorded
+    spread: Array  # (n,) standard deviation of the low-passed efforts between periods, as recorded
 
 
-def averaged(recording: Recording) -> Averaged | None:
-    """Return the average period of a recording, or None if its motion does not repeat."""
+def averaged(recording: Recording, cutoff: float) -> Averaged | None:
+    """Return the average period of a recording, or None if its motion does not repeat.
+
+    Args:
+        recording: the samples.
+        cutoff: Hz, of the low-pass of the efforts for their spread.
+    """
     t = recording.t
     if len(t) < 10 or not (np.diff(t) > 0).all():
         return None
@@ -45,7 +51,7 @@ def averaged(recording: Recording) -> Averaged | None:
     first, lag, number = found
     period = _refined(recording, even[first], lag / COARSE, number)
     step = float(np.median(np.diff(t)))
-    return _average(recording, even[first], period, number, step)
+    return _average(recording, cutoff, even[first], period, number, step)
 
 
 def _repetition(q: Array) -> tuple[int, int, int] | None:
@@ -92,7 +98,12 @@ def _refined(recording: Recording, first: float, period: float, number: int) -> 
 
 
 def _average(
-    recording: Recording, first: float, period: float, number: int, step: float
+    recording: Recording,
+    cutoff: float,
+    first: float,
+    period: float,
+    number: int,
+    step: float,
 ) -> Averaged | None:
     last = recording.t[-1]
     number = min(number, int((last - first) / period + 1e-6))
@@ -117,5 +128,6 @@ def _average(
         qd=None if recording.qd is None else periods(recording.qd).mean(axis=0)[index],
         effort=effort.mean(axis=0)[index],
     )
-    spread = np.sqrt(effort.var(axis=0, ddof=1).mean(axis=0))
+    smooth = low_pass(np.concatenate(effort), cutoff, period / samples).reshape(effort.shape)
+    spread = np.sqrt(smooth.var(axis=0, ddof=1).mean(axis=0))
     return Averaged(one, period, number, spread)

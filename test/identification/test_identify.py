@@ -14,7 +14,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.base_fit import fit_base_parameters
 from robot_dynamics.identification.estimation import PayloadRecording, identify
-from robot_dynamics.identification.excitation_check import ExcitationError
+from robot_dynamics.identification.excitation_check import LowExcitationError
 from robot_dynamics.identification.observations import observations
 from robot_dynamics.model.inertia import degeneracy
 from robot_dynamics.model.robots import random_tree
@@ -176,7 +176,7 @@ def test_a_joint_at_rest_keeps_its_friction():
 )
 def test_too_little_excitation_is_rejected(change, reason):
     one = change(recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3)))
-    with pytest.raises(ExcitationError, match=f'{reason}.*record a motion of all joints'):
+    with pytest.raises(LowExcitationError, match=f'{reason}.*record a motion of all joints'):
         identify(Dynamics(ELBOW), one)
 
 
