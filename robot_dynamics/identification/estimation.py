@@ -200,7 +200,9 @@ def identify(
     names = list(LAWS) if friction == AUTO else [friction]
     problem, residuals = choose_law(replace(problem, recordings=seen), names, progress)
     result = fit(problem, progress)
-    base = base_estimate(arm, result)
+    # Efforts without gravity show fewer combinations.
+    shown = arm.with_gravity(np.zeros(3)) if effort_gravity_compensated else arm
+    base = base_estimate(shown, result)
     require_information(base)
     progress('validation')
     held_out = held_out if test is None else rows(test)

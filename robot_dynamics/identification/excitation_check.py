@@ -32,6 +32,7 @@ def excited_joints(seen: Observations) -> Array:
 
 def _in_motion(seen: Observations) -> Array:
     travels = np.ptp(seen.q, axis=0) > RANGE
+    travels &= seen.effort.any(axis=0)
     return np.asarray(travels & (seen.moving.mean(axis=0) >= MOVING))
 
 

@@ -221,7 +221,7 @@ def joint_columns(problem: Problem, terms: Terms, j: int) -> Array:
 def weights(terms: Terms, residual: Array) -> Array:
     """Return 1 / (sigma sqrt(c)) (K, n), of the rows in motion and of those at rest."""
     result = np.zeros_like(residual)
-    for j in range(residual.shape[1]):
+    for j in np.flatnonzero(terms.effort.any(axis=0)):  # others are not measured
         moving = terms.moving[:, j]
         for rows in (moving, ~moving):
             if rows.sum() < FEWEST:

@@ -78,15 +78,18 @@ class Validation:
 
     @property
     def ratio(self) -> float:
-        """Geometric mean over the joints of the residual after, relative to before."""
+        """Geometric mean over the measured joints of the residual after, relative to before."""
+        measured = self.effort.any(axis=0)
         tiny = 1e-9 * self.effort_rms + 1e-300
-        return float(np.exp(np.log((self.after_rms + tiny) / (self.before_rms + tiny)).mean()))
+        ratios = (self.after_rms + tiny) / (self.before_rms + tiny)
+        return float(np.exp(np.log(ratios[measured]).mean()))
 
     @property
     def worse_joints(self) -> Array:
         """(n,) bool: the residual has grown, beyond the noise."""
         growth = self.after_rms - self.before_rms
-        return np.asarray((growth > JOINT_WORSE * self.before_rms) & (growth > 0.5 * self.noise))
+        grows = (growth > JOINT_WORSE * self.before_rms) & (growth > 0.5 * self.noise)
+        return np.asarray(grows & self.effort.any(axis=0))
 
     @property
     def verdict(self) -> str:
