@@ -44,7 +44,6 @@ TOPICS = {
 DEEP = QoSProfile(depth=2000)  # the messages of a second
 TIMEOUT = 10.0  # s, for an answer that takes milliseconds
 START_TIMEOUT = 60.0  # s, for nodes that compile, or load the robot into another engine
-REPEAT = 0.5  # s, after which a trajectory is sent again
 
 
 class DemoFailed(RobotDynamicsError, RuntimeError):  # noqa: N818  (states what happened)
@@ -173,6 +172,7 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
         self.wait(
             lambda: (
                 self._seen >= {'states', 'torque', 'gravity'}
+                and self._trajectory_out.get_subscription_count()
                 and self._parameters.services_are_ready()
                 and all(client.service_is_ready() for client in clients)
             ),
@@ -212,7 +212,12 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
             'parameters of feedforward_node',
         )
         self._run = run = Run(trajectory)
-        self._send(trajectory)
+        self._status = ''
+        self._trajectory_out.publish(trajectory_message(trajectory))
+        self.wait(
+            lambda: self._status.startswith('following'),
+            'feedforward_node following the trajectory',
+        )
         self._simulate('resume')
         while self._stamps[-1] < run.end:
             before = self._stamps[-1]
@@ -226,19 +231,6 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
 
     def _is_after(self, stamp: int) -> bool:
         return self._stamps[-1] > stamp
-
-    def _send(self, trajectory: Trajectory) -> None:
-        """Send a trajectory that starts with the next state, until it is followed."""
-        self._status, sent = '', -REPEAT
-
-        def follows() -> bool:
-            nonlocal sent
-            if time.monotonic() - sent > REPEAT:
-                self._trajectory_out.publish(trajectory_message(trajectory))
-                sent = time.monotonic()
-            return self._status.startswith('following')
-
-        self.wait(follows, 'feedforward_node following the trajectory')
 
     def _simulate(self, verb: str) -> None:
         service = f'simulator_node/{verb}'

@@ -1,21 +1,21 @@
 """Base class and parts of the nodes, messages, parameters; the interface to ROS 2.
 
-lifecycle          RobotNode: lifecycle transitions, parameters, list of parts
+lifecycle          RobotNode: lifecycle transitions, parameters, list of parts, subscriptions
 robot_source       part: the robot from a parameter, a file or the topic robot_description
 payload_input      part: payload and gravity, which may change while the node is active
 joint_state_input  part: joint states, decoded, checked and complete
+command_input      part: effort commands; reference_input: trajectories and streams of references
 wrench_input       part: external wrench
 term_input         part: the terms that dynamics_node publishes
+outputs            part: publishers of terms; torque_output: limited torques for motors
 command_guard      part: other publishers on command topics
 diagnostics        part: status on /diagnostics; health: its counts and latencies
-outputs            publishers of torques and terms
 
-parameters, parameter_declaration   parameter tables, and their declaration on a node
-messages, serialization             arrays to messages and back
-marker_messages                     shapes to rviz markers
-qos, middleware                     profiles of quality of service, and of Fast DDS
-executable, executables, usage      main function, console scripts, text of --help
-launching                           arguments of the launch files
-feedforward_parameters              parameters of feedforward_node
-simulator_*                         parts and parameters of simulator_node
+parameters         parameter tables, and their declaration on a node
+robot_parameters   parameters of every node; feedforward_parameters, simulator_parameters
+simulator_*        services and command log of simulator_node
+messages, serialization, marker_messages    arrays and shapes to messages and back
+qos, middleware                             profiles of quality of service, and of Fast DDS
+executable, executables                     main function and help text, console scripts
+launching                                   arguments of the launch files
 """
