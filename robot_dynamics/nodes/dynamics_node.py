@@ -36,7 +36,6 @@ from robot_dynamics.control.joint_state import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.ros import executable, messages, qos
-from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
@@ -107,7 +106,6 @@ class DynamicsNode(RobotNode):
         self.wrench = self.add(WrenchInput(self))
         self.terms = self.add(TermPublishers(self, TORQUES, MATRICES))
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
-        self.diagnostics = self.add(Diagnostics(self))
         self.reference: tuple[int, Array] | None = None  # stamp [ns] and acceleration (n,)
         if self.parameters.acceleration_source == 'reference':
             self.subscribe(

@@ -48,7 +48,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.ros import diagnostics, executable, messages, qos
-from robot_dynamics.ros.diagnostics import Diagnostics, Status
+from robot_dynamics.ros.diagnostics import Status
 from robot_dynamics.ros.feedforward_parameters import (
     FeedforwardParameters,
     Settings,
@@ -84,9 +84,6 @@ class FeedforwardNode(RobotNode):
             ReferenceInput(self, self._publish_status, parameters.start_enabled)
         )
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
-        self.diagnostics = self.add(
-            Diagnostics(self, lambda: (diagnostics.OK, self._description()))
-        )
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_steady_timer(WATCHDOG_PERIOD, self._on_watchdog)
         self.robot.begin()
@@ -297,6 +294,10 @@ class FeedforwardNode(RobotNode):
         return arm.gravity_torque(state.q)
 
     # -- diagnostics ------------------------------------------------------------------------
+
+    def condition(self) -> Status:
+        """Return what the node does at present."""
+        return diagnostics.OK, self._description()
 
     def status(self) -> Status | None:
         """Return a WARN while joint states are missing or stand still."""

@@ -36,7 +36,6 @@ from robot_dynamics.kinematics import body_poses
 from robot_dynamics.model.inertia import inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import executable, messages, qos
-from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import Shape, marker_array, removal
@@ -132,7 +131,6 @@ class MarkersNode(RobotNode):
         self.joint_states = self.add(
             JointStateInput(self, self.on_joint_state, needs_velocity=False)
         )
-        self.diagnostics = self.add(Diagnostics(self))
         self.robot.begin()
 
     def prepare(self, arm: Dynamics) -> None:

@@ -40,7 +40,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.states import random_states
 from robot_dynamics.ros import diagnostics, executable, qos
-from robot_dynamics.ros.diagnostics import Diagnostics, Status, diagnostic
+from robot_dynamics.ros.diagnostics import Status, diagnostic
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import LOWEST_RATE, TIME, ParameterError, given, parameter
 from robot_dynamics.ros.payload_input import PayloadInput
@@ -128,7 +128,6 @@ class PyBulletValidatorNode(RobotNode):
         topic = f'{parameters.dynamics_node}/payload'
         self.payload = self.add(PayloadInput(self, topic, varied=self._restart))
         self._terms = self.add(TermInput(self, parameters.dynamics_node))
-        self.diagnostics = self.add(Diagnostics(self, self._condition))
         self.create_service(Trigger, '~/reset', self._on_reset)
         self._step_timer = self.create_steady_timer(STEP_PERIOD, self._on_step)
         self.create_steady_timer(parameters.diagnostics_period, self._publish_report)
@@ -163,7 +162,7 @@ class PyBulletValidatorNode(RobotNode):
             response.message = f'nothing to reset: the node is {self.state}'
         return response
 
-    def _condition(self) -> Status:
+    def condition(self) -> Status:
         """Return the verdict as a status."""
         report = self._report
         if report is None:

@@ -30,7 +30,7 @@ from sensor_msgs.msg import JointState
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import diagnostics, executable, messages, qos
 from robot_dynamics.ros.command_input import CommandInput
-from robot_dynamics.ros.diagnostics import Diagnostics, Status
+from robot_dynamics.ros.diagnostics import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import ParameterError
 from robot_dynamics.ros.robot_source import RobotSource
@@ -38,6 +38,7 @@ from robot_dynamics.ros.serialization import JointStateWriter
 from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.ros.simulator_recording import SimulatorRecording
 from robot_dynamics.ros.simulator_services import standard_services, trigger_services
+from robot_dynamics.ros.simulator_start import start_state
 from robot_dynamics.ros.wrench_input import StampedWrench, WrenchInput
 from robot_dynamics.simulation.commands import ExternalWrench, SetState
 from robot_dynamics.simulation.run_control import Outcome, Result, RunControl, State
@@ -72,7 +73,6 @@ class SimulatorNode(RobotNode):
         self.recording = self.add(SimulatorRecording(self))
         self.commands = self.add(CommandInput(self, lambda: self.clock(), self._on_command))
         self.wrench = self.add(WrenchInput(self, self._on_wrench, qos.COMMANDS_IN))
-        self.diagnostics = self.add(Diagnostics(self, self._condition))
         trigger_services(self)
         standard_services(self)
         self.robot.begin()
@@ -89,7 +89,7 @@ class SimulatorNode(RobotNode):
     def use(self, arm: Dynamics) -> None:
         """Simulate this robot from its start."""
         parameters, model = self.parameters, arm.model
-        start = parameters.start_state(model)
+        start = start_state(parameters, model)
         plant = parameters.settings(model).plant(arm)
         for command in parameters.payload_commands():
             plant.apply(command)
@@ -124,7 +124,7 @@ class SimulatorNode(RobotNode):
 
     def check(self, parameters: SimulatorParameters, arm: Dynamics) -> None:
         """Reject a start outside the robot's limits."""
-        parameters.start_state(arm.model)
+        start_state(parameters, arm.model)
 
     def adopt(self, changes: set[str]) -> None:
         """Use the changed parameters."""
@@ -190,8 +190,7 @@ class SimulatorNode(RobotNode):
 
     def start(self) -> SetState:
         """Return the state at start and reset."""
-        start: SetState = self.parameters.start_state(self.arm.model)
-        return start
+        return start_state(self.parameters, self.arm.model)
 
     def request(self, request: Callable[[RunControl], Outcome]) -> Outcome:
         """Answer a request to the run control, and publish the state that results."""
@@ -241,8 +240,8 @@ class SimulatorNode(RobotNode):
         """Return wall clock minus stamp of the present state, s."""
         return (self.wall_clock() - self._loop.stamp) / messages.SECOND
 
-    def _condition(self) -> Status:
-        """Return the status of a node without faults."""
+    def condition(self) -> Status:
+        """Return the state of the simulation."""
         state = self._control.state
         return diagnostics.OK, 'running' if state is State.PLAYING else state.value
 

@@ -32,7 +32,7 @@ from robot_dynamics.control.joint_state import JointDataError, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import diagnostics, executable, messages, qos
-from robot_dynamics.ros.diagnostics import Diagnostics, Status
+from robot_dynamics.ros.diagnostics import Status
 from robot_dynamics.ros.joint_state_input import JointStateTopic
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import quaternion_message
@@ -76,7 +76,6 @@ class StatePublisherNode(RobotNode):
         self._text_out: Any = None  # created if a parameter gives the description
         self.robot = self.add(RobotSource(self))
         self.joint_states = self.add(JointStateTopic(self, self._read, self._on_positions))
-        self.diagnostics = self.add(Diagnostics(self))
         self.robot.begin()
 
     def use(self, arm: Dynamics) -> None:

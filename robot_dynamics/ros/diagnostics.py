@@ -8,14 +8,15 @@ input and its latency; a WARN names the messages rejected since the last report.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from robot_dynamics.ros import qos
-from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
+
+if TYPE_CHECKING:
+    from robot_dynamics.ros.lifecycle import RobotNode
 
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK,
@@ -35,14 +36,9 @@ class Diagnostics:
     new ERROR is logged; so is a new WARN, unless there is no input at all.
     """
 
-    def __init__(self, node: RobotNode, condition: Callable[[], Status] = lambda: (OK, 'running')):
-        """Create the publisher.
-
-        Args:
-            node: whose status is published.
-            condition: returns the status of a configured, active node without a fault.
-        """
-        self._node, self._condition = node, condition
+    def __init__(self, node: RobotNode):
+        """Create the publisher."""
+        self._node = node
         self._fault: Status | None = None  # at the last report
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', qos.STREAM_OUT)
         self._timer = node.create_steady_timer(node.parameters.diagnostics_period, self._report)
@@ -70,7 +66,7 @@ class Diagnostics:
         return OK, node.state
 
     def _without_fault(self) -> Status:
-        level, message = self._condition()
+        level, message = self._node.condition()
         news = self._node.health.news()
         if level == OK and news:
             return WARN, ', '.join(f'{name}: {count}' for name, count in sorted(news.items()))

@@ -21,7 +21,8 @@ from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from rclpy.qos import QoSProfile
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.ros import messages
+from robot_dynamics.ros import diagnostics, messages
+from robot_dynamics.ros.diagnostics import Diagnostics, Status
 from robot_dynamics.ros.health import Health
 from robot_dynamics.ros.parameters import ParameterError, changed, declare, specs
 from robot_dynamics.ros.robot_parameters import RobotParameters
@@ -57,6 +58,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         base: the robot of the description, a Dynamics; None while unconfigured.
         arm: that robot with its present payload, and under the present gravity.
         health: counts and latencies.
+        diagnostics: publishes its status.
         failure: set if the process has to end with exit code 1, and why.
         configure_error: why the last `configure` failed; None if it succeeded.
         waiting: the topic that the node waits for before it configures itself, or ''.
@@ -86,6 +88,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         self._change_state = self._service_change_state.callback  # rclpy's own
         self._service_change_state.callback = self._on_change_state
         self.parameters: Any = declare(self, self.table, self._accept, self._adopt)
+        self.diagnostics = self.add(Diagnostics(self))
 
     # -- parts ------------------------------------------------------------------------------
 
@@ -191,6 +194,10 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         return frame_id.removeprefix(str(self.parameters.frame_prefix))
 
     # -- start and end ----------------------------------------------------------------------
+
+    def condition(self) -> Status:
+        """Return the status of the active node while no part reports a fault."""
+        return diagnostics.OK, 'running'
 
     def fail(self, error: RobotDynamicsError) -> None:
         """End the process with this error."""

@@ -18,9 +18,7 @@ from robot_dynamics.ros.parameters import (
     POSITION,
     RATE,
     TIME,
-    ParameterError,
     given,
-    joint_order,
     live,
     parameter,
 )
@@ -36,13 +34,12 @@ from robot_dynamics.simulation import (
     Sensors,
     SpringDamperStop,
 )
-from robot_dynamics.simulation.commands import SetPayload, SetState
+from robot_dynamics.simulation.commands import SetPayload
 from robot_dynamics.simulation.joint_models.stops import Stops
 from robot_dynamics.simulation.run_control import MOST_STEPS
 from robot_dynamics.simulation.scheduling import LoopOptions
 from robot_dynamics.simulation.sensors import VELOCITIES, Sensing
 from robot_dynamics.simulation.settings import SimulationSettings
-from robot_dynamics.spatial import Array
 
 DRIVES = 'delay', 'rate_limit', 'bandwidth', 'gain', 'ripple', 'ripple_periods'
 
@@ -362,60 +359,3 @@ class SimulatorParameters(RobotParameters):
         if load.mass == 0 and not load.inertia_com.any():
             return [SetPayload(link, None)]
         return [SetPayload(link, Payload(load.mass, load.com, load.inertia_com))]
-
-    def start_state(self, model: RobotModel) -> SetState:
-        """Return the state at start and reset.
-
-        Raises:
-            ParameterError: a state is outside the joints' limits, or `reset_to` does not exist.
-        """
-        states = self._named_states(model)
-        if self.reset_to:
-            if self.reset_to not in states:
-                known = ', '.join(states) or 'none: set states.names'
-                raise ParameterError(f'reset_to is {self.reset_to!r}; known states: {known}')
-            return states[self.reset_to]
-        q, qd = (self.of_joints(f'initial_{part}', model) for part in ('positions', 'velocities'))
-        if len(self.initial_positions) == 1:
-            # One value for all joints is clamped to the limits of each.
-            q = np.clip(q, model.lower, model.upper)
-        limit = model.velocity_limit
-        return SetState(
-            _within('initial_positions', q, model.lower, model.upper, model),
-            _within('initial_velocities', qd, -limit, limit, model),
-        )
-
-    def _named_states(self, model: RobotModel) -> dict[str, SetState]:
-        names, positions = given(self.states__names), self.states__positions
-        order = joint_order(self.joints, model.joint_names)
-        if not names:
-            return {}
-        if len(set(names)) != len(names):
-            raise ParameterError(f'states.names is {", ".join(names)}; each name must be unique')
-        if len(positions) != len(names) * model.n:
-            raise ParameterError(
-                f'states.positions has {len(positions)} values; expected {len(names) * model.n}, '
-                f'for {len(names)} states of {model.n} joints, each in the order '
-                f'{", ".join(order)}'
-            )
-        rows = np.reshape(positions, (len(names), model.n))
-        columns = [order.index(joint) for joint in model.joint_names]
-        return {
-            name: SetState(
-                _within(f'state {name!r}', row[columns], model.lower, model.upper, model),
-                np.zeros(model.n),
-            )
-            for name, row in zip(names, rows, strict=True)
-        }
-
-
-def _within(what: str, values: Array, low: Array, high: Array, model: RobotModel) -> Array:
-    """Return the values (n,) of the joints; raise ParameterError if one is outside its limits."""
-    outside = (values < low) | (values > high)
-    if outside.any():
-        j = int(np.argmax(outside))
-        raise ParameterError(
-            f'{what}: joint {model.joint_names[j]} at {values[j]}; expected a value in '
-            f'[{low[j]}, {high[j]}]'
-        )
-    return values
