@@ -128,6 +128,8 @@ def _average(
         qd=None if recording.qd is None else periods(recording.qd).mean(axis=0)[index],
         effort=effort.mean(axis=0)[index],
     )
-    smooth = low_pass(np.concatenate(effort), cutoff, period / samples).reshape(effort.shape)
-    spread = np.sqrt(smooth.var(axis=0, ddof=1).mean(axis=0))
+    # The filter has its transients in a continuation at both ends.
+    run = np.concatenate([effort[-1][len(effort[-1]) - extra :], *effort, effort[0][:extra]])
+    smooth = low_pass(run, cutoff, period / samples)[extra : len(run) - extra]
+    spread = np.sqrt(smooth.reshape(effort.shape).var(axis=0, ddof=1).mean(axis=0))
     return Averaged(one, period, number, spread)

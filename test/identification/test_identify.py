@@ -135,7 +135,8 @@ def test_repeated_periods_are_averaged():
     assert found.periods is not None
     assert found.periods.number == 3  # of the first two thirds
     assert found.periods.period == pytest.approx(period, rel=1e-4)
-    noise = 0.01 * Dynamics(true).inverse_dynamics(q, qd, qdd).std(axis=0)
+    # White noise below the cut-off frequency, of that below half the sample rate.
+    noise = 0.01 * one.effort.std(axis=0) * np.sqrt(found.cutoff / (rate / 2))
     assert found.periods.spread == pytest.approx(noise, rel=0.2)
     assert found.validation.verdict == 'better'
     other = identify(Dynamics(ELBOW), recorded(true))
