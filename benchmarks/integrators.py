@@ -74,14 +74,14 @@ def still(_t: float, q: Array, _qd: Array) -> Array:
 def second(arm: Dynamics, integrator: str, steps: int, solver: Adaptive | None = None) -> Array:
     """Return (q, qd) after a second of falling."""
     q = np.random.default_rng(0).uniform(-1.0, 1.0, arm.model.n)
-    simulator = Simulator(arm, q=q, time_step=1 / steps, integrator=INTEGRATORS[integrator])
+    simulator = Simulator(arm, q=q, time_step=1 / steps, integrator=integrator)
     simulate(simulator, still, 1.0, solver=solver)
     return np.concatenate([simulator.q, simulator.qd])
 
 
 def fall(arm: Dynamics, integrator: str) -> tuple[Array, Array]:
     """Return positions and velocities (k, n) of 10 s, or until divergence."""
-    simulator = Simulator(arm, integrator=INTEGRATORS[integrator], time_step=TIME_STEP)
+    simulator = Simulator(arm, integrator=integrator, time_step=TIME_STEP)
     states = [(simulator.q, simulator.qd)]
     try:
         for _ in range(round(SECONDS / TIME_STEP)):
@@ -126,7 +126,7 @@ def drift(states: tuple[Array, Array], arm: Dynamics) -> tuple[float, float]:
 
 def step_time(arm: Dynamics, integrator: str) -> float:
     """Return the minimum time of a step at the start of a fall, s."""
-    simulator = Simulator(arm, integrator=INTEGRATORS[integrator])
+    simulator = Simulator(arm, integrator=integrator)
     tau, start = np.zeros(arm.model.n), simulator.snapshot()
     return min(_hundred(simulator, lambda: simulator.restore(start), tau) for _ in range(30)) / 100
 

@@ -25,9 +25,10 @@ from benchmarks.contenders.ours import loaded_anew
 from benchmarks.functions import State, random_state
 from benchmarks.robots import Robot
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.simulation import Simulator, semi_implicit_euler
+from robot_dynamics.simulation import Simulator
 from robot_dynamics.spatial import Array
 
+INTEGRATOR = 'semi_implicit_euler'
 TIME_STEP = 1e-3
 STRETCH = 500  # steps from the start that are timed
 # Rounding errors grow during the motion, which is chaotic.
@@ -91,7 +92,7 @@ class Ours:
         self._arm = arm
         self._start = state.q, state.qd
         self._rest = np.zeros(arm.model.n)
-        self._simulator = Simulator(self._arm, time_step=TIME_STEP, integrator=semi_implicit_euler)
+        self._simulator = Simulator(self._arm, time_step=TIME_STEP, integrator=INTEGRATOR)
 
     def after_a_stretch(self) -> list[Array]:
         """Return the positions after a stretch, computed in each way."""
@@ -125,7 +126,7 @@ class Ours:
             self._rest,
             steps=STRETCH,
             time_step=TIME_STEP,
-            integrator=semi_implicit_euler.__name__,
+            integrator=INTEGRATOR,
         )
 
     def _steps(self) -> float:

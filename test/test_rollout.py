@@ -84,7 +84,7 @@ def test_runge_kutta_agrees_with_scipy_at_small_tolerance(arm):
 def test_the_simulator_takes_the_same_steps(name):
     model = planar_2r().with_actuation(viscous=0.2)
     q, qd, tau = np.random.default_rng(5).normal(size=(3, 2))
-    simulator = Simulator(Dynamics(model), q=q, qd=qd, integrator=INTEGRATORS[name])
+    simulator = Simulator(Dynamics(model), q=q, qd=qd, integrator=name)
     for _ in range(100):
         simulator.step(tau)
     motion = Dynamics(model).simulate(q, qd, tau, steps=100, integrator=name)

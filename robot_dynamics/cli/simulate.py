@@ -57,7 +57,7 @@ def simulate_robot(options: argparse.Namespace) -> int:
         q=q,
         qd=qd,
         time_step=options.time_step,
-        integrator=INTEGRATORS[options.integrator],
+        integrator=options.integrator,
     )
     no_torque = np.zeros(arm.model.n)
     began = time.perf_counter()

@@ -30,7 +30,6 @@ from robot_dynamics.simulation import (
     FrictionSettings,
     InelasticStop,
     JointModels,
-    Payload,
     Sensors,
     SpringDamperStop,
 )
@@ -358,4 +357,4 @@ class SimulatorParameters(RobotParameters):
             return []
         if load.mass == 0 and not load.inertia_com.any():
             return [SetPayload(link, None)]
-        return [SetPayload(link, Payload(load.mass, load.com, load.inertia_com))]
+        return [SetPayload(link, load)]

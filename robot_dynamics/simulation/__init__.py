@@ -8,7 +8,6 @@ brakes; `scheduling` and `run_control` step it by a clock and by requests; `comm
 the commands, and `replay` repeats them bit for bit.
 """
 
-from robot_dynamics.algorithms.integrators import explicit_euler, rk4, semi_implicit_euler
 from robot_dynamics.simulation.closed_chains import ClosedLoopSimulator
 from robot_dynamics.simulation.ensembles.batch import BatchRun, PerStep, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
@@ -16,7 +15,6 @@ from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
 from robot_dynamics.simulation.hardware import HardwareProfile, ProfileError, load_profile
 from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
-from robot_dynamics.simulation.joint_models.payloads import Payload
 from robot_dynamics.simulation.joint_models.settings import FRICTION_LAWS, JointModels
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop
 from robot_dynamics.simulation.recordings import (
@@ -29,11 +27,7 @@ from robot_dynamics.simulation.sensors import Sensors, encoder_resolution
 from robot_dynamics.simulation.simulator import Simulator, Snapshot
 from robot_dynamics.simulation.steps.adaptive import Adaptive
 from robot_dynamics.simulation.steps.elastic_arm import Elasticity
-from robot_dynamics.simulation.steps.integrators import (
-    INTEGRATORS,
-    discrete_gradient,
-    implicit_midpoint,
-)
+from robot_dynamics.simulation.steps.integrators import INTEGRATORS
 
 __all__ = [
     'FRICTION_LAWS',
@@ -48,7 +42,6 @@ __all__ = [
     'InelasticStop',
     'JointModels',
     'NotFinite',
-    'Payload',
     'PerStep',
     'Perturbations',
     'ProfileError',
@@ -59,16 +52,11 @@ __all__ = [
     'Simulator',
     'Snapshot',
     'SpringDamperStop',
-    'discrete_gradient',
     'encoder_resolution',
-    'explicit_euler',
-    'implicit_midpoint',
     'load_profile',
     'payload_parameters',
     'record_motion',
     'record_tracking',
-    'rk4',
-    'semi_implicit_euler',
     'simulate',
     'simulate_batch',
 ]

@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.integrators import INTEGRATORS, Integrator, rk4
+from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.closed_chains.assembly import CLOSED
@@ -41,7 +41,6 @@ from robot_dynamics.errors import LoopNotClosed, SingularityError
 from robot_dynamics.rollout import checked_time_step
 from robot_dynamics.simulation.arguments import finite_vector, protect
 from robot_dynamics.simulation.errors import SimulationDiverged
-from robot_dynamics.simulation.steps.integrators import integrator_name
 from robot_dynamics.spatial import Array
 
 # A start with a larger closure error than rounding is rejected.
@@ -65,7 +64,7 @@ class ClosedLoopSimulator:
     Attributes:
         chain: its dynamics.
         time_step: s.
-        integrator: one of `algorithms.integrators`, or its name.
+        integrator: a name of `algorithms.integrators.INTEGRATORS`.
         q: (n,) positions, rad or m.
         qd: (n,) velocities.
         effort: (n,) torques the drives applied in the last step, after clamping.
@@ -79,7 +78,7 @@ class ClosedLoopSimulator:
         q: ArrayLike | None = None,
         qd: ArrayLike | None = None,
         time_step: float = 1e-3,
-        integrator: Integrator | str = rk4,
+        integrator: str = 'rk4',
     ):
         """Start at (q, qd); by default at rest in the posture in which the chain was assembled.
 
@@ -92,9 +91,8 @@ class ClosedLoopSimulator:
         """
         self.chain = chain
         self.time_step = checked_time_step(time_step)
-        name = integrator_name(integrator)
-        self._step = chain.simulation_step(name)
-        self.integrator = INTEGRATORS[name]
+        self._step = chain.simulation_step(integrator)
+        self.integrator = integrator
         self._time_step = np.array([time_step])
         self.reset(q, qd)
 
@@ -181,7 +179,7 @@ class ClosedLoopSimulator:
 
         before = chain.constraints(chain.terms(self.q, self.qd))
         try:
-            state = self._closed(*self.integrator(a, self.q, self.qd, self.time_step))
+            state = self._closed(*INTEGRATORS[self.integrator](a, self.q, self.qd, self.time_step))
         except np.linalg.LinAlgError:
             raise SimulationDiverged(self._diverged('became infinite')) from None
         after = chain.constraints(chain.terms(state.q, state.qd))

@@ -27,6 +27,7 @@ import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.simulation.commands import (
     Command,
     EffortCommand,
@@ -35,7 +36,6 @@ from robot_dynamics.simulation.commands import (
     SetPayload,
     SetState,
 )
-from robot_dynamics.simulation.joint_models.payloads import Payload
 from robot_dynamics.simulation.settings import SimulationSettings
 from robot_dynamics.spatial import Array
 
@@ -170,10 +170,9 @@ class CommandLog:
         elif command.payload is None:
             self._add(Kind.NO_PAYLOAD, command.link)
         else:
-            mass, com, _ = command.payload
-            self._add(
-                Kind.PAYLOAD, command.link, (np.array([mass]), com, command.payload.tensor.ravel())
-            )
+            body = command.payload
+            values = np.array([body.mass]), body.com, body.inertia_com.ravel()
+            self._add(Kind.PAYLOAD, command.link, values)
 
     def _add(self, kind: Kind, frame: str = '', values: tuple[Array, ...] = ()) -> None:
         if self.failure:
@@ -303,7 +302,7 @@ class RecordedRun:
                 return ExternalWrench(name, None)
             case Kind.PAYLOAD:
                 inertia = values[4:13].reshape(3, 3)
-                return SetPayload(name, Payload(float(values[0]), values[1:4], inertia))
+                return SetPayload(name, Inertial(float(values[0]), values[1:4], inertia))
             case Kind.NO_PAYLOAD:
                 return SetPayload(name, None)
         raise CommandLogError(f'{self.path}: damaged after {last} steps: record of kind {kind}')

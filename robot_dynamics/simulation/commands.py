@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.simulation.arguments import finite_wrench
 from robot_dynamics.simulation.errors import SimulationDiverged
-from robot_dynamics.simulation.joint_models.payloads import Payload
 from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.spatial import Array
 
@@ -49,7 +49,7 @@ class SetPayload(NamedTuple):
     """The payload of a link from now on; positions and velocities are continuous."""
 
     link: str
-    payload: Payload | None  # None: no payload
+    payload: Inertial | None  # None: no payload
 
 
 Command = EffortCommand | ExternalWrench | SetState | SetPayload
@@ -168,7 +168,8 @@ class Plant:
         if command.payload is None:
             return
         try:
-            self.simulator.attach(command.link, *command.payload)
+            body = command.payload
+            self.simulator.attach(command.link, body.mass, body.com, body.inertia_com)
         except RobotDynamicsError:
             self.simulator.restore(before)
             raise
@@ -192,11 +193,11 @@ def _same(one: Array | None, other: Array | None) -> bool:
     return one.tobytes() == other.tobytes()
 
 
-def _same_payload(one: Payload | None, other: Payload | None) -> bool:
+def _same_payload(one: Inertial | None, other: Inertial | None) -> bool:
     if one is None or other is None:
         return one is other
     return (
         one.mass == other.mass
         and np.array_equal(one.com, other.com)
-        and np.array_equal(one.tensor, other.tensor)
+        and np.array_equal(one.inertia_com, other.inertia_com)
     )

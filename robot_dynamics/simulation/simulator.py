@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.integrators import rk4
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.rollout import check_friction, checked_time_step
 from robot_dynamics.simulation.arguments import finite_vector, finite_wrench, protect
 from robot_dynamics.simulation.errors import SimulationDiverged
@@ -31,12 +31,11 @@ from robot_dynamics.simulation.joint_models.friction_step import (
     LawOfFriction,
     Sliding,
 )
-from robot_dynamics.simulation.joint_models.payloads import Payload, loaded
 from robot_dynamics.simulation.joint_models.settings import JointModels
 from robot_dynamics.simulation.steps.body import Body
 from robot_dynamics.simulation.steps.elastic_arm import ElasticArm
 from robot_dynamics.simulation.steps.energy_watch import Balance
-from robot_dynamics.simulation.steps.integrators import AnyIntegrator, as_integrator
+from robot_dynamics.simulation.steps.integrators import checked_integrator
 from robot_dynamics.simulation.steps.motion import Motion
 from robot_dynamics.simulation.steps.rigid_arm import RigidArm
 from robot_dynamics.spatial import Array
@@ -56,7 +55,7 @@ class Snapshot:
     steps: int  # since the last reset
     drives: DriveState | None
     sliding: Sliding | None
-    payloads: Mapping[str, Payload]
+    payloads: Mapping[str, Inertial]
     balance: Balance
 
 
@@ -83,7 +82,7 @@ class Simulator:
         q: ArrayLike | None = None,
         qd: ArrayLike | None = None,
         time_step: float = 1e-3,
-        integrator: AnyIntegrator | str = rk4,
+        integrator: str = 'rk4',
         friction: str = 'model',
         joint_models: JointModels = JointModels(),  # noqa: B008  (frozen)
         payload_links: Sequence[str] = (),
@@ -96,7 +95,7 @@ class Simulator:
             q: (n,) positions to start from.
             qd: (n,) velocities to start with.
             time_step: s.
-            integrator: one of `INTEGRATORS`, or its name.
+            integrator: one of `INTEGRATORS`.
             friction: 'model': coefficients of the model, law of `joint_models.friction`; 'none':
                 no friction.
             joint_models: friction, stops, elasticity and actuators.
@@ -119,7 +118,7 @@ class Simulator:
             self._law = LawOfFriction(joint_models.friction.of(arm.model), self.time_step)
         if self._law is not None or friction == 'none':
             arm = arm.without_friction()
-        self.integrator = integrator = as_integrator(integrator)
+        self.integrator = checked_integrator(integrator)
         self.joint_models = joint_models
         self._n = arm.model.n
         self._payload_links = tuple(payload_links)
@@ -326,8 +325,8 @@ class Simulator:
             raise ModelError(
                 f'{link!r} carries {self.payloads[link].mass:g} kg already; drop it first'
             )
-        tensor = None if inertia is None else np.array(inertia, dtype=float)
-        payload = Payload(float(mass), np.array(com, dtype=float), tensor)
+        tensor = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=float)
+        payload = Inertial(float(mass), np.array(com, dtype=float), tensor)
         return self._change_loads({**self.payloads, link: payload})
 
     def drop(self, link: str) -> float:
@@ -344,18 +343,18 @@ class Simulator:
             )
         return self._change_loads({k: v for k, v in self.payloads.items() if k != link})
 
-    def _change_loads(self, payloads: Mapping[str, Payload]) -> float:
+    def _change_loads(self, payloads: Mapping[str, Inertial]) -> float:
         before = sum(self._energy())
         self._carry(payloads)
         after = self._energy()
         self._balance = Balance.start(*after)
         return sum(after) - before
 
-    def _carry(self, payloads: Mapping[str, Payload]) -> None:
+    def _carry(self, payloads: Mapping[str, Inertial]) -> None:
         self._motion = self._unloaded.carrying(
             lambda arm: loaded(arm, payloads, self._payload_links)
         )
-        self.payloads: Mapping[str, Payload] = payloads
+        self.payloads: Mapping[str, Inertial] = payloads
 
     # -- replay -----------------------------------------------------------------------------
 
@@ -397,6 +396,22 @@ class Simulator:
 
     def _vector(self, name: str, value: ArrayLike) -> Array:
         return finite_vector(self._unloaded.body.arm.model, name, value)
+
+
+def loaded(arm: Dynamics, payloads: Mapping[str, Inertial], links: Iterable[str] = ()) -> Dynamics:
+    """Return the arm with payloads on links, and massless ones on further links.
+
+    Programs are compiled for a set of links. If `links` lists every link that will ever carry a
+    payload, the programs stay the same when payloads change.
+
+    Raises:
+        RobotDynamicsError: as `Dynamics.with_payload`.
+    """
+    # Sorted, because the order of the links is part of a program's name.
+    for link in sorted({*links, *payloads}):
+        body = payloads.get(link, Inertial())
+        arm = arm.with_payload(link, body.mass, body.com, body.inertia_com)
+    return arm
 
 
 def _body(arm: Dynamics, joint_models: JointModels) -> Body:

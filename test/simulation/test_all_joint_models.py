@@ -120,9 +120,7 @@ def test_whatever_the_integrator_an_idle_arm_runs_down(name, elastic):
         stops=SpringDamperStop(1e4, 20.0),
         elasticity=Elasticity(8e3, 5.0) if elastic else None,
     )
-    simulator = Simulator(
-        arm, q=np.full(6, 0.3), joint_models=joint_models, integrator=INTEGRATORS[name]
-    )
+    simulator = Simulator(arm, q=np.full(6, 0.3), joint_models=joint_models, integrator=name)
     energies = [simulator.kinetic_energy() + simulator.potential_energy()]
     peak = 0.0
     for _ in range(500):

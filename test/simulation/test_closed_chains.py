@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from robot_dynamics.algorithms.integrators import explicit_euler, rk4, semi_implicit_euler
 from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import LoopNotClosed, ShapeError, SingularityError
@@ -17,7 +16,6 @@ from robot_dynamics.simulation import (
     NotFinite,
     SimulationDiverged,
     Simulator,
-    implicit_midpoint,
 )
 from robot_dynamics.simulation.closed_chains import ClosedLoopSimulator
 from robot_dynamics.textbook.closed_forms import SliderCrank
@@ -82,7 +80,7 @@ def test_falling_linkages_keep_their_energy(name):
 
 
 @pytest.mark.parametrize(
-    ('integrator', 'order'), [(explicit_euler, 1), (semi_implicit_euler, 1), (rk4, 4)]
+    ('integrator', 'order'), [('explicit_euler', 1), ('semi_implicit_euler', 1), ('rk4', 4)]
 )
 def test_projection_keeps_the_integrators_order(four_bar, integrator, order):
     """Against the linkage in its one free coordinate, which needs no closure."""
@@ -357,10 +355,10 @@ def test_bad_arguments_leave_the_state(four_bar):
         simulator.step([0.0, 0.0, 0.0], external=[0.0, 0.0, np.inf])
     with pytest.raises(ValueError, match=r'time_step is 0\.0 s'):
         ClosedLoopSimulator(four_bar, time_step=0.0)
-    with pytest.raises(ValueError, match=r"integrator is .*'rk5'.*; it must be one of .*rk4"):
+    with pytest.raises(ValueError, match=r"integrator is .*'rk5'.*; expected one of .*rk4"):
         ClosedLoopSimulator(four_bar, integrator='rk5')
     with pytest.raises(ValueError, match="integrator is 'implicit_midpoint'; expected"):
-        ClosedLoopSimulator(four_bar, integrator=implicit_midpoint)
+        ClosedLoopSimulator(four_bar, integrator='implicit_midpoint')
     assert simulator.steps == 1
     assert np.array_equal(simulator.q, q)
     for array in (simulator.q, simulator.qd, simulator.effort):

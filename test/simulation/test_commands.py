@@ -3,13 +3,12 @@ import pytest
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
+from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import (
     NotFinite,
-    Payload,
     SimulationDiverged,
     Simulator,
-    semi_implicit_euler,
 )
 from robot_dynamics.simulation.commands import (
     EffortCommand,
@@ -29,7 +28,7 @@ def arm():
 
 @pytest.fixture
 def plant(arm):
-    return Plant(Simulator(arm, integrator=semi_implicit_euler))
+    return Plant(Simulator(arm, integrator='semi_implicit_euler'))
 
 
 def bits(plant):
@@ -48,7 +47,7 @@ def test_brakes_hold_and_release(plant, arm):
     np.testing.assert_array_equal(plant.effort, [0, 0])
     assert plant.steps == 10
     plant.apply(EffortCommand(TAU))
-    free = Simulator(arm, q=[0.5, 0.2], integrator=semi_implicit_euler)
+    free = Simulator(arm, q=[0.5, 0.2], integrator='semi_implicit_euler')
     for _ in range(10):
         plant.step()
         free.step(TAU)
@@ -67,7 +66,7 @@ def test_a_wrench_is_given_in_the_axes_of_its_frame():
     arm = Dynamics(random_tree(4, rng))
     frame, F = arm.model.link_names[-1], rng.uniform(-1, 1, 6)
     q = rng.uniform(-1, 1, 4)
-    plant = Plant(Simulator(arm, integrator=semi_implicit_euler))
+    plant = Plant(Simulator(arm, integrator='semi_implicit_euler'))
     plant.apply(SetState(q, np.zeros(4)))
     plant.apply(EffortCommand(np.zeros(4)))
     plant.apply(ExternalWrench(frame, F))
@@ -80,11 +79,11 @@ def test_a_wrench_is_given_in_the_axes_of_its_frame():
 
 
 def test_a_load_is_attached_and_dropped(plant, arm):
-    load = Payload(2.0, np.array([0.1, 0.0, 0.0]), np.zeros((3, 3)))
+    load = Inertial(2.0, np.array([0.1, 0.0, 0.0]), np.zeros((3, 3)))
     plant.apply(SetState(np.zeros(2), np.zeros(2)))
     plant.apply(SetPayload(tip(arm), load))
     plant.apply(EffortCommand(TAU))
-    loaded = Dynamics(arm.model.with_payload(tip(arm), *load))
+    loaded = Dynamics(arm.model.with_payload(tip(arm), load.mass, load.com))
     plant.step()
     qdd = loaded.forward_dynamics(np.zeros(2), np.zeros(2), TAU)
     np.testing.assert_allclose(plant.qd, 1e-3 * qdd, rtol=1e-9)
@@ -97,8 +96,8 @@ def test_a_load_is_attached_and_dropped(plant, arm):
 @pytest.mark.parametrize(
     ('command', 'error'),
     [
-        (SetPayload('link2', Payload(-1.0)), ModelError),
-        (SetPayload('elbow', Payload(1.0)), FrameNotFound),
+        (SetPayload('link2', Inertial(-1.0)), ModelError),
+        (SetPayload('elbow', Inertial(1.0)), FrameNotFound),
         (SetState(np.array([np.nan, 0.0]), np.zeros(2)), NotFinite),
         (SetState(np.zeros(3), np.zeros(3)), ShapeError),
         (ExternalWrench('elbow', np.ones(6)), FrameNotFound),
@@ -108,7 +107,7 @@ def test_a_load_is_attached_and_dropped(plant, arm):
     ids=str,
 )
 def test_an_invalid_command_changes_nothing_and_is_not_passed_on(plant, command, error):
-    plant.apply(SetPayload('link2', Payload(2.0)))
+    plant.apply(SetPayload('link2', Inertial(2.0)))
     plant.apply(ExternalWrench('link2', np.ones(6)))
     plant.apply(EffortCommand(TAU))
     plant.step()
@@ -128,7 +127,7 @@ def test_the_listener_receives_only_commands_that_change_something(plant, arm):
     for _ in range(3):
         plant.apply(EffortCommand(TAU.copy()))
         plant.apply(ExternalWrench(tip(arm), np.ones(6)))
-        plant.apply(SetPayload(tip(arm), Payload(1.0)))
+        plant.apply(SetPayload(tip(arm), Inertial(1.0)))
         plant.step()
     assert passed == [(0, EffortCommand), (0, ExternalWrench), (0, SetPayload)]
     plant.apply(EffortCommand(-0.0 * TAU))

@@ -21,9 +21,6 @@ from robot_dynamics.simulation import (
     SimulationDiverged,
     Simulator,
     SpringDamperStop,
-    explicit_euler,
-    rk4,
-    semi_implicit_euler,
     simulate,
 )
 
@@ -56,15 +53,17 @@ def test_a_pendulum_swings_with_its_small_angle_period(arm):
 
 def test_energy_drift_falls_with_the_order(arm):
     drifts = {}
-    for integrator in (explicit_euler, semi_implicit_euler, rk4):
+    for integrator in ('explicit_euler', 'semi_implicit_euler', 'rk4'):
         for h in (2e-3, 1e-3):
             run = simulate(Simulator(arm, time_step=h, integrator=integrator), idle, 2.0)
             peak = arm.kinetic_energy(run.q, run.qd).max()
             drifts[integrator, h] = np.abs(np.ptp(energy(arm, run))) / peak
-    assert drifts[explicit_euler, 2e-3] / drifts[explicit_euler, 1e-3] == pytest.approx(2, rel=0.1)
-    assert drifts[rk4, 2e-3] / drifts[rk4, 1e-3] > 2**4 * 0.9
-    assert drifts[rk4, 1e-3] < 1e-7
-    assert drifts[semi_implicit_euler, 1e-3] < drifts[explicit_euler, 1e-3]
+    assert drifts['explicit_euler', 2e-3] / drifts['explicit_euler', 1e-3] == pytest.approx(
+        2, rel=0.1
+    )
+    assert drifts['rk4', 2e-3] / drifts['rk4', 1e-3] > 2**4 * 0.9
+    assert drifts['rk4', 1e-3] < 1e-7
+    assert drifts['semi_implicit_euler', 1e-3] < drifts['explicit_euler', 1e-3]
 
 
 @pytest.mark.parametrize('name', ['kuka_iiwa', 'ur5'])
@@ -222,11 +221,8 @@ def test_wrong_sizes_and_settings_are_refused_by_name(arm):
         with pytest.raises(ValueError, match='time_step'):
             Simulator(arm, time_step=h)
 
-    def leapfrog(a, q, qd, h):
-        return q, qd
-
     with pytest.raises(ValueError, match="integrator is 'leapfrog'; it must be one of"):
-        Simulator(arm, integrator=leapfrog)
+        Simulator(arm, integrator='leapfrog')
 
 
 def test_a_joint_without_inertia_is_refused_by_name():
@@ -235,7 +231,7 @@ def test_a_joint_without_inertia_is_refused_by_name():
 
 
 def test_divergence_is_an_error_that_says_when_and_keeps_the_last_state(arm):
-    simulator = Simulator(arm, time_step=1.0, integrator=explicit_euler)
+    simulator = Simulator(arm, time_step=1.0, integrator='explicit_euler')
     with (
         pytest.raises(SimulationDiverged, match=r"of joint 'joint[12]' became .* at t ="),
         np.errstate(all='ignore'),
@@ -332,7 +328,7 @@ def test_a_snapshot_brings_back_the_load_of_then(arm):
 
 def test_an_explosion_of_energy_is_told_before_it_overflows(arm):
     # A step far too long for how fast the arm falls.
-    simulator = Simulator(arm, qd=[3.0, 30.0], time_step=0.02, integrator=semi_implicit_euler)
+    simulator = Simulator(arm, qd=[3.0, 30.0], time_step=0.02, integrator='semi_implicit_euler')
     with pytest.raises(SimulationDiverged, match=r'J more than the work done'):
         simulate(simulator, idle, 60.0)
     assert np.abs(simulator.qd).max() < 1e9
@@ -341,7 +337,7 @@ def test_an_explosion_of_energy_is_told_before_it_overflows(arm):
     simulator.step([0.0, 0.0])
 
 
-@pytest.mark.parametrize('integrator', INTEGRATORS.values())
+@pytest.mark.parametrize('integrator', INTEGRATORS)
 def test_hard_work_is_no_explosion(integrator):
     # Thrown about by torques a hundred times its weight, at the edge of what the step allows.
     arm = Dynamics(planar_2r().with_actuation(viscous=20.0))
@@ -379,16 +375,6 @@ def test_rotors_and_gears_are_those_of_example_6_1():
 
     by_hand = solve_ivp(rate, (0, 1), [0.3, 0.7], 'DOP853', rtol=1e-12, atol=1e-12)
     assert [run.q[-1, 0], run.qd[-1, 0]] == pytest.approx(by_hand.y[:, -1], abs=1e-10)
-
-
-@pytest.mark.parametrize('name', INTEGRATORS)
-def test_an_integrator_goes_by_the_name_that_errors_list(arm, name):
-    named = Simulator(arm, q=[0.3, -0.2], integrator=name)
-    given = Simulator(arm, q=[0.3, -0.2], integrator=INTEGRATORS[name])
-    assert named.integrator is given.integrator is INTEGRATORS[name]
-    for simulator in (named, given):
-        simulator.step([1.0, 2.0])
-    assert named.q.tobytes() == given.q.tobytes()
 
 
 @pytest.mark.parametrize('wrong', ['rk5', 'RK4', None, 4, np.linalg.solve])

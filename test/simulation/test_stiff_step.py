@@ -12,7 +12,6 @@ from robot_dynamics.simulation import (
     JointModels,
     Simulator,
     SpringDamperStop,
-    semi_implicit_euler,
 )
 from robot_dynamics.simulation.joint_models.smooth_friction import Friction
 from robot_dynamics.simulation.steps import stiff_step
@@ -112,7 +111,7 @@ def test_friction_beside_a_yielding_stop_is_that_of_the_end_of_the_step():
         arm,
         qd=[2.0, -1.0, 0.1, 0.02],
         joint_models=JointModels(stops=SPRINGS),
-        integrator=semi_implicit_euler,
+        integrator='semi_implicit_euler',
         time_step=h,
     )
     pressed = 0

@@ -7,11 +7,12 @@ import pytest
 import robots
 
 from robot_dynamics.control import Gains, Switches, Trajectory, pd_gains
+from robot_dynamics.control.swing import swing
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.simulation.ensembles.batch import simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
-from robot_dynamics.simulation.ensembles.tracking import Tracking, there_and_back
+from robot_dynamics.simulation.ensembles.tracking import Tracking
 
 ARM = Dynamics(planar_2r())
 GAINS = Gains(kp=[900.0, 400.0], kd=[120.0, 40.0])
@@ -77,7 +78,7 @@ def test_the_motion_is_within_the_limits_and_the_feedback_is_stable(name):
         warnings.simplefilter('ignore')
         model = robots.load(name)
     arm = Dynamics(model)
-    motion = there_and_back(arm, 3.0)
+    motion = swing(arm, 3.0).trajectory(model.joint_names)
     desired = motion.sample(np.linspace(0.0, 3.0, 301))
     assert (desired.q >= model.lower).all()
     assert (desired.q <= model.upper).all()

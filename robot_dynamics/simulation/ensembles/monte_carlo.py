@@ -24,11 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robot_dynamics.control import Switches, Trajectory, pd_gains
+from robot_dynamics.control.swing import swing
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.simulation.ensembles.batch import BatchRun, Progress, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
-from robot_dynamics.simulation.ensembles.tracking import Tracking, there_and_back
+from robot_dynamics.simulation.ensembles.tracking import Tracking
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization.figures import sheet
 
@@ -118,7 +119,7 @@ def study(
     """
     link = tip(arm)
     believed = arm.with_payload(link, payload, [0.0, 0.0, LEVER])
-    motion = there_and_back(believed, duration)
+    motion = swing(believed, duration).trajectory(arm.model.joint_names)
     drawn = draw_samples(arm, motion.sample(0.0).q, payload, spread, samples, seed)
     gains, errors = pd_gains(believed, motion.at_waypoints().q, TIME_STEP), {}
     for k, (name, switches) in enumerate(CONTROLLERS.items()):

@@ -44,7 +44,6 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from robot_dynamics.algorithms import integrators
-from robot_dynamics.algorithms.integrators import Integrator
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.joint_models.smooth_friction import Friction
@@ -175,21 +174,11 @@ IMPLICIT_INTEGRATORS: dict[str, ImplicitIntegrator] = {
     'discrete_gradient': discrete_gradient,
 }
 
-AnyIntegrator = Integrator | ImplicitIntegrator
-
-INTEGRATORS: dict[str, AnyIntegrator] = {**integrators.INTEGRATORS, **IMPLICIT_INTEGRATORS}
+INTEGRATORS = (*integrators.INTEGRATORS, *IMPLICIT_INTEGRATORS)
 
 
-def as_integrator(integrator: AnyIntegrator | str) -> AnyIntegrator:
-    """Return an integrator for itself or its name. Raises ValueError for any other."""
-    return INTEGRATORS[integrator_name(integrator)]
-
-
-def integrator_name(integrator: AnyIntegrator | str) -> str:
+def checked_integrator(name: str) -> str:
     """Return the name of an integrator. Raises ValueError unless it is one of `INTEGRATORS`."""
-    if isinstance(integrator, str) and integrator in INTEGRATORS:
-        return integrator
-    name = getattr(integrator, '__name__', repr(integrator))
-    if name not in INTEGRATORS or INTEGRATORS[name] is not integrator:
+    if name not in INTEGRATORS:
         raise ValueError(f'integrator is {name!r}; it must be one of {", ".join(INTEGRATORS)}')
     return name

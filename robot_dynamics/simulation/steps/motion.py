@@ -29,9 +29,7 @@ from robot_dynamics.simulation.steps.body import RESOLVED, Body, Step
 from robot_dynamics.simulation.steps.contact_step import contact_step
 from robot_dynamics.simulation.steps.integrators import (
     IMPLICIT_INTEGRATORS,
-    AnyIntegrator,
     AppliedForce,
-    integrator_name,
 )
 from robot_dynamics.simulation.steps.stiff_step import StiffStep
 from robot_dynamics.spatial import Array
@@ -48,7 +46,7 @@ class Motion:
         body: links, and motors if joints are elastic.
     """
 
-    def __init__(self, body: Body, integrator: AnyIntegrator, h: float, joint_models: JointModels):
+    def __init__(self, body: Body, integrator: str, h: float, joint_models: JointModels):
         """Select the checks of a step. Raises as `Simulator`."""
         b, c = body.friction
         self._integrator, self._h = integrator, h
@@ -144,12 +142,11 @@ class Motion:
         return self._plain(y, yd, force)
 
 
-def _stepper(body: Body, integrator: AnyIntegrator, evaluated: Taken, h: float) -> Step:
+def _stepper(body: Body, integrator: str, evaluated: Taken, h: float) -> Step:
     """Return the step of any integrator with a part of the friction."""
-    name = integrator_name(integrator)
-    if name not in IMPLICIT_INTEGRATORS:
-        return body.stepper(name, evaluated, h)
-    implicit = IMPLICIT_INTEGRATORS[name]
+    if integrator not in IMPLICIT_INTEGRATORS:
+        return body.stepper(integrator, evaluated, h)
+    implicit = IMPLICIT_INTEGRATORS[integrator]
     friction = body.friction.only(evaluated)
 
     def step(y: Array, yd: Array, force: Array) -> State:
