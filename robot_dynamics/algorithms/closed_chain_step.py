@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from robot_dynamics.algorithms.closed_chain_terms import ChainTerms, chain_terms, closure_state
-from robot_dynamics.algorithms.forward_dynamics import Factors, factorize, solve
+from robot_dynamics.algorithms.forward_dynamics import Factors, dense, factorize, fill_in, solve
 from robot_dynamics.algorithms.friction import friction_torque
 from robot_dynamics.algorithms.integrators import INTEGRATORS, column
 from robot_dynamics.algorithms.simulation_step import Friction
@@ -52,11 +52,10 @@ class CutChain(NamedTuple):
 class StepFactors(NamedTuple):
     """Factors of M and H, for r independent equations."""
 
-    mass: Factors  # of M
+    M: Factors
     J: Matrix  # (r, n)
     X: Matrix  # (r, n) rows M^-1 J^T
-    L: Matrix  # (r, r) of H = L D L^T, below the diagonal
-    D: Vector  # (r)
+    H: Factors
 
 
 def chain_step(
@@ -94,7 +93,7 @@ def constrained_acceleration(chain: CutChain, q: Vector, qd: Vector, tau: Vector
     here = chain_terms(chain.tree, chain.closures, q, qd)
     factors = factorized(chain, here)
     # a_0 = M^-1 (tau - C qd - g)
-    free = solve(factors.mass, [t - b for t, b in zip(tau, here.b, strict=True)])
+    free = solve(factors.M, [t - b for t, b in zip(tau, here.b, strict=True)])
     apart = [here.c[k] + inner(row, free) for k, row in zip(chain.rows, factors.J, strict=True)]
     return _corrected(free, factors, apart)
 
@@ -113,27 +112,18 @@ def closed(chain: CutChain, q: Vector, qd: Vector) -> ChainStep:
 
 def factorized(chain: CutChain, here: ChainTerms) -> StepFactors:
     """Return the factors of M and H for the chosen equations."""
-    mass = factorize(chain.tree, here.M)
+    M = factorize(here.M, fill_in(chain.tree))
     J = [here.J[k] for k in chain.rows]
-    X = [solve(mass, row) for row in J]
-    # H = J M^-1 J^T = L D L^T
+    X = [solve(M, row) for row in J]
+    # H = J M^-1 J^T
     H = [[inner(a, b) for b in X[: i + 1]] for i, a in enumerate(J)]
-    r = len(J)
-    for k in range(r):
-        for i in range(k + 1, r):
-            factor = H[i][k] / H[k][k]
-            for j in range(k + 1, i + 1):
-                # H_ij -= H_ik H_jk / H_kk; left of j, H_jk is L_jk D_k still
-                H[i][j] = H[i][j] - factor * H[j][k]
-        for i in range(k + 1, r):
-            H[i][k] = H[i][k] / H[k][k]
-    return StepFactors(mass, J, X, H, [H[k][k] for k in range(r)])
+    return StepFactors(M, J, X, factorize(H, dense(len(J))))
 
 
 def independence(chain: CutChain, q: Vector) -> list[Scalar]:
-    """Return the independence of each chosen equation from those before it (r), 0 to 1.
+    """Return the independence of each chosen equation from those after it (r), 0 to 1.
 
-    D_k relative to the mobility of the two frames of its closure, in rotation or translation.
+    D_k of H relative to the mobility of the two frames of its closure, in rotation or translation.
     """
     rest = [0.0] * len(q)
     here = chain_terms(chain.tree, chain.closures, q, rest)
@@ -143,25 +133,15 @@ def independence(chain: CutChain, q: Vector) -> list[Scalar]:
         J = closure_state(chain.tree, closure, q, rest).J
         # J M^-1 J^T, summed over three directions
         turning, moving = (
-            sum(inner(row, solve(factors.mass, row)) for row in rows) for rows in (J[:3], J[3:])
+            sum(inner(row, solve(factors.M, row)) for row in rows) for rows in (J[:3], J[3:])
         )
         scales += [turning] * len(closure.perpendicular) + [moving] * 3
-    return [d / scales[k] for d, k in zip(factors.D, chain.rows, strict=True)]
+    return [1.0 / (d * scales[k]) for d, k in zip(factors.H.D_inverse, chain.rows, strict=True)]
 
 
 def _corrected(x: Vector, factors: StepFactors, e: Vector) -> list[Scalar]:
     """Return x - X H^-1 e (n)."""
-    r = len(e)
-    y = list(e)
-    # L y = e,   y <- D^-1 y,   L^T y = y
-    for i in range(r):
-        for k in range(i):
-            y[i] = y[i] - factors.L[i][k] * y[k]
-    y = [value / d for value, d in zip(y, factors.D, strict=True)]
-    for i in reversed(range(r)):
-        for k in range(i + 1, r):
-            y[i] = y[i] - factors.L[k][i] * y[k]
     result = list(x)
-    for weight, row in zip(y, factors.X, strict=True):
+    for weight, row in zip(solve(factors.H, e), factors.X, strict=True):
         result = [a - weight * b for a, b in zip(result, row, strict=True)]
     return result

@@ -31,7 +31,8 @@ def forward_dynamics(tree: CanonicalTree, q: Vector, qd: Vector, tau: Vector) ->
         return aba(tree, q, qd, tau)
     bias = bias_torque(tree, q, qd)
     # qdd = M^-1 (tau - C qd - g)
-    return solve(factorize(tree, crba(tree, q)), [t - b for t, b in zip(tau, bias, strict=True)])
+    M = factorize(crba(tree, q), fill_in(tree))
+    return solve(M, [t - b for t, b in zip(tau, bias, strict=True)])
 
 
 # -- M x = b --------------------------------------------------------------------------------------
@@ -45,12 +46,17 @@ class Factors(NamedTuple):
     coupled: Sequence[Sequence[int]]  # per row, the columns before it that are not zero
 
 
-def factorize(tree: CanonicalTree, M: Matrix) -> Factors:
-    """Return the factors of the mass matrix M (n, n) of a tree."""
-    coupled = fill_in(tree)
+def factorize(M: Matrix, coupled: Sequence[Sequence[int]]) -> Factors:
+    """Return the factors of a symmetric positive definite M (n, n), from its lower triangle.
+
+    Args:
+        M: such as the mass matrix of a tree.
+        coupled: per row, the columns before it that are not zero in L, descending: `fill_in` of
+            the tree, or `dense`.
+    """
     H = [list(row) for row in M]
-    D_inverse: list[Scalar] = [0.0] * tree.n
-    for k in reversed(range(tree.n)):
+    D_inverse: list[Scalar] = [0.0] * len(H)
+    for k in reversed(range(len(H))):
         D_inverse[k] = 1.0 / H[k][k]
         for i in coupled[k]:
             a = H[k][i] * D_inverse[k]
@@ -82,6 +88,11 @@ def solve_transposed(factors: Factors, b: Vector) -> list[Scalar]:
         for j in factors.coupled[i]:
             y[j] = y[j] - factors.L[i][j] * y[i]
     return y
+
+
+def dense(n: int) -> list[list[int]]:
+    """Return, per row of a matrix (n, n) without zeros, the columns before it; descending."""
+    return [list(reversed(range(k))) for k in range(n)]
 
 
 def fill_in(tree: CanonicalTree) -> list[list[int]]:

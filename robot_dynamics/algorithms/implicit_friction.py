@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from robot_dynamics.algorithms.crba import crba
-from robot_dynamics.algorithms.forward_dynamics import factorize, solve
+from robot_dynamics.algorithms.forward_dynamics import factorize, fill_in, solve
 from robot_dynamics.algorithms.rnea import bias_torque
 from robot_dynamics.algorithms.vectors import Scalar, Vector
 from robot_dynamics.model.canonical import CanonicalTree
@@ -51,7 +51,7 @@ def braked_velocity(
         guess: (n) of the velocities at the end.
         h: the step, s.
     """
-    M = crba(tree, q)
+    M, coupled = crba(tree, q), fill_in(tree)
     driving = [h * (t - x) for t, x in zip(tau, bias_torque(tree, q, qd), strict=True)]
     momentum = [
         p + sum(m * v for m, v in zip(row, qd, strict=True))
@@ -62,5 +62,5 @@ def braked_velocity(
         H = [list(row) for row in M]
         for j, s in enumerate(slope(v)):
             H[j][j] = H[j][j] + h * s
-        before, v = v, solve(factorize(tree, H), momentum)
+        before, v = v, solve(factorize(H, coupled), momentum)
     return Braked(v, before, [s * x for s, x in zip(slope(v), v, strict=True)])

@@ -17,10 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from robot_dynamics.algorithms.coriolis import terms
-from robot_dynamics.algorithms.forward_dynamics import factorize, solve
+from robot_dynamics.algorithms.forward_dynamics import dense, factorize, fill_in, solve
 from robot_dynamics.algorithms.jacobian import jacobian, jacobian_dot
-from robot_dynamics.algorithms.vectors import Matrix, Scalar, Vector, inner
+from robot_dynamics.algorithms.vectors import Vector, inner
 from robot_dynamics.model.canonical import CanonicalTree
 
 ALL_DIRECTIONS = (0, 1, 2, 3, 4, 5)
@@ -64,35 +66,14 @@ def operational_space(
     M, C, g = terms(tree, q, qd)
     J_all, Jd_all = jacobian(tree, q, frame), jacobian_dot(tree, q, qd, frame)
     J, Jd = [J_all[k] for k in directions], [Jd_all[k] for k in directions]
-    factors = factorize(tree, M)
+    factors = factorize(M, fill_in(tree))
     # Row by row: J M^-1 (n per direction)
     J_M = [solve(factors, row) for row in J]
-    Lambda = inverse([[inner(a, b) for b in J] for a in J_M])
+    mobility = factorize([[inner(a, b) for b in J] for a in J_M], dense(len(J)))
+    Lambda = [solve(mobility, unit) for unit in np.eye(len(J)).tolist()]
     # mu = Lambda (J M^-1 C qd - Jd qd),   p = Lambda J M^-1 g
     Cqd = [inner(row, qd) for row in C]
     drift = [inner(a, Cqd) - inner(b, qd) for a, b in zip(J_M, Jd, strict=True)]
     weight = [inner(a, g) for a in J_M]
     mu, p = ([inner(row, x) for row in Lambda] for x in (drift, weight))
     return OperationalSpace(Lambda, [a + b for a, b in zip(mu, p, strict=True)], mu, p)
-
-
-def inverse(A: Matrix) -> list[list[Scalar]]:
-    """Return the inverse of a symmetric positive definite matrix, by Gauss and Jordan.
-
-    No pivot is chosen, since recorded scalars cannot be compared; definiteness makes that safe.
-    """
-    k = len(A)
-    B = [list(row) for row in A]
-    for i in range(k):
-        pivot = 1.0 / B[i][i]
-        others = [r for r in range(k) if r != i]
-        for r in others:
-            factor = B[r][i] * pivot
-            for c in others:
-                # B_rc -= B_ri B_ic / B_ii
-                B[r][c] = B[r][c] - factor * B[i][c]
-            B[r][i] = -factor
-        for c in others:
-            B[i][c] = B[i][c] * pivot
-        B[i][i] = pivot
-    return B

@@ -43,7 +43,7 @@ def test_is_the_inverse_of_inverse_dynamics(robot, relative):
 def test_factors_reproduce_the_mass_matrix(robot, relative):
     q = robot.states[0][0]
     M = np.array(crba(robot.tree, q))
-    factors = factorize(robot.tree, M.tolist())
+    factors = factorize(M.tolist(), fill_in(robot.tree))
     L = np.eye(len(q))
     for i, columns in enumerate(factors.coupled):
         L[i, columns] = [factors.L[i][j] for j in columns]
