@@ -271,9 +271,9 @@ class ClosedChain:
             )
 
         def chain_step(robot: Robot, q: Any, qd: Any, tau: Any, h: Any) -> ChainStep:
-            loops = closed_chain_step.CutChain(robot.tree, self.closures, self.rows)
+            chain = closed_chain_step.CutChain(robot.tree, self.closures, self.rows)
             friction = Friction(robot.model.viscous.tolist(), robot.model.coulomb.tolist())
-            return closed_chain_step.chain_step(loops, friction, integrator, q, qd, tau, h[0])
+            return closed_chain_step.chain_step(chain, friction, integrator, q, qd, tau, h[0])
 
         inputs = {**dict.fromkeys(('q', 'qd', 'tau'), self.arm.model.n), 'time_step': 1}
         key = f'chain_step {integrator} {self.closures!r} {self.rows}'

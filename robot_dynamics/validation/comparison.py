@@ -25,7 +25,7 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import States, chosen_states
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.loading import parse_urdf
-from robot_dynamics.validation.diagnosis import Cause, explains, likely_cause
+from robot_dynamics.validation.diagnosis import Cause, likely_cause
 from robot_dynamics.validation.engines import ENGINES, title
 from robot_dynamics.validation.engines.process import EngineCrashed, EngineError, EngineMissing
 from robot_dynamics.validation.engines.reference_engine import ReferenceEngine, Results
@@ -144,9 +144,7 @@ class EngineComparison:
         self._reference: ReferenceEngine | None = None  # the first one, for observations
         self._reference_name = ''
         self._largest_torque = 0.0  # of the reference engine, N m or N
-        self._live = LiveDiagnosis(
-            self._cause, lambda cause, *data: explains(cause, arm.model, *data)
-        )
+        self._live = LiveDiagnosis(self._cause)
 
     @property
     def report(self) -> Report | None:

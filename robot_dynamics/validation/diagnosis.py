@@ -27,6 +27,12 @@ class Cause(NamedTuple):
     text: str
     certain: bool
     torques: Torques  # with the mistake, the first one if there are several
+    model: RobotModel  # without it
+
+    def explains(self, states: States, reported: Array) -> bool:
+        """Return whether the cause explains other torques (k, n) as well."""
+        unexplained = np.abs(reported - self.torques(states)).max()
+        return bool(unexplained <= Difference(self.model, states, reported).tolerance)
 
     def sentence(self, source: str) -> str:
         """Return the cause of torques from this source as a sentence."""
@@ -53,17 +59,11 @@ def likely_cause(model: RobotModel, states: States, reported: Array) -> Cause | 
     # Many unknowns fit any mistake; they do not make a single one doubtful.
     singles = [found for found in fits if found.single or found.supported]
     if len(singles) == 1 and singles[0].supported:
-        return Cause(singles[0].text, True, singles[0].torques)
+        return Cause(singles[0].text, True, singles[0].torques, model)
     if not fits:
         return None
     # Numbers are given only where the states determine them.
     listed = [found.text if found.supported else found.kind for found in fits[:LISTED]]
     if len(fits) > LISTED:
         listed.append('others')
-    return Cause(', or '.join(listed), False, fits[0].torques)
-
-
-def explains(cause: Cause, model: RobotModel, states: States, reported: Array) -> bool:
-    """Return whether a cause found at other states explains the torques at these."""
-    left = np.abs(reported - cause.torques(states)).max()
-    return bool(left <= Difference(model, states, reported).tolerance)
+    return Cause(', or '.join(listed), False, fits[0].torques, model)

@@ -93,15 +93,11 @@ class LiveDiagnosis:
         changed: whether the last observation led to a new diagnosis.
     """
 
-    def __init__(
-        self,
-        find: Callable[[States, Array], Cause | None],
-        explains: Callable[[Cause, States, Array], bool],
-    ):
-        """Store the functions that find a cause of torques and check it against others."""
+    def __init__(self, find: Callable[[States, Array], Cause | None]):
+        """Store the function that finds a cause of torques."""
         self.cause: Cause | None = None
         self.changed = False
-        self._find, self._explains = find, explains
+        self._find = find
         self._differing: list[ObservedState] = []  # at most ENOUGH
         self._count = 0  # observations of the present mistake
         self._next = FIRST_DIAGNOSIS
@@ -115,7 +111,7 @@ class LiveDiagnosis:
         states = States(*rows)
         known = self.cause if self.cause is not None and self.cause.certain else None
         if known is not None:
-            if self._explains(known, states, reported):
+            if known.explains(states, reported):
                 return
         elif self._count < self._next:
             return
