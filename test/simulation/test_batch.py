@@ -12,6 +12,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
 from robot_dynamics.model.inertia import to_parameters
 from robot_dynamics.model.robots import planar_2r, random_inertial, random_tree
+from robot_dynamics.simulation import FrictionSettings, JointModels, Simulator
 from robot_dynamics.simulation.ensembles.batch import PerStep, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 
@@ -304,4 +305,63 @@ def test_perturbations_that_cannot_be_are_refused(arm, start):
             np.zeros(2),
             steps=1,
             perturbations=Perturbations(viscous=np.zeros(2)),
+        )
+
+
+@pytest.mark.parametrize('law', ['stribeck', 'load_memory'])
+def test_a_friction_law_acts_on_each_arm_as_on_one(arm, start, law):
+    rng = np.random.default_rng(8)
+    settings = FrictionSettings(law, coulomb=0.4, presliding=1e-3)
+    viscous = rng.uniform(0.1, 0.5, (ARMS, N))
+    link = arm.model.link_names[-1]
+    payload = payload_parameters(rng.uniform(0.1, 1.0, ARMS), [0.0, 0.1, 0.0])
+    tau = rng.normal(size=(ARMS, 60, N))
+    options = {'steps': 60, 'friction': settings, 'record_every': 20}
+    run = simulate_batch(
+        arm, *start, PerStep(tau), perturbations=Perturbations(link, payload, viscous), **options
+    )
+    for k in (0, ARMS - 1):
+        one = simulate_batch(
+            arm,
+            start[0][k],
+            start[1][k],
+            PerStep(tau[k]),
+            perturbations=Perturbations(link, payload[k], viscous[k]),
+            **options,
+        )
+        assert np.array_equal(one.q[0], run.q[k])
+        loaded = arm.with_payload(link, payload[k][0], [0.0, 0.1, 0.0])
+        simulator = Simulator(
+            loaded,
+            q=start[0][k],
+            qd=start[1][k],
+            integrator='semi_implicit_euler',
+            joint_models=JointModels(
+                FrictionSettings(law, viscous=viscous[k], coulomb=0.4, presliding=1e-3)
+            ),
+        )
+        for row in tau[k]:
+            simulator.step(row)
+        assert simulator.q == pytest.approx(run.q[k, -1], abs=1e-9)
+
+
+def test_friction_can_be_left_out(arm, start):
+    options = {'steps': 50, 'record_every': 10}
+    run = simulate_batch(arm, *start, np.zeros(N), friction='none', **options)
+    same = simulate_batch(arm.without_friction(), *start, np.zeros(N), **options)
+    assert np.array_equal(run.q, same.q)
+    with pytest.raises(ValueError, match="friction is 'none', but the perturbations"):
+        simulate_batch(
+            arm,
+            *start,
+            np.zeros(N),
+            friction='none',
+            perturbations=Perturbations(viscous=1.0),
+            **options,
+        )
+    with pytest.raises(ValueError, match="friction is 'some'"):
+        simulate_batch(arm, *start, np.zeros(N), friction='some', **options)
+    with pytest.raises(ValueError, match='with a friction law it must be semi_implicit_euler'):
+        simulate_batch(
+            arm, *start, np.zeros(N), friction=FrictionSettings(), integrator='rk4', **options
         )

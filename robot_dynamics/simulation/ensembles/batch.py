@@ -19,11 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.simulation_step import State
+from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.codegen.calls.arguments import as_vectors, leading_shape
+from robot_dynamics.control.friction_laws import JointFriction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.rollout import (
     STABLE,
+    check_friction,
     checked_count,
     checked_time_step,
     fastest_friction,
@@ -31,6 +34,12 @@ from robot_dynamics.rollout import (
 )
 from robot_dynamics.simulation.arguments import checked_period
 from robot_dynamics.simulation.ensembles.perturbations import AS_MODELLED, Perturbations, arms
+from robot_dynamics.simulation.joint_models.friction_step import (
+    FrictionSettings,
+    SlidingState,
+    friction_step,
+    step_inputs,
+)
 from robot_dynamics.spatial import Array
 
 # tau (N, n) or (n,) = law(t, q (N, n), qd (N, n)): a pure function of each arm by itself.
@@ -75,6 +84,7 @@ def simulate_batch(
     time_step: float = 1e-3,
     integrator: str = 'semi_implicit_euler',
     perturbations: Perturbations = AS_MODELLED,
+    friction: str | FrictionSettings = 'model',
     control_every: int = 1,
     record_every: int | None = None,
     progress: Progress | None = None,
@@ -95,6 +105,8 @@ def simulate_batch(
         time_step: s.
         integrator: as of `Dynamics.simulate`; only the default takes stiff friction.
         perturbations: differences between the arms.
+        friction: 'model': smooth friction of the model and the perturbations; 'none'; or a law,
+            with the default integrator.
         control_every: steps between two calls of a law.
         record_every: steps between two rows of the result; without it, start and end alone.
         progress: called with the number of steps done and of all steps; see `progress_bar`.
@@ -106,11 +118,23 @@ def simulate_batch(
     Raises:
         ShapeError: an argument has a wrong shape, or their numbers of arms differ.
         ModelError, FrameNotFound: perturbed arms without dynamics; see `Perturbations.step`.
-        ValueError: steps, time_step, integrator or a period is invalid; or friction
+        FrictionLawError: an unknown law, or a coefficient that it does not have.
+        ValueError: steps, time_step, integrator, friction or a period is invalid; or friction
             could reverse a joint within a step of this integrator.
     """
     count, h = checked_count(steps), checked_time_step(time_step)
     given, torques = _checked_arguments(arm, q, qd, torques, count)
+    law = None
+    if isinstance(friction, FrictionSettings):
+        law = friction.of(arm.model)
+        if integrator != 'semi_implicit_euler':
+            raise ValueError(
+                f'integrator is {integrator!r}; with a friction law it must be semi_implicit_euler'
+            )
+    else:
+        check_friction(friction)
+        if friction == 'none':
+            arm, perturbations = arm.without_friction(), perturbations.without_friction()
     given |= perturbations.inputs(arm)
     if integrator in STABLE and arm.joint_without_inertia is None:
         largest = [
@@ -126,7 +150,7 @@ def simulate_batch(
     control = checked_period('control_every', control_every)
     every = max(count, 1) if record_every is None else record_every
     record = checked_period('record_every', every)
-    batch = Batch(arm, start, torques, perturbations, count, h, integrator, control, record)
+    batch = Batch(arm, start, torques, perturbations, law, count, h, integrator, control, record)
     return run(batch, progress) if executor is None else _run_on(executor, batch, tasks, progress)
 
 
@@ -138,6 +162,7 @@ class Batch:
     start: State  # (N, n) each
     torques: Law | PerStep | Array
     perturbations: Perturbations
+    law: JointFriction | None  # of friction
     steps: int
     time_step: float
     integrator: str
@@ -156,6 +181,22 @@ class Batch:
         perturbations = self.perturbations.part(begin, end)
         return replace(self, start=start, torques=torques, perturbations=perturbations)
 
+    def step(self) -> CompiledFunction:
+        """Return the compiled step."""
+        if self.law is None:
+            return self.perturbations.step(self.arm, self.integrator)
+        return friction_step(self.arm, self.law.law.memory, self.perturbations.payload_link)
+
+    def inputs(self) -> dict[str, ArrayLike]:
+        """Return the inputs of the step besides state and torques."""
+        perturbed = self.perturbations.inputs(self.arm)
+        if self.law is not None:
+            # Coefficients that the perturbations omit are those of the law.
+            own = step_inputs(self.law)
+            omitted = [name for name in own if getattr(self.perturbations, name, None) is None]
+            perturbed = {**perturbed, **{name: own[name] for name in omitted}}
+        return {**perturbed, 'time_step': [self.time_step]}
+
     def recorded(self) -> list[int]:
         """Return the steps after which the state is recorded."""
         return sorted({*range(0, self.steps, self.record_every), self.steps})
@@ -170,14 +211,17 @@ class Batch:
 
 def run(batch: Batch, progress: Progress | None = None) -> BatchRun:
     """Return the motions of a batch, computed here."""
-    step = batch.perturbations.step(batch.arm, batch.integrator)
-    inputs = {**batch.perturbations.inputs(batch.arm), 'time_step': [batch.time_step]}
+    step, inputs = batch.step(), batch.inputs()
     changing = ['tau'] if isinstance(batch.torques, PerStep) else []
     limit = batch.arm.model.effort_limit
     recorded = batch.recorded()
     rows = {after: row for row, after in enumerate(recorded)}
     path = np.empty((2, len(batch.start.q), len(recorded), batch.arm.model.n))
-    path[:, :, 0] = state = batch.start
+    path[:, :, 0] = batch.start
+    state: State | SlidingState = batch.start
+    if batch.law is not None:
+        still = np.zeros_like(batch.start.q)
+        state = SlidingState(batch.start.q, batch.start.qd, still, still)
     tau: ArrayLike
     for begin, end in pairwise(batch.stops()):
         if isinstance(batch.torques, PerStep):
@@ -185,13 +229,13 @@ def run(batch: Batch, progress: Progress | None = None) -> BatchRun:
         elif not callable(batch.torques):
             tau = batch.torques
         elif begin % batch.control_every == 0:
-            tau = batch.torques(begin * batch.time_step, *state)
+            tau = batch.torques(begin * batch.time_step, state.q, state.qd)
         effort = np.clip(as_vectors('simulate_batch', 'tau', tau, len(limit)), -limit, limit)
         state = step.advance(
-            end - begin, changing=changing, q=state.q, qd=state.qd, tau=effort, **inputs
+            end - begin, changing=changing, **state._asdict(), tau=effort, **inputs
         )
         if end in rows:
-            path[:, :, rows[end]] = state
+            path[:, :, rows[end]] = state.q, state.qd
         if progress is not None:
             progress(end, batch.steps)
     return BatchRun(np.array(recorded) * batch.time_step, *path)

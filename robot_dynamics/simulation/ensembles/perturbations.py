@@ -17,9 +17,8 @@ from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.programs import Robot, Scalars
+from robot_dynamics.simulation.joint_models.friction_step import PARAMETERS
 from robot_dynamics.spatial import Array
-
-PARAMETERS = 10  # of a payload
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +111,12 @@ class Perturbations:
             {**dict.fromkeys(('q', 'qd', 'tau'), arm.model.n), 'time_step': 1, **more},
             result=State,
         )
+
+    def without_friction(self) -> Perturbations:
+        """Return the same payloads. Raises ValueError if there are coefficients of friction."""
+        if self.viscous is not None or self.coulomb is not None:
+            raise ValueError("friction is 'none', but the perturbations have coefficients of it")
+        return self
 
     def part(self, begin: int, end: int) -> Perturbations:
         """Return the perturbations of some of the arms."""

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.algorithms.implicit_friction import braked_velocity
+from robot_dynamics.algorithms.payload import with_carrier
 from robot_dynamics.algorithms.simulation_step import STANDSTILL, State
 from robot_dynamics.algorithms.vectors import Scalar
 from robot_dynamics.codegen.calls import CompiledFunction
@@ -37,6 +38,7 @@ from robot_dynamics.programs import Robot, Scalars
 from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
 from robot_dynamics.spatial import Array
 
+PARAMETERS = 10  # of a body: mass, first moments, inertia
 COEFFICIENTS = ('viscous', 'coulomb', 'load', 'stribeck', 'presliding')
 
 
@@ -132,15 +134,21 @@ class LawOfFriction:
         )
 
 
-def friction_step(arm: Dynamics, memory: bool) -> CompiledFunction:
-    """Return the compiled step of an arm under a friction law, with or without memory.
+def friction_step(arm: Dynamics, memory: bool, carrier: str | None = None) -> CompiledFunction:
+    """Return the compiled step of an arm under a friction law.
 
     Its inputs are q, qd, z, lost, tau, the coefficients (n) of `COEFFICIENTS`, and time_step; its
     result is a `SlidingState`. Arms of a batch may have different coefficients.
+
+    Args:
+        arm: the robot.
+        memory: whether the law has memory.
+        carrier: a link whose body's moments (10) are one more input, `carrier`; None: none.
     """
 
     def step(robot: Robot, *given: Scalars) -> SlidingState:
-        q, qd, z, lost, tau, viscous, coulomb, load, stribeck, presliding, (h,) = given
+        q, qd, z, lost, tau, viscous, coulomb, load, stribeck, presliding, (h,), *moments = given
+        tree = robot.tree if carrier is None else with_carrier(robot.tree, carrier, *moments)
         level = [
             c + k * magnitude(t - f) + s * bell(v / STRIBECK_SPEED)
             for c, k, s, t, f, v in zip(coulomb, load, stribeck, tau, lost, qd, strict=True)
@@ -161,7 +169,7 @@ def friction_step(arm: Dynamics, memory: bool) -> CompiledFunction:
 
         held = [L * x for L, x in zip(level, start, strict=True)]
         driving = [t - f for t, f in zip(tau, held, strict=True)]
-        braked = braked_velocity(robot.tree, slope, q, qd, driving, qd, h)
+        braked = braked_velocity(tree, slope, q, qd, driving, qd, h)
         # The slope of the last round: with this friction the momentum balances exactly.
         slid = [s * v for s, v in zip(slope(braked.before), braked.v, strict=True)]
         return SlidingState(
@@ -173,10 +181,13 @@ def friction_step(arm: Dynamics, memory: bool) -> CompiledFunction:
 
     n = arm.model.n
     names = ('q', 'qd', 'z', 'lost', 'tau', *COEFFICIENTS)
+    inputs = {**dict.fromkeys(names, n), 'time_step': 1}
+    if carrier is not None:
+        inputs['carrier'] = PARAMETERS
     return arm.programs.compiled(
-        f'friction_step {"with" if memory else "without"} memory',
+        f'friction_step {"with" if memory else "without"} memory, on {carrier!r}',
         step,
-        {**dict.fromkeys(names, n), 'time_step': 1},
+        inputs,
         result=SlidingState,
     )
 
