@@ -7,6 +7,7 @@
     compare     agreement and cost of all derivations in this package
     simulate    free motion from a state, and the drift of its energy
     evaluate    compare recorded efforts with the model
+    payload     mass and centre of mass of the payload in a recording
     excite      a motion that excites the base parameters, for a recording
     identify    identify inertias and friction from a recording
     monte-carlo tracking errors of arms with random payloads

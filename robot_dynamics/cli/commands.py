@@ -17,6 +17,7 @@ from robot_dynamics.cli.excite import add_excite_options, excite_robot
 from robot_dynamics.cli.gains import add_gains_options, gains
 from robot_dynamics.cli.identify import add_identify_options, identify_robot
 from robot_dynamics.cli.monte_carlo import add_monte_carlo_options, monte_carlo
+from robot_dynamics.cli.payload import add_payload_options, payload
 from robot_dynamics.cli.precompile import add_precompile_options, precompile
 from robot_dynamics.cli.replay import replay_file
 from robot_dynamics.cli.simulate import add_simulate_options, simulate_robot
@@ -70,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     add_compare_options(verb('compare', compare_robot))
     add_simulate_options(verb('simulate', simulate_robot))
     add_evaluate_options(verb('evaluate', evaluate_recording))
+    add_payload_options(verb('payload', payload))
     add_excite_options(verb('excite', excite_robot))
     add_identify_options(verb('identify', identify_robot))
     add_monte_carlo_options(verb('monte-carlo', monte_carlo))

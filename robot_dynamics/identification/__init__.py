@@ -22,6 +22,8 @@ delay, periods      constant delay of the efforts; average of repeated periods
 validation          residuals before and after, and drift
 identified_files    URDF, YAML and JSON; identified_text and identified_report for people
 
+payload          mass, centre of mass and inertia of a payload; payload_report prints them
+
 bag = read_bag('run')
 arm = Dynamics(load_urdf('panda.urdf'))
 found = evaluate(arm, by_joint(bag.samples, arm.model.joint_names))
@@ -42,6 +44,9 @@ from robot_dynamics.identification.excitation import Excitation as Excitation
 from robot_dynamics.identification.excitation import ExcitationError as ExcitationError
 from robot_dynamics.identification.excitation import limits_of as limits_of
 from robot_dynamics.identification.excitation_search import excite as excite
+from robot_dynamics.identification.payload import Payload as Payload
+from robot_dynamics.identification.payload import PayloadError as PayloadError
+from robot_dynamics.identification.payload import estimate_payload as estimate_payload
 from robot_dynamics.identification.recording import Recording as Recording
 from robot_dynamics.identification.recording import RecordingError as RecordingError
 from robot_dynamics.identification.recording import by_joint as by_joint

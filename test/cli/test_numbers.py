@@ -21,7 +21,8 @@ BASE = {
     'monte-carlo': [ELBOW, '--samples', '2', '--duration', '0.01'],
     'demo': ['--robot', '/no'],  # rejected before any node starts
 }
-RECORDED = {'evaluate', 'identify'}  # verbs that read a recording
+# Verbs that read a recording, and what they need besides.
+RECORDED = {'evaluate': [], 'identify': [], 'payload': ['--link', 'link2']}
 VALUES = [
     'nan',
     'inf',
@@ -95,7 +96,7 @@ def test_the_options_are_found():
 @pytest.mark.parametrize(('verb', 'option', 'many'), CASES, ids=[f'{v}{o}' for v, o, _ in CASES])
 def test_a_number_is_accepted_or_rejected_in_one_line(verb, option, many, value, request, capsys):
     if verb in RECORDED:
-        base = [request.getfixturevalue('bag'), '--robot', ELBOW]
+        base = [request.getfixturevalue('bag'), '--robot', ELBOW, *RECORDED[verb]]
     else:
         base = BASE[verb]
     code, _, errors = (

@@ -1,0 +1,68 @@
+"""The verb `payload`: the payload that an arm carried in a recording."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from robot_dynamics.cli.options import new_file
+from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.recording_options import (
+    add_efforts,
+    add_recording,
+    add_robot_changes,
+    per_joint,
+    recorded_robot,
+)
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification import RecordingError, by_joint, read_bag
+from robot_dynamics.identification.payload import FRICTION, estimate_payload
+from robot_dynamics.identification.payload_report import as_json, text
+
+
+def add_payload_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `payload`."""
+    add_recording(parser)
+    parser.add_argument('--link', required=True, metavar='LINK', help='that carries the payload')
+    add_robot_changes(parser)
+    add_efforts(parser).add_argument(
+        '--friction',
+        choices=FRICTION,
+        default=FRICTION[0],
+        help='fitted with the payload in addition to that of the model (estimated), or that of '
+        'the model, without offsets',
+    )
+    result = parser.add_argument_group('the result')
+    result.add_argument('--json', type=new_file, help='file for the figures')
+
+
+def payload(options: argparse.Namespace) -> int:
+    """Print mass, centre of mass and inertia of the payload in a recording, with errors.
+
+    From a motion, with standard errors; from postures at rest, with the bounds that dry friction
+    sets. The model is the arm without the payload. Needs rosbags: pip install rosbags, or in a
+    checkout pip install '.[bags]'.
+    """
+    bag = read_bag(options.bag, options.topic, description=options.robot is None)
+    with concise_warnings():
+        arm = Dynamics(recorded_robot(options, bag))
+    names = arm.model.joint_names
+    try:
+        found = estimate_payload(
+            arm,
+            by_joint(bag.samples, names),
+            options.link,
+            friction=options.friction,
+            effort_scale=per_joint(names, 'effort-scale', options.effort_scale or [1.0]),
+            effort_gravity_compensated=options.effort_gravity_compensated,
+            cutoff=options.cutoff,
+        )
+    except RecordingError as error:
+        raise type(error)(f'{options.bag}: {error}') from error
+    print(text(found))
+    if found.determined:
+        words = ' '.join(f'{x:.4g}' for x in (found.mass, *found.com))
+        print(f'as an option of the other verbs: --payload {found.link} {words}')
+    if options.json is not None:
+        options.json.write_text(json.dumps(as_json(found), indent=2) + '\n')
+    return 0
