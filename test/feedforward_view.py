@@ -70,7 +70,7 @@ class Robot:
     def answers(self, stamp):
         return [m for m in self.torques if messages.nanoseconds(m.header.stamp) == stamp]
 
-    def says(self, text):
+    def wait_for_status(self, text):
         self.graph.until(lambda: self.status and text in self.status[-1].data, f'status {text!r}')
 
     def follow(self, message):

@@ -52,7 +52,7 @@ class SimulatorView:
         return self.graph.call(SetBool, 'simulator_node/record', SetBool.Request(data=on))
 
     def set(self, **values):
-        """Set parameters together; return why they were refused, or ''."""
+        """Set parameters together; return why they were rejected, or ''."""
         from rcl_interfaces.srv import SetParametersAtomically
         from rclpy.parameter import Parameter
 

@@ -95,12 +95,12 @@ class Graph:
         """Return a list that fills with the topic's messages, once its publisher is there."""
         import copy
 
-        heard = []
+        received = []
         subscription = self.probe.create_subscription(
-            message_type, topic, lambda message: heard.append(copy.deepcopy(message)), qos
+            message_type, topic, lambda message: received.append(copy.deepcopy(message)), qos
         )
         self.until(lambda: self.probe.count_publishers(subscription.topic_name), topic)
-        return heard
+        return received
 
     def publisher(self, message_type, topic, qos=10):
         """Return a publisher that has a subscriber."""

@@ -29,8 +29,8 @@ def main(robot: Path) -> None:
     executor.add_node(node)
     states, torques = {}, {}
 
-    def into(heard, values):
-        return lambda m: heard.setdefault(
+    def into(received, values):
+        return lambda m: received.setdefault(
             messages.nanoseconds(m.header.stamp), np.array(getattr(m, values))
         )
 

@@ -55,21 +55,23 @@ def test_the_life_of_a_node_in_its_diagnostics(graph, elbow_urdf):
     )
     reports = graph.listen(DiagnosticArray, '/diagnostics')
 
-    def says(level, text):
+    def has_status(level, text):
         status = reports[-1].status[0] if reports else DiagnosticStatus()
         return status.level == level and text in status.message
 
-    graph.until(lambda: says(DiagnosticStatus.STALE, 'waiting for robot_description'), 'STALE')
+    graph.until(
+        lambda: has_status(DiagnosticStatus.STALE, 'waiting for robot_description'), 'STALE'
+    )
     assert reports[-1].status[0].name == '/left/dynamics_node: health'
     descriptions = graph.probe.create_publisher(String, '/left/robot_description', qos.LATCHED)
     descriptions.publish(String(data=elbow_urdf))
-    graph.until(lambda: says(DiagnosticStatus.WARN, 'no joint_states'), 'WARN')
+    graph.until(lambda: has_status(DiagnosticStatus.WARN, 'no joint_states'), 'WARN')
     node.trigger_deactivate()
-    graph.until(lambda: says(DiagnosticStatus.OK, 'inactive'), 'inactive')
+    graph.until(lambda: has_status(DiagnosticStatus.OK, 'inactive'), 'inactive')
     node.trigger_cleanup()
-    graph.until(lambda: says(DiagnosticStatus.OK, 'unconfigured'), 'unconfigured')
+    graph.until(lambda: has_status(DiagnosticStatus.OK, 'unconfigured'), 'unconfigured')
     node.trigger_shutdown()
-    graph.until(lambda: says(DiagnosticStatus.OK, 'finalized'), 'finalized')
+    graph.until(lambda: has_status(DiagnosticStatus.OK, 'finalized'), 'finalized')
 
 
 def test_saturations_are_reported_while_they_last(graph):

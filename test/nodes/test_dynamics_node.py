@@ -31,7 +31,7 @@ def joint_state(stamp, q, qd=None, effort=None, names=NAMES):
 
 
 class Ears:
-    """Everything the node says, by topic and stamp."""
+    """Everything the node publishes, by topic and stamp."""
 
     def __init__(self, graph, name='dynamics_node'):
         self.torques = {topic: graph.listen(JointState, f'{name}/{topic}') for topic in TORQUES}
@@ -54,7 +54,7 @@ class Ears:
                 return messages.matrix(message)
         return None
 
-    def heard(self, stamp):
+    def received(self, stamp):
         found = {topic for topic in TORQUES if self.torque(topic, stamp) is not None}
         return found | {topic for topic in MATRICES if self.matrix(topic, stamp) is not None}
 
@@ -63,8 +63,8 @@ class Ears:
 def start(graph):
     def start(**parameters):
         node = graph.start(DynamicsNode, **parameters)
-        ears = Ears(graph)
-        return node, ears, graph.publisher(JointState, 'joint_states')
+        outputs = Ears(graph)
+        return node, outputs, graph.publisher(JointState, 'joint_states')
 
     return start
 
@@ -74,44 +74,44 @@ def close(actual, desired):
 
 
 def test_every_term_of_a_state(graph, start, elbow):
-    _, ears, states = start()
+    _, outputs, states = start()
     rng = np.random.default_rng(0)
     q, qd, effort = rng.uniform(-1, 1, (3, 2))
     # Two samples with a constant acceleration: the filter starts with the exact quotient.
     qdd = np.array([3.0, -2.0])
     states.publish(joint_state(50 * MS, q, qd - 1e-3 * qdd, effort))
     states.publish(joint_state(51 * MS, q, qd, effort))
-    graph.until(lambda: ears.torque('effort_residual', 51 * MS) is not None, 'the terms')
+    graph.until(lambda: outputs.torque('effort_residual', 51 * MS) is not None, 'the terms')
     M, C, _ = elbow.terms(q, qd)
-    close(ears.matrix('mass_matrix', 51 * MS), M)
-    close(ears.matrix('coriolis_matrix', 51 * MS), C)
-    close(ears.torque('gravity_torque', 51 * MS), elbow.gravity_torque(q))
-    close(ears.torque('coriolis_torque', 51 * MS), elbow.coriolis_torque(q, qd))
-    close(ears.torque('friction_torque', 51 * MS), elbow.friction_torque(qd))
-    np.testing.assert_allclose(ears.torque('inertia_torque', 51 * MS), M @ qdd, rtol=1e-9)
+    close(outputs.matrix('mass_matrix', 51 * MS), M)
+    close(outputs.matrix('coriolis_matrix', 51 * MS), C)
+    close(outputs.torque('gravity_torque', 51 * MS), elbow.gravity_torque(q))
+    close(outputs.torque('coriolis_torque', 51 * MS), elbow.coriolis_torque(q, qd))
+    close(outputs.torque('friction_torque', 51 * MS), elbow.friction_torque(qd))
+    np.testing.assert_allclose(outputs.torque('inertia_torque', 51 * MS), M @ qdd, rtol=1e-9)
     tau = elbow.inverse_dynamics(q, qd, qdd)
-    np.testing.assert_allclose(ears.torque('inverse_dynamics_torque', 51 * MS), tau, rtol=1e-9)
+    np.testing.assert_allclose(outputs.torque('inverse_dynamics_torque', 51 * MS), tau, rtol=1e-9)
     residual = effort - tau - elbow.friction_torque(qd)
-    np.testing.assert_allclose(ears.torque('effort_residual', 51 * MS), residual, rtol=1e-8)
-    # The first state has no acceleration yet, and no wrench was ever heard.
+    np.testing.assert_allclose(outputs.torque('effort_residual', 51 * MS), residual, rtol=1e-8)
+    # The first state has no acceleration yet, and no wrench was ever received.
     needs_acceleration = {'inertia_torque', 'inverse_dynamics_torque', 'effort_residual'}
     everything = {*TORQUES, *MATRICES} - {'external_torque'}
-    assert ears.heard(50 * MS) == everything - needs_acceleration
-    assert ears.heard(51 * MS) == everything
+    assert outputs.received(50 * MS) == everything - needs_acceleration
+    assert outputs.received(51 * MS) == everything
 
 
 def test_without_an_acceleration_source_nothing_is_made_up(graph, start):
-    _, ears, states = start(acceleration_source='none')
+    _, outputs, states = start(acceleration_source='none')
     for k in range(3):
         states.publish(joint_state(k * MS, [0.1, 0.2], [0.3, 0.4], [1.0, 2.0]))
-    graph.until(lambda: ears.torque('friction_torque', 2 * MS) is not None, 'the last state')
-    assert not ears.torques['inertia_torque']
-    assert not ears.torques['inverse_dynamics_torque']
-    assert not ears.torques['effort_residual']
+    graph.until(lambda: outputs.torque('friction_torque', 2 * MS) is not None, 'the last state')
+    assert not outputs.torques['inertia_torque']
+    assert not outputs.torques['inverse_dynamics_torque']
+    assert not outputs.torques['effort_residual']
 
 
 def test_accelerations_from_a_reference(graph, start, elbow):
-    node, ears, states = start(acceleration_source='reference')
+    node, outputs, states = start(acceleration_source='reference')
     references = graph.publisher(JointTrajectory, 'reference')
     message = JointTrajectory(
         joint_names=['elbow', 'shoulder'],
@@ -126,22 +126,22 @@ def test_accelerations_from_a_reference(graph, start, elbow):
     q, qd = np.array([0.1, 0.2]), np.array([0.3, 0.4])
     for stamp in (1050 * MS, 1101 * MS):
         states.publish(joint_state(stamp, q, qd))
-    graph.until(lambda: ears.torque('gravity_torque', 1101 * MS) is not None, 'the answers')
-    close(ears.torque('inertia_torque', 1050 * MS), elbow.mass_matrix(q) @ [1.0, 2.0])
-    assert ears.torque('inertia_torque', 1101 * MS) is None  # the reference is too old
+    graph.until(lambda: outputs.torque('gravity_torque', 1101 * MS) is not None, 'the answers')
+    close(outputs.torque('inertia_torque', 1050 * MS), elbow.mass_matrix(q) @ [1.0, 2.0])
+    assert outputs.torque('inertia_torque', 1101 * MS) is None  # the reference is too old
 
 
 def test_measured_effort_is_scaled_and_gravity_put_back(graph, start, elbow):
-    _, ears, states = start(effort_scale=[2.0, 3.0], effort_gravity_compensated=True)
+    _, outputs, states = start(effort_scale=[2.0, 3.0], effort_gravity_compensated=True)
     q, still = np.array([0.4, -0.3]), np.zeros(2)
     for k in (1, 2):
         states.publish(joint_state(k * MS, q, still, [0.5, 0.25]))
-    graph.until(lambda: ears.torque('effort_residual', 2 * MS) is not None, 'the residual')
-    close(ears.torque('effort_residual', 2 * MS), [1.0, 0.75])
+    graph.until(lambda: outputs.torque('effort_residual', 2 * MS) is not None, 'the residual')
+    close(outputs.torque('effort_residual', 2 * MS), [1.0, 0.75])
 
 
 def test_an_external_wrench_in_the_links_own_axes(graph, start, elbow):
-    node, ears, states = start()
+    node, outputs, states = start()
     wrenches = graph.publisher(WrenchStamped, 'external_wrench')
     message = WrenchStamped()
     message.header.frame_id = 'forearm'
@@ -154,10 +154,10 @@ def test_an_external_wrench_in_the_links_own_axes(graph, start, elbow):
     tau = elbow.gravity_torque(q) - [-5.0, 0.0]
     for stamp in (11 * MS, 12 * MS, 111 * MS):
         states.publish(joint_state(stamp, q, still, tau))
-    graph.until(lambda: ears.torque('effort_residual', 111 * MS) is not None, 'the residual')
-    close(ears.torque('external_torque', 12 * MS), [-5.0, 0.0])
-    close(ears.torque('effort_residual', 12 * MS), [0, 0])
-    assert ears.torque('external_torque', 111 * MS) is None  # it is too old to be believed
+    graph.until(lambda: outputs.torque('effort_residual', 111 * MS) is not None, 'the residual')
+    close(outputs.torque('external_torque', 12 * MS), [-5.0, 0.0])
+    close(outputs.torque('effort_residual', 12 * MS), [0, 0])
+    assert outputs.torque('external_torque', 111 * MS) is None  # it is too old to be believed
     for frame, force in (('hand', 1.0), ('forearm', float('nan'))):
         message.header.frame_id, message.wrench.force.z = frame, force
         wrenches.publish(message)
@@ -165,15 +165,15 @@ def test_an_external_wrench_in_the_links_own_axes(graph, start, elbow):
 
 
 def test_without_velocity_gravity_and_mass_matrix_are_still_right(graph, start, elbow):
-    node, ears, states = start()
+    node, outputs, states = start()
     q = np.array([0.1, 0.2])
     states.publish(joint_state(1 * MS, q))
     states.publish(joint_state(2 * MS, q, [0.0, np.nan]))
-    graph.until(lambda: ears.torque('gravity_torque', 2 * MS) is not None, 'gravity')
+    graph.until(lambda: outputs.torque('gravity_torque', 2 * MS) is not None, 'gravity')
     for stamp in (1 * MS, 2 * MS):
-        close(ears.torque('gravity_torque', stamp), elbow.gravity_torque(q))
-        close(ears.matrix('mass_matrix', stamp), elbow.mass_matrix(q))
-        assert ears.heard(stamp) == {'gravity_torque', 'mass_matrix'}
+        close(outputs.torque('gravity_torque', stamp), elbow.gravity_torque(q))
+        close(outputs.matrix('mass_matrix', stamp), elbow.mass_matrix(q))
+        assert outputs.received(stamp) == {'gravity_torque', 'mass_matrix'}
     assert node.health.counts['joint state without velocity'] == 2
 
 
@@ -189,40 +189,40 @@ def test_without_velocity_gravity_and_mass_matrix_are_still_right(graph, start, 
     ids=['nan', 'inf', 'short', 'short velocity', 'twice'],
 )
 def test_broken_input_is_counted_and_gives_no_output(graph, start, bad):
-    node, ears, states = start()
+    node, outputs, states = start()
     bad.header.stamp = messages.time_message(5 * MS)
     states.publish(bad)
     graph.until(lambda: node.health.counts['joint state rejected'] == 1, 'the refusal')
     states.publish(joint_state(6 * MS, [0.0, 0.0], [0.0, 0.0]))
-    graph.until(lambda: ears.torque('gravity_torque', 6 * MS) is not None, 'the next state')
-    assert ears.heard(5 * MS) == set()
+    graph.until(lambda: outputs.torque('gravity_torque', 6 * MS) is not None, 'the next state')
+    assert outputs.received(5 * MS) == set()
 
 
 def test_no_output_before_every_joint_was_received_and_after_one_is_too_old(graph, start):
-    _, ears, states = start()
+    _, outputs, states = start()
     one = JointState(name=['shoulder'], position=[0.1], velocity=[0.0])
     both = joint_state(20 * MS, [0.1, 0.2], [0.0, 0.0])
     for stamp, message in ((10, one), (20, both), (120, one), (121, one), (130, both)):
         message.header.stamp = messages.time_message(stamp * MS)
         states.publish(message)
-    graph.until(lambda: ears.torque('gravity_torque', 130 * MS) is not None, 'the last state')
-    stamps = [m.header.stamp.nanosec // MS for m in ears.torques['gravity_torque']]
+    graph.until(lambda: outputs.torque('gravity_torque', 130 * MS) is not None, 'the last state')
+    stamps = [m.header.stamp.nanosec // MS for m in outputs.torques['gravity_torque']]
     assert stamps == [20, 120, 130]
 
 
 def test_the_log_names_the_joints_without_which_there_is_no_output(graph, start, capfd):
-    _, ears, states = start(diagnostics_period=0.1)
+    _, outputs, states = start(diagnostics_period=0.1)
     logged = []
 
-    def told():
+    def is_logged():
         one = JointState(name=['shoulder'], position=[0.1], velocity=[0.0])
         one.header.stamp = messages.time_message(len(logged) * MS)
         states.publish(one)
         logged.append(capfd.readouterr().err)
         return 'joint_states without elbow' in ''.join(logged)
 
-    graph.until(told, 'the warning')
-    assert not ears.torques['gravity_torque']
+    graph.until(is_logged, 'the warning')
+    assert not outputs.torques['gravity_torque']
 
 
 def test_one_kind_of_refusal_does_not_silence_another(graph, start, capfd):
@@ -243,23 +243,23 @@ def test_one_kind_of_refusal_does_not_silence_another(graph, start, capfd):
 
 @pytest.mark.filterwarnings('ignore:overflow')
 def test_nothing_that_is_not_finite_is_published(graph, start):
-    node, ears, states = start()
+    node, outputs, states = start()
     states.publish(joint_state(1 * MS, [0.1, 0.2], [1e200, 1e200]))
     graph.until(lambda: node.health.counts['not finite, not published'], 'an overflow')
-    graph.until(lambda: ears.torque('gravity_torque', 1 * MS) is not None, 'gravity')
-    for heard in (*ears.torques.values(), *ears.matrices.values()):
-        for message in heard:
+    graph.until(lambda: outputs.torque('gravity_torque', 1 * MS) is not None, 'gravity')
+    for received in (*outputs.torques.values(), *outputs.matrices.values()):
+        for message in received:
             values = message.effort if isinstance(message, JointState) else message.data
             assert np.isfinite(values).all()
 
 
 def test_best_effort_and_reliable_drivers_both_match(graph):
     graph.start(DynamicsNode)
-    heard = graph.listen(JointState, 'dynamics_node/gravity_torque')
+    received = graph.listen(JointState, 'dynamics_node/gravity_torque')
     for stamp, profile in ((1 * MS, qos.JOINT_STATES_IN), (2 * MS, qos.STREAM_OUT)):
         states = graph.publisher(JointState, 'joint_states', profile)
         states.publish(joint_state(stamp, [0.0, 0.0], [0.0, 0.0]))
-        graph.until(lambda: heard and heard[-1].header.stamp.nanosec == stamp, 'an answer')  # noqa: B023
+        graph.until(lambda: received and received[-1].header.stamp.nanosec == stamp, 'an answer')  # noqa: B023
 
 
 def test_the_user_may_ask_for_reliable_joint_states(graph):
@@ -275,16 +275,16 @@ def test_two_robots_side_by_side(graph):
     left = graph.start(DynamicsNode, remap=['__ns:=/left'])
     graph.start(DynamicsNode, remap=['__ns:=/right'], gravity=[0.0, 0.0, 0.0])
     assert left.get_fully_qualified_name() == '/left/dynamics_node'
-    heard = {
+    received = {
         side: graph.listen(JointState, f'/{side}/dynamics_node/gravity_torque')
         for side in ('left', 'right')
     }
-    for side in heard:
+    for side in received:
         states = graph.publisher(JointState, f'/{side}/joint_states')
         states.publish(joint_state(1 * MS, [0.0, 0.0], [0.0, 0.0]))
-    graph.until(lambda: all(heard.values()), 'both answers')
-    assert abs(heard['left'][0].effort[0]) > 5
-    assert list(heard['right'][0].effort) == [0, 0]
+    graph.until(lambda: all(received.values()), 'both answers')
+    assert abs(received['left'][0].effort[0]) > 5
+    assert list(received['right'][0].effort) == [0, 0]
 
 
 def test_diagnostics(graph, elbow):
@@ -297,7 +297,7 @@ def test_diagnostics(graph, elbow):
     states = graph.publisher(JointState, 'joint_states')
     node_says = {}
 
-    def says(level, message):
+    def has_status(level, message):
         states.publish(joint_state(states.count, [0.0, 0.0], [0.0, 0.0]))
         states.count += MS
         status = reports[-1].status[0]
@@ -305,7 +305,7 @@ def test_diagnostics(graph, elbow):
         return status.level == level and message in status.message
 
     states.count = 0
-    graph.until(lambda: says(DiagnosticStatus.OK, 'running'), 'OK')
+    graph.until(lambda: has_status(DiagnosticStatus.OK, 'running'), 'OK')
     assert node_says['model'] == elbow.model.fingerprint()[:12]
     assert float(node_says['input rate [Hz]']) > 0
     assert float(node_says['latency p50 [us]']) > 0
@@ -313,19 +313,19 @@ def test_diagnostics(graph, elbow):
     assert float(node_says['last input [s ago]']) < 5
     assert node_says['lifecycle'] == 'active'
     states.publish(JointState(name=['elbow'], position=[float('nan')]))
-    graph.until(lambda: says(DiagnosticStatus.WARN, 'joint state rejected: 1'), 'a warning')
+    graph.until(lambda: has_status(DiagnosticStatus.WARN, 'joint state rejected: 1'), 'a warning')
     assert reports[-1].status[0].name == '/dynamics_node: health'
     assert reports[-1].status[0].hardware_id == 'elbow'
 
 
 def test_publish_rate_thins_the_answers_by_the_stamps(graph, start):
-    _, ears, states = start(publish_rate=250.0)
+    _, outputs, states = start(publish_rate=250.0)
     q, qd = [0.1, 0.2], [0.3, 0.4]
     for k in range(9):
         states.publish(joint_state((k + 1) * MS, q, qd))
-    graph.until(lambda: ears.torque('gravity_torque', 9 * MS) is not None, 'the last answer')
-    answered = [k for k in range(1, 10) if ears.torque('gravity_torque', k * MS) is not None]
+    graph.until(lambda: outputs.torque('gravity_torque', 9 * MS) is not None, 'the last answer')
+    answered = [k for k in range(1, 10) if outputs.torque('gravity_torque', k * MS) is not None]
     assert answered == [1, 5, 9]
     # After a reset of the simulated time the next state counts again.
     states.publish(joint_state(2 * MS, q, qd))
-    graph.until(lambda: ears.torque('gravity_torque', 2 * MS) is not None, 'an answer')
+    graph.until(lambda: outputs.torque('gravity_torque', 2 * MS) is not None, 'an answer')

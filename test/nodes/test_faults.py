@@ -1,4 +1,4 @@
-"""What goes wrong around a running node: nothing unsafe goes out, the log says why, it recovers.
+"""Faults around a running node: nothing unsafe is published, the log has the reason, it recovers.
 
 The table of docs/faults.md names a test for each row; those that fit nowhere else are here.
 """
@@ -48,12 +48,12 @@ def joint_states(stamp, q=(0.3, -0.4)):
     return message
 
 
-def gravity_at(graph, publisher, heard, stamp):
+def gravity_at(graph, publisher, received, stamp):
     """Return what the node answers to a state."""
-    before = len(heard)
+    before = len(received)
     publisher.publish(joint_states(stamp))
-    graph.until(lambda: len(heard) > before, 'an answer')
-    return dict(zip(heard[-1].name, heard[-1].effort, strict=True))
+    graph.until(lambda: len(received) > before, 'an answer')
+    return dict(zip(received[-1].name, received[-1].effort, strict=True))
 
 
 @pytest.fixture
@@ -62,11 +62,11 @@ def gravity(graph, elbow_urdf):
     description = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
     description.publish(String(data=elbow_urdf))
     node = graph.start(DynamicsNode, description='')
-    heard = graph.listen(JointState, 'dynamics_node/gravity_torque')
+    received = graph.listen(JointState, 'dynamics_node/gravity_torque')
     publisher = graph.publisher(JointState, 'joint_states')
     graph.until(lambda: node.arm is not None, 'the robot')
     stamps = iter(range(1, 1000))
-    return node, description, lambda: gravity_at(graph, publisher, heard, next(stamps))
+    return node, description, lambda: gravity_at(graph, publisher, received, next(stamps))
 
 
 def scaled(urdf, factor):
@@ -128,7 +128,7 @@ def test_a_valid_description_is_used_after_a_rejected_one(graph, gravity, elbow_
 
 
 def test_commands_with_the_wrong_quality_of_service_are_named(graph, capfd):
-    """The arm stays in its brakes: a best-effort publisher is not heard by a reliable topic."""
+    """The arm stays in its brakes: a best-effort publisher is not received by a reliable topic."""
     node = graph.start(SimulatorNode)
     states = graph.listen(JointState, 'joint_states')
     best_effort = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -159,9 +159,11 @@ def test_a_flood_of_states_is_answered_without_falling_behind(graph, gravity):
             publisher.publish(joint_states(stamp))
         graph.executor.spin_once(timeout_sec=0.0)
     # What does not fit the queue is lost at the sender's side; the newest state is answered.
-    heard = graph.listen(JointState, 'dynamics_node/gravity_torque')
+    received = graph.listen(JointState, 'dynamics_node/gravity_torque')
     publisher.publish(joint_states(stamp + 1))
-    graph.until(lambda: heard and heard[-1].header.stamp.sec == stamp + 1, 'the newest state')
+    graph.until(
+        lambda: received and received[-1].header.stamp.sec == stamp + 1, 'the newest state'
+    )
     assert node.failure is None
 
 
@@ -215,8 +217,8 @@ def test_a_joint_that_moves_no_mass_is_named_and_the_known_terms_are_published(
 ):
     node = graph.start(DynamicsNode, description=without_forearm(elbow_urdf))
     assert "links 'forearm' move but carry no mass" in capfd.readouterr().err
-    heard = graph.listen(JointState, 'dynamics_node/gravity_torque')
-    torque = gravity_at(graph, graph.publisher(JointState, 'joint_states'), heard, 1)
+    received = graph.listen(JointState, 'dynamics_node/gravity_torque')
+    torque = gravity_at(graph, graph.publisher(JointState, 'joint_states'), received, 1)
     # The weight of what is left: its centre of mass is at (0.25, 0, 0.01) of the upper arm.
     arm = 0.25 * np.cos(0.3) + 0.01 * np.sin(0.3)
     assert torque == {'shoulder': pytest.approx(-1.5 * 9.81 * arm), 'elbow': 0.0}
@@ -253,9 +255,9 @@ def test_strict_inertials_reject_instead_of_warning(graph, elbow_urdf, name):
 def test_torques_of_a_huge_mass_stay_within_the_effort_limits(graph, elbow_urdf):
     hard = {'ramp_time': 0.0, 'max_torque_rate': [0.0]}
     node = graph.start(FeedforwardNode, description=scaled(elbow_urdf, 1e25), **hard)
-    heard = graph.listen(JointState, 'feedforward_node/feedforward_torque')
+    received = graph.listen(JointState, 'feedforward_node/feedforward_torque')
     states = graph.publisher(JointState, 'joint_states')
-    torque = gravity_at(graph, states, heard, 1)
+    torque = gravity_at(graph, states, received, 1)
     assert {joint: abs(tau) for joint, tau in torque.items()} == {'shoulder': 50.0, 'elbow': 20.0}
     assert node.health.counts['torque at its limit'] == 1
 

@@ -75,7 +75,7 @@ def test_the_end_is_held(graph, elbow):
     robot.torque(1 * MS)
     end = np.array([0.1, 0.25])
     close(robot.torque(100 * MS, end), elbow.gravity_torque(end))
-    robot.says('holding')
+    robot.wait_for_status('holding')
     close(robot.torque(101 * MS), elbow.gravity_torque(Q) + 100 * (end - Q))
 
 
@@ -109,7 +109,7 @@ def test_a_rejected_trajectory_is_reported_and_the_motion_continues(graph, elbow
     robot.torque(1 * MS)
     wanted = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
     robot.trajectories.publish(bad)
-    robot.says(why)
+    robot.wait_for_status(why)
     assert robot.status[-1].data.startswith('trajectory rejected: ')
     assert robot.status[-1].data.endswith('following a trajectory of 2 s')
     reference = wanted.sample(0.01)
@@ -125,7 +125,7 @@ def test_a_rejected_trajectory_is_reported_and_the_motion_continues(graph, elbow
 def test_a_trajectory_before_any_state_is_rejected(graph):
     robot = Robot(graph)
     robot.trajectories.publish(trajectory(*MOVE))
-    robot.says('no joint state of the whole robot')
+    robot.wait_for_status('no joint state of the whole robot')
     graph.drain()
     assert not robot.torques
 
@@ -137,7 +137,7 @@ def test_efforts_are_filled_in_for_another_controller(graph, elbow):
     points = [point(t, (0.2, 0.1), accelerations=[2.0, 1.0]) for t in (0.0, 1.0)]
     robot.trajectories.publish(trajectory(*points))
     graph.until(lambda: robot.filled, 'the filled trajectory')
-    robot.says('disabled')
+    robot.wait_for_status('disabled')
     tau = elbow.inverse_dynamics(Q, np.zeros(2), np.array([1.0, 2.0]))
     assert robot.filled[0].joint_names == ['elbow', 'shoulder']
     for filled, given in zip(robot.filled[0].points, points, strict=True):
@@ -156,7 +156,7 @@ def test_time_running_backwards_drops_the_trajectory_and_holds(graph, elbow):
     robot.torque(1001 * MS)
     q = np.array([0.15, 0.1])
     close(robot.torque(5 * MS, q), elbow.gravity_torque(q))
-    robot.says('holding')
+    robot.wait_for_status('holding')
     assert 'went back from 1.001 s to 0.005 s' in robot.status[-1].data
     close(robot.torque(6 * MS), elbow.gravity_torque(Q) + 100 * (q - Q))
 
@@ -180,23 +180,23 @@ def test_a_stream_of_references(graph, elbow):
     braking = elbow.inverse_dynamics(Q, np.zeros(2), -qd_d / SHORTEST_STOP)
     expected += braking - elbow.inverse_dynamics(Q, np.zeros(2), qdd_d)
     close(robot.torque(101 * MS), expected)
-    robot.says('the stream of references has stopped; stopping')
+    robot.wait_for_status('the stream of references has stopped; stopping')
     q_d = q_d + qd_d * SHORTEST_STOP / 2
     robot.torque(200 * MS)
     robot.torque(300 * MS)
     close(robot.torque(352 * MS), elbow.gravity_torque(Q) + 100 * (q_d - Q))
-    robot.says('holding')
+    robot.wait_for_status('holding')
     for bad in (trajectory(wanted, wanted), trajectory(point(0.0, (1.0, 0.1)))):
         references.publish(bad)
     graph.until(lambda: robot.node.health.counts['reference rejected'] == 2, 'two refusals')
-    robot.says('reference rejected: a reference has 2 points')
+    robot.wait_for_status('reference rejected: a reference has 2 points')
     references.publish(trajectory(point(0.0, (0.2, 0.1), (0.0, 1e3))))
     graph.until(lambda: robot.node.health.counts['reference rejected'] == 3, 'the refusal')
     assert not robot.node.references.follower.moving
     references.publish(trajectory(point(0.0, (q_d[1], q_d[0]))))
     graph.until(lambda: robot.node.references.follower.moving, 'the stream')
     references.publish(trajectory(point(0.0, (q_d[1], q_d[0]), (0.0, 1e3))))
-    robot.says("the velocity of joint 'shoulder' is 1000; its limit is 5")
+    robot.wait_for_status("the velocity of joint 'shoulder' is 1000; its limit is 5")
 
 
 def test_two_streams_of_references_are_both_rejected(graph):
@@ -244,7 +244,7 @@ def test_enable_and_disable(graph, elbow):
     robot.follow(trajectory(*MOVE))
     response = graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False))
     assert (response.success, response.message) == (True, 'disabled')
-    robot.says('disabled')
+    robot.wait_for_status('disabled')
     assert list(robot.torque(1 * MS)) == [0, 0]
     robot.send(2 * MS)
     graph.drain()
@@ -252,7 +252,7 @@ def test_enable_and_disable(graph, elbow):
     graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
     q = np.array([0.3, 0.3])
     close(robot.torque(3 * MS, q), elbow.gravity_torque(q))  # held where it is now
-    robot.says('holding')
+    robot.wait_for_status('holding')
 
 
 def test_the_command_bridge(graph, elbow):

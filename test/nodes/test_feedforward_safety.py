@@ -49,14 +49,14 @@ def test_another_law(graph, elbow, name, law):
 
 def test_an_arm_led_by_hand_feels_no_weight_and_is_held_where_it_is_let_go(graph, elbow):
     robot = Robot(graph, control_law='gravity_only', kp=[100.0], kd=[2.0])
-    robot.says('led by hand')
+    robot.wait_for_status('led by hand')
     close(robot.torque(0), elbow.gravity_torque(Q))
     q, qd = Q + 0.5, np.array([0.3, -0.1])
     close(robot.torque(1 * MS, q, qd), elbow.gravity_torque(q) - 2 * qd)
     robot.trajectories.publish(trajectory(*MOVE))
-    robot.says('control_law is gravity_only')
+    robot.wait_for_status('control_law is gravity_only')
     assert set_parameter(robot, control_law='feedforward')
-    robot.says('holding')
+    robot.wait_for_status('holding')
     close(robot.torque(2 * MS, q), elbow.gravity_torque(q))
     close(robot.torque(3 * MS, q - 0.01), elbow.gravity_torque(q - 0.01) + 100 * 0.01)
 
@@ -96,7 +96,7 @@ def test_when_joint_states_stop(graph, elbow, choice):
     robot.torque(0)
     q = Q + 0.05
     last = robot.torque(1 * MS, q)
-    robot.says(f'no joint states, {choice}')
+    robot.wait_for_status(f'no joint states, {choice}')
     before = len(robot.torques)
     if choice == 'stop':
         graph.drain(0.2)
@@ -106,7 +106,7 @@ def test_when_joint_states_stop(graph, elbow, choice):
         expected = {'hold': last, 'gravity': elbow.gravity_torque(q)}[choice]
         close(np.array(robot.torques[-1].effort), expected)
     robot.torque(2 * MS, q)
-    robot.says('joint states are back')
+    robot.wait_for_status('joint states are back')
     assert robot.node.health.counts['joint states stopped'] == 1
 
 
@@ -133,7 +133,7 @@ def test_a_torque_that_is_not_finite_is_not_published_and_has_no_effect_later(gr
     first = robot.torque(1 * MS)
     robot.send(1 * MS, Q, (1e200, 1e200))
     graph.until(lambda: robot.node.health.counts['not finite, not published'], 'the overflow')
-    robot.says(', hold')
+    robot.wait_for_status(', hold')
     graph.until(lambda: len(robot.torques) > 2, 'the last torque')
     for message in robot.torques[1:]:
         close(np.array(message.effort), first)
@@ -159,7 +159,7 @@ def test_torques_are_finite_and_within_their_limits_for_any_joint_states(
     )
     sent = []
     monkeypatch.setattr(node.torques, 'publish', lambda stamp, tau: sent.append((stamp, tau)))
-    (hear,) = (s.callback for s in node.subscriptions if s.topic_name == '/joint_states')
+    (receive,) = (s.callback for s in node.subscriptions if s.topic_name == '/joint_states')
     rng = np.random.default_rng(7)
     strange = [0.0, 1e-320, 1e5, -1e200, 1e308, NAN, np.inf, -np.inf]
 
@@ -174,7 +174,7 @@ def test_torques_are_finite_and_within_their_limits_for_any_joint_states(
         message = JointState(name=names, position=numbers(sizes[0]), velocity=numbers(sizes[1]))
         stamp = max(0, stamp + int(rng.choice([0, MS, MS, MS, 200 * MS, -5 * MS])))
         message.header.stamp = messages.time_message(stamp)
-        hear(serialize_message(message))
+        receive(serialize_message(message))
     assert len(sent) > 100
     taus = np.array([tau for _, tau in sent])
     assert np.isfinite(taus).all()
@@ -200,7 +200,7 @@ def test_stamps_that_stand_still_are_a_silence(graph, elbow, choice):
     graph.until(silent, 'the standstill being noticed')
     sentence = 'the stamps of joint_states stand still at 1.011 s'
     assert robot.node.diagnostics.fault() == (DiagnosticStatus.WARN, f'{sentence}: {choice}')
-    robot.says(f'{sentence}, {choice}; following')
+    robot.wait_for_status(f'{sentence}, {choice}; following')
     before = len(robot.torques)
     for _ in range(10):
         silent()
@@ -214,7 +214,7 @@ def test_stamps_that_stand_still_are_a_silence(graph, elbow, choice):
     q_d, qd_d, qdd_d = reference.sample(0.011)
     tau = elbow.inverse_dynamics(q, STILL, qdd_d) + elbow.friction_torque(qd_d)
     close(robot.torque(1012 * MS, q), tau + 100 * (q_d - q))
-    robot.says('joint states are back; following a trajectory of 2 s')
+    robot.wait_for_status('joint states are back; following a trajectory of 2 s')
     assert robot.node.diagnostics.fault() is None
 
 
@@ -368,7 +368,7 @@ def test_a_disabled_motion_decelerates_before_the_torque_ends(graph, elbow):
     q, qd, _ = wanted.sample(0.4)
     robot.torque(401 * MS, q)
     graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False))
-    robot.says('disabled')
+    robot.wait_for_status('disabled')
     for k, s in ((451, 0.05), (501, 0.1)):
         at = q + qd * s * (1 - s / (2 * SHORTEST_STOP))
         speed = qd * (1 - s / SHORTEST_STOP)
@@ -401,10 +401,10 @@ def test_a_change_of_law_decelerates(graph):
     for k in range(1, 402, 50):
         robot.torque(k * MS, wanted.sample((k - 1) / 1e3).q)
     assert set_parameter(robot, control_law='pd_plus')
-    robot.says('stopping')
+    robot.wait_for_status('stopping')
     for k in range(451, 702, 50):
         robot.torque(k * MS, wanted.sample(0.45).q)
-    robot.says('holding')
+    robot.wait_for_status('holding')
 
 
 # -- live changes -------------------------------------------------------------------------------
@@ -428,7 +428,7 @@ def test_tolerances_and_timeouts_change_while_running(graph):
     robot.torque(0)
     far = trajectory(point(0.0, (0.5, 0.1)), point(1.0, (0.2, 0.1)))
     robot.trajectories.publish(far)
-    robot.says('rejected')
+    robot.wait_for_status('rejected')
     assert set_parameter(robot, start_tolerance=[0.5])
     robot.follow(far)
 
@@ -455,13 +455,13 @@ def test_an_invalid_description_changes_no_torque(graph, elbow, elbow_urdf):
     graph.until(lambda: robot.node.active, 'the robot')
     close(robot.torque(0), elbow.gravity_torque(Q))
     for bad in ('<robot name="bad"/>', 'hello', elbow_urdf.replace('0.7', 'nan')):
-        refused = robot.node.health.counts['robot_description rejected']
+        rejected = robot.node.health.counts['robot_description rejected']
         descriptions.publish(String(data=bad))
         graph.until(
-            lambda n=refused: robot.node.health.counts['robot_description rejected'] > n,
+            lambda n=rejected: robot.node.health.counts['robot_description rejected'] > n,
             'the refusal',
         )
-        close(robot.torque((refused + 1) * MS), elbow.gravity_torque(Q))
+        close(robot.torque((rejected + 1) * MS), elbow.gravity_torque(Q))
     assert robot.node.active
     assert robot.node.failure is None
 
@@ -478,7 +478,7 @@ def test_another_robot_while_active_is_held_where_it_is(graph, elbow_urdf):
     heavy = elbow_urdf.replace('value="0.7"', 'value="1.4"')
     descriptions.publish(String(data=heavy))
     graph.until(lambda: robot.node.arm.model.mass[1] == 1.4, 'the heavier robot')
-    robot.says('holding')
+    robot.wait_for_status('holding')
     close(robot.torque(1 * MS), robot.node.arm.gravity_torque(Q))
 
 
@@ -497,7 +497,7 @@ def test_another_robot_continues_the_reference_and_the_torque(graph, elbow, elbo
     before = robot.torque(121 * MS, wanted.q)
     descriptions.publish(String(data=elbow_urdf.replace('value="0.7"', 'value="1.4"')))
     graph.until(lambda: robot.node.arm.model.mass[1] == 1.4, 'the heavier robot')
-    robot.says('stopping')
+    robot.wait_for_status('stopping')
     after = robot.torque(122 * MS, wanted.q)
     assert np.abs(after - before).max() <= 1.0 + 1e-9
     np.testing.assert_allclose(robot.node.references.follower._reference.q, wanted.q, atol=5e-3)

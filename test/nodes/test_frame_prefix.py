@@ -21,14 +21,14 @@ Q = [0.3, -0.4]
 
 
 class Driver:
-    """Joint states with everything, until something is heard."""
+    """Joint states with everything, until something is received."""
 
     def __init__(self, graph):
         self.graph, self.stamp = graph, 0
         self.states = graph.publisher(JointState, 'joint_states')
 
     def until(self, condition, what):
-        def told():
+        def is_received():
             self.stamp += 1
             message = JointState(name=['shoulder', 'elbow'], position=Q)
             message.velocity, message.effort = [0.1, 0.2], [1.0, 2.0]
@@ -37,7 +37,7 @@ class Driver:
             self.graph.drain(0.01)
             return condition()
 
-        self.graph.until(told, what)
+        self.graph.until(is_received, what)
 
 
 def wrench_at(frame):
@@ -53,9 +53,9 @@ def test_every_torque_is_seen_from_the_root_of_its_robot(graph, elbow, prefix):
     wrenches = graph.publisher(WrenchStamped, 'external_wrench')
     wrenches.publish(wrench_at(f'{prefix}forearm'))
     Driver(graph).until(lambda: all(topics.values()), 'every torque')
-    for heard in topics.values():
-        assert {message.header.frame_id for message in heard} == {f'{prefix}base'}
-    # The wrench presses where it was said to.
+    for received in topics.values():
+        assert {message.header.frame_id for message in received} == {f'{prefix}base'}
+    # The wrench presses where it was published to.
     R = elbow.forward_kinematics(Q, 'forearm')[:3, :3]
     F = np.concatenate([np.zeros(3), R @ [0, 0, 3.0]])
     np.testing.assert_allclose(
@@ -65,35 +65,35 @@ def test_every_torque_is_seen_from_the_root_of_its_robot(graph, elbow, prefix):
 
 def test_the_torque_of_the_controller(graph):
     graph.start(FeedforwardNode, frame_prefix='left/')
-    heard = graph.listen(JointState, 'feedforward_node/feedforward_torque')
-    Driver(graph).until(lambda: heard, 'a torque')
-    assert heard[-1].header.frame_id == 'left/base'
+    received = graph.listen(JointState, 'feedforward_node/feedforward_torque')
+    Driver(graph).until(lambda: received, 'a torque')
+    assert received[-1].header.frame_id == 'left/base'
 
 
 def test_frames_of_the_simulator_states_and_wrenches(graph):
     node = graph.start(SimulatorNode, frame_prefix='left/', start_paused=True)
-    heard = graph.listen(JointState, 'joint_states')
-    graph.until(lambda: heard, 'a state')
-    assert heard[-1].header.frame_id == 'left/base'
+    received = graph.listen(JointState, 'joint_states')
+    graph.until(lambda: received, 'a state')
+    assert received[-1].header.frame_id == 'left/base'
     graph.publisher(WrenchStamped, 'external_wrench').publish(wrench_at('left/forearm'))
     graph.until(lambda: 'forearm' in node._loop.plant.wrenches, 'the wrench')
 
 
 def test_markers(graph):
     node = graph.start(MarkersNode, frame_prefix='left/')
-    heard = graph.listen(MarkerArray, 'markers_node/markers')
+    received = graph.listen(MarkerArray, 'markers_node/markers')
     graph.until(node._markers_out.get_subscription_count, 'the listener')
-    Driver(graph).until(lambda: heard and heard[-1].markers[0].ns, 'a drawing')
-    assert {marker.header.frame_id for marker in heard[-1].markers} == {'left/base'}
+    Driver(graph).until(lambda: received and received[-1].markers[0].ns, 'a drawing')
+    assert {marker.header.frame_id for marker in received[-1].markers} == {'left/base'}
 
 
 @pytest.mark.skipif(not any(map(installed, ENGINES)), reason='no other engine is installed')
 def test_the_residual_of_the_validator(graph):
     graph.start(DynamicsNode)
     graph.start(PyBulletValidatorNode, frame_prefix='left/', random_states=2, check_rate=50.0)
-    heard = graph.listen(JointState, 'pybullet_validator_node/residual')
-    Driver(graph).until(lambda: heard, 'a residual')
-    assert heard[-1].header.frame_id == 'left/base'
+    received = graph.listen(JointState, 'pybullet_validator_node/residual')
+    Driver(graph).until(lambda: received, 'a residual')
+    assert received[-1].header.frame_id == 'left/base'
 
 
 @pytest.mark.parametrize('frame', ['left/forearm', 'forearm'])
@@ -101,10 +101,10 @@ def test_a_payload_frame_is_accepted_with_or_without_the_prefix_and_published_wi
     graph, frame
 ):
     node = graph.start(DynamicsNode, frame_prefix='left/')
-    said = graph.listen(InertiaStamped, 'dynamics_node/payload', qos.LATCHED)
+    published = graph.listen(InertiaStamped, 'dynamics_node/payload', qos.LATCHED)
     message = InertiaStamped()
     message.header.frame_id, message.inertia.m = frame, 2.0
     graph.publisher(InertiaStamped, 'dynamics_node/set_payload').publish(message)
-    graph.until(lambda: said and said[-1].inertia.m == 2.0, 'the load')
-    assert said[-1].header.frame_id == 'left/forearm'
+    graph.until(lambda: published and published[-1].inertia.m == 2.0, 'the load')
+    assert published[-1].header.frame_id == 'left/forearm'
     assert node.parameters.payload__link == 'forearm'

@@ -72,32 +72,32 @@ def lives(
         node: starts the node.
         message_type: of its word.
         topic: of its word.
-        ask: makes it say something.
+        ask: makes it publish something.
         profile: of the topic.
         is_word: of a message that counts.
     """
-    heard = []
+    received = []
     graph.probe.create_subscription(
-        message_type, topic, lambda message: is_word(message) and heard.append(message), profile
+        message_type, topic, lambda message: is_word(message) and received.append(message), profile
     )
 
-    def said():
+    def published():
         ask()
-        return heard
+        return received
 
     first = node()
-    graph.until(said, f'{topic} in the first life')
-    word = heard[0]
+    graph.until(published, f'{topic} in the first life')
+    word = received[0]
     kill(first)
     graph.drain(0.1)  # what was on its way
-    heard.clear()
+    received.clear()
     for _ in range(20):
         ask()
         graph.drain(0.01)
-    assert not heard
+    assert not received
     node()
-    graph.until(said, f'{topic} in the second life')
-    return word, heard[0]
+    graph.until(published, f'{topic} in the second life')
+    return word, received[0]
 
 
 def test_a_restarted_dynamics_node_publishes_the_same_terms(graph, node, elbow):
@@ -203,7 +203,7 @@ from sensor_msgs.msg import JointState
 rclpy.init()
 node = rclpy.create_node('listener')
 node.create_subscription(
-    JointState, 'dynamics_node/gravity_torque', lambda _: print('heard'), 10)
+    JointState, 'dynamics_node/gravity_torque', lambda _: print('received'), 10)
 while True:
     rclpy.spin_once(node, timeout_sec=0.1)
 """
@@ -229,7 +229,7 @@ def test_a_client_killed_during_a_request_has_no_effect(graph, processes):
 def test_a_killed_subscriber_does_not_block_the_others(graph, processes):
     """It stays in the graph for its lease, as a reliable reader that acknowledges nothing."""
     graph.start(DynamicsNode)
-    heard = graph.listen(JointState, 'dynamics_node/gravity_torque', 100)
+    received = graph.listen(JointState, 'dynamics_node/gravity_torque', 100)
     states = graph.publisher(JointState, 'joint_states')
     processes.append(start_python('-c', LISTENER))
     node = graph.nodes[0]
@@ -239,7 +239,7 @@ def test_a_killed_subscriber_does_not_block_the_others(graph, processes):
     kill(processes[0])
     for k in range(200):
         states.publish(state(k * MS))
-        graph.until(lambda k=k: heard and messages.nanoseconds(heard[-1].header.stamp) == k * MS,
+        graph.until(lambda k=k: received and messages.nanoseconds(received[-1].header.stamp) == k * MS,
                     'an answer')  # fmt: skip
     assert node.count_subscribers('/dynamics_node/gravity_torque') == 2
-    assert len(heard) == 200
+    assert len(received) == 200

@@ -24,7 +24,7 @@ NODES = {
 
 
 class Robot:
-    """A node, and what it says about one state at rest."""
+    """A node, and its outputs for one state at rest."""
 
     def __init__(self, graph, name, **parameters):
         self.graph, node_class, topic = graph, *NODES[name]
@@ -45,12 +45,12 @@ class Robot:
         )
         message.header.stamp = messages.time_message(self.stamp)
         self.states.publish(message)
-        heard = self.torques if topic is None else topic
+        received = self.torques if topic is None else topic
         self.graph.until(
-            lambda: heard and messages.nanoseconds(heard[-1].header.stamp) == self.stamp,
+            lambda: received and messages.nanoseconds(received[-1].header.stamp) == self.stamp,
             'an answer',
         )
-        return np.array(heard[-1].effort)
+        return np.array(received[-1].effort)
 
     def set(self, **changes):
         return self.node.set_parameters_atomically(
@@ -180,16 +180,16 @@ def payload(
 
 
 def test_a_message_sets_the_payload_and_another_publishes_it(graph, robot, elbow):
-    said = graph.listen(InertiaStamped, f'{robot.name}/payload', qos.LATCHED)
-    graph.until(lambda: said, 'the load at the start')
-    assert said[0].header.frame_id == 'forearm'
-    assert said[0].inertia.m == 0
+    published = graph.listen(InertiaStamped, f'{robot.name}/payload', qos.LATCHED)
+    graph.until(lambda: published, 'the load at the start')
+    assert published[0].header.frame_id == 'forearm'
+    assert published[0].inertia.m == 0
     commands = graph.publisher(InertiaStamped, f'{robot.name}/set_payload')
     message = payload()
     commands.publish(message)
-    graph.until(lambda: said[-1].inertia.m == 1.5, 'the load')
-    assert said[-1].inertia == message.inertia
-    assert said[-1].header.frame_id == 'forearm'
+    graph.until(lambda: published[-1].inertia.m == 1.5, 'the load')
+    assert published[-1].inertia == message.inertia
+    assert published[-1].header.frame_id == 'forearm'
     tensor = np.diag([0.02, 0.03, 0.04])
     expected = loaded(elbow, 1.5, [0.2, 0.0, 0.1], tensor)
     np.testing.assert_allclose(robot.torque(), expected.gravity_torque(Q), rtol=1e-12)
@@ -197,7 +197,7 @@ def test_a_message_sets_the_payload_and_another_publishes_it(graph, robot, elbow
     assert robot.node.get_parameter('payload.mass').value == 1.5
     # Nothing carried any more; the link stays when none is named.
     commands.publish(payload(frame='', mass=0.0, com=(0.0,) * 3, inertia=(0.0,) * 6))
-    graph.until(lambda: said[-1].inertia.m == 0, 'the empty hand')
+    graph.until(lambda: published[-1].inertia.m == 0, 'the empty hand')
     np.testing.assert_allclose(robot.torque(), elbow.gravity_torque(Q), rtol=1e-12)
 
 

@@ -96,7 +96,7 @@ def subscriptions(graph, name):
     return found
 
 
-def refused(node):
+def rejected(node):
     return sum(n for what, n in node.health.counts.items() if what.endswith('rejected'))
 
 
@@ -111,7 +111,7 @@ def test_no_bytes_on_any_topic_end_a_node(graph, name, monkeypatch):
     topics = subscriptions(graph, name)
     assert 'robot_description' in {topic.strip('/') for topic in topics}
     for topic, message_type in topics.items():
-        before = refused(node)
+        before = rejected(node)
         out = graph.publisher(message_type, topic, LATCHED)
         for data in malformed(message_type):
             # The middleware sends no bytes longer than a message of a fixed size.
@@ -122,13 +122,13 @@ def test_no_bytes_on_any_topic_end_a_node(graph, name, monkeypatch):
         # The first case is no message of any type.
         def counted(out=out, before=before):
             out.publish(b'\0')
-            return refused(node) > before
+            return rejected(node) > before
 
         graph.until(counted, f'{topic}: the count')
         graph.probe.destroy_publisher(out)
     assert node.failure is None
     assert node.active
-    # It goes on working, and its diagnostics say what was dropped.
+    # It continues, and its diagnostics count what was dropped.
     states = graph.probe.create_publisher(JointState, 'joint_states', 10)
     output = OUTPUTS.get(name)
     published = graph.listen(*output) if output else [True]

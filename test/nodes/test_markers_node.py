@@ -46,7 +46,7 @@ def test_an_arrow():
     assert marker.header.stamp == NOW
     assert (marker.ns, marker.id) == ('kind', 0)
     assert [xyz(p).tolist() for p in marker.points] == [[1, 2, 3], [1, 2, 3.5]]
-    # rviz refuses a pose without an orientation.
+    # rviz rejects a pose without an orientation.
     assert marker.pose.orientation.w == 1.0
     assert min(xyz(marker.scale)) > 0
 
@@ -80,11 +80,11 @@ class Drawing:
     def __init__(self, graph, **parameters):
         self.graph = graph
         self.node = graph.start(MarkersNode, **{'tip_frame': TIP, **parameters})
-        self.heard = graph.listen(MarkerArray, 'markers_node/markers')
+        self.received = graph.listen(MarkerArray, 'markers_node/markers')
         self.states = graph.publisher(JointState, 'joint_states')
         graph.until(lambda: self.node._markers_out.get_subscription_count(), 'the listener')
 
-    def tell(self, stamp, q, effort=()):
+    def publish_state(self, stamp, q, effort=()):
         message = JointState(name=['elbow', 'shoulder'], position=[q[1], q[0]])
         message.effort = [effort[1], effort[0]] if len(effort) else []
         message.header.stamp = messages.time_message(stamp)
@@ -96,7 +96,7 @@ class Drawing:
         def found():
             return [
                 array
-                for array in self.heard
+                for array in self.received
                 if array.markers and messages.nanoseconds(array.markers[0].header.stamp) == stamp
             ]
 
@@ -106,7 +106,7 @@ class Drawing:
 
 def test_everything_is_drawn_where_it_is(graph, elbow):
     drawing, q = Drawing(graph), np.array([0.4, -0.7])
-    drawing.tell(50 * MS, q)
+    drawing.publish_state(50 * MS, q)
     markers = drawing.at(50 * MS)
     assert {kind for kind, _ in markers} == KINDS
     assert all(m.header.frame_id == 'base' for m in markers.values())
@@ -127,19 +127,19 @@ def test_everything_is_drawn_where_it_is(graph, elbow):
 
 def test_measured_efforts_are_drawn_on_request(graph):
     drawing = Drawing(graph, torque_source='effort', frame_prefix='left/')
-    drawing.tell(50 * MS, [0.1, 0.2], effort=[3.0, -2.0])
+    drawing.publish_state(50 * MS, [0.1, 0.2], effort=[3.0, -2.0])
     markers = drawing.at(50 * MS)
     length = [xyz(markers['joint_torque', k].points[1])[1] for k in range(2)]
     np.testing.assert_allclose(length, [0.03, -0.02])
     assert markers['weight', 0].header.frame_id == 'left/base'
     # Without efforts there is none to draw, and nothing takes its place.
-    drawing.tell(150 * MS, [0.1, 0.2])
+    drawing.publish_state(150 * MS, [0.1, 0.2])
     assert 'joint_torque' not in {kind for kind, _ in drawing.at(150 * MS)}
 
 
 def test_switches_and_scales_change_while_it_runs(graph):
     drawing = Drawing(graph)
-    drawing.tell(50 * MS, [0.1, 0.2])
+    drawing.publish_state(50 * MS, [0.1, 0.2])
     drawing.at(50 * MS)
     results = drawing.node.set_parameters(
         [
@@ -152,22 +152,22 @@ def test_switches_and_scales_change_while_it_runs(graph):
     assert all(result.successful for result in results)
     # What is on the screen goes first.
     graph.until(
-        lambda: [m.action for m in drawing.heard[-1].markers] == [Marker.DELETEALL], 'removal'
+        lambda: [m.action for m in drawing.received[-1].markers] == [Marker.DELETEALL], 'removal'
     )
-    drawing.tell(150 * MS, [0.1, 0.2])
+    drawing.publish_state(150 * MS, [0.1, 0.2])
     markers = drawing.at(150 * MS)
     assert {kind for kind, _ in markers} == KINDS - {'inertia', 'tip_inertia'}
     start, end = map(xyz, markers['weight', 0].points)
     np.testing.assert_allclose(end - start, [0, 0, -0.006 * 1.5 * 9.81])
-    refused = drawing.node.set_parameters([Parameter('force_scale', value=float('nan'))])[0]
-    assert not refused.successful
-    assert 'force_scale' in refused.reason
+    rejected = drawing.node.set_parameters([Parameter('force_scale', value=float('nan'))])[0]
+    assert not rejected.successful
+    assert 'force_scale' in rejected.reason
 
 
 def test_physically_inconsistent_inertia_is_red(graph, elbow_urdf):
     wrong = elbow_urdf.replace('ixx="0.001" iyy="0.01"', 'ixx="0.1" iyy="0.01"')
     drawing = Drawing(graph, description=wrong)
-    drawing.tell(50 * MS, [0.1, 0.2])
+    drawing.publish_state(50 * MS, [0.1, 0.2])
     markers = drawing.at(50 * MS)
     color = markers['impossible_inertia', 0].color
     assert (color.r, color.g) == pytest.approx(COLORS['impossible_inertia'][:2])
@@ -178,9 +178,9 @@ def test_physically_inconsistent_inertia_is_red(graph, elbow_urdf):
 def test_markers_are_limited_to_the_publish_rate(graph):
     drawing = Drawing(graph, publish_rate=250.0)
     for k in range(1, 10):
-        drawing.tell(k * MS, [0.1, 0.2])
+        drawing.publish_state(k * MS, [0.1, 0.2])
     drawing.at(9 * MS)
-    stamps = {messages.nanoseconds(m.markers[0].header.stamp) // MS for m in drawing.heard}
+    stamps = {messages.nanoseconds(m.markers[0].header.stamp) // MS for m in drawing.received}
     assert stamps - {0} == {1, 5, 9}
 
 
@@ -196,17 +196,17 @@ def test_nothing_is_computed_without_a_subscriber(graph, monkeypatch):
 
 def test_a_deactivated_node_removes_its_markers(graph):
     drawing = Drawing(graph)
-    drawing.tell(50 * MS, [0.1, 0.2])
+    drawing.publish_state(50 * MS, [0.1, 0.2])
     drawing.at(50 * MS)
     request = ChangeState.Request()
     request.transition.label = 'deactivate'
     assert graph.call(ChangeState, 'markers_node/change_state', request).success
     graph.until(
-        lambda: [m.action for m in drawing.heard[-1].markers] == [Marker.DELETEALL], 'removal'
+        lambda: [m.action for m in drawing.received[-1].markers] == [Marker.DELETEALL], 'removal'
     )
-    drawing.tell(150 * MS, [0.1, 0.2])
+    drawing.publish_state(150 * MS, [0.1, 0.2])
     graph.drain()
-    assert drawing.heard[-1].markers[0].action == Marker.DELETEALL
+    assert drawing.received[-1].markers[0].action == Marker.DELETEALL
 
 
 def test_an_unknown_tip_is_rejected(graph):
@@ -216,7 +216,7 @@ def test_an_unknown_tip_is_rejected(graph):
 
 def test_without_a_tip_there_are_no_ellipsoids_at_it(graph):
     drawing = Drawing(graph, tip_frame='')
-    drawing.tell(50 * MS, [0.1, 0.2])
+    drawing.publish_state(50 * MS, [0.1, 0.2])
     assert {kind for kind, _ in drawing.at(50 * MS)} == KINDS - {'manipulability', 'tip_inertia'}
 
 

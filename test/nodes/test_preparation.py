@@ -25,7 +25,7 @@ class Robot:
         self.descriptions = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
         self.describe(1)
         self.node = graph.start(DynamicsNode, description='')
-        self.heard = graph.listen(JointState, 'dynamics_node/gravity_torque')
+        self.received = graph.listen(JointState, 'dynamics_node/gravity_torque')
         self.states = graph.publisher(JointState, 'joint_states')
         graph.until(lambda: self.node.active, 'the robot')
         self.began, self.allowed = threading.Event(), threading.Event()
@@ -51,10 +51,10 @@ class Robot:
         message.header.stamp.sec = self.stamp
         self.states.publish(message)
         self.graph.until(
-            lambda: self.heard and self.heard[-1].header.stamp.sec == self.stamp, 'an answer'
+            lambda: self.received and self.received[-1].header.stamp.sec == self.stamp, 'an answer'
         )
         # Stretched out, its centre of mass is at 0.2 m from the elbow.
-        return self.heard[-1].effort[1] / (-9.81 * 0.2)
+        return self.received[-1].effort[1] / (-9.81 * 0.2)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(not SOME_ENGINE, reason='no other engine is inst
 
 
 class Ears:
-    """What the validator says: residuals, and reports as (level, sentence, values)."""
+    """Outputs of the validator: residuals, and reports as (level, sentence, values)."""
 
     def __init__(self, graph):
         self.graph = graph
@@ -86,8 +86,8 @@ def move_until(graph, arm, condition, what):
 
 
 def test_random_states_pass_and_a_late_subscriber_receives_the_verdict(graph, start):
-    _, ears = start()
-    level, sentence, values = ears.verdict('PASS')
+    _, outputs = start()
+    level, sentence, values = outputs.verdict('PASS')
     assert level == DiagnosticStatus.OK
     assert sentence.startswith('PASS: elbow against ')
     assert values['random states'] == '12'
@@ -98,18 +98,18 @@ def test_random_states_pass_and_a_late_subscriber_receives_the_verdict(graph, st
 
 def test_live_states_of_the_dynamics_node_are_checked(graph, start):
     graph.start(DynamicsNode)
-    _, ears = start()
-    ears.verdict('PASS')
+    _, outputs = start()
+    outputs.verdict('PASS')
     arm = Arm(graph)
-    move_until(graph, arm, lambda: len(ears.residuals) >= 5, 'residuals')
-    for message in ears.residuals:
+    move_until(graph, arm, lambda: len(outputs.residuals) >= 5, 'residuals')
+    for message in outputs.residuals:
         assert tuple(message.name) == NAMES
         assert message.header.frame_id == 'base'
         assert messages.nanoseconds(message.header.stamp) % (10 * MS) == 0
         assert np.abs(message.effort).max() < 1e-9
-    graph.until(lambda: 'live torque' in ears.report[2], 'a report with live torques')
-    assert 'live mass matrix' in ears.report[2]
-    assert ears.report[0] == DiagnosticStatus.OK
+    graph.until(lambda: 'live torque' in outputs.report[2], 'a report with live torques')
+    assert 'live mass matrix' in outputs.report[2]
+    assert outputs.report[0] == DiagnosticStatus.OK
 
 
 class Impostor:
@@ -123,7 +123,7 @@ class Impostor:
         self._writer = JointStateWriter(NAMES, 'base', ('effort',))
         self._matrix_writer = MatrixWriter(2)
 
-    def say(self, stamp, q, qd):
+    def publish_terms(self, stamp, q, qd):
         M, C, g = self.elbow.terms(q, qd)
         self._matrix.publish(self._matrix_writer.fill(stamp, M))
         self._coriolis.publish(self._writer.fill(stamp, C @ qd))
@@ -131,19 +131,19 @@ class Impostor:
 
 
 def test_a_wrong_torque_fails_and_is_shown_as_it_is(graph, start, elbow):
-    _, ears = start()
-    ears.verdict('PASS')
+    _, outputs = start()
+    outputs.verdict('PASS')
     arm, impostor = Arm(graph), Impostor(graph, elbow, [0.0, 0.25])
 
     def spoken():
         q, qd = arm.move()
-        impostor.say(arm.stamp, q, qd)
+        impostor.publish_terms(arm.stamp, q, qd)
         graph.drain(0.01)
-        return ears.residuals
+        return outputs.residuals
 
     graph.until(spoken, 'a residual')
-    np.testing.assert_allclose(ears.residuals[-1].effort, [0.0, 0.25], atol=1e-9)
-    level, sentence, values = ears.verdict('FAIL')
+    np.testing.assert_allclose(outputs.residuals[-1].effort, [0.0, 0.25], atol=1e-9)
+    level, sentence, values = outputs.verdict('FAIL')
     assert level == DiagnosticStatus.ERROR
     assert 'live torque' in sentence
     assert "at joint 'elbow'" in sentence
@@ -152,16 +152,16 @@ def test_a_wrong_torque_fails_and_is_shown_as_it_is(graph, start, elbow):
 
 def test_a_dynamics_node_with_another_gravity_is_explained(graph, start):
     graph.start(DynamicsNode, gravity=[0.0, 0.0, 9.81])
-    _, ears = start()
-    ears.verdict('PASS')
+    _, outputs = start()
+    outputs.verdict('PASS')
     arm = Arm(graph)
     move_until(
         graph,
         arm,
-        lambda: 'are those of' in ears.report[2].get('likely cause', ''),
+        lambda: 'are those of' in outputs.report[2].get('likely cause', ''),
         'an explanation',
     )
-    _, sentence, values = ears.verdict('FAIL')
+    _, sentence, values = outputs.verdict('FAIL')
     assert 'live' in sentence
     assert values['likely cause'] == (
         'the torques of dynamics_node are those of gravity (0, 0, 9.81) m/s^2 instead of '
@@ -174,33 +174,33 @@ def test_a_dynamics_node_with_another_gravity_is_explained(graph, start):
 
 def test_reset_starts_the_comparison_anew(graph, start):
     wrong = graph.start(DynamicsNode, gravity=[0.0, 0.0, 9.81])
-    _, ears = start()
-    ears.verdict('PASS')
+    _, outputs = start()
+    outputs.verdict('PASS')
     arm = Arm(graph)
-    move_until(graph, arm, lambda: ears.report[2].get('likely cause'), 'an explanation')
+    move_until(graph, arm, lambda: outputs.report[2].get('likely cause'), 'an explanation')
     # Started anew with another mistake: the cause is that one's.
     graph.stop(wrong)
     wrong = graph.start(DynamicsNode, gravity=[4.0, 0.0, -9.81])
     move_until(
         graph,
         arm,
-        lambda: 'gravity (4, 0, -9.81)' in ears.report[2].get('likely cause', ''),
+        lambda: 'gravity (4, 0, -9.81)' in outputs.report[2].get('likely cause', ''),
         'the other explanation',
     )
     # Started anew and right: the largest differences stay in the report until the reset.
     graph.stop(wrong)
     graph.start(DynamicsNode)
-    ears.residuals.clear()
-    move_until(graph, arm, lambda: len(ears.residuals) >= 5, 'residuals')
-    assert ears.verdict('FAIL')[2]['likely cause']
+    outputs.residuals.clear()
+    move_until(graph, arm, lambda: len(outputs.residuals) >= 5, 'residuals')
+    assert outputs.verdict('FAIL')[2]['likely cause']
     answer = graph.call(Trigger, 'pybullet_validator_node/reset')
     assert answer.success
     assert answer.message == 'the comparison starts anew with random states'
-    values = ears.verdict('PASS')[2]
+    values = outputs.verdict('PASS')[2]
     assert 'likely cause' not in values
-    ears.residuals.clear()
-    move_until(graph, arm, lambda: len(ears.residuals) >= 5, 'residuals')
-    assert ears.report[1].startswith('PASS')
+    outputs.residuals.clear()
+    move_until(graph, arm, lambda: len(outputs.residuals) >= 5, 'residuals')
+    assert outputs.report[1].startswith('PASS')
 
 
 def test_reset_without_a_robot_is_rejected(graph):
@@ -211,23 +211,23 @@ def test_reset_without_a_robot_is_rejected(graph):
 
 
 def test_additional_engines_are_compared_as_well(start):
-    _, ears = start(engines=SOME_ENGINE[:1], additional_engines=SOME_ENGINE[-1:])
-    values = ears.verdict('PASS')[2]
+    _, outputs = start(engines=SOME_ENGINE[:1], additional_engines=SOME_ENGINE[-1:])
+    values = outputs.verdict('PASS')[2]
     assert values['additional engine 1'].startswith('PASS: elbow against ')
 
 
 def test_invalid_messages_are_rejected_and_counted(graph, start, elbow):
-    node, ears = start()
-    ears.verdict('PASS')
+    node, outputs = start()
+    outputs.verdict('PASS')
     arm, impostor = Arm(graph), Impostor(graph, elbow, [np.nan, 0.0])
 
-    def refused():
+    def rejected():
         q, qd = arm.move()
-        impostor.say(arm.stamp, q, qd)
+        impostor.publish_terms(arm.stamp, q, qd)
         graph.drain(0.01)
         return node.health.counts['live state rejected']
 
-    graph.until(refused, 'a refusal')
+    graph.until(rejected, 'a refusal')
     matrix = graph.publisher(Float64MultiArray, 'dynamics_node/mass_matrix')
     before = node.health.counts['live state rejected']
 
@@ -237,49 +237,52 @@ def test_invalid_messages_are_rejected_and_counted(graph, start, elbow):
         return node.health.counts['live state rejected'] > before
 
     graph.until(refused_too, 'another')
-    assert not ears.residuals
-    assert ears.report[0] == DiagnosticStatus.OK
+    assert not outputs.residuals
+    assert outputs.report[0] == DiagnosticStatus.OK
 
 
 def test_time_may_start_again(graph, start):
     graph.start(DynamicsNode)
-    _, ears = start()
-    ears.verdict('PASS')
+    _, outputs = start()
+    outputs.verdict('PASS')
     arm = Arm(graph)
     arm.stamp = 100_000 * MS
-    move_until(graph, arm, lambda: ears.residuals, 'a residual')
+    move_until(graph, arm, lambda: outputs.residuals, 'a residual')
     arm.stamp = 0
     move_until(
-        graph, arm, lambda: ears.residuals[-1].header.stamp.sec < 50, 'a residual after the reset'
+        graph,
+        arm,
+        lambda: outputs.residuals[-1].header.stamp.sec < 50,
+        'a residual after the reset',
     )
 
 
 def test_an_engine_that_crashes_is_restarted(graph, start):
     graph.start(DynamicsNode)
-    node, ears = start()
-    ears.verdict('PASS')
+    node, outputs = start()
+    outputs.verdict('PASS')
     arm = Arm(graph)
-    move_until(graph, arm, lambda: ears.residuals, 'a residual')
+    move_until(graph, arm, lambda: outputs.residuals, 'a residual')
     os.kill(node._comparison.engine_pid, signal.SIGKILL)
     move_until(graph, arm, lambda: node.health.counts['engine restarted'], 'a restart')
-    ears.residuals.clear()
-    move_until(graph, arm, lambda: len(ears.residuals) >= 2, 'residuals again')
-    assert np.abs(ears.residuals[-1].effort).max() < 1e-9
+    outputs.residuals.clear()
+    move_until(graph, arm, lambda: len(outputs.residuals) >= 2, 'residuals again')
+    assert np.abs(outputs.residuals[-1].effort).max() < 1e-9
 
 
 def test_a_missing_engine_is_reported_and_the_node_continues(graph, start, tmp_path, monkeypatch):
     for package in ('pybullet', 'mujoco', 'pinocchio'):
         (tmp_path / f'{package}.py').write_text('raise ImportError("not here")')
     monkeypatch.setenv('PYTHONPATH', str(tmp_path))
-    node, ears = start()
-    level, _, values = ears.verdict('NO ENGINE')
+    node, outputs = start()
+    level, _, values = outputs.verdict('NO ENGINE')
     assert level == DiagnosticStatus.WARN
     assert values['note 1'] == 'no PyBullet: not here'
     assert node.failure is None
 
 
 def test_parameters_of_the_robot_are_those_of_the_comparison(start):
-    _, ears = start(
+    _, outputs = start(
         gravity=[1.0, 2.0, -9.0],
         base_orientation=[0.3, -0.2, 0.1],
         payload__link='forearm',
@@ -289,7 +292,7 @@ def test_parameters_of_the_robot_are_those_of_the_comparison(start):
         locked_joints=['shoulder'],
         locked_positions=[0.4],
     )
-    assert ears.verdict('PASS')[0] == DiagnosticStatus.OK
+    assert outputs.verdict('PASS')[0] == DiagnosticStatus.OK
 
 
 def test_an_unknown_engine_is_rejected(graph):
@@ -300,8 +303,8 @@ def test_an_unknown_engine_is_rejected(graph):
 
 
 def test_the_engine_ends_with_the_node(graph, start):
-    node, ears = start()
-    ears.verdict('PASS')
+    node, outputs = start()
+    outputs.verdict('PASS')
     pid = node._comparison.engine_pid
     graph.stop(node)
     with pytest.raises(ProcessLookupError):

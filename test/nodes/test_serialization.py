@@ -1,4 +1,4 @@
-"""Joint states as bytes: what ROS says about them, and a refusal for what is no message."""
+"""Joint states as bytes: the same content as by ROS, and rejection of anything else."""
 
 import itertools
 import struct
@@ -96,7 +96,7 @@ def test_truncated_messages_are_rejected_and_corrupted_ones_rejected_or_read():
             decode(data[:length])
         assert_same(decode(data), MESSAGES[0])
         decode(bytes(serialize_message(MESSAGES[-1])))
-    refused = 0
+    rejected = 0
     for _ in range(3000):
         broken = bytearray(data)
         for place in rng.integers(4, len(data), size=rng.integers(1, 9)):
@@ -104,10 +104,10 @@ def test_truncated_messages_are_rejected_and_corrupted_ones_rejected_or_read():
         try:
             state = decode(bytes(broken))
         except JointDataError:
-            refused += 1
+            rejected += 1
         else:
             assert 16 * len(state.position) < len(data)
-    assert refused > 500
+    assert rejected > 500
     assert_same(decode(data), MESSAGES[0])
 
 

@@ -1,4 +1,4 @@
-"""Several robots in one graph, every node a process of its own, told apart by namespaces alone."""
+"""Several robots in one graph, every node a process of its own, distinguished by namespaces alone."""
 
 import contextlib
 import copy
@@ -45,21 +45,21 @@ def running(namespace, node, *arguments, **parameters):
 
 
 class Ear:
-    """What one arm's nodes say, by stamp."""
+    """Outputs of one arm's nodes, by stamp."""
 
     def __init__(self, graph, namespace, states='joint_states'):
         self.graph, self.namespace = graph, namespace
         self.states, self.gravity = {}, {}
-        for topic, heard in (
+        for topic, received in (
             (states, self.states),
             ('dynamics_node/gravity_torque', self.gravity),
         ):
             topic = topic if topic.startswith('/') else f'{namespace}/{topic}'
-            graph.probe.create_subscription(JointState, topic, self._into(heard), 100)
+            graph.probe.create_subscription(JointState, topic, self._into(received), 100)
 
     @staticmethod
-    def _into(heard):
-        return lambda m: heard.update({messages.nanoseconds(m.header.stamp): copy.deepcopy(m)})
+    def _into(received):
+        return lambda m: received.update({messages.nanoseconds(m.header.stamp): copy.deepcopy(m)})
 
     def wait(self, count):
         """Wait for so many more states with answers; return their stamps."""
@@ -82,7 +82,7 @@ class Ear:
 
 # -- two arms -------------------------------------------------------------------------------------
 
-# The same joint names and other bodies: an arm that heard the other one would be wrong unnoticed.
+# The same joint names and other bodies: an arm that received the other one would be wrong unnoticed.
 LIGHT = urdf_text.chain(*['<axis xyz="0 1 0"/>' + urdf_text.LIMIT] * 2)
 HEAVY = urdf_text.chain(*['<origin xyz="0 0 0.3"/><axis xyz="1 0 0"/>' + urdf_text.LIMIT] * 3)
 
@@ -114,14 +114,14 @@ def test_two_arms_side_by_side(graph, files):
         for namespace, text in arms.items():
             for node in simulated(namespace, files(text)):
                 stack.enter_context(node)
-        ears = {namespace: Ear(graph, namespace) for namespace in arms}
+        outputs = {namespace: Ear(graph, namespace) for namespace in arms}
         for namespace, text in arms.items():
-            ears[namespace].check(Dynamics(parse_urdf(text)))
+            outputs[namespace].check(Dynamics(parse_urdf(text)))
         # The right arm goes back to the start; the left one does not notice.
-        left, right = (ears[namespace].wait(1)[-1] for namespace in arms)
+        left, right = (outputs[namespace].wait(1)[-1] for namespace in arms)
         assert graph.call(Trigger, '/right/simulator_node/reset').success
-        assert min(ears['/right'].wait(1)) < right
-        assert min(ears['/left'].wait(1)) > left
+        assert min(outputs['/right'].wait(1)) < right
+        assert min(outputs['/left'].wait(1)) > left
 
 
 # -- one robot of two arms ----------------------------------------------------------------------
@@ -146,7 +146,7 @@ LEFT, RIGHT = ('left_shoulder', 'left_elbow'), ('right_shoulder', 'right_elbow')
 
 
 def test_one_robot_of_two_arms_in_two_namespaces(graph, files):
-    """One driver tells all joints; each namespace answers for its own arm."""
+    """One driver publishes all joints; each namespace answers for its own arm."""
     robot = {'robot_description_file': files(DUAL)}
     subscribes = ('-r', 'joint_states:=/joint_states')
     with (
@@ -161,14 +161,14 @@ def test_one_robot_of_two_arms_in_two_namespaces(graph, files):
             **robot,
         ),
     ):
-        ears = {arm: Ear(graph, arm, '/joint_states') for arm in ('/left', '/right')}
+        outputs = {arm: Ear(graph, arm, '/joint_states') for arm in ('/left', '/right')}
         residuals = graph.listen(JointState, '/right/dynamics_node/effort_residual')
         driver = graph.publisher(JointState, '/joint_states')
         graph.until(lambda: driver.get_subscription_count() == 4, 'both arms')
         names = [LEFT[1], RIGHT[0], LEFT[0], RIGHT[1]]  # as a driver might
         message, sent = JointState(name=names, effort=[1.0, 5.0, 1.0, 7.0]), [0]
 
-        def told(ear):
+        def is_complete(ear):
             sent[0] += 1
             position, velocity = np.sin(0.01 * sent[0] + np.arange(4)), np.zeros(4)
             message.position, message.velocity = position.tolist(), velocity.tolist()
@@ -177,8 +177,8 @@ def test_one_robot_of_two_arms_in_two_namespaces(graph, files):
             return len(ear.states.keys() & ear.gravity.keys()) >= 10
 
         whole = Dynamics(parse_urdf(DUAL))
-        for ear, own in zip(ears.values(), (LEFT, RIGHT), strict=True):
-            graph.until(lambda ear=ear: told(ear), f'answers in {ear.namespace}')
+        for ear, own in zip(outputs.values(), (LEFT, RIGHT), strict=True):
+            graph.until(lambda ear=ear: is_complete(ear), f'answers in {ear.namespace}')
             columns = [whole.model.joint_names.index(name) for name in own]
             for stamp in ear.states.keys() & ear.gravity.keys():
                 state, gravity = ear.states[stamp], ear.gravity[stamp]
@@ -187,7 +187,7 @@ def test_one_robot_of_two_arms_in_two_namespaces(graph, files):
                 # On a torso that stands still, no arm feels the other.
                 expected = whole.gravity_torque(q)[columns]
                 np.testing.assert_allclose(gravity.effort, expected, rtol=1e-12, atol=1e-12)
-        assert_scaled_by_the_order_of_joints(graph, residuals, ears['/right'], whole)
+        assert_scaled_by_the_order_of_joints(graph, residuals, outputs['/right'], whole)
 
 
 def assert_scaled_by_the_order_of_joints(graph, residuals, ear, whole):

@@ -300,8 +300,8 @@ def test_deactivated_it_stands_still_and_activated_it_begins_anew(graph, tmp_pat
     view.node.trigger_deactivate()
     steps, count = view.node._loop.steps, len(list(tmp_path.iterdir()))
     assert not view.node.recording.figures()
-    refused = view.call('pause')
-    assert (refused.success, refused.message) == (False, 'the node is inactive')
+    rejected = view.call('pause')
+    assert (rejected.success, rejected.message) == (False, 'the node is inactive')
     graph.drain(0.1)
     assert view.node._loop.steps == steps
     view.states.clear()

@@ -168,9 +168,9 @@ def test_drives_in_motion_begin_no_recording_and_after_a_reset_they_do(graph, tm
     rng = np.random.default_rng(0)
     view.drive(rng, 10)
     assert view.record(False).success
-    refused = view.record(True)
-    assert not refused.success
-    assert 'start recording after a reset' in refused.message
+    rejected = view.record(True)
+    assert not rejected.success
+    assert 'start recording after a reset' in rejected.message
     assert view.call('reset').success
     assert view.record(True).success
     view.drive(rng, 10)

@@ -114,19 +114,21 @@ def test_diagnostics_warn_when_commands_stop(graph):
     view = SimulatorView(graph, command_timeout=0.05, diagnostics_period=0.1)
     reports = graph.listen(DiagnosticArray, '/diagnostics')
 
-    def says(level, text):
+    def has_status(level, text):
         status = reports[-1].status[0] if reports else DiagnosticStatus()
         return status.level == level and text in status.message
 
-    graph.until(lambda: says(DiagnosticStatus.WARN, 'no command yet'), 'no command')
+    graph.until(lambda: has_status(DiagnosticStatus.WARN, 'no command yet'), 'no command')
     view.command([5.0, 1.0])
-    graph.until(lambda: says(DiagnosticStatus.WARN, 'commands have stopped: brake'), 'silence')
+    graph.until(
+        lambda: has_status(DiagnosticStatus.WARN, 'commands have stopped: brake'), 'silence'
+    )
 
     def is_well_again():
         view.command([0.0, 0.0])
-        return says(DiagnosticStatus.OK, 'running')
+        return has_status(DiagnosticStatus.OK, 'running')
 
-    graph.until(is_well_again, 'commands heard again')
+    graph.until(is_well_again, 'commands received again')
 
 
 def test_lock_step_gives_one_state_per_answer(graph, elbow):

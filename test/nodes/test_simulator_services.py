@@ -108,9 +108,9 @@ def standard(view):
 
 def test_pause_resume_step_reset(view):
     graph = view.graph
-    refused = view.call('step')
-    assert not refused.success
-    assert 'pause first' in refused.message
+    rejected = view.call('step')
+    assert not rejected.success
+    assert 'pause first' in rejected.message
     assert view.call('pause').message == 'paused'
     again = view.call('pause')
     assert (again.success, again.message) == (True, 'was paused already')
@@ -292,9 +292,9 @@ def test_a_simulation_that_diverged_cannot_be_played(view, standard):
 
 
 def test_step_simulation(view, standard):
-    refused = standard.call('step_simulation', steps=1)
-    assert refused.result.result == Result.RESULT_OPERATION_FAILED
-    assert refused.result.error_message == 'running: pause first'
+    rejected = standard.call('step_simulation', steps=1)
+    assert rejected.result.result == Result.RESULT_OPERATION_FAILED
+    assert rejected.result.error_message == 'running: pause first'
     standard.call('reset_simulation', scope=0)
     standard.put(SimulationState.STATE_PAUSED)
     standard.call('reset_simulation', scope=0)
@@ -338,7 +338,7 @@ def test_quitting_ends_the_process_as_a_signal_does(standard):
 
 
 def test_a_state_is_published_after_every_request(view, standard):
-    heard = view.graph.listen(JointState, 'joint_states', 100)
+    received = view.graph.listen(JointState, 'joint_states', 100)
     standard.put(SimulationState.STATE_PAUSED)
     standard.call('reset_simulation', scope=0)
-    view.graph.until(lambda: heard and stamp(heard[-1]) == 0, 'the state after the reset')
+    view.graph.until(lambda: received and stamp(received[-1]) == 0, 'the state after the reset')

@@ -1,5 +1,5 @@
 """The state publisher. tf2_msgs comes with a ROS 2 distribution only: the node itself is tested
-where it is, the transforms and what the node says without it everywhere.
+where it is, the transforms and the error without it everywhere.
 """
 
 import importlib.util
@@ -129,7 +129,7 @@ def test_the_yaml_file_has_every_parameter_with_its_default():
 
 
 class Frames:
-    """The node, what it says on /tf and /tf_static, and joint states for it."""
+    """The node, its output on /tf and /tf_static, and joint states for it."""
 
     def __init__(self, graph, **parameters):
         from tf2_msgs.msg import TFMessage
@@ -140,7 +140,7 @@ class Frames:
         self.still = graph.listen(TFMessage, '/tf_static', qos.LATCHED)
         self.states = graph.publisher(JointState, 'joint_states')
 
-    def tell(self, stamp, **positions):
+    def publish_state(self, stamp, **positions):
         message = JointState(name=list(positions), position=list(positions.values()))
         message.header.stamp = messages.time_message(stamp)
         self.states.publish(message)
@@ -163,7 +163,7 @@ class Frames:
 @needs_tf
 def test_tf_and_tf_static_together_are_the_whole_robot(graph):
     frames = Frames(graph, frame_prefix='left/')
-    frames.tell(50 * MS, slide=0.2, turn=0.4, stranger=1.0)
+    frames.publish_state(50 * MS, slide=0.2, turn=0.4, stranger=1.0)
     moving = frames.at(50 * MS)
     graph.until(lambda: frames.still, 'the fixed frames')
     still = frames.still[-1].transforms
@@ -174,9 +174,9 @@ def test_tf_and_tf_static_together_are_the_whole_robot(graph):
 @needs_tf
 def test_a_transform_is_published_for_each_received_joint(graph):
     frames = Frames(graph)
-    frames.tell(50 * MS, turn=0.4)
+    frames.publish_state(50 * MS, turn=0.4)
     assert [t.child_frame_id for t in frames.at(50 * MS)] == ['arm']
-    frames.tell(51 * MS, slide=0.1)
+    frames.publish_state(51 * MS, slide=0.1)
     assert [t.child_frame_id for t in frames.at(51 * MS)] == ['left', 'right']
 
 
@@ -184,7 +184,7 @@ def test_a_transform_is_published_for_each_received_joint(graph):
 def test_transforms_are_limited_to_the_publish_frequency(graph):
     frames = Frames(graph, publish_frequency=250.0)
     for k in range(1, 10):
-        frames.tell(k * MS, turn=0.01 * k)
+        frames.publish_state(k * MS, turn=0.01 * k)
     frames.at(9 * MS)
     stamps = [messages.nanoseconds(m.transforms[0].header.stamp) // MS for m in frames.moving]
     assert stamps == [1, 5, 9]
@@ -202,9 +202,9 @@ def test_locked_joints_are_static(graph):
 @needs_tf
 def test_the_description_is_there_for_late_joiners(graph):
     Frames(graph)
-    heard = graph.listen(String, 'robot_description', qos.LATCHED)
-    graph.until(lambda: heard, 'the description')
-    assert heard[0].data == ROBOT
+    received = graph.listen(String, 'robot_description', qos.LATCHED)
+    graph.until(lambda: received, 'the description')
+    assert received[0].data == ROBOT
 
 
 @needs_tf
@@ -227,7 +227,7 @@ def test_a_description_from_the_topic_is_not_published_again_and_may_change(grap
 def test_states_without_stamps_get_the_present_time(graph):
     frames = Frames(graph, ignore_timestamp=True)
     before = frames.node.get_clock().now().nanoseconds
-    frames.tell(0, turn=0.4)
+    frames.publish_state(0, turn=0.4)
     graph.until(lambda: frames.moving, 'a transform')
     stamp = messages.nanoseconds(frames.moving[0].transforms[0].header.stamp)
     assert before <= stamp <= frames.node.get_clock().now().nanoseconds

@@ -1,4 +1,4 @@
-"""`--help` of every node prints what is in the graph; without ROS a node says what to install."""
+"""`--help` of every node prints what is in the graph; without ROS the message names the installation."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What the robot carries, told to one node, to all of them, or by one to another."""
+"""Payloads set for one node, for all of them, or by one node for another."""
 
 import numpy as np
 import pytest
@@ -51,12 +51,12 @@ def latched(graph, topic, message):
 @each_node
 def test_a_payload_for_all_nodes_is_used_and_published_by_each(graph, elbow_urdf, name):
     node = graph.start(NODES[name])
-    said = graph.listen(InertiaStamped, f'{name}/payload', qos.LATCHED)
-    graph.until(lambda: said, 'what it carries at the start')
-    assert (said[-1].inertia.m, said[-1].header.frame_id) == (0.0, 'forearm')
+    published = graph.listen(InertiaStamped, f'{name}/payload', qos.LATCHED)
+    graph.until(lambda: published, 'what it carries at the start')
+    assert (published[-1].inertia.m, published[-1].header.frame_id) == (0.0, 'forearm')
     latched(graph, ALL.get(name, 'payload'), load(2.0, 0.1))
-    graph.until(lambda: said[-1].inertia.m == 2.0, 'the load')
-    assert said[-1].inertia.com.x == 0.1
+    graph.until(lambda: published[-1].inertia.m == 2.0, 'the load')
+    assert published[-1].inertia.com.x == 0.1
     assert node.get_parameter('payload.mass').value == 2.0
     expected = loaded(elbow_urdf, 2.0, 0.1).gravity_torque(Q)
     np.testing.assert_allclose(node.arm.gravity_torque(Q), expected, rtol=1e-12)
@@ -77,9 +77,9 @@ def test_a_payload_received_before_the_robot_is_applied(graph, elbow_urdf, name)
 @each_node
 def test_an_inconsistent_payload_is_rejected(graph, elbow, name):
     node = graph.start(NODES[name])
-    told = graph.publisher(InertiaStamped, f'{name}/set_payload')
+    set_payload = graph.publisher(InertiaStamped, f'{name}/set_payload')
     for count, wrong in enumerate((load(-1.0), load(np.nan), load(1.0, link='hand')), start=1):
-        told.publish(wrong)
+        set_payload.publish(wrong)
         graph.until(
             lambda n=count: node.health.counts['payload rejected'] == n, f'refusal {count}'
         )
@@ -93,11 +93,11 @@ def test_programs_of_another_link_are_compiled_with_the_payload(graph, elbow_urd
     node.trigger_configure()
     prepared, prepare = [], node.prepare
     monkeypatch.setattr(node, 'prepare', lambda arm: (prepared.append(arm), prepare(arm)))
-    told = graph.publisher(InertiaStamped, 'dynamics_node/set_payload')
-    told.publish(load(2.0))
+    set_payload = graph.publisher(InertiaStamped, 'dynamics_node/set_payload')
+    set_payload.publish(load(2.0))
     graph.until(lambda: node.parameters.payload__mass == 2.0, 'the load')
     assert not prepared
-    told.publish(load(2.0, link='upper_arm'))
+    set_payload.publish(load(2.0, link='upper_arm'))
     graph.until(lambda: node.parameters.payload__link == 'upper_arm', 'the other link')
     assert prepared == [node.arm]
     model = parse_urdf(elbow_urdf).with_payload('upper_arm', 2.0)
@@ -109,8 +109,8 @@ def test_programs_of_another_link_are_compiled_with_the_payload(graph, elbow_urd
 def test_a_repeated_payload_changes_nothing(graph):
     node = graph.start(DynamicsNode)
     before = node.arm
-    told = latched(graph, 'payload', load(0.0))
-    graph.until(told.get_subscription_count, 'the node')
+    set_payload = latched(graph, 'payload', load(0.0))
+    graph.until(set_payload.get_subscription_count, 'the node')
     graph.drain()
     assert node.arm is before
 
@@ -155,7 +155,7 @@ class Judged:
         )
         self.residuals = graph.listen(JointState, 'pybullet_validator_node/residual')
         self.states = graph.publisher(JointState, 'joint_states')
-        self.told = graph.publisher(InertiaStamped, 'dynamics_node/set_payload')
+        self.set_payload = graph.publisher(InertiaStamped, 'dynamics_node/set_payload')
         self.live(3)
 
     def live(self, count):
@@ -183,21 +183,21 @@ class Judged:
 @needs_engine
 def test_the_validator_compares_with_the_payload_of_the_dynamics_node(graph, capfd):
     """No verdict about a loaded robot is one about an unloaded one."""
-    judged = Judged(graph)
+    validated = Judged(graph)
     for mass in (2.0, 0.5, 0.0):
-        judged.told.publish(load(mass, 0.1))
-        graph.until(lambda m=mass: judged.node.parameters.payload__mass == m, 'the load')
-        judged.live(5)
-        assert judged.verdict == 'PASS'
-        for residual in judged.residuals:
+        validated.set_payload.publish(load(mass, 0.1))
+        graph.until(lambda m=mass: validated.node.parameters.payload__mass == m, 'the load')
+        validated.live(5)
+        assert validated.verdict == 'PASS'
+        for residual in validated.residuals:
             np.testing.assert_allclose(residual.effort, 0.0, atol=1e-9)
     assert 'FAIL' not in capfd.readouterr().err
 
 
 @needs_engine
 def test_a_validator_without_the_payload_diagnoses_it(graph):
-    judged = Judged(graph, remap=['dynamics_node/payload:=unused'])
-    judged.told.publish(load(2.0, 0.1))
-    graph.until(lambda: judged.live(1) or judged.verdict == 'FAIL', 'the verdict')
-    graph.until(lambda: judged.live(1) or judged.node._report.cause, 'the cause')
-    assert 'forearm' in judged.node._report.cause
+    validated = Judged(graph, remap=['dynamics_node/payload:=unused'])
+    validated.set_payload.publish(load(2.0, 0.1))
+    graph.until(lambda: validated.live(1) or validated.verdict == 'FAIL', 'the verdict')
+    graph.until(lambda: validated.live(1) or validated.node._report.cause, 'the cause')
+    assert 'forearm' in validated.node._report.cause
