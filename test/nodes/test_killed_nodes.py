@@ -239,7 +239,9 @@ def test_a_killed_subscriber_does_not_block_the_others(graph, processes):
     kill(processes[0])
     for k in range(200):
         states.publish(state(k * MS))
-        graph.until(lambda k=k: received and messages.nanoseconds(received[-1].header.stamp) == k * MS,
-                    'an answer')  # fmt: skip
+        graph.until(
+            lambda k=k: received and messages.nanoseconds(received[-1].header.stamp) == k * MS,
+            'an answer',
+        )
     assert node.count_subscribers('/dynamics_node/gravity_torque') == 2
     assert len(received) == 200

@@ -1,4 +1,4 @@
-"""Several robots in one graph, every node a process of its own, distinguished by namespaces alone."""
+"""Several robots in one graph, each node a process of its own, separated by namespaces."""
 
 import contextlib
 import copy
@@ -82,7 +82,7 @@ class Ear:
 
 # -- two arms -------------------------------------------------------------------------------------
 
-# The same joint names and other bodies: an arm that received the other one would be wrong unnoticed.
+# The same joint names and other bodies: states of the other arm would go unnoticed otherwise.
 LIGHT = urdf_text.chain(*['<axis xyz="0 1 0"/>' + urdf_text.LIMIT] * 2)
 HEAVY = urdf_text.chain(*['<origin xyz="0 0 0.3"/><axis xyz="1 0 0"/>' + urdf_text.LIMIT] * 3)
 

@@ -1,4 +1,4 @@
-"""`--help` of every node prints what is in the graph; without ROS the message names the installation."""
+"""`--help` of every node prints its interfaces; without ROS a line names the installation."""
 
 import re
 import subprocess
