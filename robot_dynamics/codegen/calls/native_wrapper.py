@@ -26,6 +26,7 @@ from robot_dynamics.codegen.calls.kernels import MachineKernels, loop_memory
 from robot_dynamics.codegen.calls.native_source import wrapper_source
 from robot_dynamics.codegen.calls.native_writer import (
     ALIGNED,
+    BASE,
     C_CONTIGUOUS,
     DATA,
     DIMENSIONS,
@@ -33,7 +34,6 @@ from robot_dynamics.codegen.calls.native_writer import (
     FLAGS,
     MEMORY_SIZE,
     NDIM,
-    NPY_DOUBLE,
     NUMPY_FUNCTIONS,
     POINTER_SIZE,
     PYTHON_FUNCTIONS,
@@ -49,8 +49,7 @@ from robot_dynamics.codegen.calls.native_writer import (
 NUMPY_PLACES = {
     'PyArray_Type': 2,
     'PyArray_Return': 76,
-    'PyArray_New': 93,
-    'PyArray_SetBaseObject': 282,
+    'PyArray_NewFromDescr': 94,
 }
 
 PYTHON_VERSIONS = ((3, 10), (3, 14))
@@ -273,6 +272,7 @@ def _layout_surprise() -> str | None:
             'list of weak references': (_peek(ctypes.c_void_p, array, WEAK_REFERENCES), None),
             'type': (_peek(ctypes.c_void_p, array, TYPE), id(np.ndarray)),
             'data': (_peek(ctypes.c_void_p, array, DATA), array.ctypes.data),
+            'base': (_peek(ctypes.c_void_p, array, BASE) or id(None), id(array.base)),
             'number of axes': (_peek(ctypes.c_int32, array, NDIM), array.ndim),
             'shape': (tuple(lengths), array.shape),
             'dtype': (_peek(ctypes.c_void_p, array, DTYPE), id(array.dtype)),
@@ -305,11 +305,13 @@ def _interface_surprise() -> str | None:
     interface = _numpy_interface()
     if interface[NUMPY_PLACES['PyArray_Type']] != id(np.ndarray):
         return "NumPy's C interface is not where it was expected"
-    number, address = ctypes.c_int, ctypes.c_void_p
-    kinds = (address, number, address, number, address, address, number, number, address)
-    make = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(interface[NUMPY_PLACES['PyArray_New']])
-    lengths = (ctypes.c_int64 * 2)(2, 3)
-    array = make(id(np.ndarray), 2, ctypes.addressof(lengths), NPY_DOUBLE, None, None, 0, 0, None)
+    number, address, item = ctypes.c_int, ctypes.c_void_p, ctypes.py_object
+    kinds = (item, item, number, address, address, address, number, address)
+    make = ctypes.PYFUNCTYPE(item, *kinds)(interface[NUMPY_PLACES['PyArray_NewFromDescr']])
+    lengths, dtype = (ctypes.c_int64 * 2)(2, 3), np.dtype(np.float64)
+    # The function takes over a reference to the dtype.
+    ctypes.pythonapi.Py_IncRef(item(dtype))
+    array = make(np.ndarray, dtype, 2, ctypes.addressof(lengths), None, None, 0, None)
     if type(array) is not np.ndarray or array.shape != (2, 3) or array.dtype != np.float64:
         return "NumPy's C interface does not make the arrays that were asked for"
     return None

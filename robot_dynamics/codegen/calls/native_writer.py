@@ -15,9 +15,8 @@ from robot_dynamics.codegen.backends.llvm_writer import Writer
 # Offsets in bytes: of an object's references (the low half of their count) and its type, and of an
 # array's fields.
 REFERENCES, TYPE = 0, 8
-DATA, NDIM, DIMENSIONS, DTYPE, FLAGS, WEAK_REFERENCES = 16, 24, 32, 56, 64, 72
+DATA, NDIM, DIMENSIONS, BASE, DTYPE, FLAGS, WEAK_REFERENCES = 16, 24, 32, 48, 56, 64, 72
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
-NPY_DOUBLE = 12
 
 POINTER_SIZE = 8
 
@@ -31,7 +30,7 @@ PYTHON_FUNCTIONS = (
     'PyTuple_SetItem',
     'Py_DecRef',
 )
-NUMPY_FUNCTIONS = ('PyArray_New', 'PyArray_Return', 'PyArray_SetBaseObject')
+NUMPY_FUNCTIONS = ('PyArray_NewFromDescr', 'PyArray_Return')
 OBJECTS = (
     'array type',
     'float64',
@@ -49,7 +48,7 @@ OBJECTS = (
 )
 
 # Doubles in the memory that new results share, and in the largest result there.
-MEMORY_SIZE = 4096
+MEMORY_SIZE = 8192
 LARGEST_SHARED = 256
 
 # The table: these, then the addresses of the bound inputs.
@@ -277,7 +276,7 @@ class WrapperWriter(Writer):
         owner, data = self._shared_memory(size, release)
         array = self._array('array type', shape, (*release, owner), data)
         # The array takes over the reference to its owner.
-        self.call('i32', 'PyArray_SetBaseObject', f'ptr {array}, ptr {owner}')
+        self.do(f'store ptr {owner}, ptr {self.field(array, BASE)}')
         return array
 
     def _shared_memory(self, size: int, release: Sequence[str]) -> tuple[str, str]:
@@ -304,11 +303,14 @@ class WrapperWriter(Writer):
     def _array(self, kind: str, shape: Shape, release: Sequence[str], data: str = 'null') -> str:
         """Return a new array of a type in the table, in given memory or in memory of its own."""
         flags = 0 if data == 'null' else C_CONTIGUOUS | ALIGNED | WRITEABLE
+        dtype = self.slot('float64')
+        # The function takes over a reference to the dtype.
+        self.add_reference(dtype)
         arguments = (
-            f'ptr {self.slot(kind)}, i32 {len(shape)}, ptr {self._lengths(shape or (0,))}, '
-            f'i32 {NPY_DOUBLE}, ptr null, ptr {data}, i32 0, i32 {flags}, ptr null'
+            f'ptr {self.slot(kind)}, ptr {dtype}, i32 {len(shape)}, '
+            f'ptr {self._lengths(shape or (0,))}, ptr null, ptr {data}, i32 {flags}, ptr null'
         )
-        array = self.call('ptr', 'PyArray_New', arguments)
+        array = self.call('ptr', 'PyArray_NewFromDescr', arguments)
         self.ret_if_null(array, *release)
         return array
 

@@ -49,6 +49,7 @@ def test_supported_interpreters():
         ('DATA', 32, 'data of an array'),
         ('NDIM', 28, 'number of axes'),
         ('DTYPE', 48, 'dtype of an array'),
+        ('BASE', 40, 'base of an array'),
         ('FLAGS', 68, 'of an array'),
         ('TUPLE_SIZE', 24, 'items of a tuple'),
         ('TUPLE_ITEMS', 16, 'items of a tuple'),
