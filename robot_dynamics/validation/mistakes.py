@@ -170,7 +170,8 @@ def gravity(difference: Difference) -> Explanation:
     def describe(x: Array, Y: Array) -> str:
         found = model.gravity + x
         found = np.where(np.abs(found) < 1e-6 * np.abs(x).max(), 0.0, found)
-        return f' {vector_text(found)} m/s^2 instead of {vector_text(model.gravity)}{_undetermined(Y)}'
+        usual = vector_text(model.gravity)
+        return f' {vector_text(found)} m/s^2 instead of {usual}{_undetermined(Y)}'
 
     return difference.linear('gravity', columns, describe)
 
