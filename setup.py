@@ -90,6 +90,8 @@ setup(
         'bags': ['rosbags>=0.11.7'],
         # Identification: a convex solver with its modelling layer.
         'identify': ['cvxpy>=1.5', 'clarabel>=0.9', 'threadpoolctl>=3.5'],
+        # Meshes of robot descriptions, STL and OBJ, and COLLADA.
+        'check': ['trimesh>=4.4', 'pycollada>=0.8'],
         'test': [
             'pytest>=8',
             'pytest-xdist>=3.5',

@@ -58,6 +58,7 @@ DEPENDENCIES = {
     'tf2_msgs': ('tf2_msgs', None),
     'trajectory_msgs': ('trajectory_msgs', 'ros-jazzy-trajectory-msgs'),
     'threadpoolctl': (None, 'threadpoolctl'),
+    'trimesh': (None, 'trimesh'),
     'urdf_parser_py': ('urdfdom_py', 'urdf-parser-py'),
     'visualization_msgs': ('visualization_msgs', 'ros-jazzy-visualization-msgs'),
     'xacro': ('xacro', 'xacro'),

@@ -3,32 +3,98 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_robot
-from robot_dynamics.cli.output import concise_warnings, print_table
+from robot_dynamics.cli.options import add_robot, new_file, new_picture
+from robot_dynamics.cli.output import print_table
+from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.urdf_check.examination import Examination, examine
+from robot_dynamics.urdf_check.findings import KINDS, Finding, short
+from robot_dynamics.urdf_check.picture import draw
+
+MAX_LINES = 12  # of one kind; --json lists all
+LABELS = {'error': 'ERROR', 'warning': 'WARNING', 'info': 'info'}
+FAULTY = 1  # exit code
 
 
 def add_check_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `check`."""
     add_robot(parser)
-    parser.add_argument('--strict', action='store_true', help='reject non-physical inertias')
+    parser.add_argument('--strict', action='store_true', help='warnings are errors: exit code 1')
+    parser.add_argument('--json', type=new_file, metavar='FILE', help='write all findings')
+    parser.add_argument(
+        '--fix', type=new_file, metavar='OUT.urdf', help='write the description with its repairs'
+    )
+    parser.add_argument(
+        '--only',
+        action='append',
+        choices=sorted(KINDS),
+        metavar='KIND',
+        help='repair findings of this kind only (repeatable); docs/check.md lists the kinds',
+    )
+    parser.add_argument(
+        '--package-path',
+        action='append',
+        default=[],
+        type=_folder,
+        metavar='DIR',
+        help='folder with packages of meshes, or the folder of one (repeatable)',
+    )
+    parser.add_argument(
+        '--picture',
+        type=new_picture,
+        metavar='FILE',
+        help='draw the links with the ellipsoids of their inertias',
+    )
 
 
 def check(options: argparse.Namespace) -> int:
-    """Print joints, limits and masses of a robot description, with warnings about its faults."""
-    with concise_warnings():
-        model = load_urdf(options.robot, strict_inertials=options.strict)
+    """Print joints, limits and masses of a robot description, its faults and their repairs."""
+    if options.only and not options.fix:
+        raise RobotDynamicsError('--only chooses the repairs of --fix; expected --fix OUT.urdf')
+    examination = examine(options.robot, options.package_path)
+    if examination.robot.model is not None:
+        _print_model(examination.robot.model)
+    _print_findings(examination)
+    if options.json:
+        text = json.dumps(examination.to_json(), indent=2, allow_nan=False)
+        options.json.write_text(text + '\n', encoding='utf-8')
+    if options.picture:
+        draw(examination).savefig(options.picture)
+    if options.fix:
+        repaired, done = examination.repaired(options.only)
+        options.fix.write_bytes(repaired)
+        what = 'the URDF expanded from xacro' if examination.expanded else 'the description'
+        print(f'{options.fix}: {what} with {len(done)} repairs')
+    severities = {finding.severity for finding in examination.findings}
+    rejected = {'error', 'warning'} if options.strict else {'error'}
+    return FAULTY if severities & rejected else 0
+
+
+def _folder(text: str) -> Path:
+    folder = Path(text)
+    if not folder.is_dir():
+        raise argparse.ArgumentTypeError(f'{text} is not a folder')
+    return folder
+
+
+# -- the model ---------------------------------------------------------------------------------
+
+
+def _print_model(model: RobotModel) -> None:
     print(f'{model.name}: {model.n} joints, {model.nb} moving bodies of {model.mass.sum():.4g} kg')
     limits = (model.lower, model.upper, model.velocity_limit, model.effort_limit)
     numbers = np.stack([*limits, model.viscous, model.coulomb], axis=1)
     print_table(
         ('joint', 'kind', 'lower', 'upper', 'velocity', 'effort', 'viscous', 'dry friction'),
         [
-            (name, kind, *map(_short, row))
+            (name, kind, *map(short, row))
             for name, kind, row in zip(model.joint_names, _kinds(model), numbers, strict=True)
         ],
     )
@@ -36,9 +102,9 @@ def check(options: argparse.Namespace) -> int:
     bodies = zip(model.body_names, parents, model.mass, model.com, strict=True)
     print_table(
         ('moving body', 'parent', 'mass', 'centre of mass'),
-        [(name, at, _short(mass), ' '.join(map(_short, com))) for name, at, mass, com in bodies],
+        [(name, at, short(mass), short(com)) for name, at, mass, com in bodies],
     )
-    return 0
+    print()
 
 
 def _kinds(model: RobotModel) -> list[str]:
@@ -51,5 +117,57 @@ def _kinds(model: RobotModel) -> list[str]:
     ]
 
 
-def _short(number: float) -> str:
-    return f'{number:.4g}'
+# -- the findings ------------------------------------------------------------------------------
+
+
+def _print_findings(examination: Examination) -> None:
+    """Print the findings grouped by severity and kind, and a summary."""
+    if examination.expanded:
+        print('the xacro file was expanded; findings and --fix are of the expanded URDF')
+    found = sorted(examination.findings, key=_group)
+    for (_, _, kind), group in groupby(found, key=_group):
+        for line in _lines(kind, list(group)):
+            print(line)
+    counts = {
+        label: sum(f.severity == severity for f in found)
+        for severity, label in (('error', 'errors'), ('warning', 'warnings'), ('info', 'remarks'))
+    }
+    repairs = sum(bool(f.repair) for f in found)
+    hint = f'; {repairs} with a repair, which --fix OUT.urdf applies' if repairs else ''
+    print(', '.join(f'{count} {label}' for label, count in counts.items()) + hint)
+
+
+def _group(finding: Finding) -> tuple[int, int, str]:
+    severities, kinds = list(LABELS), list(KINDS)
+    return severities.index(finding.severity), kinds.index(finding.kind), finding.kind
+
+
+def _lines(kind: str, group: list[Finding]) -> Iterator[str]:
+    """Yield the lines of the findings of one kind and severity."""
+    severity = group[0].severity
+    yield f'{LABELS[severity]} {kind} ({group[0].tier}): {KINDS[kind].why}'
+    if severity == 'info' and len(group) > 1:
+        names = list(dict.fromkeys(f.element for f in group))
+        more = f', ... ({len(names)} in all)' if len(names) > MAX_LINES else ''
+        yield (
+            f'  {group[0].message}'
+            if len({f.message for f in group}) == 1
+            else (f'  such as: {group[0].message}')
+        )
+        yield f'  {", ".join(names[:MAX_LINES])}{more}'
+        return
+    for finding in group[:MAX_LINES]:
+        yield f'  {finding.element}: {finding.message}{_repair(finding)}'
+    if len(group) > MAX_LINES:
+        yield f'  ... and {len(group) - MAX_LINES} more, which --json lists'
+
+
+def _repair(finding: Finding) -> str:
+    if not finding.repair:
+        return ''
+    shown = [
+        f'{r.attribute} {"none" if r.old is None else short(r.old)} -> {short(r.new)}'
+        for r in finding.repair[:2]
+    ]
+    more = f' and {len(finding.repair) - 2} more' if len(finding.repair) > 2 else ''
+    return f' [repair: {", ".join(shown)}{more}]'

@@ -62,15 +62,11 @@ def test_check_prints_the_joint_types(run):
     assert kinds['arm_1_joint'] == 'revolute'
 
 
-def test_check_warns_of_inconsistent_inertias_and_rejects_them_when_strict(run):
-    code, _, warned = run('check', robots.path('xarm6'))
-    assert code == 0
-    assert warned.startswith('warning: ')
-    assert "'link2'" in warned
-    code, output, errors = run('check', '--strict', robots.path('xarm6'))
-    assert (code, output) == (2, '')
-    assert "'link2'" in errors
-    assert errors.count('\n') == 1
+def test_check_reports_inconsistent_inertias_as_errors(run):
+    code, output, errors = run('check', robots.path('xarm6'))
+    assert (code, errors) == (1, '')
+    assert 'ERROR inertia-inconsistent' in output
+    assert '  link2: principal moments' in output
 
 
 def test_terms_are_those_of_the_library(run):
@@ -102,13 +98,10 @@ def test_check_names_a_moving_link_without_inertial(run, tmp_path):
     links = link('a'), link('b', ''), link('c')
     joints = joint('i', 'a', 'b', urdf_text.LIMIT), joint('j', 'b', 'c', urdf_text.LIMIT)
     file.write_text(urdf_text.robot(*links, *joints))
-    words = "links 'b' move but have no <inertial>, so they count as massless"
-    code, _, warned = run('check', file)
-    assert code == 0
-    assert words in warned
-    code, output, errors = run('check', '--strict', file)
-    assert (code, output) == (2, '')
-    assert words in errors
+    code, output, errors = run('check', file)
+    assert (code, errors) == (0, '')
+    assert '  b: moves but has no <inertial>' in output
+    assert run('check', '--strict', file)[0] == 1
 
 
 @pytest.mark.parametrize('verb', ['check', 'terms', 'validate', 'simulate', 'precompile'])

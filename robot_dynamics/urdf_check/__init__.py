@@ -1,0 +1,1 @@
+"""Faults of robot descriptions, and their repairs: see `examination.examine`."""

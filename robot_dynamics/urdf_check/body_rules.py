@@ -1,0 +1,102 @@
+"""Rules of links that load the robot without being parts of it, and of geometry files."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from robot_dynamics.model.inertia import Inertial, second_moment
+from robot_dynamics.urdf_check.description import Description, Link
+from robot_dynamics.urdf_check.findings import Finding, inertial_repair
+from robot_dynamics.urdf_check.geometry import trimesh_installed
+
+MIN_SHARE = 2e-3  # of the robot's mass: lighter links are remarks
+# Other frames with tensors computed for a part may be rotors, say, that are not drawn.
+LARGE_SHARE, FEW = 0.01, 2
+SAME_PLACE = 0.02  # of the radius of gyration
+
+
+def frame_findings(robot: Description) -> Iterator[Finding]:
+    """Yield frames with a mass: fixed links without geometry or children, on robots with both.
+
+    Other links of the robot must show that its parts have geometry.
+    """
+    bodies = [link for link in robot.links.values() if link.body is not None and link.body.mass]
+    total = sum(link.body.mass for link in bodies if link.body is not None)
+    drawn = sum(link.geometry.shapes > 0 for link in bodies)
+    frames = [link for link in bodies if _is_frame(robot, link)]
+    for link in frames if drawn > len(bodies) - drawn else ():
+        assert link.body is not None
+        share = link.body.mass / total
+        placeholder = not np.ptp(np.linalg.eigvalsh(link.body.inertia_com))
+        suspicious = placeholder or (share > LARGE_SHARE and len(frames) <= FEW)
+        matters = share > MIN_SHARE and robot.rigid.get(link.name) in robot.inward
+        yield Finding(
+            'warning' if suspicious and matters else 'info',
+            'frame-mass',
+            link.name,
+            f'has no geometry and {link.body.mass:.4g} kg, {share:.1%} of the robot; expected no '
+            'mass',
+            inertial_repair(link.body, Inertial(0.0, link.body.com, np.zeros((3, 3)))),
+        )
+
+
+def _is_frame(robot: Description, link: Link) -> bool:
+    """Return whether a link is fixed to another, without geometry or children."""
+    joint = robot.inward.get(link.name)
+    fixed = joint is not None and joint.type == 'fixed'
+    return fixed and not link.geometry.shapes and not robot.outward[link.name]
+
+
+def payload_findings(robot: Description) -> Iterator[Finding]:
+    """Yield pairs of links of one rigid body with the same inertia at the same place."""
+    total = sum(link.body.mass for link in robot.links.values() if link.body is not None)
+    for first in dict.fromkeys(robot.rigid.values()):
+        members = [link for link in robot.members(first) if link.body is not None]
+        for one, two in itertools.combinations(members, 2):
+            if _coincide(robot, one, two):
+                assert two.body is not None
+                yield Finding(
+                    'warning' if two.body.mass > MIN_SHARE * total else 'info',
+                    'payload-duplicated',
+                    two.name,
+                    f'has the mass, {two.body.mass:.4g} kg, the centre of mass and the tensor of '
+                    f'link {one.name!r} on the same body; expected one of them',
+                    inertial_repair(two.body, Inertial(0.0, two.body.com, np.zeros((3, 3)))),
+                )
+
+
+def _coincide(robot: Description, one: Link, two: Link) -> bool:
+    assert one.body is not None
+    assert two.body is not None
+    if one.body.mass == 0 or not np.isclose(one.body.mass, two.body.mass, rtol=1e-6):
+        return False
+    T, U = robot.placements[one.name], robot.placements[two.name]
+    apart = T[:3, :3] @ one.body.com + T[:3, 3] - U[:3, :3] @ two.body.com - U[:3, 3]
+    tensors = [P[:3, :3] @ link.tensor @ P[:3, :3].T for P, link in ((T, one), (U, two))]
+    scale = np.abs(tensors[0]).max()
+    radius = np.sqrt(max(np.trace(second_moment(tensors[0])) / one.body.mass, 0.0))
+    return bool(
+        np.linalg.norm(apart) <= SAME_PLACE * radius
+        and np.abs(tensors[0] - tensors[1]).max() <= 1e-3 * scale
+    )
+
+
+def asset_findings(robot: Description) -> Iterator[Finding]:
+    """Yield meshes that were not found or not read, and links that were not compared."""
+    for link in robot.links.values():
+        for name in link.geometry.unresolved:
+            message = f'mesh {name!r} was not found; expected a file, or --package-path DIR'
+            yield Finding('warning', 'mesh-unresolved', link.name, message)
+        for name, reason in link.geometry.unread if trimesh_installed() else ():
+            message = f'mesh {name!r} was not read: {reason}'
+            yield Finding('info', 'mesh-unread', link.name, message)
+        if link.body is not None and link.body.mass > 0 and not link.geometry.solids:
+            why = (
+                "trimesh is not installed: pip install 'robot_dynamics[check]'"
+                if link.geometry.unread and not trimesh_installed()
+                else 'no geometry with a volume'
+            )
+            yield Finding('info', 'not-checked', link.name, f'mass and tensor not checked: {why}')

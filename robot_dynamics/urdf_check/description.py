@@ -1,0 +1,247 @@
+"""Read-only contents of a robot description, read leniently.
+
+A description that `urdf.loading` rejects is still read as far as it has a meaning, so that all its
+faults are found at once: a value that is missing or no number is None here, and reported by the
+rules of syntax.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array, pose, rotation_rpy
+from robot_dynamics.urdf.loading import parse_urdf
+from robot_dynamics.urdf.reader import xml_root
+from robot_dynamics.urdf.rules import MOVING_TYPES, TENSOR
+from robot_dynamics.urdf_check.geometry import Geometry, Solid, link_geometry, numbers
+
+MIN_MASSES = 3  # fewer have no median
+SKELETON_DENSITY = 1_200.0  # kg/m^3
+SKELETON_RADIUS = 0.35  # radius of gyration of a link over its length
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A link: its inertia, with the tensor in the axes of the <inertial>, and its geometry."""
+
+    name: str
+    has_inertial: bool
+    body: Inertial | None  # None if there is no <inertial>, or one with wrong values
+    rotation: Array  # (3, 3) from the axes of the <inertial> to the link's
+    geometry: Geometry
+    skeleton: Solid | None = None  # stands for missing geometry; see `_with_skeletons`
+
+    @property
+    def solids(self) -> tuple[Solid, ...]:
+        """The solids to compare with: of the geometry, or a guess."""
+        guess = () if self.skeleton is None else (self.skeleton,)
+        return self.geometry.solids or guess
+
+    @property
+    def tensor(self) -> Array:
+        """Tensor about the centre of mass, in the link's axes."""
+        assert self.body is not None
+        return np.asarray(self.rotation @ self.body.inertia_com @ self.rotation.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint; an attribute is None where it is missing or no finite number."""
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    placement: Array  # (4, 4) pose in the parent link
+    axis: Array | None  # (3,) as written
+    lower: float | None
+    upper: float | None
+    velocity: float | None
+    effort: float | None
+    has_limit: bool
+    mimic: bool
+
+    @property
+    def moves(self) -> bool:
+        """Whether it is of a type with one coordinate."""
+        return self.type in MOVING_TYPES
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """A robot description."""
+
+    root: Element
+    links: Mapping[str, Link]
+    joints: Mapping[str, Joint]
+    model: RobotModel | None  # None if it cannot be built
+    rejection: str | None  # why
+
+    @cached_property
+    def inward(self) -> Mapping[str, Joint]:
+        """The joint between each link and its parent."""
+        return {joint.child: joint for joint in self.joints.values()}
+
+    @cached_property
+    def outward(self) -> Mapping[str, list[Joint]]:
+        """The joints that leave each link."""
+        joints: dict[str, list[Joint]] = {name: [] for name in self.links}
+        for joint in self.joints.values():
+            joints.setdefault(joint.parent, []).append(joint)
+        return joints
+
+    @cached_property
+    def placements(self) -> Mapping[str, Array]:
+        """Pose (4, 4) of each link in the root at zero joint positions, empty without a tree."""
+        if self.model is None:
+            return {}
+        (root,) = set(self.links) - set(self.inward)
+        poses = {root: np.eye(4)}
+        waiting = [root]
+        while waiting:
+            link = waiting.pop()
+            for joint in self.outward[link]:
+                poses[joint.child] = poses[link] @ joint.placement
+                waiting.append(joint.child)
+        return poses
+
+    @cached_property
+    def rigid(self) -> Mapping[str, str]:
+        """The first link of the rigid body that each link belongs to; empty without a tree."""
+        first: dict[str, str] = {}
+        for link in self.placements:  # parents before their children
+            joint = self.inward.get(link)
+            first[link] = link if joint is None or joint.moves else first[joint.parent]
+        return first
+
+    def members(self, link: str) -> Iterator[Link]:
+        """Yield the links of the rigid body whose first link is given."""
+        return (self.links[name] for name, first in self.rigid.items() if first == link)
+
+
+def read_description(text: bytes, folders: Sequence[Path]) -> Description:
+    """Return the contents of a URDF.
+
+    Args:
+        text: the URDF.
+        folders: where meshes are searched.
+
+    Raises:
+        ModelError: it is no XML, or its root is not <robot>.
+    """
+    root = xml_root(text)
+    if root.tag != 'robot':
+        raise ModelError(f'the root element is <{root.tag}>; expected <robot>')
+    links = {link.get('name', ''): _link(link, folders) for link in root.findall('link')}
+    joints = {joint.get('name', ''): _joint(joint) for joint in root.findall('joint')}
+    model, rejection = None, None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            model = parse_urdf(text)
+    except ModelError as error:
+        rejection = str(error)
+    return Description(root, _with_skeletons(links, joints), joints, model, rejection)
+
+
+def _link(link: Element, folders: Sequence[Path]) -> Link:
+    inertial = link.find('inertial')
+    body, rotation = None, np.eye(3)
+    if inertial is not None:
+        place = _origin(inertial)
+        mass = _number(inertial, 'mass', 'value')
+        entries = [_number(inertial, 'inertia', key) for key in TENSOR]
+        if place is not None and mass is not None and None not in entries:
+            xx, xy, xz, yy, yz, zz = entries
+            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=float)
+            body, rotation = Inertial(mass, place[:3, 3], tensor), place[:3, :3]
+    geometry = link_geometry(link, folders)
+    return Link(link.get('name', ''), inertial is not None, body, rotation, geometry)
+
+
+def _with_skeletons(links: Mapping[str, Link], joints: Mapping[str, Joint]) -> dict[str, Link]:
+    """Return the links; those with a mass but no geometry with a solid guessed from the robot.
+
+    Its length is the distance to the next joint, its volume that of a typical density with the
+    median mass of all links. It can only tell factors of units.
+    """
+    masses = [link.body.mass for link in links.values() if link.body and link.body.mass]
+    ends: dict[str, list[Array]] = {}
+    for joint in joints.values():
+        if joint.moves:
+            ends.setdefault(joint.parent, []).append(joint.placement[:3, 3])
+    lengths = {n: max(float(np.linalg.norm(p)) for p in ps) for n, ps in ends.items()}
+    typical = float(np.median(list(lengths.values()) or [0.0]))
+    found = dict(links)
+    for name, link in links.items():
+        length = lengths.get(name, typical)
+        if link.geometry.solids or not link.body or length < 1e-3 or len(masses) < MIN_MASSES:
+            continue
+        points = np.array([np.zeros(3), *ends.get(name, [])])
+        solid = Solid(
+            volume=float(np.median(masses)) / SKELETON_DENSITY,
+            centroid=points.mean(axis=0),
+            sigma=(SKELETON_RADIUS * length) ** 2 / 3 * np.eye(3),
+            lower=points.min(axis=0) - length / 2,
+            upper=points.max(axis=0) + length / 2,
+        )
+        found[name] = replace(link, skeleton=solid)
+    return found
+
+
+def _joint(joint: Element) -> Joint:
+    ends = (joint.find(tag) for tag in ('parent', 'child'))
+    parent, child = ('' if end is None else end.get('link', '') for end in ends)
+    place = _origin(joint)
+    axis = _vector(joint, 'axis', 'xyz', '1 0 0')
+    lower, upper, velocity, effort = (
+        _number(joint, 'limit', key) for key in ('lower', 'upper', 'velocity', 'effort')
+    )
+    return Joint(
+        name=joint.get('name', ''),
+        type=joint.get('type', ''),
+        parent=parent,
+        child=child,
+        placement=np.eye(4) if place is None else place,
+        axis=axis,
+        lower=lower,
+        upper=upper,
+        velocity=velocity,
+        effort=effort,
+        has_limit=joint.find('limit') is not None,
+        mimic=joint.find('mimic') is not None,
+    )
+
+
+def _origin(element: Element) -> Array | None:
+    xyz = _vector(element, 'origin', 'xyz', '0 0 0')
+    rpy = _vector(element, 'origin', 'rpy', '0 0 0')
+    return None if xyz is None or rpy is None else pose(rotation_rpy(*rpy), xyz)
+
+
+def _vector(element: Element, tag: str, key: str, default: str) -> Array | None:
+    child = element.find(tag)
+    try:
+        return np.array(numbers(default if child is None else child.get(key, default), 3))
+    except ValueError:
+        return None
+
+
+def _number(element: Element, tag: str, key: str) -> float | None:
+    child = element.find(tag)
+    try:
+        value = float('nan' if child is None else child.get(key, 'nan'))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,265 @@
+"""Comparison of inertias with the geometry of their links.
+
+A slip in a description has a shape: a factor of a unit, a swap of two numbers, a sign. Each is
+proposed only if the numbers are implausible as they are and plausible once it is undone, and of
+several the one that fits best. The numbers that are compared:
+
+- density: mass over volume of the geometry;
+- excess: distance of the centre of mass from the bounding box, over the diagonal of the box;
+- size: radius of gyration over that of the uniform solid;
+- distance: between the second moments per mass of link and solid, Sigma / m and Sigma_g,
+
+      d = sqrt(sum_k log^2 lambda_k),   lambda_k: eigenvalues of Sigma_g^-1 Sigma / m,
+
+  the affine-invariant distance of positive definite matrices, with the common scale reduced by
+  half: a hollow part differs from the solid in scale, not in direction.
+
+Source of the distance: Lee and Park, "A geometric algorithm for robust multibody inertial
+parameter identification", RA-L 3(3), 2018.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.model.inertia import Inertial, inconsistency, parallel_axis, second_moment
+from robot_dynamics.spatial import Array
+from robot_dynamics.urdf_check.description import Description, Link
+from robot_dynamics.urdf_check.geometry import Solid
+
+DENSITIES = (20.0, 15_000.0)  # kg/m^3 of a bounding solid: from foam to lead
+SIZES = (0.25, 3.5)  # radius of gyration over that of the uniform solid
+MAX_EXCESS = 0.25
+MM_EXCESS = 1.5  # a centre of mass in mm is farther away than this
+# Numbers beyond these are no guesses of a designer, so that a unit explains them.
+EXTREME_DENSITIES = (2.0, 100_000.0)
+EXTREME_SIZES = (0.04, 25.0)
+# Bounds that a link must meet once a unit is repaired, and narrower ones if it was not extreme.
+REPAIRED_DENSITIES = (60.0, 12_000.0)
+REPAIRED_SIZES, NEAR_SIZES = (0.2, 5.5), (0.5, 2.0)
+REPAIRED_EXCESS = 0.35
+TYPICAL_DENSITY, TYPICAL_SIZE = 1_200.0, 0.9
+MASS_FACTORS = (1e-3, 1e3)  # grams, tonnes
+# g m^2, kg cm^2, kg mm^2, g cm^2, g mm^2; and t m^2
+TENSOR_FACTORS = (1e-3, 1e-4, 1e-6, 1e-7, 1e-9, 1e3)
+COM_FACTOR = 1e-3  # mm
+FLATNESS = 0.003  # of the trace, added to second moments: plates and rods have no inverse
+# Distance of a repaired tensor from the geometry, and the factor by which it must have fallen.
+GAINS = {0.55: 2.5, 0.9: 3.5}
+MIN_GAIN = 0.05
+MIN_LINKS = 4  # fewer have no median
+
+
+class Fit(NamedTuple):
+    """An inertia compared with one solid."""
+
+    density: float
+    excess: float
+    size: float
+    distance: float
+
+    @property
+    def faults(self) -> list[str]:
+        """Kinds of findings, most telling first."""
+        kinds = {
+            'density': _outside(self.density, DENSITIES),
+            'com-outside-geometry': self.excess > MAX_EXCESS,
+            'radius-of-gyration': _outside(self.size, SIZES),
+        }
+        return [kind for kind, fault in kinds.items() if fault]
+
+    @property
+    def extreme(self) -> bool:
+        """Whether mass or tensor are wrong by orders of magnitude."""
+        return _outside(self.density, EXTREME_DENSITIES) or _outside(self.size, EXTREME_SIZES)
+
+    def repairs(self, before: Fit, kind: str) -> bool:
+        """Return whether it is plausible as the result of a repair of this kind."""
+        if kind == 'com-unit':
+            return before.excess > MM_EXCESS and self.excess <= REPAIRED_EXCESS
+        sizes = REPAIRED_SIZES if before.extreme else NEAR_SIZES
+        plausible = not (_outside(self.density, REPAIRED_DENSITIES) or _outside(self.size, sizes))
+        return plausible and before.faults != ['com-outside-geometry']
+
+
+class Typical(NamedTuple):
+    """Medians of the links of a robot whose numbers are plausible."""
+
+    density: float = TYPICAL_DENSITY
+    size: float = TYPICAL_SIZE
+
+    def cost(self, fit: Fit) -> float:
+        """Return how far mass and size of a link are from these, in e-foldings."""
+        logs = np.log([fit.density / self.density, fit.size / self.size])
+        return float(np.abs(logs) @ (0.5, 1.0))
+
+
+USUAL = Typical()
+
+
+class Hypothesis(NamedTuple):
+    """An explanation of wrong numbers: a kind of finding and the numbers meant."""
+
+    kind: str
+    body: Inertial  # as in the <inertial>
+    slip: str  # for the message
+
+
+def _outside(value: float, bounds: tuple[float, float]) -> bool:
+    return not bounds[0] <= value <= bounds[1]
+
+
+def fits(link: Link, body: Inertial) -> list[Fit]:
+    """Return the comparison of an inertia with each solid of the link's geometry.
+
+    Args:
+        link: the link.
+        body: with the tensor in the axes of its <inertial>.
+    """
+    if body.mass <= 0:
+        return []
+    sigma = link.rotation @ second_moment(body.inertia_com) @ link.rotation.T / body.mass
+    return [_fit(body, sigma, solid) for solid in link.solids]
+
+
+def best_fit(link: Link, body: Inertial, typical: Typical = USUAL) -> Fit | None:
+    """Return the comparison with the solid that fits best, or None without one."""
+    found = fits(link, body)
+    return min(found, key=lambda fit: (len(fit.faults), typical.cost(fit)), default=None)
+
+
+def typical_fit(robot: Description) -> Typical:
+    """Return the medians of density and size of the links with geometry."""
+    found = [
+        fit
+        for link in robot.links.values()
+        if link.body is not None and link.geometry.solids
+        if (fit := best_fit(link, link.body)) is not None and not fit.faults
+    ]
+    if len(found) < MIN_LINKS:
+        return USUAL
+    return Typical(*(float(np.median([fit[k] for fit in found])) for k in (0, 2)))
+
+
+def tensor_distance(link: Link, body: Inertial) -> float:
+    """Return the least distance of the tensor from those of the link's geometry, or infinity."""
+    if not link.geometry.solids:
+        return np.inf
+    return min((fit.distance for fit in fits(link, body)), default=np.inf)
+
+
+def _fit(body: Inertial, sigma: Array, solid: Solid) -> Fit:
+    nearest = np.clip(body.com, solid.lower, solid.upper)
+    diagonal = np.linalg.norm(solid.upper - solid.lower)
+    size = np.sqrt(max(np.trace(sigma), 0.0) / np.trace(solid.sigma))
+    return Fit(
+        density=body.mass / solid.volume,
+        excess=float(np.linalg.norm(body.com - nearest) / diagonal),
+        size=float(max(size, 1e-12)),
+        distance=sigma_distance(sigma, solid.sigma),
+    )
+
+
+def sigma_distance(sigma: Array, reference: Array) -> float:
+    """Return the distance of two second moments; see above."""
+    spread = FLATNESS * np.trace(reference) * np.eye(3)
+    values, U = np.linalg.eigh(reference + spread)
+    W = U / np.sqrt(np.maximum(values, 1e-300))
+    ratios = np.linalg.eigvalsh(W.T @ (sigma + spread) @ W)
+    logs = np.log(np.clip(ratios, 1e-9, None))
+    return float(np.hypot(np.linalg.norm(logs - logs.mean()), logs.mean() / 2))
+
+
+# -- hypotheses --------------------------------------------------------------------------------
+
+
+def unit_hypotheses(body: Inertial) -> Iterator[Hypothesis]:
+    """Yield the numbers meant if mass, tensor or centre of mass have another unit."""
+    masses = {1e-3: 'grams', 1e3: 'tonnes'}
+    units = dict(
+        zip(
+            TENSOR_FACTORS,
+            ('g m^2', 'kg cm^2', 'kg mm^2', 'g cm^2', 'g mm^2', 't m^2'),
+            strict=True,
+        )
+    )
+    for k in MASS_FACTORS:
+        meant = Inertial(body.mass * k, body.com, body.inertia_com)
+        yield Hypothesis('mass-unit', meant, f'mass in {masses[k]}')
+    for k, unit in units.items():
+        meant = Inertial(body.mass, body.com, body.inertia_com * k)
+        yield Hypothesis('inertia-unit', meant, f'tensor in {unit}')
+    meant = Inertial(body.mass, body.com * COM_FACTOR, body.inertia_com)
+    yield Hypothesis('com-unit', meant, 'centre of mass in mm')
+    meant = Inertial(body.mass * 1e-3, body.com, body.inertia_com * 1e-9)
+    yield Hypothesis('inertia-unit', meant, 'mass in grams, tensor in g mm^2')
+
+
+def tensor_hypotheses(link: Link) -> Iterator[Hypothesis]:
+    """Yield the numbers meant if the tensor has another reference point, sign or order."""
+    assert link.body is not None
+    body, I = link.body, link.body.inertia_com
+    yield Hypothesis(
+        'inertia-about-origin',
+        _with_tensor(body, I - parallel_axis(body.mass, link.rotation.T @ body.com)),
+        'tensor about the link origin instead of the centre of mass',
+    )
+    for signs in sorted(itertools.product((-1, 1), repeat=3), key=lambda s: (s != (-1, -1, -1),)):
+        flipped = I.copy()
+        for (i, j), sign in zip(((0, 1), (0, 2), (1, 2)), signs, strict=True):
+            flipped[i, j] = flipped[j, i] = sign * I[i, j]
+        yield Hypothesis(
+            'products-sign', _with_tensor(body, flipped), 'products of inertia of opposite sign'
+        )
+    for order in itertools.permutations(range(3)):
+        swapped = I - np.diag(np.diag(I)) + np.diag(np.diag(I)[list(order)])
+        yield Hypothesis(
+            'inertia-permuted', _with_tensor(body, swapped), 'moments of inertia in another order'
+        )
+
+
+def entry_hypotheses(body: Inertial) -> Iterator[Hypothesis]:
+    """Yield the numbers meant if one moment of inertia has a wrong sign or decimal point."""
+    for i, name in enumerate(('ixx', 'iyy', 'izz')):
+        for factor in (-1.0, *(10.0**k for k in range(-9, 10) if k)):
+            tensor = body.inertia_com.copy()
+            tensor[i, i] *= factor
+            slip = f'sign of {name}' if factor < 0 else f'decimal point of {name}'
+            yield Hypothesis('inertia-entry', _with_tensor(body, tensor), slip)
+
+
+def _with_tensor(body: Inertial, tensor: Array) -> Inertial:
+    return Inertial(body.mass, body.com, tensor)
+
+
+def unit_slip(link: Link, typical: Typical) -> Hypothesis | None:
+    """Return the unit that explains implausible numbers of a link, or None."""
+    assert link.body is not None
+    now = best_fit(link, link.body, typical)
+    if now is None or not now.faults:
+        return None
+    meant = [(best_fit(link, h.body, typical), h) for h in unit_hypotheses(link.body)]
+    good = [
+        (typical.cost(then), h)
+        for then, h in meant
+        if then is not None and then.repairs(now, h.kind)
+    ]
+    return min(good, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+
+def tensor_slip(link: Link) -> Hypothesis | None:
+    """Return the slip that explains a tensor that does not fit the geometry, or None."""
+    assert link.body is not None
+    now = tensor_distance(link, link.body)
+    consistent = (h for h in tensor_hypotheses(link) if inconsistency(h.body) is None)
+    scored = [(tensor_distance(link, h.body), h) for h in consistent]
+    # The first of equals: signs of zeros and swaps of equal moments change nothing.
+    then = min((distance for distance, _ in scored), default=np.inf)
+    gain = next((gain for bound, gain in GAINS.items() if then <= bound), np.inf)
+    if not np.isfinite(now) or now < gain * then + MIN_GAIN:
+        return None
+    return next(h for distance, h in scored if distance <= then * 1.2 + 0.01)

@@ -1,0 +1,141 @@
+"""All findings about a robot description, and the description with its repairs."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.urdf.editing import edited
+from robot_dynamics.urdf.loading import parse_urdf, robot_file, urdf_text
+from robot_dynamics.urdf_check.body_rules import asset_findings, frame_findings, payload_findings
+from robot_dynamics.urdf_check.description import Description, read_description
+from robot_dynamics.urdf_check.findings import SEVERITIES, TIERS, Finding
+from robot_dynamics.urdf_check.gravity_rules import gravity_findings
+from robot_dynamics.urdf_check.inertia_rules import inertia_findings
+from robot_dynamics.urdf_check.joint_rules import axis_findings, limit_findings
+from robot_dynamics.urdf_check.structure_rules import structure_findings
+from robot_dynamics.urdf_check.twin_rules import twin_inertia_findings, twin_joint_findings
+from robot_dynamics.urdf_check.twins import Twins, find_twins
+
+
+@dataclass(frozen=True)
+class Examination:
+    """A description and the findings about it, by tier and severity."""
+
+    robot: Description
+    text: bytes
+    expanded: bool  # from xacro
+    findings: tuple[Finding, ...]
+
+    def repaired(self, kinds: Iterable[str] | None = None) -> tuple[bytes, list[Finding]]:
+        """Return the text with repairs of all kinds or the given ones, and the findings repaired.
+
+        Raises:
+            ModelError: an element to repair is ambiguous.
+        """
+        chosen = None if kinds is None else set(kinds)
+        done = [f for f in self.findings if f.repair and (chosen is None or f.kind in chosen)]
+        return edited(self.text, [change for f in done for change in f.changes()]), done
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the findings as a JSON object."""
+        return {
+            'robot': self.robot.root.get('name', ''),
+            'expanded_from_xacro': self.expanded,
+            'findings': [finding.to_json() for finding in self.findings],
+        }
+
+
+def examine(path: str | os.PathLike[str], package_paths: Sequence[Path] = ()) -> Examination:
+    """Return the findings about a URDF or xacro file, or a bundled robot.
+
+    Args:
+        path: the file or name.
+        package_paths: folders of packages, searched before the ament index, ROS_PACKAGE_PATH and
+            the parents of the file.
+
+    Raises:
+        ModelError: the file cannot be read, or is no robot description.
+    """
+    try:
+        file = robot_file(path)
+        contents = urdf_text(path)
+        text = contents.encode() if isinstance(contents, str) else contents
+        robot = read_description(text, _folders(file, package_paths))
+    except ModelError as error:
+        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
+    twins = find_twins(robot)
+    found = [
+        *structure_findings(robot),
+        *_inertias(robot, twins),
+        *frame_findings(robot),
+        *payload_findings(robot),
+        *axis_findings(robot),
+        *limit_findings(robot),
+        *twin_joint_findings(robot, twins),
+        *asset_findings(robot),
+    ]
+    found = _without_unsafe_repairs(found)
+    found += _gravity(text, robot, found)
+    found.sort(key=lambda f: (SEVERITIES.index(f.severity), TIERS.index(f.tier)))
+    return Examination(robot, text, isinstance(contents, str), tuple(found))
+
+
+def _without_unsafe_repairs(found: list[Finding]) -> list[Finding]:
+    """Return the findings, without repairs of elements that are ambiguous or malformed."""
+    unsafe = {f.element for f in found if f.kind in ('duplicate-name', 'invalid-element')}
+    defaults = {f.element for f in found if f.kind == 'default-inertial'}
+    return [
+        replace(f, repair=()) if f.element in unsafe else f
+        for f in found
+        if not (f.kind in ('payload-duplicated', 'frame-mass') and f.element in defaults)
+    ]
+
+
+def _inertias(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
+    """Yield one finding per link: that with the most definite repair."""
+    by_twin = {f.element: f for f in twin_inertia_findings(robot, twins)}
+    for finding in inertia_findings(robot):
+        twin = by_twin.get(finding.element)
+        better = twin is not None and (
+            not finding.repair or finding.kind == 'inertia-inconsistent'
+        )
+        if not better:
+            by_twin.pop(finding.element, None)
+            yield finding
+    yield from by_twin.values()
+
+
+def _gravity(text: bytes, robot: Description, found: list[Finding]) -> list[Finding]:
+    """Return the findings about the gravity torques of the repaired robot."""
+    model = robot.model
+    changes = [change for finding in found for change in finding.changes()]
+    if model is not None and changes:
+        with suppress(ModelError):
+            model = _model(edited(text, changes))
+    return [] if model is None else list(gravity_findings(model))
+
+
+def _model(text: bytes) -> RobotModel:
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        return parse_urdf(text)
+
+
+def _folders(file: Path, package_paths: Sequence[Path]) -> list[Path]:
+    """Return the folders in which meshes and packages are searched."""
+    ros = os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep)
+    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    return [
+        *package_paths,
+        *(Path(prefix, 'share') for prefix in prefixes if prefix),
+        *(Path(folder) for folder in ros if folder),
+        *file.resolve().parents,
+    ]

@@ -1,0 +1,260 @@
+"""Rules of the inertia of single links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.optimize import nnls
+
+from robot_dynamics.model.inertia import Inertial, inconsistency, second_moment
+from robot_dynamics.spatial import Array
+from robot_dynamics.urdf_check.description import Description, Link
+from robot_dynamics.urdf_check.evidence import (
+    DENSITIES,
+    SIZES,
+    Typical,
+    best_fit,
+    entry_hypotheses,
+    tensor_distance,
+    tensor_hypotheses,
+    tensor_slip,
+    typical_fit,
+    unit_slip,
+)
+from robot_dynamics.urdf_check.findings import Finding, inertial_repair, short
+
+# Of the robot's mass, and of its mass times squared reach: less is a remark, not a warning.
+MIN_SHARE, MIN_TENSOR_SHARE = 5e-4, 1e-3
+# A link with geometry but no <inertial>: the density of its body, and its share of the volume.
+LIGHT_DENSITY, OWN_SHARE = 50.0, 0.2
+MAX_DISTANCE = 1.5  # of a repaired tensor from the geometry
+FITS = 0.5
+FLOOR = 1e-6  # second moment of a repaired tensor, of the largest
+
+
+def inertia_findings(robot: Description) -> Iterator[Finding]:
+    """Yield the faults of inertias, at most one per link."""
+    placeholders = {finding.element: finding for finding in _placeholders(robot)}
+    typical = typical_fit(robot)
+    for link in robot.links.values():
+        if link.name in placeholders:
+            yield placeholders[link.name]
+        elif link.body is not None:
+            yield from _inertia(robot, link, typical)
+        elif not link.has_inertial:
+            yield from _missing(robot, link)
+
+
+def _inertia(robot: Description, link: Link, typical: Typical) -> Iterator[Finding]:
+    """Yield the fault of a link with numbers that can be read."""
+    assert link.body is not None
+    body = link.body
+    reason = inconsistency(body)
+    if reason is None and body.mass == 0:
+        return
+    if slip := unit_slip(link, typical):
+        now, then = (best_fit(link, numbers, typical) for numbers in (body, slip.body))
+        assert now is not None
+        assert then is not None
+        message = (
+            f'{slip.slip}: density {now.density:.3g} kg/m^3, radius of gyration {now.size:.3g} '
+            f'times that of the geometry, centre of mass {now.excess:.2g} diagonals outside; '
+            f'{then.density:.3g}, {then.size:.3g} and {then.excess:.2g} if repaired'
+        )
+        severity = 'error' if reason else _severity(robot, body, slip.body)
+        repair = inertial_repair(body, slip.body)
+        yield Finding(severity, slip.kind, link.name, message, repair)
+    elif body.mass == 0:
+        message = f'{reason}; expected a mass, or a tensor of zeros'
+        repair = inertial_repair(body, Inertial(0.0, body.com, np.zeros((3, 3))))
+        severity = 'error' if _moves(robot, link) else 'info'
+        yield Finding(severity, 'inertia-without-mass', link.name, message, repair)
+    elif reason:
+        meant, how = _consistent(link)
+        repair = inertial_repair(body, meant)
+        message = f'{reason}; {how}'
+        yield Finding('error', 'inertia-inconsistent', link.name, message, repair)
+    elif slip := tensor_slip(link):
+        message = (
+            f'{slip.slip}: distance {tensor_distance(link, body):.2g} from the tensor of the '
+            f'geometry, {tensor_distance(link, slip.body):.2g} if repaired'
+        )
+        repair = inertial_repair(body, slip.body)
+        severity = _severity(robot, body, slip.body)
+        yield Finding(severity, slip.kind, link.name, message, repair)
+    else:
+        yield from _implausible(robot, link)
+
+
+def _implausible(robot: Description, link: Link) -> Iterator[Finding]:
+    """Yield numbers outside what parts are made of, without an explanation."""
+    assert link.body is not None
+    fit = best_fit(link, link.body)
+    if fit is None or not fit.faults or not link.geometry.solids:
+        return
+    diagonal = max(np.linalg.norm(s.upper - s.lower) for s in link.geometry.solids)
+    messages = {
+        'density': f'density {fit.density:.3g} kg/m^3 of the volume of its geometry; '
+        f'expected {DENSITIES[0]:g} to {DENSITIES[1]:g}',
+        'com-outside-geometry': f'centre of mass at {short(link.body.com)} m is '
+        f'{fit.excess * diagonal:.3g} m outside the geometry; expected inside',
+        'radius-of-gyration': 'tensor of zeros; expected that of a part of this size'
+        if not link.body.inertia_com.any()
+        else f'radius of gyration {fit.size:.3g} times that of the geometry; '
+        f'expected {SIZES[0]:g} to {SIZES[1]:g}',
+    }
+    kind = fit.faults[0]
+    matters = _moves(robot, link) and _matters(robot, link.body)
+    if kind == 'radius-of-gyration' and matters:
+        matters = _turns_implausibly(robot, link)
+    yield Finding('warning' if matters else 'info', kind, link.name, messages[kind])
+
+
+def _turns_implausibly(robot: Description, link: Link) -> bool:
+    """Return whether a moment that a torque can see is implausible.
+
+    A link behind the first joint turns about the axis of that joint alone: its other moments are
+    in no torque, and identification leaves them anywhere.
+    """
+    assert link.body is not None
+    first = robot.rigid.get(link.name, '')
+    joint = robot.inward.get(first)
+    at_base = joint is not None and robot.rigid[joint.parent] not in robot.inward
+    if joint is None or not at_base or joint.axis is None or joint.type == 'prismatic':
+        return True
+    R = robot.placements[link.name][:3, :3].T @ robot.placements[first][:3, :3]
+    axis = R @ joint.axis / np.linalg.norm(joint.axis)
+    moment = axis @ link.tensor @ axis / link.body.mass
+    expected = [
+        axis @ (np.trace(solid.sigma) * np.eye(3) - solid.sigma) @ axis
+        for solid in link.geometry.solids
+    ]
+    return all(not SIZES[0] ** 2 <= moment / other <= SIZES[1] ** 2 for other in expected)
+
+
+def _severity(robot: Description, *bodies: Inertial) -> str:
+    return 'warning' if _matters(robot, *bodies) else 'info'
+
+
+def _matters(robot: Description, *bodies: Inertial) -> bool:
+    """Return whether one of some inertias is of the size of those that load the robot."""
+    mass = sum(link.body.mass for link in robot.links.values() if link.body is not None)
+    reach = sum(np.linalg.norm(joint.placement[:3, 3]) for joint in robot.joints.values())
+    return any(
+        body.mass >= MIN_SHARE * mass
+        or np.trace(body.inertia_com) >= MIN_TENSOR_SHARE * mass * reach**2
+        for body in bodies
+    )
+
+
+def _moves(robot: Description, link: Link) -> bool:
+    """Return whether a joint moves the link; without a tree it is assumed."""
+    first = robot.rigid.get(link.name)
+    return first is None or first in robot.inward
+
+
+# -- inconsistent tensors ----------------------------------------------------------------------
+
+
+def _consistent(link: Link) -> tuple[Inertial, str]:
+    """Return a physically consistent inertia for an inconsistent one, and how it was found."""
+    assert link.body is not None
+    candidates = [*entry_hypotheses(link.body), *tensor_hypotheses(link)]
+    scored = [
+        (tensor_distance(link, h.body), h) for h in candidates if inconsistency(h.body) is None
+    ]
+    distance, best = min(scored, key=lambda pair: pair[0], default=(np.inf, None))
+    # One moment that is negative is a sign, unless the geometry clearly says otherwise.
+    if (np.diag(link.body.inertia_com) < 0).sum() == 1:
+        signs = [pair for pair in scored if pair[1].slip.startswith('sign of')]
+        if signs and not 2 * distance < signs[0][0] < np.inf:
+            distance, best = 0.0, signs[0][1]
+    if best is not None and distance <= MAX_DISTANCE:
+        return best.body, f'{best.slip} explains it'
+    nearest = Inertial(link.body.mass, link.body.com, _nearest(link.body.inertia_com))
+    return nearest, 'the repair is the nearest physically consistent tensor'
+
+
+def _nearest(tensor: Array) -> Array:
+    """Return the physically consistent tensor nearest to a symmetric matrix, Frobenius norm."""
+    moments, axes = np.linalg.eigh(tensor)
+    # moments = (1 1^T - 1) sigma with sigma >= floor, in the axes of the tensor
+    sums = np.ones((3, 3)) - np.eye(3)
+    floor = FLOOR * np.abs(second_moment(tensor)).max() * np.ones(3)
+    sigma = floor + nnls(sums, moments - sums @ floor)[0]
+    return np.asarray(axes @ np.diag(sums @ sigma) @ axes.T)
+
+
+# -- missing and default inertias --------------------------------------------------------------
+
+
+def _missing(robot: Description, link: Link) -> Iterator[Finding]:
+    """Yield a moving link without <inertial>, unless another link stands for it."""
+    joint = robot.inward.get(link.name)
+    if joint is None or not joint.moves or not robot.rigid:
+        return
+    mass = sum(member.body.mass for member in robot.members(link.name) if member.body is not None)
+    if mass == 0:
+        offsets = [np.linalg.norm(j.placement[:3, 3]) for j in robot.outward[link.name] if j.moves]
+        is_frame = not link.geometry.shapes and offsets and max(offsets) < 1e-6
+        message = 'moves but has no <inertial>; expected its mass, centre of mass and tensor'
+        yield Finding('info' if is_frame else 'warning', 'inertia-missing', link.name, message)
+        return
+    own = max((solid.volume for solid in link.geometry.solids), default=0.0)
+    fixed = [m for m in robot.members(link.name) if m is not link and m.body and m.body.mass]
+    theirs = [max((solid.volume for solid in m.geometry.solids), default=np.inf) for m in fixed]
+    if mass < LIGHT_DENSITY * own or own > OWN_SHARE * sum(theirs):
+        message = (
+            f'has no <inertial>, and its volume of {own:.3g} m^3 is not that of the links fixed '
+            f'to it, {mass:.3g} kg; expected its mass, centre of mass and tensor'
+        )
+        yield Finding('warning', 'inertia-missing', link.name, message)
+
+
+def _placeholders(robot: Description) -> Iterator[Finding]:
+    """Yield links whose mass and isotropic tensor are pasted defaults.
+
+    Evidence is a tensor of equal round moments (one digit) with a round mass, that several links
+    of different geometry share, or that no part of the link's size has.
+    """
+    same: dict[tuple[float, float], list[Link]] = {}
+    for link in robot.links.values():
+        if link.body is None:
+            continue
+        moments = np.diag(link.body.inertia_com)
+        isotropic = np.ptp(moments) == 0 and not np.any(link.body.inertia_com - np.diag(moments))
+        if isotropic and moments[0] > 0 and link.body.mass > 0:
+            same.setdefault((link.body.mass, float(moments[0])), []).append(link)
+    for (mass, moment), links in same.items():
+        round_numbers = _is_round(mass) and _is_round(moment)
+        for link in links:
+            fit = best_fit(link, Inertial(mass, np.zeros(3), moment * np.eye(3)))
+            misfit = fit is None or 'radius-of-gyration' in fit.faults
+            distinct = len({_volume(other) for other in links})
+            if not (misfit and round_numbers) and not (distinct > 2 and not _fits_all(links)):
+                continue
+            if len(links) < 2 and (fit is None or mass != 1):
+                continue
+            message = (
+                f'mass {mass:g} kg with tensor {moment:g} times identity'
+                f'{f", as on {len(links)} links" if len(links) > 1 else ""}; expected the numbers '
+                'of the part'
+            )
+            assert link.body is not None
+            severity = _severity(robot, link.body) if _moves(robot, link) else 'info'
+            yield Finding(severity, 'default-inertial', link.name, message)
+
+
+def _is_round(value: float) -> bool:
+    """Return whether a number is written with one digit."""
+    return float(f'{value:.0e}') == value
+
+
+def _volume(link: Link) -> float:
+    return round(max((solid.volume for solid in link.geometry.solids), default=0.0), 9)
+
+
+def _fits_all(links: list[Link]) -> bool:
+    """Return whether the tensor of each link is that of its geometry."""
+    return all(link.body is not None and tensor_distance(link, link.body) < FITS for link in links)

@@ -1,0 +1,97 @@
+"""Drawing of the links of a description with the ellipsoids of their inertias."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.spatial import Array
+from robot_dynamics.urdf_check.description import Link
+from robot_dynamics.urdf_check.examination import Examination
+from robot_dynamics.visualization.figures import sheet
+from robot_dynamics.visualization.shapes import inertia_ellipsoid
+
+COLOURS = {'error': 'tab:red', 'warning': 'tab:orange', 'info': 'tab:blue'}
+MEANINGS = {'error': 'errors', 'warning': 'warnings', 'info': 'no warning'}
+
+
+def draw(examination: Examination) -> Any:
+    """Return a matplotlib figure of the robot at zero joint positions.
+
+    Boxes bound the geometry of links; ellipsoids are uniform bodies with the mass and tensor of a
+    link, coloured by its findings. An ellipsoid much larger or smaller than its box is a wrong
+    tensor.
+
+    Raises:
+        ModelError: the links do not form a tree.
+        MatplotlibMissing: it is not installed.
+    """
+    robot = examination.robot
+    if not robot.placements:
+        raise ModelError(f'the robot cannot be drawn: {robot.rejection}')
+    worst = {}
+    for finding in reversed(examination.findings):  # the most severe is first
+        worst[finding.element] = finding.severity
+    figure = sheet(9, 9)
+    axes = figure.add_subplot(projection='3d')
+    points = [T[:3, 3] for T in robot.placements.values()]
+    for joint in robot.joints.values():
+        ends = np.array([robot.placements[link][:3, 3] for link in (joint.parent, joint.child)])
+        axes.plot(*ends.T, color='black', linewidth=1.5)
+    for name, link in robot.links.items():
+        T = robot.placements[name]
+        points += _draw_box(axes, link, T)
+        _draw_ellipsoid(axes, link, T, COLOURS[worst.get(name, 'info')])
+    for severity, meaning in MEANINGS.items():
+        axes.plot([], [], color=COLOURS[severity], label=f'inertia, {meaning}')
+    axes.plot([], [], color='gray', linewidth=0.6, label='bounding box of the geometry')
+    low, high = np.min(points, axis=0), np.max(points, axis=0)
+    half = max(float((high - low).max()) / 2, 1e-3)
+    for k, limits in enumerate((axes.set_xlim, axes.set_ylim, axes.set_zlim)):
+        limits((low + high)[k] / 2 - half, (low + high)[k] / 2 + half)
+    axes.set(xlabel='x, m', ylabel='y, m', zlabel='z, m', title=robot.root.get('name', ''))
+    axes.set_box_aspect((1, 1, 1))
+    axes.legend(loc='upper left')
+    return figure
+
+
+def _draw_box(axes: Any, link: Link, T: Array) -> list[Array]:
+    """Draw the bounding box of the geometry; return its corners."""
+    if not link.geometry.solids:
+        return []
+    solid = link.geometry.solids[-1]
+    ends = np.array([solid.lower, solid.upper])
+    corner = {
+        (i, j, k): T[:3, :3] @ [ends[i, 0], ends[j, 1], ends[k, 2]] + T[:3, 3]
+        for i in (0, 1)
+        for j in (0, 1)
+        for k in (0, 1)
+    }
+    for one, start in corner.items():
+        for two, end in corner.items():
+            if one < two and sum(a != b for a, b in zip(one, two, strict=True)) == 1:
+                axes.plot(*np.array([start, end]).T, color='gray', linewidth=0.6)
+    return list(corner.values())
+
+
+def _draw_ellipsoid(axes: Any, link: Link, T: Array, colour: str) -> None:
+    if link.body is None:
+        return
+    body = Inertial(link.body.mass, link.body.com, link.tensor)
+    ellipsoid = inertia_ellipsoid(body, T)
+    if ellipsoid is None:
+        return
+    u, v = np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13)
+    ball = np.stack(
+        [
+            np.outer(np.cos(u), np.sin(v)),
+            np.outer(np.sin(u), np.sin(v)),
+            np.outer(np.ones_like(u), np.cos(v)),
+        ],
+        axis=-1,
+    )
+    surface = (ball * ellipsoid.half_axes) @ ellipsoid.pose[:3, :3].T + ellipsoid.pose[:3, 3]
+    axes.plot_surface(*np.moveaxis(surface, -1, 0), color=colour, alpha=0.35, linewidth=0)

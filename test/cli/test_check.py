@@ -1,0 +1,143 @@
+"""The verb `check`: output, exit codes, JSON, repaired files and pictures."""
+
+import json
+
+import pytest
+import robots
+import trimesh
+
+from robot_dynamics import cli
+from robot_dynamics.resources import share_file
+from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.urdf_check.findings import KINDS, SEVERITIES
+
+PANDA = share_file('urdf/panda.urdf')
+
+
+@pytest.fixture
+def run(capsys):
+    """Return (exit code, standard output, standard error) of `check`."""
+
+    def run(*arguments):
+        code = cli.main(['check', *map(str, arguments)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def slow_panda(tmp_path):
+    """Return a Panda whose velocity limits are in degrees, and a mass in grams."""
+    text = PANDA.read_text()
+    for wrong, right in (('124.6', '2.175'), ('124.6', '2.1750')):
+        text = text.replace(f'velocity="{right}"', f'velocity="{wrong}"')
+    file = tmp_path / 'panda.urdf'
+    file.write_text(text)
+    assert text != PANDA.read_text()
+    return file
+
+
+def test_warnings_fail_only_when_strict(run, slow_panda):
+    code, output, errors = run(slow_panda)
+    assert (code, errors) == (0, '')
+    assert 'WARNING limit-degrees (plausibility): ' + KINDS['limit-degrees'].why in output
+    assert run(slow_panda, '--strict')[0] == 1
+    assert run(PANDA, '--strict')[0] == 0
+
+
+def test_findings_are_written_as_json(run, slow_panda, tmp_path):
+    file = tmp_path / 'findings.json'
+    assert run(slow_panda, '--json', file)[0] == 0
+    findings = json.loads(file.read_text())['findings']
+    assert {'limit-degrees'} <= {finding['kind'] for finding in findings}
+    for finding in findings:
+        assert finding['severity'] in SEVERITIES
+        assert finding['kind'] in KINDS
+        assert isinstance(finding['element'], str)
+        assert isinstance(finding['message'], str)
+        for repair in finding['repair'] or []:
+            assert set(repair) == {'attribute', 'from', 'to'}
+            assert repair['attribute'] == 'limit/@velocity'
+            assert type(repair['from']) is float
+            assert repair['to'] == pytest.approx(2.175, rel=1e-3)
+
+
+def test_repairs_are_written_and_chosen_by_kind(run, slow_panda, tmp_path):
+    out = tmp_path / 'out.urdf'
+    _, output, _ = run(slow_panda, '--fix', out, '--only', 'mass-unit')
+    assert out.read_bytes() == slow_panda.read_bytes()
+    assert 'with 0 repairs' in output
+    run(slow_panda, '--fix', out)
+    assert load_urdf(out).velocity_limit == pytest.approx(load_urdf(PANDA).velocity_limit, 1e-3)
+    assert run(out, '--strict')[0] == 0
+    code, _, errors = run(slow_panda, '--only', 'mass-unit')
+    assert code == 2
+    assert errors.count('\n') == 1
+
+
+def test_a_xacro_file_is_expanded_and_said_so(run, tmp_path):
+    file, out = tmp_path / 'arm.xacro', tmp_path / 'out.urdf'
+    head = '<robot name="panda" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    text = PANDA.read_text()
+    start = text.index('<robot')
+    rest = text[text.index('>', start) + 1 :]
+    file.write_text(head + '<xacro:property name="x" value="1"/>' + rest)
+    code, output, _ = run(file, '--fix', out)
+    assert code == 0
+    assert 'the xacro file was expanded' in output
+    assert 'the URDF expanded from xacro' in output
+    assert load_urdf(out).joint_names == load_urdf(PANDA).joint_names
+
+
+def test_an_inconsistent_tensor_is_an_error_and_repaired(run, tmp_path):
+    out = tmp_path / 'out.urdf'
+    path = robots.path('xarm6')
+    code, output, _ = run(path, '--fix', out, '--package-path', path.parent)
+    assert code == 1
+    assert 'products of inertia of opposite sign explains it' in output
+    assert run(out, '--package-path', path.parent)[0] == 0
+
+
+def test_what_cannot_be_read_is_one_sentence_and_writes_nothing(run, tmp_path):
+    wrong, out = tmp_path / 'wrong.urdf', tmp_path / 'out.urdf'
+    for text in ('', '<robot', '<model/>', '<!DOCTYPE a><robot/>', '<robot>' + 'x' * 10_000_001):
+        wrong.write_text(text)
+        code, output, errors = run(wrong, '--fix', out, '--json', tmp_path / 'out.json')
+        assert (code, output, errors.count('\n')) == (2, '', 1)
+        assert errors.startswith(f'robot-dynamics: {wrong}: ')
+    assert not out.exists()
+    assert not (tmp_path / 'out.json').exists()
+    assert run(tmp_path / 'nowhere.urdf')[0] == 2
+
+
+def test_a_broken_tree_is_reported_without_a_table(run, tmp_path):
+    file = tmp_path / 'robot.urdf'
+    file.write_text('<robot name="r"><link name="a"/><link name="b"/></robot>')
+    code, output, errors = run(file)
+    assert (code, errors) == (1, '')
+    assert output.startswith('ERROR several-roots')
+    code, _, errors = run(file, '--picture', tmp_path / 'a.png')
+    assert code == 2
+    assert 'cannot be drawn' in errors
+
+
+def test_a_picture_is_drawn(run, tmp_path):
+    picture = tmp_path / 'panda.png'
+    assert run(PANDA, '--picture', picture)[0] == 0
+    assert picture.read_bytes()[:4] == b'\x89PNG'
+
+
+def test_meshes_are_found_in_the_ament_index(run, tmp_path, monkeypatch):
+    package = tmp_path / 'install' / 'share' / 'arm_meshes'
+    package.mkdir(parents=True)
+    trimesh.creation.box((0.1, 0.1, 0.1)).export(package / 'a.stl')
+    file = tmp_path / 'work' / 'robot.urdf'
+    file.parent.mkdir()
+    mesh = '<geometry><mesh filename="package://arm_meshes/a.stl"/></geometry>'
+    text = PANDA.read_text().replace(
+        '<link name="panda_link0">', f'<link name="panda_link0"><visual>{mesh}</visual>'
+    )
+    file.write_text(text)
+    assert 'mesh-unresolved' in run(file)[1]
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path / 'install'))
+    assert 'mesh-unresolved' not in run(file)[1]

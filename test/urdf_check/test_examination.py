@@ -1,0 +1,234 @@
+"""Findings about whole descriptions: structure, clean robots, single rules."""
+
+import re
+import sys
+
+import clean_robots
+import faults
+import numpy as np
+import pytest
+import robots
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.kinematics import body_poses
+from robot_dynamics.model.inertia import Inertial, inconsistency
+from robot_dynamics.resources import bundled_robots
+from robot_dynamics.urdf.loading import parse_urdf
+from robot_dynamics.urdf_check import gravity_rules
+from robot_dynamics.urdf_check.examination import examine
+from robot_dynamics.urdf_check.inertia_rules import _nearest
+
+LIMIT = '<limit lower="-1" upper="1" effort="50" velocity="2"/>'
+LINK = (
+    '<link name="{}"><inertial><mass value="1"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" '
+    'iyz="0" izz="0.04"/></inertial></link>'
+)
+MASSLESS = {'mass value="1"': 'mass value="0"', '"0.02"': '"0"', '"0.03"': '"0"', '"0.04"': '"0"'}
+JOINT = (
+    '<joint name="{}" type="revolute"><parent link="{}"/><child link="{}"/>' + LIMIT + '</joint>'
+)
+
+
+def robot(*parts):
+    return f'<robot name="r">{"".join(parts)}</robot>'
+
+
+@pytest.fixture
+def examined(tmp_path):
+    """Return a function that examines a text."""
+
+    def examined(text, *folders):
+        file = tmp_path / 'robot.urdf'
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return examine(file, folders)
+
+    return examined
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return the folder of the package that the clean robots name."""
+    result = tmp_path / 'robot'
+    result.mkdir()
+    return result
+
+
+def alarms(examination):
+    return [(f.kind, f.element) for f in examination.findings if f.severity != 'info']
+
+
+# -- robots whose numbers are right ------------------------------------------------------------
+
+
+@pytest.mark.parametrize('name', bundled_robots())
+def test_the_bundled_robots_have_no_fault(name):
+    assert alarms(examine(name)) == []
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_robots_of_true_density_have_no_fault(examined, folder, seed):
+    source = ('collision', 'visual')[seed % 2]
+    assert alarms(examined(clean_robots.arm(folder, seed, source=source), folder)) == []
+    assert alarms(examined(clean_robots.two_arms(folder, seed, source=source), folder)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    'path',
+    [
+        'xarm_description/urdf/xarm7.urdf',
+        'panda_description/urdf/panda.urdf',
+        'kinova_description/robots/kinova.urdf',
+        'laikago_description/urdf/laikago.urdf',
+        'go2_description/urdf/go2.urdf',
+        'g1_description/urdf/g1_29dof_rev_1_0.urdf',
+        'alex_description/urdf/alex_nub_hands.urdf',
+    ],
+)
+def test_published_robots_of_sound_numbers_have_no_fault(path):
+    assert alarms(examine(robots.example_robot_data() / path)) == []
+
+
+# -- structure ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('text', 'kind', 'element'),
+    [
+        (robot(LINK.format('a'), LINK.format('a')), 'duplicate-name', 'a'),
+        (robot(LINK.format('a'), JOINT.format('j', 'a', 'x')), 'unknown-link', 'j'),
+        (
+            robot(*map(LINK.format, 'abc'), *(JOINT.format(p + 'c', p, 'c') for p in 'ab')),
+            'two-parents',
+            'c',
+        ),
+        (robot(*map(LINK.format, 'abc'), JOINT.format('i', 'a', 'b')), 'several-roots', 'c'),
+        (
+            robot(*map(LINK.format, 'abc'), JOINT.format('i', 'b', 'c'), JOINT.format('j', *'cb')),
+            'loop',
+            'b',
+        ),
+        (
+            robot(
+                *map(LINK.format, 'ab'),
+                JOINT.format('j', 'a', 'b').replace(LIMIT, LIMIT + '<mimic joint="no"/>'),
+            ),
+            'mimic-leader',
+            'j',
+        ),
+        (robot(LINK.format('a').replace('"0.02"', '"nan"')), 'invalid-element', 'a'),
+        (robot(LINK.format('a').replace('"1"', '"-1"')), 'invalid-element', 'a'),
+        (
+            robot(*map(LINK.format, 'ab'), JOINT.format('j', 'a', 'b').replace('-1', 'inf')),
+            'invalid-element',
+            'j',
+        ),
+        (
+            robot(*map(LINK.format, 'ab'), JOINT.format('j', 'a', 'b').replace(LIMIT, '')),
+            'invalid-element',
+            'j',
+        ),
+        (robot(LINK.format('a')), 'rejected', 'r'),
+        (robot(), 'rejected', 'r'),
+        (robot('<link/>', '<joint/>'), 'invalid-element', 'number 1'),
+    ],
+)  # fmt: skip
+def test_faults_of_the_structure_are_findings(examined, text, kind, element):
+    assert (kind, element) in alarms(examined(text))
+
+
+@pytest.mark.parametrize(
+    'text', [b'', b'<robot', b'\xff\xfe', b'<a/>', b'<!DOCTYPE robot><robot/>']
+)
+def test_what_is_no_robot_is_rejected(examined, text):
+    with pytest.raises(ModelError):
+        examined(text)
+
+
+def test_a_chain_of_hundreds_of_links_is_examined(examined):
+    names = [f'l{i}' for i in range(800)]
+    joints = [JOINT.format(f'j{i}', f'l{i}', f'l{i + 1}') for i in range(799)]
+    found = examined(robot(*map(LINK.format, names), *joints))
+    assert {f.kind for f in found.findings} <= {'not-checked', 'gravity-above-effort', 'density'}
+
+
+# -- single rules ------------------------------------------------------------------------------
+
+
+def test_the_nearest_consistent_tensor_is_consistent_and_nearest():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        A = rng.standard_normal((3, 3))
+        wrong = A + A.T
+        near = _nearest(wrong)
+        assert inconsistency(Inertial(1.0, np.zeros(3), near)) is None
+        for _ in range(50):
+            B = rng.standard_normal((3, 3)) * rng.uniform(0, 2)
+            sigma = B @ B.T
+            other = np.trace(sigma) * np.eye(3) - sigma
+            slack = 1e-4 * np.linalg.norm(wrong)
+            assert np.linalg.norm(near - wrong) <= np.linalg.norm(other - wrong) + slack
+
+
+def test_gravity_torques_are_the_slopes_of_potential_energy():
+    model = robots.load('tiago')
+    rng = np.random.default_rng(1)
+    q = rng.uniform(-1, 1, model.n)
+    step = 1e-6
+
+    def energy(q):
+        poses = body_poses(model, q)
+        at = np.einsum('bij,bj->bi', poses[:, :3, :3], model.com) + poses[:, :3, 3]
+        return -model.mass @ at @ model.gravity
+
+    slopes = [(energy(q + step * e) - energy(q - step * e)) / (2 * step) for e in np.eye(model.n)]
+    g = gravity_rules._gravity_torque(model, body_poses(model, q))
+    np.testing.assert_allclose(g, slopes, atol=1e-5)
+
+
+def test_a_weak_motor_is_named(examined, folder):
+    text = clean_robots.arm(folder, 0, n=3)
+    weak = text.replace('effort="150.0"', 'effort="0.5"')
+    assert {kind for kind, _ in alarms(examined(weak, folder))} == {'gravity-above-effort'}
+
+
+def test_a_load_without_lever_is_named(examined):
+    swing = JOINT.replace('<parent', '<axis xyz="0 1 0"/><origin xyz="{}"/><parent')
+    empty = LINK.format('c')
+    for old, new in MASSLESS.items():
+        empty = empty.replace(old, new)
+    joints = swing.format('i', '0 0 1', 'a', 'b'), swing.format('j', '0 0 0.5', 'b', 'c')
+    text = robot('<link name="a"/>', LINK.format('b'), empty, *joints)
+    assert ('gravity-zero', 'i') in alarms(examined(text))
+    loaded = robot('<link name="a"/>', LINK.format('b'), LINK.format('c'), *joints)
+    assert ('gravity-zero', 'i') not in alarms(examined(loaded))
+
+
+def test_repairs_keep_every_other_byte(examined, folder):
+    text = clean_robots.arm(folder, 2, n=3).replace('\n', '\r\n')
+    text = text.replace('<robot', '<!-- by hand -->\r\n<robot').encode()
+    wrong = faults.scaled_mass(text, 'part_1', 1000.0).text
+    found = examined(wrong, folder)
+    repaired, done = found.repaired()
+    assert [finding.kind for finding in done] == ['mass-unit']
+    old, new = (re.split(rb'(?<=<mass value=")[^"]*', t) for t in (wrong, repaired))
+    assert old == new
+    assert repaired != wrong
+    np.testing.assert_allclose(parse_urdf(repaired).mass, parse_urdf(text).mass, rtol=1e-14)
+    assert found.repaired(['com-unit']) == (wrong, [])
+
+
+def test_without_trimesh_meshes_are_not_checked(examined, folder, monkeypatch):
+    text = clean_robots.arm(folder, 0, n=3, shapes=('mesh',))
+    monkeypatch.setitem(sys.modules, 'trimesh', None)
+    found = examined(text, folder)
+    assert alarms(found) == []
+    assert {f.kind for f in found.findings} == {'not-checked'}
+    assert all('trimesh is not installed' in f.message for f in found.findings)
+
+
+def test_an_unresolved_mesh_is_a_warning(examined, folder):
+    text = clean_robots.arm(folder, 0, n=3, shapes=('mesh',))
+    for file in folder.iterdir():
+        file.unlink()
+    assert {kind for kind, _ in alarms(examined(text, folder))} == {'mesh-unresolved'}
