@@ -5,8 +5,9 @@ recording        samples by joint in the model's order, and the samples that wer
 smoothing        smooth positions, velocities and accelerations, without lag
 evaluation       measured effort and the model's torque, joint by joint
 cause_columns    torque that each cause would add, per unit of its unknowns
+hypotheses       possible causes, and their physical limits
 causes           the causes that explain the residual, and their size
-selection        stepwise least squares
+selection        regression with the most probable groups of unknowns
 base_parameters  combinations of inertial parameters that torques determine
 report           findings as text, JSON and figure, curves as CSV
 excitation       periodic motions with ramps; excitation_search optimises them, clearance keeps
@@ -34,7 +35,6 @@ from robot_dynamics.identification.bag import Bag as Bag
 from robot_dynamics.identification.bag import BagError as BagError
 from robot_dynamics.identification.bag import JointSample as JointSample
 from robot_dynamics.identification.bag import read_bag as read_bag
-from robot_dynamics.identification.causes import Cause as Cause
 from robot_dynamics.identification.estimation import Identification as Identification
 from robot_dynamics.identification.estimation import PayloadRecording as PayloadRecording
 from robot_dynamics.identification.estimation import identify as identify
@@ -44,6 +44,7 @@ from robot_dynamics.identification.excitation import Excitation as Excitation
 from robot_dynamics.identification.excitation import ExcitationError as ExcitationError
 from robot_dynamics.identification.excitation import limits_of as limits_of
 from robot_dynamics.identification.excitation_search import excite as excite
+from robot_dynamics.identification.hypotheses import Cause as Cause
 from robot_dynamics.identification.payload import Payload as Payload
 from robot_dynamics.identification.payload import PayloadError as PayloadError
 from robot_dynamics.identification.payload import estimate_payload as estimate_payload

@@ -1,57 +1,64 @@
-"""Causes of a residual: the fewest errors of a model that explain it.
+"""Causes of a residual: the most probable errors of a model that explain it.
 
 All residuals are fitted at once, by weighted least squares: a payload at the tip changes the
-torque of every joint, and must not be mistaken for seven frictions. The weight of a joint is 1 /
-sigma^2, with sigma the part of its residual that no combination of causes explains. `selection`
-chooses the causes. Dropped are causes that are certain but small, physically impossible, or not
-valid in every block of time: a fit to the other blocks must predict each one.
+torque of every joint, and must not be mistaken for seven frictions. The noise of each joint is
+the residual that its causes do not explain, an autoregressive process, estimated anew until the
+choice of causes no longer changes. `selection` chooses the causes. Dropped are causes that are
+certain but small, physically impossible, or not valid in every block of time: a fit to the other
+blocks must predict each one.
 
-Source: Gautier, Dynamic identification of robots with power model, ICRA 1997 (the weights).
+Noise of the motion is noise of the columns, which biases their products: with errors E of the
+columns X, the mean of (X + E)^T (X + E) is X^T X + E^T E. The same noise is therefore added to
+the motion once more, with either sign, and the change of the products is subtracted.
+
+Sources: Gautier, Dynamic identification of robots with power model, ICRA 1997 (weights); Cook and
+Stefanski, Simulation-extrapolation estimation in parametric measurement error models, J. American
+Statistical Association 89, 1994 (noise added to the columns); Cochrane and Orcutt, Application of
+least squares regression to relationships containing autocorrelated error terms, J. American
+Statistical Association 44, 1949.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.identification.cause_columns import (
-    OF_JOINTS,
-    OF_MOTION,
-    OF_ROBOT,
-    PER_BODY,
-    Columns,
-    moves,
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.cause_columns import OF_JOINTS, OF_MOTION, Columns, moves
+from robot_dynamics.identification.hypotheses import (
+    CERTAIN,
+    Cause,
+    Hypothesis,
+    cause,
+    exclusive,
+    hypotheses,
+    possible,
+    within_limits,
 )
-from robot_dynamics.identification.selection import RANK, Group, NormalEquations, Solution
-from robot_dynamics.model.robot_model import STANDARD_GRAVITY
+from robot_dynamics.identification.selection import Regression, Solution
 from robot_dynamics.spatial import Array
 
 FLOOR = 1e-3  # of the effort: lowest standard deviation of a residual
 ENOUGH_MOTION = 0.1  # of the time, and
 ENOUGH_SAMPLES = 50  # : below, friction of a joint is not determined
 OF_RESIDUAL, OF_EFFORT = 0.05, 0.01  # of a joint's: a cause that explains less is omitted
-CERTAIN = 3.0  # standard deviations
+FEW, OF_MANY = 3, 2.0  # causes; more of them mimic each other, and must be larger by this factor
+OF_MASS = 0.05  # of a link's: a smaller error alone is omitted
+OF_GRAVITY = 0.005  # of the effort: the same of an error of gravity
+VISIBLE = 0.05  # of the effort: an error of this size should be
+SHOULD_BE_VISIBLE = ('dry friction', 'viscous friction', 'scale')
 BLOCKS = 6  # of time, each predicted by a fit of the others
 UNEXPLAINED = 1  # of the blocks that excite a cause: more must not contradict it
-SAME_GRAVITY = 0.01  # relative: gravity differs by less between any two places on Earth
-STANDARD = float(np.linalg.norm(STANDARD_GRAVITY))  # m/s^2
-WEAK = 0.2  # of gravity: less counts as none, compensated elsewhere
-NEWTON_STEPS, CLOSE = 20, 0.01  # at most; of a standard deviation: no further step is needed
-FARTHEST = 2.0  # m, of a load from the link's origin
+ORDER = 2  # of the autoregressive noise
+TOGETHER = 5  # samples whose scores are added
+ROUNDS = 10  # of estimating the noise
+CLOSE = 0.02  # relative: noise that changes less has converged
+AMBIGUOUS = 8.0  # in log probability: a cause that explains as much, but for this
 TINY = 1e-30
-
-
-class Cause(NamedTuple):
-    """An error of the model; positive if the model underestimates."""
-
-    kind: str  # of OF_JOINTS or OF_ROBOT, 'inertia' of a link, or 'centre of mass' of a load
-    # without a certain mass
-    place: str  # the joint or link; empty for the whole robot
-    value: Array  # in the units of `columns`; of a load m and c, of a centre of mass m c
-    error: Array  # standard deviations of these
-    joint: str  # of the largest torque
-    size: float  # N m or N there, root mean square
 
 
 class Findings(NamedTuple):
@@ -61,248 +68,355 @@ class Findings(NamedTuple):
     doubtful: bool  # whether causes were dropped as impossible, or invalid in some block
     causes: tuple[Cause, ...]  # ordered by the share of the residual they explain
     unexplained: Array  # (n,) root mean square of the remaining residual
+    torque: Array  # (G, n) of the causes
+    delay: tuple[float, float]  # s, of the efforts, and its standard deviation
+    undetermined: tuple[tuple[str, str], ...]  # kinds and joints of errors it would not show
 
 
-def find_causes(columns: Columns, effort: Array, model: Array, measured: Array) -> Findings:
+class Noise(NamedTuple):
+    """Autoregressive noise of each joint."""
+
+    sigma: Array  # (n,) standard deviation of the innovations
+    coefficients: Array  # (ORDER, n)
+
+
+def find_causes(
+    arm: Dynamics,
+    link: str,
+    columns: Columns,
+    perturbed: Sequence[Columns],
+    effort: Array,
+    measured: Array,
+) -> Findings:
     """Return the causes of the residuals, if there is enough motion.
 
     Args:
+        arm: the model.
+        link: of a possible payload.
         columns: of the motion.
-        effort: (k, n) measured, of all stretches.
-        model: (k, n) computed.
+        perturbed: the same with the motion's noise added, and subtracted; or none.
+        effort: (n,) root mean square of the measured efforts.
         measured: (n,) bool: the joint has measured efforts.
     """
-    fit = _Fit(columns, columns.kept_of(effort), columns.kept_of(model), measured)
-    if not fit.searchable:
-        return Findings(False, False, (), _rms(fit.residual))
-    loads = [([], np.zeros_like(fit.residual)), fit.load()]
-    found = [fit.explanation(*load, links) for load in loads for links in (False, True)]
-    return min(found, key=lambda one: one[0])[1]
+    search = _Search(arm, link, columns, perturbed, effort, measured)
+    if not search.searchable:
+        nothing = np.zeros_like(columns.residual)
+        return Findings(False, False, (), _rms(columns.residual), nothing, (0.0, math.inf), ())
+    return search.findings()
 
 
-class _Fit:
-    """Residuals (K, n) and the columns of their possible causes."""
+class _Search:
+    """Residuals and the columns of their possible causes."""
 
-    def __init__(self, columns: Columns, effort: Array, model: Array, measured: Array):
-        self.residual = effort - model
-        self._columns = columns
-        self._effort = _rms(effort)
-        self._names = columns.arm.model.joint_names
-        n = len(self._names)
-        self._of_joints = columns.of_joints()
-        self._of_robot = np.concatenate([columns.of_robot(), columns.of_bodies()])
-        self._rows = moves(columns.speeds())
+    def __init__(
+        self,
+        arm: Dynamics,
+        link: str,
+        columns: Columns,
+        perturbed: Sequence[Columns],
+        effort: Array,
+        measured: Array,
+    ):
+        self._arm, self._link, self._columns, self._effort = arm, link, columns, effort
+        self._rows = moves(columns.qd[columns.rows])
         standing = self._rows.sum(axis=0) < max(ENOUGH_SAMPLES, ENOUGH_MOTION * len(self._rows))
         self.searchable = bool((measured & ~standing).any())  # a single posture fits any cause
         self._rows[:, standing] = True
-        self._of_joints[OF_MOTION][..., standing] = 0.0
         self._rows[:, ~measured] = False
-        own = len(OF_JOINTS)
-        self.groups = [
-            Group(kind, j, [own * j + k]) for j in range(n) for k, kind in enumerate(OF_JOINTS)
-        ]
-        first = own * n
-        for kind, size in OF_ROBOT.items():
-            self.groups.append(Group(kind, -1, list(range(first, first + size))))
-            first += size
-        self._first_of_bodies = first
-        self._loaded = int(columns.arm.tree.frame(columns.link).body)
-        for body in range(columns.arm.model.nb):
-            unknowns = list(range(first + PER_BODY * body, first + PER_BODY * (body + 1)))
-            self.groups.append(Group('inertia', -1, unknowns))
+        determined = np.tile(measured, (len(OF_JOINTS), 1))
+        determined[OF_MOTION] &= ~standing
+        self._hypotheses = hypotheses(arm, link, columns, effort, determined)
+        self._exclusive = exclusive(self._hypotheses)
+        self._directions = np.concatenate([h.directions for h in self._hypotheses])
+        self._prior = np.concatenate([h.prior for h in self._hypotheses])
+        ends = np.cumsum([0, *(len(h.prior) for h in self._hypotheses)])
+        self._groups = [range(*pair) for pair in pairwise(ends)]
+        self._data = [(2.0 if perturbed else 1.0, _stacked(columns))]
+        self._data += [(-1.0 / len(perturbed), _stacked(one)) for one in perturbed]
 
-    def load(self) -> tuple[list[Cause], Array]:
-        """Return the missing payload, if there is one, and its torque (K, n)."""
-        first, _ = self.solve(self.residual, [g for g in self.groups if g.kind != 'inertia'])
-        found = first.find('load')
-        if found is None:
-            return [], np.zeros_like(self.residual)
-        (m, *moment), error = found
-        if abs(m) > CERTAIN * error[0]:
-            exact = self._point_mass(np.array([m, *(moment / m)]), first.groups)
-            if exact is not None:
-                value, error, torque = exact
-                return [self._of_link('load', value, error, torque)], torque
-        torque = np.tensordot(found[0], self._of_robot[:4], axes=1)
-        return [self._of_link('centre of mass', np.array(moment), error[1:], torque)], torque
-
-    def explanation(
-        self, load: list[Cause], of_load: Array, links: bool
-    ) -> tuple[float, Findings]:
-        """Return the information criterion of an explanation, and the explanation.
-
-        Args:
-            load: the assumed payload, or none.
-            of_load: its torque (K, n).
-            links: whether the inertia of any link may be wrong.
-        """
-        groups = [group for group in self.groups if group.kind not in ('load', 'inertia')]
-        if links:
-            # An error of the link with the possible payload is first searched as a payload.
-            groups += [
+    def findings(self) -> Findings:
+        """Return the causes that remain after all checks."""
+        model, allowed = self._arm.model, list(range(len(self._hypotheses)))
+        dropped = False
+        while True:
+            chosen, regression, noise = self._best(allowed)
+            solution = self._spread(regression.solution(chosen), noise)
+            impossible = [
                 g
-                for g in self.groups
-                if g.kind == 'inertia' and (load or self._body(g) != self._loaded)
+                for g in chosen
+                if not possible(model, self._hypotheses[g], *self._of(g, solution))
             ]
-        solution, doubtful = self.solve(self.residual - of_load, groups)
-        causes = [self.cause(group, solution) for group in solution.groups] + load
-        causes.sort(key=lambda cause: -cause.size)
-        torque = sum(self.torque(group, solution.x) for group in solution.groups)
-        rest = self.residual - of_load - torque
-        samples = self._rows.sum(axis=0)
-        unknowns = int(np.count_nonzero(solution.x)) + len(load) * OF_ROBOT['load']
-        squares = np.array([(rest[rows, j] ** 2).sum() for j, rows in enumerate(self._rows.T)])
-        variance = squares / np.maximum(1, samples) + (FLOOR * self._effort) ** 2 + TINY
-        # The Bayesian information criterion where each joint's variance is unknown.
-        criterion = samples @ np.log(variance) + unknowns * np.log(samples.sum())
-        return float(criterion), Findings(True, doubtful, tuple(causes), _rms(rest))
+            if not impossible:
+                break
+            dropped = dropped or any(self._stands_out(g, chosen, regression) for g in impossible)
+            allowed = [g for g in allowed if g not in impossible]
+        # Small causes, and those that are not valid throughout, stay in the fit of the others.
+        least = 1.0 if len(chosen) <= FEW else OF_MANY
+        large = [g for g in chosen if self._importance(g, solution.x) >= least]
+        valid = [g for g in large if self._valid(g, chosen, regression)]
+        dropped = dropped or any(
+            self._stands_out(g, chosen, regression) for g in large if g not in valid
+        )
+        return self._reported(chosen, valid, allowed, regression, noise, dropped)
 
-    def solve(self, residual: Array, groups: list[Group]) -> tuple[Solution, bool]:
-        """Return the valid causes of a residual (K, n) among these groups.
+    def _best(self, allowed: Sequence[int]) -> tuple[list[int], Regression, Noise]:
+        """Return the most probable choice of several searches, and the noise that it leaves.
 
-        And whether others were dropped as impossible or invalid in some block.
+        A few wrong links may explain much of what many drives do, so that one search begins with
+        the causes of single joints. Scales are those of each joint, or one of all.
         """
-        normal, dropped = self._normal_equations(residual), False
-        while True:
-            solution = self._important(normal, groups)
-            doubtful = [g for g in solution.groups if not self._holds(g, solution, normal)]
-            if not doubtful:
-                return solution, dropped
-            dropped = dropped or any(self._stands_out(g, solution, normal) for g in doubtful)
-            groups = [group for group in groups if group not in doubtful]
+        kinds = [(h.joint >= 0, h.kind == 'scale' and not h.place) for h in self._hypotheses]
+        apart = [g for g in allowed if not kinds[g][1]]
+        of_joints = [g for g in apart if kinds[g][0]]
+        noise = Noise(self._floored(self._rest(None)[1]), np.zeros((ORDER, len(self._effort))))
+        first, _, left = self._converged(of_joints, noise, ())
+        found = [
+            self._converged(apart, left, first),
+            self._converged(apart, noise, ()),
+        ]
+        if len(apart) < len(allowed):
+            found.append(self._converged(allowed, noise, ()))
+        return max(found, key=lambda one: one[1].log_probability(one[0]))
 
-    def _important(self, normal: NormalEquations, groups: list[Group]) -> Solution:
-        chosen = normal.select(groups)
-        while True:
-            solution = normal.solution(chosen)
-            sizes = [self._importance(self.torque(group, solution.x)) for group in chosen]
-            if not sizes or min(sizes) >= 1:
-                return solution
-            del chosen[int(np.argmin(sizes))]
+    def _converged(
+        self, allowed: Sequence[int], noise: Noise, chosen: Sequence[int]
+    ) -> tuple[list[int], Regression, Noise]:
+        """Return the chosen hypotheses and the noise that they leave, from a first choice."""
+        for _ in range(ROUNDS):
+            before, regression = set(chosen), self._regression(noise)
+            chosen = regression.select(allowed, chosen)
+            after = self._noise(regression.solution(chosen))
+            change = np.abs(np.log(after.sigma / noise.sigma)).max()
+            noise = after
+            if set(chosen) == before and change < CLOSE:
+                break
+        return list(chosen), self._regression(noise), noise
 
-    def _holds(self, group: Group, solution: Solution, normal: NormalEquations) -> bool:
-        """Return whether a cause is possible and predicts blocks to which it was not fitted."""
-        if not self._possible(group, solution):
-            return False
-        gains = normal.held_out(solution.groups, group)
+    def _regression(self, noise: Noise) -> Regression:
+        """Return the normal equations of the hypotheses, whitened, without the columns' noise."""
+        n, own = len(self._effort), len(OF_JOINTS)
+        size = self._directions.shape[1]
+        A, b, of_noise = np.zeros((BLOCKS, size, size)), np.zeros((BLOCKS, size)), 0.0
+        edges = np.linspace(0, len(self._rows) - ORDER, BLOCKS + 1).astype(int)
+        for j in np.flatnonzero(self._rows.any(axis=0)):
+            at = [*range(j, own * n, n), *range(own * n, size)]
+            used = _whitened_rows(self._rows[:, j])
+            of_noise -= used.sum() * float(np.log(noise.sigma[j]))
+            for weight, data in self._data:
+                Z = _whitened(data[j], noise.coefficients[:, j]) * used[:, None] / noise.sigma[j]
+                for k in range(BLOCKS):
+                    X = Z[edges[k] : edges[k + 1]]
+                    products = weight * X.T @ X
+                    A[np.ix_([k], at, at)] += products[:-1, :-1]
+                    b[k, at] += products[:-1, -1]
+                    of_noise -= 0.5 * float(products[-1, -1])
+        D = self._directions
+        return Regression(
+            D @ A @ D.T,
+            b @ D.T,
+            of_noise,
+            self._prior,
+            self._groups,
+            np.array([h.price for h in self._hypotheses]),
+            self._exclusive,
+        )
+
+    def _rest(self, solution: Solution | None) -> tuple[Array, Array]:
+        """Return the unexplained residual (R, n), zero where unused, and its rms."""
+        rest = self._columns.residual
+        if solution is not None:
+            rest = rest - self._sum(solution.x)
+        rest = np.where(self._rows, rest[self._columns.rows], 0.0)
+        counts = np.maximum(1, self._rows.sum(axis=0))
+        return rest, np.sqrt((rest**2).sum(axis=0) / counts)
+
+    def _noise(self, solution: Solution) -> Noise:
+        rest, _ = self._rest(solution)
+        n = len(self._effort)
+        sigma, coefficients = np.zeros(n), np.zeros((ORDER, n))
+        unknowns = np.count_nonzero(solution.x) / n
+        for j in range(n):
+            a = coefficients[:, j] = _autoregression(rest[:, j], self._rows[:, j])
+            used = _whitened_rows(self._rows[:, j])
+            innovations = _whitened(rest[:, j], a)[used]
+            sigma[j] = np.sqrt((innovations**2).sum() / max(1.0, used.sum() - unknowns))
+        return Noise(self._floored(sigma), coefficients)
+
+    def _floored(self, sigma: Array) -> Array:
+        return np.sqrt(sigma**2 + (FLOOR * self._effort) ** 2 + TINY)
+
+    # -- validity ---------------------------------------------------------------------------
+
+    def _valid(self, g: int, chosen: Sequence[int], regression: Regression) -> bool:
+        """Return whether a cause predicts blocks to which it was not fitted."""
+        gains = regression.held_out(chosen, g)
         gains = gains[np.isfinite(gains)]
         failed = int((gains < CERTAIN**2 / BLOCKS).sum())
         return len(gains) > 2 * UNEXPLAINED and failed <= UNEXPLAINED
 
-    def _stands_out(self, group: Group, solution: Solution, normal: NormalEquations) -> bool:
+    def _stands_out(self, g: int, chosen: Sequence[int], regression: Regression) -> bool:
         """Return whether an invalid cause exceeds noise, which makes the recording doubtful."""
-        gains = np.nan_to_num(normal.held_out(solution.groups, group))
+        gains = np.nan_to_num(regression.held_out(chosen, g))
         return bool(np.abs(gains).sum() > BLOCKS * CERTAIN**2)
 
-    def _possible(self, group: Group, solution: Solution) -> bool:
-        """Return whether a cause is physically possible, within its standard deviations."""
-        model, j = self._columns.arm.model, group.joint
-        value, error = solution.x[group.unknowns], CERTAIN * solution.error[group.unknowns]
-        has = {
-            'dry friction': model.coulomb,
-            'viscous friction': model.viscous,
-            'rotor inertia': model.reflected_inertia,
-        }
-        if group.kind in has:
-            return bool(has[group.kind][j] + value[0] > -error[0])
-        if group.kind == 'scale':  # of either sign, but not zero
-            return bool(abs(1 + value[0]) > error[0])
-        if group.kind in ('load', 'inertia'):
-            body = self._body(group)
-            return bool(model.mass[body] + value[0] > -error[0])
-        if group.kind == 'gravity':
-            size, allowed = _norm(model.gravity + value), _norm(error)
-            assumed = _norm(model.gravity)
-            return size < WEAK * assumed + allowed or any(
-                abs(size - g) < SAME_GRAVITY * g + allowed for g in (STANDARD, assumed)
-            )
-        return True
+    def _importance(self, g: int, x: Array) -> float:
+        """Return the size of a cause relative to the smallest that is reported."""
+        h = self._hypotheses[g]
+        share = OF_GRAVITY if h.kind == 'gravity' else OF_EFFORT
+        least = np.maximum(OF_RESIDUAL * _rms(self._columns.residual), share * self._effort)
+        size = _rms(self._torque(g, x))
+        if h.kind == 'Stribeck friction':  # short, so that the low-pass reduces it
+            size[h.joint] = abs(x[self._groups[g][0]])
+        if h.kind == 'inertia' and len(h.prior) == 1:
+            size *= min(1.0, abs(x[self._groups[g][0]]) / OF_MASS)
+        return float(np.max(size / np.where(least > 0, least, np.inf)))
 
-    def torque(self, group: Group, x: Array) -> Array:
-        """Return the torque (K, n) of a cause."""
-        values = x[group.unknowns]
-        if group.joint >= 0:
-            result = np.zeros_like(self.residual)
-            kind = OF_JOINTS.index(group.kind)
-            result[:, group.joint] = values[0] * self._of_joints[kind, :, group.joint]
-            return result
-        first = len(OF_JOINTS) * len(self._names)
-        here = [unknown - first for unknown in group.unknowns]
-        return np.tensordot(values, self._of_robot[here], axes=1)
+    # -- results ----------------------------------------------------------------------------
 
-    def _point_mass(self, x: Array, groups: list[Group]) -> tuple[Array, Array, Array] | None:
-        """Return m and c of a load (4,), their errors, and its torque (K, n).
+    def _spread(self, solution: Solution, noise: Noise) -> Solution:
+        """Return the solution with errors as large as the scores of the samples vary.
 
-        The tensor m c^2 is not linear in m and m c: Newton's method, starting without it, with all
-        other causes that were found. None if it does not converge.
+        Noise of the motion is larger in fast motion, and common to all joints, for which weights
+        do not account. Scores are added in groups of successive samples.
         """
-        for _ in range(NEWTON_STEPS):
-            rest = self.residual - self._columns.of_load(x)
-            normal = self._normal_equations(rest, self._columns.of_load_changes(x))
-            step, error = normal.solution(groups).of('load')
-            x = x + step
-            if not np.linalg.norm(x[1:]) < FARTHEST:
-                return None
-            if (np.abs(step) <= CLOSE * error).all():
-                return x, error, self._columns.of_load(x)
-        return None
-
-    def _of_link(self, kind: str, value: Array, error: Array, torque: Array) -> Cause:
-        return Cause(kind, self._columns.link, value, error, *self.largest(torque))
-
-    def cause(self, group: Group, solution: Solution) -> Cause:
-        """Return the cause of a chosen group."""
-        place = self._names[group.joint] if group.joint >= 0 else ''
-        if group.kind == 'inertia':
-            place = self._columns.arm.model.body_names[self._body(group)]
-        value, error = solution.x[group.unknowns], solution.error[group.unknowns]
-        return Cause(
-            group.kind, place, value, error, *self.largest(self.torque(group, solution.x))
-        )
-
-    def _body(self, group: Group) -> int:
-        if group.kind == 'load':
-            return self._loaded
-        return (group.unknowns[0] - self._first_of_bodies) // PER_BODY
-
-    def largest(self, torque: Array) -> tuple[str, float]:
-        """Return the joint where a torque (K, n) is largest, and its root mean square there."""
-        size = _rms(torque)
-        j = int(np.argmax(size))
-        return self._names[j], float(size[j])
-
-    def _importance(self, torque: Array) -> float:
-        """Return the size of a torque (K, n) relative to the smallest that is reported."""
-        least = np.maximum(OF_RESIDUAL * _rms(self.residual), OF_EFFORT * self._effort)
-        return float(np.max(_rms(torque) / np.where(least > 0, least, np.inf)))
-
-    def _normal_equations(self, residual: Array, of_load: Array | None = None) -> NormalEquations:
-        """Return the normal equations of a residual (K, n), with given load columns (4, K, n)."""
-        of_robot = self._of_robot
-        if of_load is not None:
-            of_robot = np.concatenate([of_load, of_robot[len(of_load) :]])
-        own, n = len(OF_JOINTS), len(self._names)
-        size = own * n + len(of_robot)
-        A, b = np.zeros((BLOCKS, size, size)), np.zeros((BLOCKS, size))
-        blocks = np.array_split(np.arange(len(residual)), BLOCKS)
+        x, C = solution
+        scores = np.zeros((len(self._rows) - ORDER, len(x)))
+        data = self._data[0][1]
+        errors = x @ self._directions
+        n, own = len(self._effort), len(OF_JOINTS)
         for j in np.flatnonzero(self._rows.any(axis=0)):
-            rows = self._rows[:, j]
-            X = np.concatenate([self._of_joints[:, rows, j], of_robot[:, rows, j]]).T
-            r = residual[rows, j]
-            few = X[:, : self._first_of_bodies - own * (n - 1)]  # not more than samples
-            x, _, rank, _ = np.linalg.lstsq(few, r, rcond=RANK**0.5)
-            sigma2 = ((r - few @ x) ** 2).sum() / max(1, len(r) - rank)
-            weight = 1 / max(sigma2, (FLOOR * self._effort[j]) ** 2, TINY)
-            at = [*range(own * j, own * (j + 1)), *range(own * n, size)]
-            ends = np.cumsum([rows[block].sum() for block in blocks])[:-1]
-            for k, (Xk, rk) in enumerate(zip(np.split(X, ends), np.split(r, ends), strict=True)):
-                A[np.ix_([k], at, at)] += weight * Xk.T @ Xk
-                b[k, at] += weight * Xk.T @ rk
-        return NormalEquations(A, b, int(self._rows.sum()))
+            at = [*range(j, own * n, n), *range(own * n, len(errors))]
+            used = _whitened_rows(self._rows[:, j])
+            Z = _whitened(data[j], noise.coefficients[:, j]) * used[:, None] / noise.sigma[j]
+            rest = Z[:, -1] - Z[:, :-1] @ errors[at]
+            scores += rest[:, None] * (Z[:, :-1] @ self._directions[:, at].T)
+        together = np.add.reduceat(scores, np.arange(0, len(scores), TOGETHER), axis=0)
+        varied = ((together @ C) ** 2).sum(axis=0)
+        size = C.diagonal()
+        more = np.sqrt(np.maximum(1.0, varied / np.where(size > 0, size, 1.0)))
+        return Solution(x, C * np.outer(more, more))
+
+    def _of(self, g: int, solution: Solution) -> tuple[Array, Array]:
+        here = list(self._groups[g])
+        return solution.x[here], solution.covariance[np.ix_(here, here)]
+
+    def _torque(self, g: int, x: Array) -> Array:
+        only = np.zeros_like(x)
+        only[self._groups[g]] = x[self._groups[g]]
+        return self._sum(only)
+
+    def _sum(self, x: Array) -> Array:
+        errors = x @ self._directions
+        n = len(self._effort)
+        own = len(OF_JOINTS) * n
+        return self._columns.torque(errors[:own].reshape(-1, n), errors[own:])
+
+    def _cause(self, g: int, solution: Solution) -> Cause:
+        h: Hypothesis = self._hypotheses[g]
+        model = self._arm.model
+        value, covariance = self._of(g, solution)
+        value = within_limits(model, h, value, covariance)
+        return cause(model, self._link, h, value, covariance, self._torque(g, solution.x))
+
+    def _reported(
+        self,
+        chosen: Sequence[int],
+        reported: Sequence[int],
+        allowed: Sequence[int],
+        regression: Regression,
+        noise: Noise,
+        dropped: bool,
+    ) -> Findings:
+        solution = self._spread(regression.solution(chosen), noise)
+        causes = []
+        for g in reported:
+            others = [other for other in chosen if other != g]
+            gains = regression.gains(others, allowed)
+            one = self._cause(g, solution)
+            alternatives: dict[tuple[str, str], Cause] = {}
+            for other in np.argsort(-gains):
+                if other == g or gains[other] < max(0.0, gains[g] - AMBIGUOUS):
+                    continue
+                instead = self._spread(regression.solution([*others, int(other)]), noise)
+                if possible(
+                    self._arm.model, self._hypotheses[other], *self._of(int(other), instead)
+                ):
+                    as_well = self._cause(int(other), instead)
+                    alternatives.setdefault((as_well.kind, as_well.place), as_well)
+            alternatives.pop((one.kind, one.place), None)
+            causes.append(_with_alternatives(one, tuple(alternatives.values())))
+        causes.sort(key=lambda cause: -cause.size)
+        torque = sum(
+            (self._torque(g, solution.x) for g in reported), np.zeros_like(self._columns.qd)
+        )
+        unexplained = _rms(self._columns.residual - torque)
+        delay, undetermined = self._also(chosen, regression, noise)
+        return Findings(True, dropped, tuple(causes), unexplained, torque, delay, undetermined)
+
+    def _also(
+        self, chosen: Sequence[int], regression: Regression, noise: Noise
+    ) -> tuple[tuple[float, float], tuple[tuple[str, str], ...]]:
+        """Return the delay of the efforts, and errors that the recording would not show."""
+        delay, undetermined = (0.0, math.inf), []
+        for g, h in enumerate(self._hypotheses):
+            looked_for = h.kind in SHOULD_BE_VISIBLE and h.joint >= 0
+            if not looked_for and h.kind != 'delay':
+                continue
+            solution = self._spread(regression.solution(sorted({*chosen, g})), noise)
+            value, covariance = self._of(g, solution)
+            error = float(np.sqrt(covariance[0, 0]))
+            if h.kind == 'delay':
+                delay = float(value[0]), error
+            else:
+                column = self._columns.of_joints[OF_JOINTS.index(h.kind), :, h.joint]
+                if CERTAIN * error * _rms(column) > VISIBLE * self._effort[h.joint]:
+                    undetermined.append((h.kind, h.place))
+        undetermined += [
+            (kind, name)
+            for kind in SHOULD_BE_VISIBLE
+            for name in self._arm.model.joint_names
+            if not any((h.kind, h.place) == (kind, name) for h in self._hypotheses)
+        ]
+        return delay, tuple(undetermined)
 
 
-def _norm(x: Array) -> float:
-    return float(np.linalg.norm(x))
+def _with_alternatives(one: Cause, alternatives: tuple[Cause, ...]) -> Cause:
+    return Cause(one.kind, one.place, one.value, one.error, one.joint, one.size, alternatives)
+
+
+def _stacked(columns: Columns) -> Array:
+    """Return the columns of each joint and its residual (n, R, 6 + P + 1), independent rows."""
+    parts = [columns.of_joints, columns.of_robot, columns.residual[None]]
+    return np.concatenate([part[:, columns.rows] for part in parts]).transpose(2, 1, 0)
+
+
+def _autoregression(x: Array, used: Array) -> Array:
+    """Return the coefficients (ORDER,) of a process, by the equations of Yule and Walker."""
+    covariances = []
+    for lag in range(ORDER + 1):
+        both = used[lag:] & used[: len(used) - lag]
+        product = x[lag:] * x[: len(x) - lag]
+        covariances.append(product[both].sum() / max(1, len(x)))
+    c = np.array(covariances)
+    if c[0] <= 0:
+        return np.zeros(ORDER)
+    lags = np.abs(np.subtract.outer(np.arange(ORDER), np.arange(ORDER)))
+    return np.asarray(np.linalg.solve(c[lags] + 1e-3 * c[0] * np.eye(ORDER), c[1:]))
+
+
+def _whitened(x: Array, coefficients: Array) -> Array:
+    """Return the innovations (R - ORDER, ...) of an autoregressive process."""
+    result = x[ORDER:].copy()
+    for lag, a in enumerate(coefficients, start=1):
+        result -= a * x[ORDER - lag : len(x) - lag]
+    return np.asarray(result)
+
+
+def _whitened_rows(used: Array) -> Array:
+    result = used[ORDER:].copy()
+    for lag in range(1, ORDER + 1):
+        result &= used[ORDER - lag : len(used) - lag]
+    return np.asarray(result)
 
 
 def _rms(x: Array) -> Array:

@@ -7,18 +7,26 @@ as `dynamics_node` publishes it, but without lag: see `smoothing`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.identification.cause_columns import Columns, moves
-from robot_dynamics.identification.causes import Cause, find_causes
+from robot_dynamics.identification.cause_columns import (
+    OF_JOINTS,
+    OF_MOTION,
+    Columns,
+    columns_of,
+    model_torque,
+    moves,
+)
+from robot_dynamics.identification.causes import find_causes
+from robot_dynamics.identification.hypotheses import Cause
 from robot_dynamics.identification.recording import Recording, RecordingError
-from robot_dynamics.identification.smoothing import Stretch, cutoff_of, smooth
+from robot_dynamics.identification.smoothing import Stretch, cutoff_of, motion_noise, smooth
 from robot_dynamics.spatial import Array
 
 FAR_ABOVE = 2.0  # times the frequency where the motion ends: above it, noise prevails
@@ -35,6 +43,7 @@ class Curves(NamedTuple):
     qdd: Array
     effort: Array  # measured, N m or N
     model: Array  # computed
+    corrected: Array  # computed, with the causes
 
     @property
     def residual(self) -> Array:
@@ -64,6 +73,8 @@ class Evaluation:
             of the recording.
         causes: errors of the model, ordered by the share of the residual they explain.
         unexplained: root mean square of the residual without the causes.
+        delay: of the efforts against the motion, s, and its standard deviation.
+        undetermined: kinds and joints of errors of 5 % of the effort that would not be found.
         correlations: of the residual with gravity torque, sign(qd), qd and qdd, -1 to 1; NaN if
             one of them is constant.
     """
@@ -84,6 +95,8 @@ class Evaluation:
     doubtful: bool
     causes: tuple[Cause, ...]
     unexplained: Array
+    delay: tuple[float, float]
+    undetermined: tuple[tuple[str, str], ...]
     correlations: Mapping[str, Array]
 
     @property
@@ -144,18 +157,18 @@ def evaluate(
     """
     scale = _checked(arm, recording, effort_scale)
     link = load_link or last_link(arm)
-    arm = arm.with_payload(link, 0.0)  # the same programs for any payload
+    arm.model.frame_index(link)
+    recorded = recording.effort
+    recording = replace(recording, effort=scale * recorded)
     of_motion = cutoff_of(recording)
     cutoff = of_motion if cutoff is None else cutoff
     stretches, not_smooth = smooth(recording, cutoff)
-    pieces = [_Piece.of(arm, stretch, scale, effort_gravity_compensated) for stretch in stretches]
-    curves = Curves(*map(np.concatenate, zip(*(piece.curves for piece in pieces), strict=True)))
+    curves = _curves(arm, stretches, effort_gravity_compensated)
     for j in np.flatnonzero(~(np.abs(curves.residual) < LARGEST).all(axis=0)):
         raise RecordingError(
-            f'{arm.model.joint_names[j]}: efforts up to {np.abs(recording.effort[:, j]).max():.3g}'
+            f'{arm.model.joint_names[j]}: efforts up to {np.abs(recorded[:, j]).max():.3g}'
             f' with effort_scale {scale[j]:.3g}, or torques of the model, are too large to compare'
         )
-    columns = Columns(arm, link, stretches, [p.model for p in pieces], effort_gravity_compensated)
     measured = np.asarray(recording.effort.any(axis=0))
     notes = recording.notes
     if cutoff > FAR_ABOVE * of_motion:
@@ -165,7 +178,19 @@ def evaluate(
             f'causes are not searched: the motion ends at {of_motion:.3g} Hz, noise of velocities '
             f'and accelerations passes {cutoff:g} Hz; omit the cut-off frequency',
         )
-    findings = find_causes(columns, curves.effort, curves.model, measured)
+    columns = columns_of(arm, stretches, effort_gravity_compensated)
+    noise = motion_noise(recording)
+    perturbed = [
+        columns_of(
+            arm,
+            smooth(noise.added(recording, np.random.default_rng(0), sign), cutoff)[0],
+            effort_gravity_compensated,
+        )
+        for sign in (1.0, -1.0)
+    ]
+    findings = find_causes(arm, link, columns, perturbed, rms(curves.effort), measured)
+    found = _at_all_times(columns, findings.torque, stretches)
+    curves = curves._replace(corrected=curves.model + found)
     return Evaluation(
         robot=arm.model.name,
         joint_names=arm.model.joint_names,
@@ -177,33 +202,53 @@ def evaluate(
         stretches=len(stretches),
         left_out={**recording.left_out, **not_smooth},
         notes=notes,
-        noise=np.abs(scale)
-        * rms(np.concatenate([_above_cutoff(stretch) for stretch in stretches])),
+        noise=rms(np.concatenate([_above_cutoff(stretch) for stretch in stretches])),
         moving=moves(curves.qd).mean(axis=0),
         searched=findings.searched,
         doubtful=findings.doubtful,
         causes=findings.causes,
         unexplained=findings.unexplained,
-        correlations=columns.correlations(columns.kept_of(curves.residual)),
+        delay=findings.delay,
+        undetermined=findings.undetermined,
+        correlations=_correlations(columns),
     )
 
 
-class _Piece(NamedTuple):
-    """The torques of one stretch."""
+def _curves(arm: Dynamics, stretches: Sequence[Stretch], compensated: bool) -> Curves:
+    parts = []
+    for s in stretches:
+        motion = (x[s.inner] for x in (s.t, s.q, s.qd, s.qdd))
+        model = model_torque(arm, s, compensated)
+        computed = s.smoothed(model)
+        parts.append((*motion, s.smoothed(s.effort), computed, computed))
+    return Curves(*map(np.concatenate, zip(*parts, strict=True)))
 
-    curves: Curves
-    model: Array  # (k, n) including the ends, unfiltered
 
-    @classmethod
-    def of(cls, arm: Dynamics, stretch: Stretch, scale: Array, compensated: bool) -> _Piece:
-        q, qd, qdd, inner = stretch.q, stretch.qd, stretch.qdd, stretch.inner
-        # M qdd + C qd + g + friction(qd)
-        model = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
-        effort = scale * stretch.effort
-        if compensated:
-            effort = effort + arm.gravity_torque(q)
-        torques = map(stretch.smoothed, (effort, model))
-        return cls(Curves(stretch.t[inner], q[inner], qd[inner], qdd[inner], *torques), model)
+def _at_all_times(columns: Columns, torque: Array, stretches: Sequence[Stretch]) -> Array:
+    """Return torques (k, n) at all samples of the stretches, from those of the columns (G, n)."""
+    from scipy.interpolate import CubicSpline
+
+    ends = np.cumsum(columns.lengths)[:-1]
+    parts = zip(np.split(columns.t, ends), np.split(torque, ends), stretches, strict=True)
+    return np.concatenate([CubicSpline(t, x)(s.t[s.inner]) for t, x, s in parts])
+
+
+def _correlations(columns: Columns) -> dict[str, Array]:
+    """Return correlations (n,) of residuals with gravity torque and motion, by name."""
+    others = {
+        'gravity': columns.gravity_torque,
+        **dict(zip(OF_JOINTS[OF_MOTION], columns.of_joints[OF_MOTION], strict=True)),
+    }
+    del others['Stribeck friction']
+    return {name: _correlation(columns.residual, other) for name, other in others.items()}
+
+
+def _correlation(x: Array, y: Array) -> Array:
+    """Return Pearson's coefficient (n,) of each column; NaN where one of the two is constant."""
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    sizes = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
+    with np.errstate(divide='ignore', invalid='ignore'):
+        return np.asarray(np.where(sizes > 0, (x * y).sum(axis=0) / sizes, np.nan))
 
 
 def _above_cutoff(s: Stretch) -> Array:

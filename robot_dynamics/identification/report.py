@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.identification.causes import WEAK, Cause
 from robot_dynamics.identification.evaluation import Evaluation
+from robot_dynamics.identification.hypotheses import CERTAIN, NO_GRAVITY, Cause
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization.figures import sheet
 
@@ -26,18 +26,23 @@ MAX_POINTS = 4000  # drawn per curve
 
 def text(found: Evaluation) -> str:
     """Return the findings as text."""
-    lines = [_samples(found), *found.notes, '', *_table(found)]
+    lines = [_samples(found), *found.notes, '', *_table(found), '']
     if found.causes:
-        lines += ['', 'likely causes, ordered by the share of the residual they explain']
-        lines += [f'  {sentence(cause, found)}' for cause in found.causes]
+        lines += ['likely causes, ordered by the share of the residual they explain']
+        lines += _grouped(found)
         if found.doubtful:
             lines += ['  a further error is not determined by this recording']
     elif found.doubtful:
-        lines += ['', 'not determined by this recording: no cause is valid in all parts of it']
+        lines += ['not determined by this recording: no cause is valid in all parts of it']
     elif found.searched:
-        lines += ['', 'no cause exceeds the noise']
+        lines += ['no cause exceeds the noise']
     else:
-        lines += ['', 'not determined by this recording: joints hardly move, or see above']
+        lines += ['not determined by this recording: joints hardly move, or see above']
+    delay, error = found.delay
+    if abs(delay) > CERTAIN * error and not any(cause.kind == 'delay' for cause in found.causes):
+        lines += [f'delay of the efforts: {_measured(1e3 * delay, 1e3 * error)} ms']
+    if found.searched and found.undetermined:
+        lines += [f'errors of 5 % of the effort would not be seen in: {_undetermined(found)}']
     if (found.explained < WORSE).all():
         lines += ['nothing is explained: check robot, signs, and the unit of efforts']
     return '\n'.join(lines)
@@ -45,10 +50,41 @@ def text(found: Evaluation) -> str:
 
 def sentence(cause: Cause, found: Evaluation) -> str:
     """Return a cause as a sentence, with its share of the residual."""
-    statement = _SENTENCES[cause.kind](cause, found)
     unit = found.units[found.joint_names.index(cause.joint)]
     at = '' if cause.place == cause.joint else f' of {cause.joint}'
-    return f'{statement} ({cause.size:.3g} {unit} of the residual{at})'
+    return f'{statement(cause, found)} ({cause.size:.3g} {unit} of the residual{at})'
+
+
+def statement(cause: Cause, found: Evaluation) -> str:
+    """Return a cause in words."""
+    said, value = WORDS[cause.kind](cause, found)
+    return f'{cause.place or "all joints"}: {said}{value}' if said else value
+
+
+def _grouped(found: Evaluation) -> list[str]:
+    """Return the lines of the causes; one line for those that say the same of several joints."""
+    groups: dict[str, list[Cause]] = {}
+    for k, cause in enumerate(found.causes):
+        said, _ = WORDS[cause.kind](cause, found)
+        alone = not said or not cause.place or cause.alternatives
+        groups.setdefault(f'{k}' if alone else said, []).append(cause)
+    lines = []
+    for said, group in groups.items():
+        if len(group) == 1:
+            lines.append(f'  {sentence(group[0], found)}')
+            for other in group[0].alternatives:
+                lines.append(f'    or {statement(other, found)}')
+        else:
+            each = (f'{one.place} {WORDS[one.kind](one, found)[1]}' for one in group)
+            lines.append(f'  {said.rstrip(", ").removesuffix(" by")}: {", ".join(each)}')
+    return lines
+
+
+def _undetermined(found: Evaluation) -> str:
+    places: dict[str, list[str]] = {}
+    for kind, place in found.undetermined:
+        places.setdefault(kind, []).append(place)
+    return '; '.join(f'{kind} of {", ".join(names)}' for kind, names in places.items())
 
 
 def as_json(found: Evaluation) -> dict[str, Any]:
@@ -82,21 +118,35 @@ def as_json(found: Evaluation) -> dict[str, Any]:
         'joints': joints,
         'causes': [
             {
-                'kind': cause.kind,
-                'place': cause.place,
-                'value': cause.value.tolist(),
-                'standard_deviation': cause.error.tolist(),
-                'joint': cause.joint,
-                'rms': cause.size,
-                'text': sentence(cause, found),
+                **_cause_as_json(cause, found),
+                'alternatives': [_cause_as_json(other, found) for other in cause.alternatives],
             }
             for cause in found.causes
         ],
+        'searched': found.searched,
+        'doubtful': found.doubtful,
+        'delay': {
+            'value': _number(found.delay[0]),
+            'standard_deviation': _number(found.delay[1]),
+        },
+        'undetermined': [{'kind': kind, 'place': place} for kind, place in found.undetermined],
+    }
+
+
+def _cause_as_json(cause: Cause, found: Evaluation) -> dict[str, Any]:
+    return {
+        'kind': cause.kind,
+        'place': cause.place,
+        'value': cause.value.tolist(),
+        'standard_deviation': cause.error.tolist(),
+        'joint': cause.joint,
+        'rms': cause.size,
+        'text': sentence(cause, found),
     }
 
 
 def write_csv(found: Evaluation, file: Path) -> None:
-    """Write the curves, a row per sample: t, then q, qd, qdd, effort, model, residual by joint."""
+    """Write the curves, a row per sample: t, then by joint the motion and the efforts."""
     curves = found.curves
     columns = {
         'position': curves.q,
@@ -105,6 +155,7 @@ def write_csv(found: Evaluation, file: Path) -> None:
         'effort': curves.effort,
         'model': curves.model,
         'residual': curves.residual,
+        'corrected': curves.corrected,
     }
     with file.open('w', newline='') as stream:
         writer = csv.writer(stream)
@@ -169,69 +220,69 @@ def _number(value: Any) -> float | None:
 # -- causes ---------------------------------------------------------------------------------
 
 
-def _friction(cause: Cause, found: Evaluation) -> str:
+Words = tuple[str, str]  # what a cause says of its place, empty if it names none; the value
+
+
+def _friction(cause: Cause, found: Evaluation) -> Words:
     prismatic = found.units[found.joint_names.index(cause.place)] == 'N'
     unit = {
-        ('dry friction', False): 'N m',
-        ('dry friction', True): 'N',
         ('viscous friction', False): 'N m s/rad',
         ('viscous friction', True): 'N s/m',
         ('rotor inertia', False): 'kg m^2',
         ('rotor inertia', True): 'kg',
-    }[cause.kind, prismatic]
+    }.get((cause.kind, prismatic), 'N' if prismatic else 'N m')
     size = _measured(abs(cause.value[0]), cause.error[0])
-    return f'{cause.place}: the model {_estimates(cause)} {cause.kind} by {size} {unit}'
+    return f'the model {_estimates(cause)} {cause.kind} by ', f'{size} {unit}'
 
 
-def _offset(cause: Cause, found: Evaluation) -> str:
+def _offset(cause: Cause, found: Evaluation) -> Words:
     unit = found.units[found.joint_names.index(cause.place)]
-    return (
-        f'{cause.place}: constant offset of the efforts, '
-        f'{_measured(cause.value[0], cause.error[0])} {unit}'
-    )
+    value = f'{_measured(cause.value[0], cause.error[0])} {unit}'
+    return 'constant offset of the efforts, ', value
 
 
-def _scale(cause: Cause, found: Evaluation) -> str:
+def _scale(cause: Cause, found: Evaluation) -> Words:
     factor = 1 + cause.value[0]
-    statement = f'{cause.place}: efforts are {_measured(factor, cause.error[0])} times the torque'
-    return statement if factor == 0 else f'{statement}: multiply effort_scale by {1 / factor:.4g}'
+    value = f'{_measured(factor, cause.error[0])} times the torque'
+    if factor != 0:
+        value += f' (multiply effort_scale by {1 / factor:.4g})'
+    return 'efforts are ', value
 
 
-def _load(cause: Cause, found: Evaluation) -> str:
+def _load(cause: Cause, found: Evaluation) -> Words:
     m, c = cause.value[0], cause.value[1:]
     size = _measured(abs(m), cause.error[0])
     payload = 'payload missing from the model' if m > 0 else 'mass in excess in the model'
-    return f'{cause.place}: {payload}, {size} kg at {_vector(c)} m in its frame'
+    return f'{payload}, ', f'{size} kg at {_vector(c)} m in its frame'
 
 
-def _centre_of_mass(cause: Cause, found: Evaluation) -> str:
-    return (
-        f'{cause.place}: error of mass times centre of mass, {_vector(cause.value)} kg m in its '
-        'frame'
-    )
+def _centre_of_mass(cause: Cause, found: Evaluation) -> Words:
+    return 'error of mass times centre of mass, ', f'{_vector(cause.value)} kg m in its frame'
 
 
-def _inertia(cause: Cause, found: Evaluation) -> str:
-    return (
-        f'{cause.place}: wrong mass, centre of mass or inertia tensor, of this link or of an '
-        'adjacent one'
-    )
+def _inertia(cause: Cause, found: Evaluation) -> Words:
+    m, error = float(cause.value[0]), float(cause.error[0])
+    said = 'wrong mass, centre of mass or inertia tensor'
+    if abs(m) > CERTAIN * error:
+        side = 'too light' if m > 0 else 'too heavy'
+        said += f'; the link is {_measured(abs(m), error)} kg {side}'
+    return said, ''
 
 
-def _gravity(cause: Cause, found: Evaluation) -> str:
+def _gravity(cause: Cause, found: Evaluation) -> Words:
     gravity = found.gravity + cause.value
-    if np.linalg.norm(gravity) < WEAK * np.linalg.norm(found.gravity):
-        return 'the efforts do not include gravity: set effort_gravity_compensated to true'
-    return (
+    if np.linalg.norm(gravity) < NO_GRAVITY * np.linalg.norm(found.gravity):
+        return '', 'the efforts do not include gravity: set effort_gravity_compensated to true'
+    return '', (
         f'gravity is {_vector(gravity)} m/s^2 in the base frame instead of '
         f'{_vector(found.gravity)}: check the mounting of the base'
     )
 
 
-def _delay(cause: Cause, found: Evaluation) -> str:
+def _delay(cause: Cause, found: Evaluation) -> Words:
     side = 'later' if cause.value[0] > 0 else 'earlier'
     size = _measured(1e3 * abs(cause.value[0]), 1e3 * cause.error[0])
-    return f'the efforts are {size} ms {side} than the motion'
+    return '', f'the efforts are {size} ms {side} than the motion'
 
 
 def _estimates(cause: Cause) -> str:
@@ -249,8 +300,9 @@ def _measured(value: float, error: float) -> str:
     return f'{value:.{digits}f} ± {error:.{digits}f}'
 
 
-_SENTENCES: dict[str, Callable[[Cause, Evaluation], str]] = {
+WORDS: dict[str, Callable[[Cause, Evaluation], Words]] = {
     'dry friction': _friction,
+    'Stribeck friction': _friction,
     'viscous friction': _friction,
     'rotor inertia': _friction,
     'offset': _offset,
@@ -267,7 +319,11 @@ _SENTENCES: dict[str, Callable[[Cause, Evaluation], str]] = {
 
 
 def plot(found: Evaluation, file: str | Path | None = None) -> Any:
-    """Draw effort, model and residual of each joint over time; save them if a file is given.
+    """Draw effort, model, model with the causes and residual of each joint over time.
+
+    Args:
+        found: the evaluation.
+        file: to save the figure.
 
     Returns:
         The matplotlib Figure.
@@ -279,17 +335,19 @@ def plot(found: Evaluation, file: str | Path | None = None) -> Any:
     figure = sheet(11, 1 + 1.8 * n)
     axes = figure.subplots(n, 1, sharex=True, squeeze=False)[:, 0]
     drawn = slice(None, None, -(-len(curves.t) // MAX_POINTS))
+    corrected = {'color': 'tab:orange', 'linewidth': 1.0, 'linestyle': '--'}
     for j, axis in enumerate(axes):
         for label, values, style in (
             ('measured effort', curves.effort, {'color': 'black', 'linewidth': 1.0}),
             ('model', curves.model, {'color': 'tab:blue', 'linewidth': 1.0}),
+            *([('model with the causes', curves.corrected, corrected)] if found.causes else []),
             ('residual', curves.residual, {'color': 'tab:red', 'linewidth': 0.8}),
         ):
             axis.plot(*_with_gaps(curves.t[drawn], values[drawn, j]), label=label, **style)
         axis.axhline(0.0, color='grey', linewidth=0.5)
         axis.set_ylabel(f'{found.joint_names[j]}\n[{found.units[j]}]')
         axis.margins(x=0.01)
-    axes[0].legend(loc='lower right', bbox_to_anchor=(1, 1), ncols=3, frameon=False)
+    axes[0].legend(loc='lower right', bbox_to_anchor=(1, 1), ncols=4, frameon=False)
     axes[0].set_title(f'{found.robot}: efforts below {found.cutoff:g} Hz', loc='left')
     axes[-1].set_xlabel('time [s]')
     if file is not None:

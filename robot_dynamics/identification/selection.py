@@ -1,141 +1,156 @@
-"""Weighted least squares with the fewest groups of unknowns.
+"""Linear regression with the most probable groups of unknowns.
 
-Groups are added one by one, each time the one that lowers the Bayesian information criterion
+Unknowns x of the chosen groups have independent normal priors of mean zero; the others are zero.
+With the residual r = X x + noise, A = X^T W X and b = X^T W r, where each unknown is relative to
+its prior standard deviation, the logarithm of the probability of the data increases by
 
-    BIC = (weighted squares of the residual) + (unknowns) log(samples)
+    b^T (A + 1)^-1 b / 2  -  log det(A + 1) / 2
 
-most, as long as one does; then groups are removed without which it is lower.
+with the chosen groups. The second term is the price of unknowns that the data determine; those
+that they do not determine stay near zero and cost nothing, so that columns may depend linearly on
+each other. Each group costs a price in addition: of many possible groups, few are expected.
 
-The equations are stored by block of time: `held_out` fits all blocks but one, and predicts it.
+Groups are added one by one, then exchanged and removed, as long as the probability rises. The
+equations are stored by block of time: `held_out` fits all blocks but one, and predicts it.
 
-Source: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 3.3.2
-(stepwise selection), section 7.7 (the criterion), section 7.10 (cross-validation).
+Source: Bishop, Pattern Recognition and Machine Learning (2006), section 3.4 (evidence); Hastie,
+Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 7.10.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from robot_dynamics.spatial import Array
 
-RANK = 1e-10  # relative, of squared columns: smaller is rounding
 EXCITED = 0.05  # of the mean share of a squared column per block: less is no excitation
+MAX_STEPS = 200  # of the search
+TINY = 1e-9
 
-
-class Group(NamedTuple):
-    """Unknowns that are added together, by their indices."""
-
-    kind: str
-    joint: int  # -1 for the whole robot
-    unknowns: list[int]
+Group = Sequence[int]  # unknowns that are chosen together
 
 
 class Solution(NamedTuple):
-    """Chosen groups; values and standard deviations (P,), zero for the others."""
+    """Values (P,), zero for unknowns that are not chosen, and their covariance (P, P)."""
 
-    groups: list[Group]
     x: Array
-    error: Array
-
-    def find(self, kind: str) -> tuple[Array, Array] | None:
-        """Return values and errors of a group by its kind, if it was chosen."""
-        return self.of(kind) if any(group.kind == kind for group in self.groups) else None
-
-    def of(self, kind: str) -> tuple[Array, Array]:
-        """Return values and errors of a group by its kind, which was chosen."""
-        unknowns = next(group.unknowns for group in self.groups if group.kind == kind)
-        return self.x[unknowns], self.error[unknowns]
+    covariance: Array
 
 
-class NormalEquations:
-    """A x = b of least squares, for any subset of the P unknowns."""
+class Regression:
+    """Normal equations for any subset of the groups."""
 
-    def __init__(self, A: Array, b: Array, samples: int):
-        """Store X^T W X (B, P, P) and X^T W r (B, P) of B blocks, with their number of samples."""
-        size = np.sqrt(A.sum(axis=0).diagonal())
-        self._size = np.where(size > 0, size, 1.0)
-        self._blocks = A / np.outer(self._size, self._size), b / self._size
+    def __init__(
+        self,
+        A: Array,
+        b: Array,
+        of_noise: float,
+        prior: Array,
+        groups: Sequence[Group],
+        price: Array,
+        exclusive: Array,
+    ):
+        """Store the equations (B, P, P) and (B, P) of B blocks of time.
+
+        Args:
+            A: X^T W X, with W the inverse covariance of the noise.
+            b: X^T W r.
+            of_noise: log probability of the data without any group.
+            prior: (P,) standard deviations of the unknowns.
+            groups: indices of unknowns, by group; G groups.
+            price: (G,) of each group, in log probability.
+            exclusive: (G, G) bool: not chosen together.
+        """
+        self._of_noise, self._prior = of_noise, prior
+        self._groups, self._price, self._exclusive = groups, price, exclusive
+        self._blocks = A * np.outer(prior, prior), b * prior
         self._A, self._b = (x.sum(axis=0) for x in self._blocks)
-        self._price = float(np.log(samples))
+        self._single = np.array([len(group) == 1 for group in groups])
+        self._first = np.array([group[0] for group in groups])
 
-    def select(self, groups: list[Group]) -> list[Group]:
-        """Return the groups chosen by the criterion."""
-        return self._remove(self._add(groups))
+    def log_probability(self, chosen: Sequence[int]) -> float:
+        """Return that of the data with these groups, but for a constant."""
+        at = self._unknowns(chosen)
+        S = self._A[np.ix_(at, at)] + np.eye(len(at))
+        rise = self._b[at] @ np.linalg.solve(S, self._b[at]) - np.linalg.slogdet(S)[1]
+        return self._of_noise + 0.5 * float(rise) - float(self._price[list(chosen)].sum())
 
-    def _add(self, groups: list[Group]) -> list[Group]:
-        chosen: list[Group] = []
-        rest = list(groups)
-        while rest:
-            gains = self._gains(_unknowns(chosen), rest)
+    def select(self, allowed: Sequence[int], start: Sequence[int] = ()) -> list[int]:
+        """Return the chosen groups among those allowed, by their indices, from a first choice."""
+        chosen = list(start)
+        for _ in range(MAX_STEPS):
+            gains = self.gains(chosen, allowed)
             best = int(np.argmax(gains))
-            if gains[best] <= 0:
+            if gains[best] > 0:
+                chosen.append(best)
+            elif (better := self._exchanged(chosen, allowed)) is not None:
+                chosen = better
+            else:
                 break
-            chosen.append(rest.pop(best))
         return chosen
 
-    def _remove(self, chosen: list[Group]) -> list[Group]:
-        while chosen:
-            gains = [
-                self._gains(_unknowns([g for g in chosen if g is not one]), [one])[0]
-                for one in chosen
-            ]
-            worst = int(np.argmin(gains))
-            if gains[worst] > 0:
-                break
-            del chosen[worst]
-        return chosen
+    def _exchanged(self, chosen: list[int], allowed: Sequence[int]) -> list[int] | None:
+        """Return the best set with one group removed or exchanged, None if none is better."""
+        best, result = TINY, None
+        for one in chosen:
+            others = [g for g in chosen if g != one]
+            gains = self.gains(others, allowed)
+            other = int(np.argmax(gains))
+            rise = max(0.0, gains[other]) - gains[one]
+            if rise > best:
+                best, result = rise, others + ([other] if gains[other] > 0 else [])
+        return result
 
-    def solution(self, chosen: list[Group]) -> Solution:
-        """Return the least squares of these groups."""
-        at = _unknowns(chosen)
-        inverse = _inverse(self._A[np.ix_(at, at)])
-        x, error = np.zeros_like(self._b), np.zeros_like(self._b)
+    def gains(self, chosen: Sequence[int], allowed: Sequence[int]) -> Array:
+        """Return the rise of the log probability by each group, -inf unless it is allowed."""
+        at = self._unknowns(chosen)
+        W = np.linalg.solve(self._A[np.ix_(at, at)] + np.eye(len(at)), self._A[at])
+        A, b = self._A - self._A[:, at] @ W, self._b - self._b[at] @ W
+        own = 1 + np.maximum(A.diagonal(), 0)
+        of_single = 0.5 * (b**2 / own - np.log(own))
+        gains = np.full(len(self._groups), -np.inf)
+        taken = np.asarray(self._exclusive[:, list(chosen)].any(axis=1))
+        for g in (g for g in allowed if not taken[g]):
+            if self._single[g]:
+                gains[g] = of_single[self._first[g]] - self._price[g]
+            else:
+                here = list(self._groups[g])
+                S = A[np.ix_(here, here)] + np.eye(len(here))
+                rise = b[here] @ np.linalg.solve(S, b[here]) - np.linalg.slogdet(S)[1]
+                gains[g] = 0.5 * rise - self._price[g]
+        return gains
+
+    def solution(self, chosen: Sequence[int]) -> Solution:
+        """Return the estimates with these groups."""
+        at = self._unknowns(chosen)
+        x, covariance = np.zeros_like(self._b), np.zeros_like(self._A)
+        inverse = np.linalg.inv(self._A[np.ix_(at, at)] + np.eye(len(at)))
         x[at] = inverse @ self._b[at]
-        error[at] = np.sqrt(inverse.diagonal())
-        return Solution(chosen, x / self._size, error / self._size)
+        covariance[np.ix_(at, at)] = inverse
+        return Solution(x * self._prior, covariance * np.outer(self._prior, self._prior))
 
-    def held_out(self, chosen: list[Group], group: Group) -> Array:
+    def held_out(self, chosen: Sequence[int], group: int) -> Array:
         """Return the decrease of the squares of omitted blocks (B,) by one of the chosen groups.
 
         Each block is predicted by a fit of the other blocks, with the group and without it. NaN
         where a block does not excite the group.
         """
-        with_it, without = _unknowns(chosen), _unknowns([g for g in chosen if g is not group])
+        sets = [self._unknowns([g for g in chosen if g != group]), self._unknowns(chosen)]
+        here = list(self._groups[group])
         gains = np.full(len(self._blocks[0]), np.nan)
         for k, (A, b) in enumerate(zip(*self._blocks, strict=True)):
-            share = A.diagonal()[group.unknowns].max()  # of all blocks together: 1
-            if share * len(gains) > EXCITED:
-                squares = [
-                    x @ (A[np.ix_(at, at)] @ x - 2 * b[at])
-                    for at in (without, with_it)
-                    for x in [_inverse((self._A - A)[np.ix_(at, at)]) @ (self._b - b)[at]]
-                ]
+            share = A.diagonal()[here] / np.maximum(self._A.diagonal()[here], TINY)
+            if share.max() * len(gains) > EXCITED:
+                squares = []
+                for at in sets:
+                    H = (self._A - A)[np.ix_(at, at)] + np.eye(len(at))
+                    x = np.linalg.solve(H, (self._b - b)[at])
+                    squares.append(x @ (A[np.ix_(at, at)] @ x - 2 * b[at]))
                 gains[k] = squares[0] - squares[1]
         return gains
 
-    def _gains(self, at: list[int], groups: list[Group]) -> list[float]:
-        """Return the decrease of the criterion by each group, given these unknowns."""
-        A, b = self._A, self._b
-        inverse = _inverse(A[np.ix_(at, at)])
-        gains = []
-        for group in groups:
-            to = A[np.ix_(group.unknowns, at)] @ inverse
-            # Schur complement: A_gg - A_ga A_aa^-1 A_ag, and the same of b.
-            here = group.unknowns
-            own = _inverse(A[np.ix_(here, here)] - to @ A[np.ix_(at, here)])
-            c = b[here] - to @ b[at]
-            gains.append(float(c @ own @ c) - self._price * int((own.diagonal() > 0).sum()))
-        return gains
-
-
-def _unknowns(groups: list[Group]) -> list[int]:
-    return [unknown for group in groups for unknown in group.unknowns]
-
-
-def _inverse(A: Array) -> Array:
-    """Return the pseudo-inverse of a symmetric matrix whose diagonal is 1 at most."""
-    values, vectors = np.linalg.eigh(A)
-    kept = values > RANK
-    return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T)
+    def _unknowns(self, chosen: Sequence[int]) -> list[int]:
+        return [unknown for g in chosen for unknown in self._groups[g]]

@@ -20,7 +20,8 @@ it leaves independent).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,39 +73,93 @@ class Stretch:
         return low_pass(x, self.cutoff, self.step)[self.inner]
 
 
+class MotionNoise(NamedTuple):
+    """White noise of the measured motion, standard deviations (n,)."""
+
+    q: Array  # rad or m
+    qd: Array | None  # rad/s or m/s; None if velocities are not measured
+
+    def added(self, recording: Recording, rng: np.random.Generator, sign: float) -> Recording:
+        """Return the recording with noise of this size, times the sign."""
+        q = recording.q + sign * self.q * rng.normal(size=recording.q.shape)
+        qd = recording.qd
+        if qd is not None and self.qd is not None:
+            qd = qd + sign * self.qd * rng.normal(size=qd.shape)
+        return replace(recording, q=q, qd=qd)
+
+
+def motion_noise(recording: Recording) -> MotionNoise:
+    """Return the noise of positions and velocities: their spectra far above the motion."""
+    f, of_q, of_qd = _spectra(recording)
+    # A white process has its variance spread evenly up to the highest frequency.
+    q, qd = (None if P is None else np.sqrt(_white(f, P) * f[-1]) for P in (of_q, of_qd))
+    assert q is not None
+    return MotionNoise(q, qd)
+
+
 def cutoff_of(recording: Recording) -> float:
     """Return the cut-off frequency of torques [Hz] between the motion and the noise.
 
-    Noise of velocities is white; accelerations amplify it in proportion to frequency. Noise below
-    the cut-off frequency biases every cause that follows velocity or acceleration. The frequency f
-    minimises the error of the accelerations,
+    Noise of positions and velocities is white; accelerations amplify it with the square of
+    frequency, or in proportion to it. The frequency f minimises the error of the accelerations,
 
         sum over f' > f of (P - N) w^2  +  sum over f' < f of N w^2,
 
     with P the power spectrum of the velocities, each joint relative to its own accelerations, and
-    N the noise: the median of P above the motion.
+    N the noise: the median of P above the motion; positions have w^4. Of measured velocities and
+    derivatives of positions, each joint has those with the smaller error.
 
     Raises:
         RecordingError: too few samples.
     """
+    f, of_q, of_qd = _spectra(recording)
+    errors = []
+    for P, power in ((of_q, 4), (of_qd, 2)):
+        if P is not None:
+            # rad/s^2, squared, for both sources
+            weight = (2 * np.pi * f[:, None]) ** power
+            error = (2 * _white(f, P) - P) * weight
+            errors.append(error.cumsum(axis=0) + (P * weight).sum(axis=0))
+    least = np.argmin([error.min(axis=0) for error in errors], axis=0)
+    total = np.array(errors)[least, :, np.arange(len(least))].T
+    first = total[0]
+    total = (total / np.where(first > 0, first, 1.0)).sum(axis=1)
+    step = 0.5 / f[-1]
+    highest = min(HIGHEST, 1 / (ENOUGH * step))
+    return float(np.clip(f[np.argmin(total)], min(LOWEST, highest), highest))
+
+
+def _spectra(recording: Recording) -> tuple[Array, Array, Array | None]:
+    """Return frequencies, and the power spectra of positions and of velocities, if measured."""
     from scipy.signal import periodogram
 
     step, pieces = _pieces(recording.t, HIGHEST)
     piece = max(pieces, key=len)
     t = recording.t[piece]
     even = np.linspace(t[0], t[-1], 1 + round((t[-1] - t[0]) / step))
-    measured = recording.q if recording.qd is None else recording.qd
-    f, P = periodogram(_resampled(t, even, measured[piece]), 1 / step, 'hann', axis=0)
-    bands = np.array_split(P[f > min(OF_MOTION * HIGHEST, 0.5 * f[-1])], BANDS)
-    if not len(bands[-1]):
+    spectra: list[Array | None] = []
+    for x in (recording.q, recording.qd):
+        if x is None:
+            spectra.append(None)
+        else:
+            f, P = periodogram(_resampled(t, even, x[piece]), 1 / step, 'hann', axis=0)
+            spectra.append(P)
+    of_q, of_qd = spectra
+    if of_q is None or not (f > _above(f)).sum() >= BANDS:
         raise RecordingError(f'{len(t)} samples without a gap are too few')
+    return f, of_q, of_qd
+
+
+def _above(f: Array) -> float:
+    """Return a frequency above the motion."""
+    return min(OF_MOTION * HIGHEST, 0.5 * float(f[-1]))
+
+
+def _white(f: Array, P: Array) -> Array:
+    """Return the density of white noise (n,) in a power spectrum (F, n)."""
+    bands = np.array_split(P[f > _above(f)], BANDS)
     # The median of a chi-squared distribution of two degrees of freedom is log(2) of its mean.
-    N = np.max([np.median(band, axis=0) for band in bands], axis=0) / np.log(2)
-    weight = f[:, None] ** (4 if recording.qd is None else 2)
-    total = (P * weight).sum(axis=0)
-    error = ((2 * N - P) * weight / np.where(total > 0, total, 1.0)).sum(axis=1).cumsum()
-    highest = min(HIGHEST, 1 / (ENOUGH * step))
-    return float(np.clip(f[np.argmin(error)], min(LOWEST, highest), highest))
+    return np.asarray(np.max([np.median(band, axis=0) for band in bands], axis=0) / np.log(2))
 
 
 def smooth(recording: Recording, cutoff: float) -> tuple[list[Stretch], dict[str, int]]:
@@ -134,7 +189,8 @@ def smooth(recording: Recording, cutoff: float) -> tuple[list[Stretch], dict[str
             f'the longest stretch without a gap of {1e3 * _gap(cutoff, step):.3g} ms lasts '
             f'{longest:.3g} s; at {cutoff:g} Hz it must be {SHORTEST / cutoff:.3g} s at least'
         )
-    stretches = [_stretch(recording, piece, step, cutoff) for piece in long_enough]
+    derived = _derived(motion_noise(recording), cutoff)
+    stretches = [_stretch(recording, piece, step, cutoff, derived) for piece in long_enough]
     left_out = {
         'in stretches too short to be smoothed': len(t) - sum(map(len, long_enough)),
         'at the ends of stretches': sum(len(s.t) - len(s.t[s.inner]) for s in stretches),
@@ -157,7 +213,21 @@ def _pieces(t: Array, cutoff: float) -> tuple[float, list[Array]]:
     return step, np.split(np.arange(len(t)), cuts)
 
 
-def _stretch(recording: Recording, piece: Array, step: float, cutoff: float) -> Stretch:
+def _derived(noise: MotionNoise, cutoff: float) -> Array:
+    """Return a mask (n,) of joints whose accelerations have less noise if positions are derived.
+
+    Below the frequency f, noise of positions gives accelerations a variance in proportion to
+    q^2 w^5 / 5, noise of velocities qd^2 w^3 / 3, with w = 2 pi f.
+    """
+    if noise.qd is None:
+        return np.ones(len(noise.q), dtype=bool)
+    w = 2 * np.pi * OF_MOTION * cutoff
+    return np.asarray(noise.q * w / np.sqrt(5) < noise.qd / np.sqrt(3))
+
+
+def _stretch(
+    recording: Recording, piece: Array, step: float, cutoff: float, derived: Array
+) -> Stretch:
     t = recording.t[piece]
     even = np.linspace(t[0], t[-1], 1 + round((t[-1] - t[0]) / step))
     step = even[1] - even[0]
@@ -166,10 +236,10 @@ def _stretch(recording: Recording, piece: Array, step: float, cutoff: float) -> 
         return _resampled(t, even, x[piece])
 
     q = low_pass(resampled(recording.q), OF_MOTION * cutoff, step)
-    if recording.qd is None:
-        qd = derivative(q, even)
-    else:
-        qd = low_pass(resampled(recording.qd), OF_MOTION * cutoff, step)
+    qd = derivative(q, even)
+    if recording.qd is not None and not derived.all():
+        measured = low_pass(resampled(recording.qd), OF_MOTION * cutoff, step)
+        qd = np.where(derived, qd, measured)
     effort = resampled(recording.effort)
     return Stretch(even, q, qd, derivative(qd, even), effort, cutoff)
 

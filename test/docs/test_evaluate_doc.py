@@ -11,7 +11,6 @@ pytest.importorskip('rosbags')
 from recorded_runs import lively, samples, torque, write_bag
 
 from robot_dynamics import cli
-from robot_dynamics.identification import cause_columns as columns
 from robot_dynamics.identification import recording, report
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
@@ -60,7 +59,7 @@ def numbers(line):
 
 
 def test_every_cause_is_explained():
-    for kind in (*columns.OF_JOINTS, *columns.OF_ROBOT, 'inertia'):
+    for kind in report.WORDS:
         assert f'| {kind} |' in PAGE, kind
 
 

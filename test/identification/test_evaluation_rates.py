@@ -1,0 +1,55 @@
+"""Rates of false causes, of causes found, and of errors that cover the truth.
+
+The table of docs/evaluate.md is that of `python -m benchmarks.evaluation`; here are parts of it.
+"""
+
+import numpy as np
+import pytest
+
+from benchmarks.evaluation import ERRORS, MOTIONS, NOISES, Noise, Realistic, outcomes, rates
+
+WHITE = [k for k, noise in enumerate(NOISES) if isinstance(noise, Noise)]
+REALISTIC = [k for k, noise in enumerate(NOISES) if isinstance(noise, Realistic)]
+AS_WANTED = [k for k in WHITE if NOISES[k].position == 0 and NOISES[k].effort == 0.005]
+LITTLE = [k for k in AS_WANTED if NOISES[k].velocity in (0.005, 0.01)]
+FALSE, NAMED, COVERED = 0.05, 0.9, 0.95
+
+
+def joined(table):
+    return [one for of in table.values() for one in of]
+
+
+def test_a_correct_model_of_one_robot_has_no_causes():
+    worst = [k for k in AS_WANTED if NOISES[k].velocity in (0.02, None)]
+    found = joined(outcomes(['correct'], worst[::2], ['panda']))
+    assert rates(found)[1] == 0
+
+
+def test_errors_of_one_robot_are_named():
+    found = joined(outcomes(ERRORS, LITTLE[:1], ['panda'], ['slow']))
+    assert rates(found)[:2] == (1.0, 0.0)
+
+
+@pytest.mark.slow
+def test_correct_models_have_few_false_causes():
+    found = joined(outcomes(['correct'], WHITE, seeds=2))
+    assert len(found) == 12 * len(WHITE) * 2
+    assert rates(found)[1] <= FALSE
+
+
+@pytest.mark.slow
+def test_correct_models_of_realistic_arms_have_few_false_causes():
+    assert rates(joined(outcomes(['correct'], REALISTIC, seeds=3)))[1] <= FALSE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('kind', ERRORS)
+def test_errors_are_named_and_their_estimates_cover_the_truth(kind):
+    # In fast motion, friction at low speed is above the cut-off frequency.
+    motions = [of for of in MOTIONS if (kind, of) != ('Stribeck friction', 'fast')]
+    found = joined(outcomes([kind], LITTLE, motions=motions))
+    named, false, _, covered = rates(found)
+    assert named >= NAMED
+    assert false <= FALSE
+    assert np.isnan(covered) == (kind == 'inner link')
+    assert not covered < COVERED
