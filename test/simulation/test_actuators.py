@@ -1,4 +1,4 @@
-"""Drives: late, no faster than they can, no stronger than they are."""
+"""Drives: delay, rate, bandwidth and limits of their torque, gain errors and ripple."""
 
 from dataclasses import replace
 
@@ -68,7 +68,7 @@ def test_the_rate_is_that_of_the_torque_before_its_limit():
     assert applied[:, 0] == pytest.approx([1, 2, 2, 2, 2, 2, 1, 0])
 
 
-def test_the_speed_that_counts_is_the_motors():
+def test_the_speed_limit_applies_to_the_motor():
     # On springs this soft the links hardly follow.
     model = planar_2r().with_gravity((0.0, 0.0, 0.0)).with_actuation(rotor_inertia=0.1)
     joint_models = JointModels(
@@ -82,8 +82,8 @@ def test_the_speed_that_counts_is_the_motors():
     assert drives.qd[0] < 0.1
 
 
-def test_a_drive_pushes_up_to_its_speed_and_no_further():
-    # Joints that do not feel each other.
+def test_a_drive_accelerates_up_to_its_speed_limit_only():
+    # Joints without coupling.
     model = planar_2r(masses=(0.0, 0.0), inertias=(0.0, 0.0)).with_actuation(rotor_inertia=1.0)
     actuators = Actuators(velocity_limit=[1.5, np.inf])
     drives = Simulator(Dynamics(model), joint_models=JointModels(actuators=actuators))
@@ -96,7 +96,7 @@ def test_a_drive_pushes_up_to_its_speed_and_no_further():
     assert run.effort[1:, 0] == pytest.approx(expected, abs=1e-9)
 
 
-def test_above_its_speed_a_drive_brakes_with_all_it_has():
+def test_above_its_speed_limit_a_drive_brakes_with_full_torque():
     drives = simulator(Actuators(velocity_limit=1.0), qd=[3.0, -3.0])
     applied = efforts(drives, [[-4.0, 4.0]])
     assert np.array_equal(applied, [[-4.0, 4.0]])
@@ -105,7 +105,7 @@ def test_above_its_speed_a_drive_brakes_with_all_it_has():
     ).any()
 
 
-def test_the_speed_limit_of_the_model_is_taken_on_request():
+def test_the_speed_limit_of_the_model_is_used_on_request():
     model = replace(planar_2r(), velocity_limit=np.array([0.5, 2.0]))
     drives = Simulator(
         Dynamics(model),
@@ -115,7 +115,7 @@ def test_the_speed_limit_of_the_model_is_taken_on_request():
     assert np.array_equal(efforts(drives, [[1.0, 1.0]]), [[0.0, 1.0]])
 
 
-def test_a_reset_forgets_what_is_under_way():
+def test_a_reset_clears_delayed_commands():
     drives = simulator(Actuators(delay=0.002, rate_limit=100.0))
     first = efforts(drives, [[1.0, 2.0]] * 10)
     drives.reset()
@@ -132,7 +132,7 @@ def test_a_reset_forgets_what_is_under_way():
         (Actuators(velocity_limit=np.nan), 'velocity_limit is nan'),
     ],
 )
-def test_wrong_numbers_are_refused_by_name(actuators, message):
+def test_invalid_numbers_are_rejected_by_name(actuators, message):
     with pytest.raises(ModelError, match=message):
         simulator(actuators)
 

@@ -1,4 +1,4 @@
-"""All effects at once: every torque of the equation of motion is accounted for."""
+"""All joint models at once: every torque of the equation of motion is accounted for."""
 
 from dataclasses import replace
 
@@ -113,7 +113,7 @@ def test_momentum_changes_by_the_torques_of_the_equation_of_motion(stops, elasti
         *((name, True) for name in INTEGRATORS if name != 'explicit_euler'),
     ],
 )
-def test_whatever_the_integrator_an_idle_arm_runs_down(name, elastic):
+def test_an_idle_arm_loses_energy_with_every_integrator(name, elastic):
     arm = arm_with_everything(elastic)
     joint_models = JointModels(
         friction='stick_slip',

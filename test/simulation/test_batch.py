@@ -1,4 +1,4 @@
-"""Many arms at once: each of them moves as it would alone, by every way there is to compute it."""
+"""Batches of arms: agreement with single arms, bit for bit, on threads and processes."""
 
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -60,7 +60,7 @@ def machine_code_is_missing():
 
 @pytest.mark.parametrize('backend', ['auto', 'python'])
 @pytest.mark.parametrize('integrator', ['semi_implicit_euler', 'rk4'])
-def test_a_perturbed_arm_moves_as_one_made_so(arm, start, backend, integrator):
+def test_a_perturbed_arm_moves_as_one_with_these_parameters(arm, start, backend, integrator):
     rng = np.random.default_rng(2)
     bodies = [random_inertial(rng) for _ in range(ARMS)]
     viscous, coulomb = rng.uniform(0, 0.3, (2, ARMS, N))
@@ -102,7 +102,7 @@ def test_what_is_not_perturbed_is_as_modelled(arm, start):
         np.testing.assert_allclose(run.qd[:, -1], expected.qd, rtol=0, atol=1e-11)
 
 
-def test_no_arm_knows_its_neighbours(arm, start, perturbations):
+def test_arms_of_a_batch_are_independent(arm, start, perturbations):
     options = {'steps': STEPS, 'record_every': 7}
     together = simulate_batch(arm, *start, law, perturbations=perturbations, **options)
     for i in (0, 6, 12):
@@ -111,7 +111,7 @@ def test_no_arm_knows_its_neighbours(arm, start, perturbations):
         assert_same((alone.q[0], alone.qd[0]), (together.q[i], together.qd[i]))
 
 
-def test_an_arm_that_diverges_takes_no_other_along(arm, start):
+def test_an_arm_that_diverges_does_not_affect_others(arm, start):
     good = simulate_batch(arm, *start, np.zeros(N), steps=STEPS)
     assert not good.diverged.any()
     qd = start[1].copy()
@@ -135,7 +135,7 @@ def test_torques_step_by_step_are_those_of_a_rollout(arm, start, own):
 
 
 @pytest.mark.parametrize('every', [1, 4])
-def test_a_law_is_asked_once_per_period(arm, start, every):
+def test_a_law_is_evaluated_once_per_period(arm, start, every):
     asked = []
 
     def remembering(t, q, qd):
@@ -157,7 +157,7 @@ def test_a_law_is_asked_once_per_period(arm, start, every):
     np.testing.assert_allclose(run.t, [0.0, 0.01, 0.02])
 
 
-def test_drives_give_no_more_than_they_can():
+def test_torques_are_clamped_to_the_limits():
     model = replace(planar_2r(), effort_limit=np.array([2.0, 1.0]))
     arm, q = Dynamics(model), np.zeros((3, 2))
     expected = arm.simulate(q, q, [2.0, -1.0], steps=5)
@@ -174,7 +174,9 @@ def test_drives_give_no_more_than_they_can():
 
 
 @pytest.mark.parametrize('torques', ['law', 'per step', 'held'])
-def test_every_way_to_compute_gives_the_same_bits(arm, start, perturbations, torques, monkeypatch):
+def test_batches_threads_and_single_arms_give_the_same_bits(
+    arm, start, perturbations, torques, monkeypatch
+):
     rng = np.random.default_rng(5)
     given = {
         'law': law,
@@ -202,7 +204,7 @@ def test_other_processes_give_the_same_bits(arm, start, perturbations):
 
 
 @pytest.mark.parametrize('elsewhere', [False, True])
-def test_progress_is_told_to_the_end(arm, start, elsewhere):
+def test_progress_is_reported_to_the_end(arm, start, elsewhere):
     told = []
     with ThreadPoolExecutor(1) as pool:
         simulate_batch(
@@ -261,7 +263,7 @@ def test_payload_parameters_are_those_of_a_body():
         ({'torques': lambda t, q, qd: np.zeros(N + 1)}, ShapeError, 'tau has shape'),
     ],
 )
-def test_what_cannot_be_is_refused(arm, start, options, error, message):
+def test_invalid_arguments_are_rejected(arm, start, options, error, message):
     arguments = {'q': start[0], 'qd': start[1], 'torques': np.zeros(N), 'steps': 2} | options
     with pytest.raises(error, match=message):
         simulate_batch(arm, **arguments)
@@ -270,18 +272,18 @@ def test_what_cannot_be_is_refused(arm, start, options, error, message):
 @pytest.mark.parametrize(
     'wrong', [{'viscous': np.inf}, {'coulomb': [0.0, np.nan]}, {'viscous': -1.0}]
 )
-def test_friction_that_is_none_is_refused(wrong):
+def test_invalid_friction_is_rejected(wrong):
     with pytest.raises(ModelError, match='has a coefficient that is not finite, or not 0 or more'):
         Perturbations(**wrong)
 
 
 @pytest.mark.parametrize('wrong', [{'com': [np.nan, 0, 0]}, {'inertia': np.full((3, 3), np.inf)}])
-def test_a_payload_that_is_nowhere_is_refused(wrong):
+def test_a_payload_that_is_not_finite_is_rejected(wrong):
     with pytest.raises(ModelError, match='of a payload is not finite'):
         payload_parameters(1.0, **wrong)
 
 
-def test_perturbations_that_cannot_be_are_refused(arm, start):
+def test_invalid_perturbations_are_rejected(arm, start):
     link = arm.model.link_names[-1]
     for options, error, message in (
         ({'payload': np.zeros(10)}, ModelError, 'needs a link'),

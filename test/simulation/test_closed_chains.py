@@ -1,4 +1,4 @@
-"""Mechanisms with loops in motion: closed for ever, energy kept, order kept, clear refusals."""
+"""Motion of mechanisms with loops: closure, energy, order of the integrators, errors."""
 
 from dataclasses import replace
 
@@ -139,7 +139,7 @@ def test_slider_crank_moves_as_written_by_hand():
 
 
 @pytest.mark.parametrize('name', ['four_bar', 'spatial_four_bar', 'bennett'])
-def test_both_ways_of_a_step_agree_and_the_compiled_one_is_taken(name, monkeypatch):
+def test_the_compiled_step_is_used_and_agrees_with_the_careful_one(name, monkeypatch):
     linkage = getattr(linkages, name)()
     tree = linkage.tree.with_actuation(viscous=0.05)
     chain = chain_of(linkage._replace(tree=tree))
@@ -331,7 +331,7 @@ def test_same_commands_same_bits(four_bar):
 # -- refusals -----------------------------------------------------------------------------------
 
 
-def test_an_open_start_is_refused_and_a_rounded_one_put_right(four_bar):
+def test_an_open_start_is_rejected_and_a_rounded_one_corrected(four_bar):
     with pytest.raises(LoopNotClosed, match=r'open by .* start from chain\.posture\(q\)'):
         ClosedLoopSimulator(four_bar, q=four_bar.q0 + 0.1 * np.eye(3)[0])
     with pytest.raises(LoopNotClosed, match=r'violate the closures .* start from chain\.velocity'):
@@ -398,7 +398,7 @@ def simulate_steps(simulator, count):
 
 @pytest.mark.parametrize('speed', [1e100, 1e200, 1e300])
 @pytest.mark.filterwarnings('error')
-def test_a_velocity_beyond_all_numbers_diverges_without_a_warning(four_bar, speed):
+def test_an_overflowing_velocity_diverges_without_a_warning(four_bar, speed):
     qd = four_bar.velocity(four_bar.q0, np.full(3, speed))
     simulator = ClosedLoopSimulator(four_bar, qd=qd)
     with pytest.raises(SimulationDiverged):

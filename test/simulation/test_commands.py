@@ -1,3 +1,5 @@
+"""Commands of a simulated arm: brakes, wrenches, payloads, and what is logged."""
+
 import numpy as np
 import pytest
 

@@ -1,4 +1,4 @@
-"""Velocities with sticking and stops: their optimality, whatever the matrices."""
+"""Velocities with sticking and stops: their optimality, for random matrices."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def violation(contact, v):
 
 
 @pytest.mark.parametrize('seed', range(20))
-def test_friction_and_stops_keep_their_laws(seed):
+def test_friction_and_stops_satisfy_their_laws(seed):
     rng = np.random.default_rng(seed)
     for _ in range(100):
         n = int(rng.integers(1, 9))
@@ -41,7 +41,7 @@ def test_friction_and_stops_keep_their_laws(seed):
         assert violation(contact, v).max() <= 1e-11 * scale
 
 
-def test_it_is_the_least_of_the_function():
+def test_the_velocities_minimize_the_function():
     rng = np.random.default_rng(5)
     for _ in range(10):
         contact = random_contact(rng, 3)
@@ -61,7 +61,7 @@ def test_it_is_the_least_of_the_function():
         assert cost(v) <= found.fun + 1e-12
 
 
-def test_the_way_that_cannot_fail_finds_the_same(monkeypatch):
+def test_the_descent_finds_the_same_velocities(monkeypatch):
     rng = np.random.default_rng(6)
     cases = [(random_contact(rng, 5), rng.normal(size=5)) for _ in range(200)]
     quick = [end_velocity(*case) for case in cases]
@@ -74,7 +74,7 @@ def test_the_way_that_cannot_fail_finds_the_same(monkeypatch):
         assert slow == pytest.approx(v, rel=1e-8, abs=1e-9)
 
 
-def test_energy_is_only_taken():
+def test_contact_only_dissipates():
     rng = np.random.default_rng(7)
     for _ in range(200):
         contact = random_contact(rng, 6)

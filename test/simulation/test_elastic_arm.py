@@ -154,7 +154,7 @@ def test_a_conservative_elastic_arm_keeps_its_energy(name):
     assert drift < bound[name]
 
 
-def test_it_starts_with_its_springs_taut_and_hangs_still():
+def test_springs_balance_gravity_at_the_start():
     arm = Dynamics(geared(planar_2r()))
     q = np.array([0.4, -0.9])
     simulator = Simulator(arm, q=q, joint_models=elastic(500.0, damping=1.0))
@@ -165,7 +165,7 @@ def test_it_starts_with_its_springs_taut_and_hangs_still():
 
 
 @pytest.mark.parametrize('friction', ['smooth', 'stick_slip'])
-def test_friction_of_the_drives_and_damping_only_take_energy(friction):
+def test_friction_and_damping_only_dissipate(friction):
     model = geared(planar_2r(), viscous=0.5, coulomb=3.0)
     simulator = Simulator(
         Dynamics(model), q=[0.4, -0.9], joint_models=elastic(800.0, 0.5, friction=friction)
@@ -246,7 +246,7 @@ EVENTS = {
 
 @pytest.mark.parametrize('event', EVENTS)
 @pytest.mark.parametrize('stiffness', [1e5, 1e7, 1e9])
-def test_springs_too_fast_for_a_step_get_no_energy_from_stops_and_friction(stiffness, event):
+def test_springs_too_fast_for_a_step_gain_no_energy_from_stops_and_friction(stiffness, event):
     # Of up to 1e5 rad/s. A position that is off by h^2 would tauten them with hundreds of joules.
     coulomb = 5.0 if 'friction' in EVENTS[event] else 0.0
     model = replace(geared(planar_2r(), coulomb=coulomb), lower=np.array([-0.5, -0.3]))
@@ -268,7 +268,7 @@ def test_springs_too_fast_for_a_step_get_no_energy_from_stops_and_friction(stiff
 
 
 @pytest.mark.parametrize('name', ['implicit_midpoint', 'discrete_gradient'])
-def test_friction_and_springs_both_too_stiff_for_a_step_only_take_energy(name):
+def test_friction_and_springs_both_too_stiff_for_a_step_only_dissipate(name):
     # Friction could stop a motor 800 times over in a step, its spring turns by 2 rad and more.
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -304,7 +304,7 @@ def test_wrenches_act_on_links_and_torques_on_motors():
     assert not driven.qd.any()
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_springs_are_rejected():
     arm = Dynamics(geared(planar_2r()))
     with pytest.raises(ModelError, match="motor of joint 'joint1' has no inertia"):
         Simulator(Dynamics(planar_2r()), joint_models=elastic(100.0))

@@ -12,13 +12,13 @@ def after(balance, *steps):
     return balance
 
 
-def test_an_energy_that_goes_up_and_down_is_none_that_comes_from_nowhere():
+def test_an_oscillating_energy_error_is_no_divergence():
     swinging = [(1.3, 0.0, 0.0), (1.0, 0.0, 0.0)] * 1000
     assert not after(MOVING, *swinging).explodes
     assert after(MOVING, *swinging).created < 1e-9
 
 
-def test_what_is_lost_is_no_credit():
+def test_losses_do_not_offset_later_gains():
     lossy = after(MOVING, (0.01, 0.0, 0.0))
     growing = [(0.01 + 20.0, 0.0, 0.0)] * STEPS
     assert after(lossy, *growing).explodes
@@ -31,18 +31,18 @@ def test_energy_that_was_put_in_is_accounted_for():
     assert after(MOVING, *braked).exchanged == 1.0 + 2 * 99.0
 
 
-def test_a_fall_is_in_play():
+def test_potential_energy_counts_as_energy_in_play():
     fall = [(1.0 + depth, -float(depth), 0.0) for depth in range(100)]
     fallen = after(MOVING, *fall)
     assert (fallen.lowest, fallen.highest) == (-99.0, 0.0)
-    # Ten times of 100 J may come from nowhere before anybody speaks.
+    # Ten times 100 J may be created before divergence is reported.
     much = (100.0 + CREATED * 99.0, -99.0, 0.0)
     assert not after(fallen, *[much] * STEPS).explodes
     more = (100.0 + CREATED * 101.0, -99.0, 0.0)
     assert after(fallen, *[more] * STEPS).explodes
 
 
-def test_it_has_to_last():
+def test_divergence_needs_several_steps():
     burst, calm = (1e3, 0.0, 0.0), (1.0, 0.0, 0.0)
     assert not after(MOVING, *[burst] * (STEPS - 1), calm, *[burst] * (STEPS - 1)).explodes
     assert after(MOVING, *[burst] * STEPS).explodes

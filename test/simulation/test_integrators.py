@@ -1,4 +1,4 @@
-"""Every way to make a step: its order, its energy, and other people's integrators."""
+"""Integrators: order, energy, and agreement with the integrators of other engines."""
 
 import json
 import subprocess
@@ -108,7 +108,7 @@ def test_a_solver_follows_friction_torque_limits_and_springs():
         assert ends[0] == pytest.approx(ends[1], abs=1e-6)
 
 
-def test_the_work_of_a_solvers_motion_is_no_explosion():
+def test_the_work_of_a_solver_is_no_divergence():
     arm = Dynamics(planar_2r().with_gravity((0.0, 0.0, 0.0)))
     simulator = Simulator(arm)
     simulate(simulator, lambda t, q, qd: [100.0, 0.0], 0.5, solver=Adaptive())
@@ -116,7 +116,7 @@ def test_the_work_of_a_solvers_motion_is_no_explosion():
     simulate(simulator, still, 0.05)
 
 
-def test_a_solver_asks_of_a_torque_law_what_a_step_does():
+def test_a_solver_checks_a_torque_law_as_a_step_does():
     arm = Dynamics(planar_2r())
     with pytest.raises(ShapeError, match=r'tau has shape \(1,\)'):
         simulate(Simulator(arm), lambda t, q, qd: [1.0], 0.1, solver=Adaptive())
@@ -128,7 +128,7 @@ def test_a_solver_asks_of_a_torque_law_what_a_step_does():
 @pytest.mark.parametrize(
     'joint_models', [JointModels(friction='stick_slip'), JointModels(stops=InelasticStop())]
 )
-def test_a_solver_refuses_what_is_no_function_of_the_state(joint_models):
+def test_a_solver_rejects_models_that_are_no_function_of_the_state(joint_models):
     arm = Dynamics(planar_2r().with_actuation(coulomb=1.0))
     with pytest.raises(ValueError, match='not a function of the state'):
         simulate(Simulator(arm, joint_models=joint_models), still, 0.1, solver=Adaptive())
@@ -222,8 +222,8 @@ def test_the_energy_of_a_driven_arm_changes_by_the_work_done(integrator):
     assert gained == pytest.approx(tau @ (simulator.q - q0), abs=tolerance * peak)
 
 
-def test_implicit_steps_go_back_to_where_they_came_from():
-    # Time-reversible: with the velocities turned round, the arm retraces its way.
+def test_implicit_steps_are_time_reversible():
+    # Time-reversible: with the velocities turned round, the arm returns along its path.
     arm = Dynamics(planar_2r())
     start = np.array([0.3, -0.8])
     for integrator in ('implicit_midpoint', 'discrete_gradient'):
@@ -247,7 +247,7 @@ def test_the_momentum_about_a_free_vertical_axis_stays(integrator):
     assert after == pytest.approx(before, rel=tolerance)
 
 
-def test_a_step_that_is_too_long_says_so():
+def test_a_step_that_is_too_long_is_reported():
     arm = Dynamics(planar_2r())
     with pytest.raises(SimulationDiverged, match=r'not solved in 60 rounds: 0.5 s is too long'):
         simulate(
@@ -268,7 +268,7 @@ def bare(name):
 
 
 @pytest.mark.parametrize('scheme', ['semi_implicit_euler', 'rk4'])
-def test_mujoco_makes_the_same_motion_by_the_same_scheme(ur5, scheme):
+def test_mujoco_agrees_with_the_same_scheme(ur5, scheme):
     mujoco = pytest.importorskip('mujoco')
     arm, q0, exact = ur5
     other = mujoco.MjModel.from_xml_string(bare('ur5'))
@@ -313,7 +313,7 @@ print('state', json.dumps([[s[0] for s in states], [s[1] for s in states]]))
 """
 
 
-def test_pybullet_makes_the_same_motion_by_the_same_scheme(ur5, tmp_path):
+def test_pybullet_agrees_with_the_same_scheme(ur5, tmp_path):
     pytest.importorskip('pybullet')
     arm, q0, exact = ur5
     path = tmp_path / 'bare.urdf'

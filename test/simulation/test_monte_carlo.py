@@ -1,4 +1,4 @@
-"""The study of payload errors: what it must find, and the same on a cluster to the last bit."""
+"""The study of payload errors: known effects, and the same bits on a cluster."""
 
 import warnings
 
@@ -30,7 +30,7 @@ def result(arm):
     return monte_carlo.study(arm, **SMALL)
 
 
-def test_knowing_the_payload_pays(result):
+def test_the_right_payload_reduces_the_error(result):
     model, alone = (result.tracking_error[name] for name in monte_carlo.CONTROLLERS)
     error = np.abs(result.payload_error)
     assert error.max() <= 0.5 * SMALL['payload']
@@ -39,13 +39,13 @@ def test_knowing_the_payload_pays(result):
     assert np.median(model) < np.median(alone) / 2
 
 
-def test_few_arms_are_a_study_too(arm):
+def test_a_study_of_few_arms(arm):
     few = monte_carlo.study(arm, samples=3, duration=0.1, payload=1.0)
     # Two lines of head, and one for each range that has an arm in it.
     assert 2 + 1 <= len(monte_carlo.table(few).splitlines()) <= 2 + 3
 
 
-def test_every_number_is_drawn_for_itself():
+def test_samples_are_independent():
     model = planar_2r().with_actuation(viscous=1.0, coulomb=2.0)
     drawn = monte_carlo.draw_samples(Dynamics(model), np.zeros(2), 1.0, 0.5, 1000, seed=0)
     factors = drawn.perturbations.viscous, drawn.perturbations.coulomb / 2
@@ -56,7 +56,7 @@ def test_every_number_is_drawn_for_itself():
     assert np.abs(np.corrcoef(columns.T) - np.eye(7)).max() < 0.15
 
 
-def test_the_seed_is_the_study(arm, result):
+def test_the_seed_determines_the_study(arm, result):
     again = monte_carlo.study(arm, **SMALL)
     other = monte_carlo.study(arm, **SMALL, seed=1)
     for name, error in result.tracking_error.items():
@@ -102,7 +102,7 @@ def test_the_command_prints_figures_and_draws(tmp_path, capsys):
     assert picture.stat().st_size > 10_000
 
 
-def test_what_cannot_be_is_said_in_a_line(tmp_path, capsys):
+def test_invalid_options_are_reported_in_a_line(tmp_path, capsys):
     for wrong in (
         ['--spread', '2'],  # masses would be negative
         ['--samples', '0'],

@@ -1,3 +1,5 @@
+"""Wall times of the steps: real-time factor, late steps, clocks that jump."""
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ def run(pace, looks, steps=0):
     return began
 
 
-def test_a_timer_that_wavers_makes_one_step_each_time():
+def test_a_timer_with_jitter_makes_one_step_per_period():
     wavering = DT * np.arange(1000) + np.random.default_rng(0).uniform(-0.3, 0.3, 1000) * DT
     pace = Pace(DT, 1.0)
     assert run(pace, wavering) == list(wavering)
@@ -44,14 +46,14 @@ def test_late_steps_are_counted_and_caught_up():
     assert pace.restarts == 0
 
 
-def test_far_behind_the_schedule_starts_afresh():
+def test_a_schedule_far_behind_is_restarted():
     pace = Pace(DT, 1.0)
     began = run(pace, [0.0, 0.001, 0.001 + 2 * LONGEST_LAG, 0.002 + 2 * LONGEST_LAG])
     assert len(began) == 4
     assert pace.restarts == 1
 
 
-def test_a_clock_that_runs_backwards_is_counted_and_costs_no_time():
+def test_a_clock_that_runs_backwards_is_counted_and_restarts_the_schedule():
     pace = Pace(DT, 1.0)
     assert len(run(pace, [1000.0, 1000.001, 5.0, 5.001, 5.002])) == 5
     assert pace.jumps == 1
@@ -67,7 +69,7 @@ def test_the_measured_factor():
     assert pace.factor(0.2, 300) == 0  # nothing is known across a jump
 
 
-def test_another_speed_begins_a_new_schedule():
+def test_another_factor_restarts_the_schedule():
     pace = Pace(DT, 0.1)
     steps = len(run(pace, np.arange(0, 1, 0.01)))
     pace.set_factor(1.0)

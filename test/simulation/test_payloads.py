@@ -1,4 +1,4 @@
-"""Loads that come and go in motion, and wrenches on any link."""
+"""Payloads attached and dropped in motion, and wrenches on any link."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def test_an_arm_with_a_load_attached_moves_as_one_that_was_made_with_it(arm):
     assert attached.arm.model.mass == pytest.approx(made.arm.model.mass)
 
 
-def test_the_energy_that_a_heavy_load_brings_is_no_explosion():
+def test_the_energy_of_a_heavy_payload_is_no_divergence():
     arm = Dynamics(planar_2r().with_gravity((0.0, 0.0, 0.0)))
     simulator = Simulator(arm, qd=[1.0, 0.5])
     before = simulator.kinetic_energy()
@@ -57,7 +57,7 @@ def test_the_energy_that_a_heavy_load_brings_is_no_explosion():
     simulate(simulator, lambda t, q, qd: np.zeros(2), 0.05)
 
 
-def test_dropping_the_load_gives_the_arm_back(arm):
+def test_dropping_the_payload_restores_the_arm(arm):
     link = arm.model.body_names[1]
     dropped, never = moving(arm), moving(arm)
     dropped.attach(link, *LOAD)
@@ -91,14 +91,14 @@ def test_the_state_is_continuous_and_energy_and_momentum_are_those_of_the_load(j
     own = 0.5 * mass * v_com @ v_com + 0.5 * w @ I @ w - mass * model.gravity @ (T[:3, 3] + r)
     assert came == pytest.approx(own)
     assert after - before == pytest.approx(own)
-    # Its momentum, as the joints feel it: J^T (h, m v)
+    # Its momentum in joint space: J^T (h, m v)
     momentum = arm.wrench_torque(q, [*(I @ w + np.cross(r, mass * v_com)), *(mass * v_com)], link)
     gained = (simulator.arm.mass_matrix(q) - arm.mass_matrix(q)) @ qd
     assert gained == pytest.approx(momentum)
     assert simulator.drop(link) == pytest.approx(-came)
 
 
-def test_energy_brought_in_is_no_explosion(arm):
+def test_energy_added_by_a_payload_is_no_divergence(arm):
     link = arm.model.body_names[-1]
     simulator = Simulator(arm)
     for _ in range(30):
@@ -114,7 +114,7 @@ EVERY_STEP = JointModels(
 
 
 @pytest.mark.parametrize('joint_models', [JointModels(), EVERY_STEP])
-def test_nothing_is_compiled_when_a_load_comes(joint_models, monkeypatch):
+def test_nothing_is_compiled_when_a_payload_is_attached(joint_models, monkeypatch):
     model = random_tree(4, np.random.default_rng(3)).with_actuation(coulomb=5.0)
     model = replace(model, lower=np.full(4, -0.5), upper=np.full(4, 0.5))
     arm = Dynamics(model)
@@ -133,7 +133,7 @@ def test_nothing_is_compiled_when_a_load_comes(joint_models, monkeypatch):
     assert made == []
 
 
-def test_loads_that_cannot_be_are_refused_and_change_nothing(arm):
+def test_invalid_payloads_are_rejected_and_change_nothing(arm):
     simulator = moving(arm)
     link = arm.model.body_names[-1]
     with pytest.raises(FrameNotFound):
@@ -151,7 +151,7 @@ def test_loads_that_cannot_be_are_refused_and_change_nothing(arm):
 # -- wrenches -----------------------------------------------------------------------------------
 
 
-def test_a_wrench_is_its_joint_torques(arm):
+def test_a_wrench_equals_its_joint_torques(arm):
     rng = np.random.default_rng(6)
     frames = [arm.model.body_names[1], arm.model.body_names[-1]]
     wrenches = {frame: rng.normal(size=6) for frame in frames}
@@ -165,7 +165,7 @@ def test_a_wrench_is_its_joint_torques(arm):
     assert np.array_equal(pushed.effort, np.ones(4))
 
 
-def test_a_force_pulls_the_way_it_points():
+def test_a_force_accelerates_the_link_in_its_direction():
     # Straight out along x, pulled up at the tip: the first joint turns to +z, towards y.
     arm = Dynamics(planar_2r().with_gravity((0.0, 0.0, 0.0)))
     simulator = Simulator(arm)
@@ -181,7 +181,7 @@ def test_a_force_pulls_the_way_it_points():
     assert loaded.wrench_torque([0.3, 0.4], [0, 0, 0, *up], tip) == pytest.approx(weight)
 
 
-def test_wrong_wrenches_are_refused_by_name(arm):
+def test_invalid_wrenches_are_rejected_by_name(arm):
     simulator = moving(arm)
     frame = arm.model.body_names[-1]
     before = simulator.q
@@ -194,7 +194,7 @@ def test_wrong_wrenches_are_refused_by_name(arm):
     assert np.array_equal(simulator.q, before)
 
 
-def test_a_real_arm_carries_its_load_at_once():
+def test_a_real_arm_carries_a_payload_at_once():
     arm = Dynamics(robots.load('panda'))
     simulator = Simulator(arm, payload_links=['panda_hand'])
     simulator.attach('panda_hand', 2.0, [0.0, 0.0, 0.1])

@@ -1,4 +1,4 @@
-"""Progress that people see: a bar, or lines where rich is missing."""
+"""Progress of long runs: a bar, or lines without rich."""
 
 import sys
 
@@ -7,7 +7,7 @@ import pytest
 from robot_dynamics.simulation.ensembles.progress import progress_bar
 
 
-def test_a_bar_takes_every_call(capsys):
+def test_a_bar_accepts_every_call(capsys):
     pytest.importorskip('rich')
     with progress_bar('arms') as progress:
         for done in range(11):

@@ -1,3 +1,5 @@
+"""Run control: play, pause, stop, step, reset."""
+
 import numpy as np
 import pytest
 
@@ -42,7 +44,7 @@ def diverge(requests):
     assert requests.loop.diverged
 
 
-def test_play_and_pause_say_what_they_found(make):
+def test_play_and_pause_report_the_state(make):
     requests = make()
     assert requests.state is State.PLAYING
     assert said(requests.play()) == (True, 'was running already')
@@ -100,7 +102,7 @@ def test_a_wrong_number_of_steps_changes_nothing(make, steps):
     assert requests.loop.steps == 0
 
 
-def test_everyone_is_told_after_each_step(make):
+def test_the_callback_follows_each_step(make):
     requests = make(start_paused=True)
     seen = []
     requests.step(5, lambda: seen.append(requests.loop.steps))
@@ -153,7 +155,7 @@ def test_the_state_without_the_time_and_the_time_without_the_state(make):
     np.testing.assert_array_equal(requests.loop.plant.q, START.q)
 
 
-def test_an_answer_of_the_time_before_answers_no_state_after(make):
+def test_a_command_from_before_a_reset_answers_no_later_state(make):
     requests = make(lockstep=True, real_time_factor=0.0)
     loop = requests.loop
     for _ in range(3):
@@ -173,7 +175,7 @@ def test_an_answer_of_the_time_before_answers_no_state_after(make):
     assert not loop.is_due(0.1)
 
 
-def test_a_wrench_goes_on_for_its_time_when_time_begins_anew(make):
+def test_a_wrench_keeps_its_duration_over_a_reset_of_time(make):
     requests = make(wrench_timeout=0.01)
     loop = requests.loop
     loop.command(ReceivedCommand(HOLD, None, 0.0))
@@ -203,7 +205,7 @@ def test_stop_returns_to_the_start_and_waits(make):
     assert requests.state is State.PLAYING
 
 
-def test_a_motion_that_diverges_pauses_itself_and_only_a_reset_goes_on(make):
+def test_a_motion_that_diverges_is_paused_until_a_reset(make):
     requests = make()
     go(requests, 1)
     good = requests.loop.plant.q.copy()

@@ -1,3 +1,5 @@
+"""The simulation loop: free running, lock step, timeouts of commands."""
+
 import numpy as np
 import pytest
 
@@ -65,7 +67,7 @@ def test_the_real_time_factor_scales_time(make):
     assert loop.steps == pytest.approx(100, abs=2)
 
 
-def test_as_fast_as_possible_every_look_makes_a_step(make):
+def test_as_fast_as_possible_every_poll_makes_a_step(make):
     loop = make(real_time_factor=0.0)
     for _ in range(50):
         assert loop.is_due(7.0)
@@ -98,7 +100,7 @@ def test_without_brakes_it_falls_from_the_start(make, elbow):
     assert np.abs(falling.qd).min() > 0
 
 
-def test_a_command_by_name_wins_over_one_by_order_until_it_is_old(make):
+def test_a_command_by_name_takes_precedence_until_its_timeout(make):
     loop = make()
     loop.command(ReceivedCommand(np.array([5.0, 0.0]), None, 0.0))
     loop.command(ReceivedCommand(np.array([0.0, 1.0]), 123, 0.0))
@@ -110,7 +112,7 @@ def test_a_command_by_name_wins_over_one_by_order_until_it_is_old(make):
 
 
 @pytest.mark.parametrize('choice', ['brake', 'zero', 'hold_last'])
-def test_when_commands_run_dry(make, choice):
+def test_the_fallback_when_commands_stop(make, choice):
     loop = make(on_command_timeout=choice)
     loop.command(ReceivedCommand(HOLD, None, 0.0))
     now = run(loop, 0.0, 0.4)
@@ -136,7 +138,7 @@ def test_steps_that_come_late_are_counted_and_caught_up(make):
     assert loop.pace.late - before == pytest.approx(50, abs=3)
 
 
-def test_far_behind_the_schedule_starts_afresh(make):
+def test_a_schedule_far_behind_is_restarted(make):
     loop = make()
     now = run(loop, 0.0, 0.1)
     steps = loop.steps
@@ -147,7 +149,7 @@ def test_far_behind_the_schedule_starts_afresh(make):
 # -- lock step ------------------------------------------------------------------------------
 
 
-def test_time_stands_until_the_first_command(make):
+def test_time_does_not_advance_before_the_first_command(make):
     loop = make(lockstep=True)
     now = run(loop, 0.0, 2.0)
     assert loop.steps == 0
@@ -157,7 +159,7 @@ def test_time_stands_until_the_first_command(make):
     assert loop.steps == 1
 
 
-def test_each_state_waits_for_its_own_answer(make):
+def test_each_step_waits_for_the_command_of_its_state(make):
     loop = make(lockstep=True, real_time_factor=0.0)
     for k in range(20):
         assert loop.needs_publishing(0.0, REPEAT)
@@ -174,7 +176,7 @@ def test_each_state_waits_for_its_own_answer(make):
     assert loop.missed == 0
 
 
-def test_a_command_without_a_stamp_answers_nothing(make):
+def test_a_command_without_a_stamp_is_ignored_in_lock_step(make):
     loop = make(lockstep=True, real_time_factor=0.0)
     loop.state_published(0.0)
     loop.command(ReceivedCommand(HOLD, None, 0.0))
@@ -191,7 +193,7 @@ def test_the_state_is_repeated_without_a_command(make):
     assert not loop.needs_publishing(REPEAT * 1.9, REPEAT)
 
 
-def test_an_answer_that_does_not_come_is_counted_and_the_arm_braked(make):
+def test_a_missing_command_is_counted_and_the_arm_braked(make):
     loop = make(lockstep=True)
     loop.state_published(0.0)
     answer(loop, 0.0)
@@ -213,7 +215,7 @@ def test_an_answer_that_does_not_come_is_counted_and_the_arm_braked(make):
     assert (loop.missed, loop.starved) == (1, False)
 
 
-def test_between_published_states_the_answer_holds(make):
+def test_between_published_states_the_command_is_held(make):
     loop = make(lockstep=True, real_time_factor=0.0, publish_every=4)
     loop.state_published(0.0)
     answer(loop, 0.0)
@@ -227,7 +229,7 @@ def test_between_published_states_the_answer_holds(make):
     assert loop.missed == 0
 
 
-def test_the_same_answers_give_the_same_bits_whatever_the_wall_clock(make):
+def test_the_same_commands_give_the_same_bits_for_any_wall_clock(make):
     def motion(rng, pauses):
         loop, now = make(lockstep=True, real_time_factor=0.0), 0.0
         for _ in range(200):

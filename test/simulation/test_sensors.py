@@ -119,7 +119,7 @@ def test_values_are_older_than_their_stamp_by_the_latency(latency, effort_delay)
     assert effort[settled, 0] == pytest.approx(expected[settled], abs=30 * H**2)
 
 
-def test_jitter_is_uniform_and_that_of_a_whole_sample():
+def test_jitter_is_uniform_and_equal_for_all_values_of_a_sample():
     ramp = np.repeat(T[:, None, None], 2, axis=2)
     q, qd, effort = read(Sensors(latency=2e-3, jitter=3e-3), ramp, ramp, ramp)
     assert np.array_equal(q, qd)

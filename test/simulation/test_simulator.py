@@ -1,4 +1,4 @@
-"""The arm in motion: laws of physics, refusals, and the same bits every time."""
+"""The simulator: laws of physics, errors, and repeatability bit for bit."""
 
 from dataclasses import replace
 
@@ -159,7 +159,7 @@ def test_the_same_commands_give_the_same_bits():
     assert ends[0] == ends[1]
 
 
-def test_what_is_handed_out_is_not_changed_by_later_steps(arm):
+def test_returned_arrays_are_not_changed_by_later_steps(arm):
     simulator = Simulator(arm)
     q, qd = simulator.q, simulator.qd
     simulator.step([1.0, 1.0])
@@ -167,7 +167,7 @@ def test_what_is_handed_out_is_not_changed_by_later_steps(arm):
     assert not qd.any()
 
 
-def test_what_is_handed_out_cannot_change_the_state(arm):
+def test_returned_arrays_are_read_only(arm):
     simulator = Simulator(arm, q=[0.1, 0.2])
     for _ in range(2):
         for array in (simulator.q, simulator.qd, simulator.effort, simulator.motor_q):
@@ -190,12 +190,12 @@ def test_what_is_handed_out_cannot_change_the_state(arm):
         ({'duration': 0.1, 'record_every': 2.0}, 'record_every is 2.0'),
     ],
 )
-def test_a_run_that_is_none_is_refused(arm, options, message):
+def test_invalid_arguments_of_a_run_are_rejected(arm, options, message):
     with pytest.raises(ValueError, match=message):
         simulate(Simulator(arm), idle, **options)
 
 
-def test_rows_are_recorded_as_asked(arm):
+def test_rows_are_recorded_at_the_given_period(arm):
     run = simulate(Simulator(arm), lambda t, q, qd: [t, 0.0], 0.01, record_every=5)
     assert np.allclose(run.t, [0.0, 0.005, 0.01])
     assert run.q.shape == run.qd.shape == run.effort.shape == (3, 2)
@@ -203,7 +203,7 @@ def test_rows_are_recorded_as_asked(arm):
 
 
 @pytest.mark.parametrize('bad', [[np.nan, 0.0], [0.0, np.inf]])
-def test_a_torque_that_is_not_finite_is_refused_and_nothing_moves(arm, bad):
+def test_a_torque_that_is_not_finite_is_rejected_and_nothing_moves(arm, bad):
     simulator = Simulator(arm, q=[0.1, 0.2])
     with pytest.raises(NotFinite, match=r"tau of joint 'joint[12]' is (nan|inf)"):
         simulator.step(bad)
@@ -211,7 +211,7 @@ def test_a_torque_that_is_not_finite_is_refused_and_nothing_moves(arm, bad):
     assert simulator.steps == 0
 
 
-def test_wrong_sizes_and_settings_are_refused_by_name(arm):
+def test_wrong_sizes_and_settings_are_rejected_by_name(arm):
     simulator = Simulator(arm)
     with pytest.raises(ShapeError, match=r'tau has shape \(3,\)'):
         simulator.step([0.0, 0.0, 0.0])
@@ -225,12 +225,12 @@ def test_wrong_sizes_and_settings_are_refused_by_name(arm):
         Simulator(arm, integrator='leapfrog')
 
 
-def test_a_joint_without_inertia_is_refused_by_name():
+def test_a_joint_without_inertia_is_rejected_by_name():
     with pytest.raises(ModelError, match="joint 'joint2' moves no inertia"):
         Simulator(Dynamics(planar_2r(masses=(1.0, 0.0), inertias=(0.1, 0.0))))
 
 
-def test_divergence_is_an_error_that_says_when_and_keeps_the_last_state(arm):
+def test_divergence_is_an_error_with_its_time_and_keeps_the_last_state(arm):
     simulator = Simulator(arm, time_step=1.0, integrator='explicit_euler')
     with (
         pytest.raises(SimulationDiverged, match=r"of joint 'joint[12]' became .* at t ="),
@@ -289,13 +289,13 @@ def test_from_a_snapshot_the_same_commands_give_the_same_bits(joint_models):
     assert other.payloads.keys() == {'link2'}
 
 
-def test_a_snapshot_of_another_robot_is_refused(arm):
+def test_a_snapshot_of_another_robot_is_rejected(arm):
     other = Simulator(Dynamics(random_tree(3, np.random.default_rng(0))))
     with pytest.raises(ShapeError, match='the snapshot has 3 coordinates, this simulator 2'):
         Simulator(arm).restore(other.snapshot())
 
 
-def test_a_snapshot_of_other_drives_is_refused(arm):
+def test_a_snapshot_of_other_drives_is_rejected(arm):
     late, prompt = (
         Simulator(arm, joint_models=JointModels(actuators=actuators))
         for actuators in (Actuators(delay=2e-3), None)
@@ -307,7 +307,7 @@ def test_a_snapshot_of_other_drives_is_refused(arm):
         late.restore(prompt.snapshot())
 
 
-def test_a_snapshot_brings_back_the_load_of_then(arm):
+def test_a_snapshot_restores_the_payload(arm):
     simulator = Simulator(arm)
     simulator.attach('link2', 1.0)
     loaded = simulator.snapshot()
@@ -326,7 +326,7 @@ def test_a_snapshot_brings_back_the_load_of_then(arm):
 # -- explosions -----------------------------------------------------------------------------------
 
 
-def test_an_explosion_of_energy_is_told_before_it_overflows(arm):
+def test_diverging_energy_is_reported_before_it_overflows(arm):
     # A step far too long for how fast the arm falls.
     simulator = Simulator(arm, qd=[3.0, 30.0], time_step=0.02, integrator='semi_implicit_euler')
     with pytest.raises(SimulationDiverged, match=r'J more than the work done'):
@@ -338,7 +338,7 @@ def test_an_explosion_of_energy_is_told_before_it_overflows(arm):
 
 
 @pytest.mark.parametrize('integrator', INTEGRATORS)
-def test_hard_work_is_no_explosion(integrator):
+def test_large_work_of_the_drives_is_no_divergence(integrator):
     # Thrown about by torques a hundred times its weight, at the edge of what the step allows.
     arm = Dynamics(planar_2r().with_actuation(viscous=20.0))
     simulator = Simulator(arm, integrator=integrator)
@@ -358,7 +358,7 @@ def test_energies_are_those_of_the_arm(arm):
     assert simulator.potential_energy() == arm.potential_energy([0.3, 0.4])
 
 
-def test_a_friction_law_that_is_none_is_refused():
+def test_an_unknown_friction_law_is_rejected():
     with pytest.raises(ValueError, match="friction is 'dry'; it must be one of smooth, st"):
         JointModels(friction='dry')
 
@@ -378,7 +378,7 @@ def test_rotors_and_gears_are_those_of_example_6_1():
 
 
 @pytest.mark.parametrize('wrong', ['rk5', 'RK4', None, 4, np.linalg.solve])
-def test_an_integrator_that_is_none_is_rejected_by_name(arm, wrong):
+def test_an_unknown_integrator_is_rejected_by_name(arm, wrong):
     with pytest.raises(ValueError, match=r'integrator is .*; it must be one of .*rk4'):
         Simulator(arm, integrator=wrong)
 
@@ -399,9 +399,7 @@ def test_without_a_controller_the_arm_moves_freely(arm, solver):
 @pytest.mark.parametrize('friction', ['smooth', 'stick_slip'])
 @pytest.mark.parametrize('elasticity', [None, Elasticity(1e3)])
 @pytest.mark.filterwarnings('error')
-def test_a_velocity_beyond_all_numbers_diverges_without_a_warning(
-    speed, stops, friction, elasticity
-):
+def test_an_overflowing_velocity_diverges_without_a_warning(speed, stops, friction, elasticity):
     model = random_tree(3, np.random.default_rng(0)).with_actuation(
         viscous=0.1, coulomb=0.2, rotor_inertia=0.1
     )

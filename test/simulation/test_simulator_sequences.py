@@ -1,4 +1,4 @@
-"""Laws that hold in every step of a simulator, whatever happened to it before."""
+"""Laws that hold in every step of a simulator, after any sequence of commands."""
 
 from dataclasses import replace
 
@@ -164,7 +164,7 @@ def test_of_two_joints_at_their_stops_one_leaves_and_the_other_stays(integrator)
     assert last > -0.5
 
 
-def test_a_load_breaks_a_stuck_arm_loose_and_the_arm_without_it_stands_again():
+def test_a_payload_breaks_a_stuck_arm_loose_and_without_it_the_arm_rests_again():
     simulator = Simulator(
         ARM,
         q=[0.1, -0.1, 0.1],

@@ -1,4 +1,4 @@
-"""Smooth friction that brakes without chatter however stiff it is."""
+"""Smooth friction of any stiffness: no chatter, balance, dissipation."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def test_slope_times_velocity_is_the_friction(speed):
 
 
 def test_a_stiff_joint_comes_to_rest_without_chatter():
-    # Friction alone could reverse the joint 1000 times over in one step.
+    # Friction alone would change the velocity a thousandfold in one step.
     arm = Dynamics(weightless(planar_2r()).with_actuation(coulomb=2000.0))
     run = simulate(Simulator(arm, qd=[3.0, -2.0]), idle, 0.1)
     assert np.abs(run.qd[-1]).max() < 1e-9

@@ -1,4 +1,4 @@
-"""Dry friction that sticks: a joint stands still or slides, and nothing in between."""
+"""Stick-slip friction: sticking, breakaway, dissipation."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def test_a_joint_held_below_breakaway_does_not_creep(name):
     assert not run.qd.any()
 
 
-def test_above_breakaway_it_moves_with_what_is_left():
+def test_above_breakaway_the_joint_moves_with_the_net_torque():
     run = simulate(Simulator(one_joint(2.0), joint_models=STICKING), constant(5.0, 1.9), 1.0)
     # qdd = (5 - 2) / 1
     assert run.qd[-1] == pytest.approx([3.0, 0.0], abs=1e-9)
@@ -51,7 +51,9 @@ def test_above_breakaway_it_moves_with_what_is_left():
 @pytest.mark.parametrize('rests', [0, 1])
 @pytest.mark.parametrize('pull', [-1.0, 1.0])
 @pytest.mark.parametrize('integrator', INTEGRATORS)
-def test_a_resting_joint_keeps_every_bit_while_another_reverses(rests, pull, integrator):
+def test_a_resting_joint_keeps_its_position_bit_for_bit_while_another_reverses(
+    rests, pull, integrator
+):
     # Weight and the other joint's motion pull at the resting one: it would move by O(h^3) if its
     # position were that of the free step, put right by h/2 times the change of its velocity.
     coulomb = np.full(2, 0.5)
@@ -100,7 +102,7 @@ def test_viscous_friction_too_stiff_for_a_step_and_dry_friction_settle_where_the
     assert run.qd[-1] == pytest.approx([3e-3, -2e-3], abs=1e-9)
 
 
-def test_a_joint_at_rest_is_a_rigid_one_for_the_others():
+def test_a_joint_at_rest_acts_as_a_fixed_joint():
     # The elbow is held by its friction, the shoulder has none: a pendulum, to order 2.
     model, elbow = planar_2r(), 0.9
     free = Dynamics(model)
@@ -139,7 +141,7 @@ def test_the_integrator_keeps_its_order_while_joints_slide():
 
 @pytest.mark.parametrize('name', INTEGRATORS)
 @pytest.mark.parametrize('coulomb', [2.0, 100.0])
-def test_friction_takes_energy_and_brings_every_joint_to_rest(name, coulomb):
+def test_friction_dissipates_and_brings_every_joint_to_rest(name, coulomb):
     rng = np.random.default_rng(8)
     arm = Dynamics(weightless(random_tree(5, rng)).with_actuation(coulomb=coulomb))
     simulator = Simulator(
@@ -173,7 +175,7 @@ def still(t, q, qd):
 
 
 @pytest.mark.parametrize('name', ['kuka_iiwa', 'ur5', 'panda'])
-def test_a_real_arm_collapses_joint_after_joint(name):
+def test_a_real_arm_sinks_joint_after_joint(name):
     model = robots.load(name)
     weight = np.abs(Dynamics(model).gravity_torque(np.full(model.n, 0.3)))
     model = model.with_actuation(viscous=0.05, coulomb=0.2 * weight + 0.05)
@@ -191,7 +193,7 @@ def test_a_real_arm_collapses_joint_after_joint(name):
     assert (needed <= model.coulomb * 1.01 + 1e-6)[resting].all()
 
 
-def test_sticking_is_what_ever_steeper_smooth_friction_tends_to():
+def test_sticking_is_the_limit_of_steep_smooth_friction():
     # Pulled to and fro beyond breakaway: both laws move the joint by the same.
     arm = one_joint(2.0)
 

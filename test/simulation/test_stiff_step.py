@@ -1,4 +1,4 @@
-"""The step at the end of which friction and stops are taken: its balance, and what it takes."""
+"""The first-order step with friction and stops at its end: balance, and its range."""
 
 from dataclasses import replace
 
@@ -53,7 +53,7 @@ def residual(contact, friction, v, h):
     return np.abs(contact.H @ v + h * friction.torque(v) - b).max() / np.abs(b).max()
 
 
-def test_friction_at_the_end_of_a_step_balances_whatever_the_inertia():
+def test_friction_at_the_end_of_a_step_balances_for_any_inertia():
     rng = np.random.default_rng(2)
     errors = []
     for _ in range(300):
@@ -73,7 +73,7 @@ def test_secant_rounds_find_the_same_where_newtons_method_fails(monkeypatch):
 
 
 @pytest.mark.parametrize('name', ['ur5', 'talos_left_arm'])
-def test_yielding_stops_with_friction_take_a_few_rounds_on_a_light_wrist(name, monkeypatch):
+def test_spring_stops_with_friction_need_few_rounds_on_a_light_wrist(name, monkeypatch):
     # As many solutions of the contact problem as a step is long.
     calls, against = [0], stiff_step.against
 
@@ -101,7 +101,7 @@ def test_yielding_stops_with_friction_take_a_few_rounds_on_a_light_wrist(name, m
     assert calls[calls > 0].mean() < 8
 
 
-def test_friction_beside_a_yielding_stop_is_that_of_the_end_of_the_step():
+def test_friction_at_a_spring_stop_is_that_of_the_end_of_the_step():
     rng = np.random.default_rng(6)
     n, h = 4, 1e-3
     model = random_tree(n, rng).with_actuation(viscous=0.3, coulomb=[5.0, 1.0, 3.0, 2.0])

@@ -1,4 +1,4 @@
-"""Position limits: a joint that meets one gives up its speed, and never gains any."""
+"""Position limits: impacts dissipate, and no joint passes an inelastic stop."""
 
 from dataclasses import replace
 
@@ -77,7 +77,7 @@ def test_random_impacts_never_add_energy(stop, seed):
 
 @pytest.mark.parametrize('name', ['rk4', *slow(n for n in INTEGRATORS if n != 'rk4')])
 @pytest.mark.parametrize('stop', STOPS)
-def test_an_arm_that_bounces_about_loses_energy_with_every_integrator(name, stop):
+def test_an_arm_between_stops_loses_energy_with_every_integrator(name, stop):
     rng = np.random.default_rng(11)
     at = 0.3
     arm = Dynamics(limited(weightless(random_tree(5, rng)), at))
@@ -154,7 +154,7 @@ def test_impacts_of_a_coupled_arm_err_by_the_square_of_the_step():
     assert most[1] < most[0] / 8
 
 
-def test_an_arm_falls_on_its_stops_and_lies_there():
+def test_an_arm_falls_on_its_stops_and_rests_there():
     model = replace(planar_2r(), lower=np.array([-0.5, -0.3]), upper=np.array([2.0, 1.0]))
     arm = Dynamics(model)
     run = simulate(Simulator(arm, joint_models=JointModels(stops=InelasticStop())), still, 3.0)
@@ -162,7 +162,7 @@ def test_an_arm_falls_on_its_stops_and_lies_there():
     assert not run.qd[-1].any()
 
 
-def test_it_lies_in_the_springs_as_deep_as_its_weight_takes_it():
+def test_the_penetration_of_a_spring_stop_balances_the_weight():
     model = replace(planar_2r(), lower=np.array([-0.5, -0.3]))
     arm, k = Dynamics(model), 5e3
     joint_models = JointModels(stops=SpringDamperStop(stiffness=k, damping=100.0))
@@ -185,7 +185,7 @@ def test_a_joint_may_leave_its_stop():
 
 @pytest.mark.parametrize('side', [1.0, -1.0])
 @pytest.mark.parametrize('stop', STOPS)
-def test_a_joint_that_starts_beyond_its_limit_may_come_back(stop, side):
+def test_a_joint_that_starts_beyond_its_limit_may_return(stop, side):
     model = limited(weightless(random_tree(5, np.random.default_rng(0))), 0.2)
     arm = Dynamics(model)
     q = np.array([0.3 * side, 0.0, 0.0, 0.0, 0.0])
@@ -200,7 +200,7 @@ def test_a_joint_that_starts_beyond_its_limit_may_come_back(stop, side):
         assert arm.kinetic_energy(run.q[-1], run.qd[-1]) <= spring
 
 
-def test_a_softer_stop_gives_back_what_its_damper_leaves():
+def test_a_spring_stop_returns_the_energy_its_damper_does_not_dissipate():
     # One joint against a spring: the speed comes back as a damped half oscillation leaves it.
     model = replace(
         weightless(planar_2r(masses=(0.0, 0.0), inertias=(0.0, 0.0))),
@@ -236,7 +236,7 @@ def one_joint(**limits):
 
 
 @pytest.mark.parametrize('gap', [1e-9, 1e-4, 5e-4, 9.99e-4])
-def test_no_stop_pushes_a_joint_that_has_not_come_to_it(gap):
+def test_a_stop_exerts_no_force_before_contact(gap):
     # However strong its damper: the step in which the joint arrives ends at the stop or beyond.
     joint_models = JointModels(stops=SpringDamperStop(1e3, 1e5))
     simulator = Simulator(Dynamics(one_joint(upper=gap)), qd=[1.0, 0.0], joint_models=joint_models)
@@ -246,7 +246,7 @@ def test_no_stop_pushes_a_joint_that_has_not_come_to_it(gap):
 
 
 @pytest.mark.parametrize('friction', ['smooth', 'stick_slip'])
-def test_friction_goes_on_within_a_stop_that_yields(friction):
+def test_friction_acts_within_a_spring_stop(friction):
     # I x'' + b x' + k x = 0: out of the spring with what b leaves of the speed.
     k, b, depth, h = 1000.0, 5.0, 0.1, 1e-4
     model = one_joint(upper=0.0).with_actuation(rotor_inertia=1.0, viscous=b)
@@ -284,7 +284,7 @@ def test_a_joint_ends_exactly_at_its_stop_however_stiff_its_damping(side, viscou
         assert simulator.qd[0] == 0.0
 
 
-def test_wrong_numbers_are_refused_by_name():
+def test_invalid_numbers_are_rejected_by_name():
     arm = Dynamics(planar_2r())
     for stop, message in (
         (SpringDamperStop(stiffness=0.0), 'stiffness of the stops is 0.0; it must be pos'),

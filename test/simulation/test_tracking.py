@@ -1,4 +1,4 @@
-"""The law that follows a trajectory: right models follow it, wrong ones sag as statics says."""
+"""The tracking law: the right model follows a trajectory, a wrong one sags as statics predicts."""
 
 import warnings
 
@@ -29,7 +29,7 @@ def moving():
     return Trajectory(ARM.model.joint_names, [0.0, 0.5, 1.0], points, rest, rest)
 
 
-def test_the_right_model_leaves_the_error_of_the_integrator_alone():
+def test_the_right_model_leaves_only_the_error_of_the_integrator():
     errors = {}
     for h in (2e-3, 1e-3):
         steps = round(1.0 / h)
@@ -44,7 +44,7 @@ def test_the_right_model_leaves_the_error_of_the_integrator_alone():
     assert errors[2e-3] / errors[1e-3] == pytest.approx(2.0, rel=0.1)
 
 
-def test_an_unknown_payload_sags_until_the_feedback_carries_it():
+def test_an_unknown_payload_sags_until_the_feedback_holds_it():
     mass, com = np.array([0.0, 0.5, 1.0, 2.0]), np.array([0.3, 0.0, 0.0])
     q_d = np.array([0.2, 0.4])
     law = Tracking(ARM, still(q_d), GAINS)
