@@ -19,6 +19,7 @@ parameter_fit       weighted fit of all parameters, drive gains included
 pseudo_inertia      the convex problem, closest to the description
 base_fit            least squares on the base parameters
 friction_choice     friction law and pre-sliding lengths by the residual held out
+velocities          recorded velocities without their lag, or derivatives of the positions
 delay, periods      constant delay of the efforts; average of repeated periods
 validation          residuals before and after, and drift
 identified_files    URDF, YAML and JSON; identified_text and identified_report for people

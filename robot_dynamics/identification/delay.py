@@ -26,7 +26,7 @@ from robot_dynamics.spatial import Array
 STEPS = 4
 LONGEST = 0.1  # s
 CERTAIN = 4.0  # standard deviations, and
-PER_SAMPLE = 0.25  # of the time between samples: less is no delay
+PER_SAMPLE = 0.1  # of the time between samples: less is no delay
 
 
 class Delay(NamedTuple):

@@ -41,6 +41,7 @@ from robot_dynamics.identification.recording import Recording, RecordingError
 from robot_dynamics.identification.smoothing import cutoff_of
 from robot_dynamics.identification.solver import single_thread, solver
 from robot_dynamics.identification.validation import Drift, Validation, drift_of, validate
+from robot_dynamics.identification.velocities import with_better_velocities
 from robot_dynamics.model.inertia import from_parameters
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
@@ -48,6 +49,7 @@ from robot_dynamics.spatial import Array
 EFFORTS = ('torques', 'currents', 'link-side')
 FITTED = 2 / 3  # of the recording; the rest validates
 GAP = 1.0  # s between both, longer than the filter's memory
+DERIVED = 'velocities are derivatives of the positions, which have less noise than those recorded'
 SCALE_CERTAIN = 0.1  # relative error of a drive gain that counts as identified
 
 
@@ -85,6 +87,7 @@ class Identification:
         excited: (n,) bool: the joint moves enough for its friction and rotor.
         law_residuals: by law, the held-out residual relative to the first law tried.
         delay: of the efforts after the motion.
+        velocity_lag: of the recorded velocities after the derivative of the positions, s.
         drift: of friction and offset over the recording.
         periods: the average of repeated periods, if the motion repeats.
         cutoff: Hz, of the low-pass of the efforts.
@@ -115,6 +118,7 @@ class Identification:
     excited: Array
     law_residuals: dict[str, float]
     delay: Delay
+    velocity_lag: float
     drift: Drift
     periods: Averaged | None
     cutoff: float
@@ -179,6 +183,12 @@ def identify(
         )
 
     progress(f'regressor, low-pass at {cutoff:.3g} Hz')
+    recording, lag, derived = with_better_velocities(recording, cutoff)
+    if test is not None:
+        test = with_better_velocities(test, cutoff).recording
+    if payload is not None:
+        better = with_better_velocities(payload.recording, cutoff).recording
+        payload = payload._replace(recording=better)
     whole = rows(recording)
     fitted, held_out = (whole, None) if test is not None else _split(whole)
     fitted = fitted.independent()
@@ -245,12 +255,13 @@ def identify(
         excited=problem.excited,
         law_residuals=residuals,
         delay=delay,
+        velocity_lag=lag,
         drift=drift_of(result, whole.independent().delayed(delay.value, sign)),
         periods=repeated,
         cutoff=cutoff,
         validation=validation,
         samples=int((recording.t <= fitted.t[-1]).sum()),
-        notes=recording.notes,
+        notes=(*recording.notes, *([DERIVED] if derived else [])),
         fit=result,
     )
 

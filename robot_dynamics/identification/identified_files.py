@@ -167,6 +167,7 @@ def as_json(found: Identification) -> dict[str, Any]:
             'moving': [name for name, moves in zip(names, found.excited, strict=True) if moves],
         },
         'delay': {'value': found.delay.value, 'standard_error': _number(found.delay.error)},
+        'velocity_lag': found.velocity_lag,
         'drift': [
             {
                 'name': name,

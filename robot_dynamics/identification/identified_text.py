@@ -94,6 +94,10 @@ def remarks(found: Identification) -> list[str]:
             f'{found.periods.number} periods of {found.periods.period:.4g} s averaged; spread of '
             f'the efforts between them: {", ".join(map(figure, found.periods.spread))}'
         )
+    if found.velocity_lag:
+        lines.append(
+            f'velocities {1e3 * found.velocity_lag:.3g} ms later than the positions: aligned'
+        )
     if found.delay.value:
         lines.append(
             f'efforts {1e3 * abs(found.delay.value):.3g} ms '

@@ -120,6 +120,26 @@ def test_a_delay_of_the_efforts_is_found(delay):
     assert (found.delay.value == 0) == (delay == 0)
 
 
+def test_velocities_that_lag_are_aligned():
+    one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.003)
+    coarse = 2 * np.pi / 2**12
+    one = replace(one, q=coarse * np.round(one.q / coarse))
+    late = [np.interp(one.t - 0.005, one.t, column) for column in one.qd.T]
+    found = identify(Dynamics(ELBOW), replace(one, qd=np.column_stack(late)))
+    assert found.velocity_lag == pytest.approx(0.005, rel=0.05)
+    same = identify(Dynamics(ELBOW), one)
+    assert abs(same.velocity_lag) < 3e-4
+    assert found.validation.after_rms == pytest.approx(same.validation.after_rms, rel=0.2)
+
+
+def test_velocities_noisier_than_the_derivative_of_the_positions_are_not_used():
+    one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.02)
+    found = identify(Dynamics(ELBOW), one)
+    assert any('derivatives of the positions' in note for note in found.notes)
+    without = identify(Dynamics(ELBOW), replace(one, qd=None), cutoff=found.cutoff)
+    assert found.theta == pytest.approx(without.theta)
+
+
 def test_repeated_periods_are_averaged():
     true = wrong(ELBOW, viscous=0.4, coulomb=0.3)
     period, rate = 8.0, 200.0
