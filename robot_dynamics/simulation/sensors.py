@@ -105,7 +105,7 @@ class Sensing:
         self.period, self._seeds = period, tuple(seeds)
         self._shape = len(self._seeds), model.n
         resolution = per_joint(model, 'position_resolution', sensors.position_resolution)
-        self._coarse = resolution > 0
+        self._coarse, self._rounds = resolution > 0, bool(resolution.any())
         self._step = np.where(self._coarse, resolution, 1.0)
         self._position_noise = per_joint(model, 'position_noise', sensors.position_noise)
         self._velocity_noise = per_joint(model, 'velocity_noise', sensors.velocity_noise)
@@ -114,6 +114,7 @@ class Sensing:
         per_joint(model, 'size of effort_offset', np.abs(self._offset))
         cutoff = limit_per_joint(model, 'velocity_cutoff', sensors.velocity_cutoff)
         self._velocity_share = low_pass_share(cutoff, period)
+        self._smooths = bool((self._velocity_share < 1).any())
         bandwidth = limit_per_joint(model, 'effort_bandwidth', sensors.effort_bandwidth)
         self._effort_share = low_pass_share(bandwidth, period)
         if sensors.velocity not in VELOCITIES:
@@ -128,26 +129,25 @@ class Sensing:
         self._latency, self._jitter = sensors.latency / period, sensors.jitter / period
         self._effort_delay = sensors.effort_delay / period
         self._past = math.ceil(self._latency + self._jitter + self._effort_delay) + 1
-        noise = self._position_noise, self._velocity_noise, self._effort_noise
-        self.exact = (
-            self._past == 1
-            and not (self._differentiated or self._coarse.any() or self._offset.any())
-            and not any(x.any() for x in noise)
-            and bool((self._velocity_share == 1).all())
+        noise = self._position_noise, self._velocity_noise, self._effort_noise, self._offset
+        self.exact = self._past == 1 and not (
+            self._differentiated or self._rounds or self._smooths or any(x.any() for x in noise)
         )
         self.reset()
 
     def reset(self) -> None:
         """Begin anew: the next sample is the first, with the same random numbers."""
-        streams = [SeedSequence(seed).spawn(4) for seed in self._seeds]
-        make = [[default_rng(stream) for stream in kind] for kind in zip(*streams, strict=True)]
         n = self._shape[1]
-        self._noise = [_Noise(kind, n) for kind in make[:3]]
-        self._ages = make[3]
+        streams = [SeedSequence(seed).spawn(4) for seed in self._seeds]
+        position, velocity, effort, self._ages = (
+            [default_rng(stream) for stream in kind] for kind in zip(*streams, strict=True)
+        )
+        self._position_errors = _Noise(position, self._position_noise, np.ones(n))
+        self._velocity_errors = _Noise(velocity, self._velocity_noise, np.ones(n))
+        self._effort_errors = _Noise(effort, self._effort_noise, self._effort_share)
         self._history: Array | None = None  # q, qd, effort: (past, N, 3n)
         self._last_q: Array | None = None
         self._qd: Array | None = None
-        self._colour: Array | None = None
 
     def read(self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike) -> Measured:
         """Return the next measurements, (k, N, n) each.
@@ -162,9 +162,10 @@ class Sensing:
             return Measured(*(x[0] for x in self.read(*(x[None] for x in true))))
         if self._past > 1:
             true = self._delayed(*true)
-        q, qd, effort = true
-        position = self._encoded(q)
-        return Measured(position, self._velocity(position, q, qd), self._effort(effort))
+        q_, qd_, effort_ = true
+        position = self._encoded(q_)
+        measured_effort = self._effort_errors.added_to(effort_) + self._offset
+        return Measured(position, self._velocity(position, q_, qd_), measured_effort)
 
     # -- delay ----------------------------------------------------------------------------------
 
@@ -190,9 +191,8 @@ class Sensing:
     # -- positions and velocities -----------------------------------------------------------------
 
     def _encoded(self, q: Array) -> Array:
-        if self._position_noise.any():
-            q = q + self._position_noise * self._noise[0].take(len(q))
-        if not self._coarse.any():
+        q = self._position_errors.added_to(q)
+        if not self._rounds:
             return q
         return np.where(self._coarse, np.rint(q / self._step) * self._step, q)
 
@@ -201,56 +201,55 @@ class Sensing:
             if self._last_q is None:
                 # The first quotient is that of a motion at constant velocity.
                 self._last_q = position[0] - self.period * qd[0]
-            qd = np.diff(position, axis=0, prepend=self._last_q[None]) / self.period
+            before = np.concatenate((self._last_q[None], position[:-1]))
+            qd = (position - before) / self.period
             self._last_q = position[-1]
-        elif self._velocity_noise.any():
-            qd = qd + self._velocity_noise * self._noise[1].take(len(qd))
-        if (self._velocity_share == 1).all():
+        else:
+            qd = self._velocity_errors.added_to(qd)
+        if not self._smooths:
             return qd
         start = qd[0] if self._qd is None else self._qd
         qd = low_pass(qd, start, self._velocity_share)
         self._qd = qd[-1]
         return qd
 
-    # -- efforts ----------------------------------------------------------------------------------
-
-    def _effort(self, effort: Array) -> Array:
-        if self._effort_noise.any():
-            effort = effort + self._effort_noise * self._coloured(len(effort))
-        return effort + self._offset if self._offset.any() else effort
-
-    def _coloured(self, k: int) -> Array:
-        """Return noise (k, N, n) of variance 1 with a first-order spectrum."""
-        share = self._effort_share
-        if (share == 1).all():
-            return self._noise[2].take(k)
-        if self._colour is None:
-            self._colour = self._noise[2].take(1)[0]  # stationary from the first sample on
-        white = self._noise[2].take(k)
-        # x' = (1 - a) x + sqrt(1 - (1 - a)^2) w has variance 1
-        gain = np.sqrt(1 - (1 - share) ** 2) / share
-        noise = low_pass(gain * white, self._colour, share)
-        self._colour = noise[-1]
-        return noise
-
 
 class _Noise:
-    """White noise of variance 1 for a row of arms, drawn in blocks."""
+    """Noise of a row of arms with a first-order spectrum, drawn in blocks."""
 
-    def __init__(self, generators: Sequence[Generator], n: int):
-        self._generators, self._n = generators, n
-        self._block, self._used = np.empty((0, len(generators), n)), 0
+    def __init__(self, generators: Sequence[Generator], sigma: Array, share: Array):
+        """Set the standard deviations (n,), and the shares (n,) of the low-pass; 1: white."""
+        self._generators, self._sigma, self._share = generators, sigma, share
+        self._silent, self._white = not sigma.any(), bool((share == 1).all())
+        # x' = (1 - a) x + sqrt(1 - (1 - a)^2) w has the variance of w
+        self._gain = np.sqrt(1 - (1 - share) ** 2) / share
+        self._block, self._used = np.empty((0, len(generators), len(sigma))), 0
+        self._last: Array | None = None
 
-    def take(self, k: int) -> Array:
-        """Return the next numbers (k, N, n)."""
-        missing = k - (len(self._block) - self._used)
+    def added_to(self, x: Array) -> Array:
+        """Return x (k, N, n) with the next noise."""
+        if self._silent:
+            return x
+        missing = len(x) - (len(self._block) - self._used)
         if missing > 0:
-            count = max(missing, AT_ONCE)
-            new = [g.standard_normal((count, self._n)) for g in self._generators]
-            self._block = np.concatenate([self._block[self._used :], np.stack(new, axis=1)])
-            self._used = 0
-        self._used += k
-        return self._block[self._used - k : self._used]
+            more = self._drawn(max(missing, AT_ONCE))
+            self._block, self._used = np.concatenate([self._block[self._used :], more]), 0
+        self._used += len(x)
+        return np.asarray(x + self._block[self._used - len(x) : self._used])
+
+    def _drawn(self, count: int) -> Array:
+        if self._last is None and not self._white:
+            self._last = self._normal(1)[0]  # stationary from the first sample on
+        noise = self._normal(count)
+        if self._last is not None:
+            noise = low_pass(self._gain * noise, self._last, self._share)
+            self._last = noise[-1]
+        return np.asarray(self._sigma * noise)
+
+    def _normal(self, count: int) -> Array:
+        """Return white noise (count, N, n) of variance 1."""
+        drawn = [g.standard_normal((count, len(self._sigma))) for g in self._generators]
+        return np.stack(drawn, axis=1)
 
 
 def low_pass(u: Array, start: Array, share: Array) -> Array:

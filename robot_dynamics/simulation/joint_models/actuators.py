@@ -102,7 +102,8 @@ class Drives:
         self.ripple = per_joint(model, 'ripple', actuators.ripple)
         self.ripple_periods = per_joint(model, 'ripple_periods', actuators.ripple_periods)
         self.exact = bool((self.gain == 1).all()) and not self.ripple.any()
-        limited = np.isfinite(self.change).any() or np.isfinite(self.velocity_limit).any()
+        self.derates = bool(np.isfinite(self.velocity_limit).any())
+        limited = self.derates or bool(np.isfinite(self.change).any())
         self.ideal = self.exact and not (self.lags or self.delay_steps or limited)
 
     def rest(self) -> DriveState:
@@ -120,12 +121,14 @@ class Drives:
         """
         queue = (*state.queue, command)
         wanted, queue = queue[0], queue[1:]
-        limited = lagged = np.clip(
-            wanted, state.limited - self.change, state.limited + self.change
+        limited = lagged = np.minimum(
+            np.maximum(wanted, state.limited - self.change), state.limited + self.change
         )
         if self.lags:
             lagged = state.lagged + self.share * (limited - state.lagged)
-        effort = np.clip(lagged, -self.effort_limit, self.effort_limit)
+        effort = np.minimum(np.maximum(lagged, -self.effort_limit), self.effort_limit)
+        if not self.derates:
+            return effort, DriveState(limited, lagged, queue)
         # (1 - |v| / v_limit) / 0.1: one up to 0.9 v_limit, zero from v_limit on
         left = np.clip((1 - np.abs(qd) / self.velocity_limit) / DERATING, 0.0, 1.0)
         effort = np.where(effort * qd > 0, left * effort, effort)

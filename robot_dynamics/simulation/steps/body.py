@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from robot_dynamics.algorithms import Terms
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.simulation.joint_models.smooth_friction import Friction, Taken
@@ -20,14 +21,6 @@ RESOLVED = 1.0
 
 # State = step(y, yd, force)
 Step = Callable[[Array, Array, Array], State]
-
-
-class Terms(NamedTuple):
-    """Terms of the equation of motion."""
-
-    M: Array  # (m, m)
-    C: Array  # (m, m), of Christoffel symbols
-    g: Array  # (m,), with the torques of springs
 
 
 class Springs(NamedTuple):
@@ -71,7 +64,7 @@ class Body(Protocol):
         """Return the forces (m,) of drives (n,) and of the environment on the links (n,)."""
 
     def terms(self, y: Array, yd: Array) -> Terms:
-        """Return M, C and g at a state."""
+        """Return M (m, m), C (m, m) and g (m,), with the torques of springs, at a state."""
 
     def mass_matrix(self, y: Array) -> Array:
         """Return M (m, m)."""

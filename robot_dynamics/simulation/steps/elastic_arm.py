@@ -21,13 +21,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.algorithms import Terms
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
 from robot_dynamics.simulation.joint_models.smooth_friction import Friction, Taken, braked_velocity
-from robot_dynamics.simulation.steps.body import Springs, Step, Terms, end_momentum
+from robot_dynamics.simulation.steps.body import Springs, Step, end_momentum
 from robot_dynamics.spatial import Array
 
 # Stability limits of h omega, and of h times the rate of a damper.

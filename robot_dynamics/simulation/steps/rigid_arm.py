@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from robot_dynamics.algorithms import simulation_step
+from robot_dynamics.algorithms import Terms, simulation_step
 from robot_dynamics.algorithms.implicit_friction import Braked, braked_velocity
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.programs import Robot, Scalars, made_once
 from robot_dynamics.simulation.joint_models.smooth_friction import CONVERGED, Friction, Taken
-from robot_dynamics.simulation.steps.body import Step, Terms
+from robot_dynamics.simulation.steps.body import Step
 from robot_dynamics.spatial import Array
 
 # Calls of a few rounds each, until friction agrees with the velocities.
@@ -67,7 +67,7 @@ class RigidArm:
 
     def terms(self, q: Array, qd: Array) -> Terms:
         """Return M (n, n), C (n, n) and g (n,)."""
-        return Terms(*self.arm.terms(q, qd))
+        return self.arm.terms(q, qd)
 
     def mass_matrix(self, q: Array) -> Array:
         """Return M (n, n)."""
