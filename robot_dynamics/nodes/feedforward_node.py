@@ -17,6 +17,7 @@ Publishes
     /diagnostics                     diagnostic_msgs/DiagnosticArray
 Services
     ~/enable                         std_srvs/SetBool
+    ~/stop                           std_srvs/Trigger                 decelerate, then hold
 
 The parameter `control_law` selects another law of robot_dynamics.control.laws. Every joint state
 is answered once, with its stamp; the reference is sampled at that time. Without a reference the
@@ -39,7 +40,7 @@ from typing import Any
 
 import numpy as np
 from std_msgs.msg import String
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics.control import Reference, free_inertias, gravity_only
 from robot_dynamics.control.joint_state import JointReading
@@ -85,6 +86,7 @@ class FeedforwardNode(RobotNode):
         )
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.create_service(SetBool, '~/enable', self._on_enable)
+        self.create_service(Trigger, '~/stop', self._on_stop)
         self.create_steady_timer(WATCHDOG_PERIOD, self._on_watchdog)
         self.robot.begin()
 
@@ -180,6 +182,14 @@ class FeedforwardNode(RobotNode):
             conflict = self.torques.guard.conflict
             if request.data and conflict:
                 response.message += f', but {conflict}'
+        return response
+
+    def _on_stop(self, request: Any, response: Any) -> Any:
+        response.success = self.active
+        response.message = f'the node is {self.state}'
+        if self.active:
+            self.references.stop()
+            response.message = self._description()
         return response
 
     def _switch_on(self) -> None:

@@ -21,8 +21,9 @@ from robot_dynamics.ros.lifecycle import RobotNode
 class ReferenceInput:
     """Part of a node: passes valid motions to a follower, and reports those that are rejected.
 
-    A trajectory is published again on `~/joint_trajectory_with_effort`, with the torque at each
-    of its points, for a controller that follows it itself.
+    A trajectory without points ends the present motion, as in joint_trajectory_controller. Others
+    are published again on `~/joint_trajectory_with_effort`, with the torque at each of their
+    points, for a controller that follows them itself.
 
     Attributes:
         enabled: whether motions are followed; otherwise trajectories are only checked.
@@ -59,6 +60,11 @@ class ReferenceInput:
         timeout = self._node.parameters.input_timeout
         self.follower.adjust(model, settings.tolerance, timeout)
 
+    def stop(self) -> None:
+        """End every motion: decelerate, then hold."""
+        self.follower.stop()
+        self._report('')
+
     def _stopping_time(self, reference: Reference) -> float:
         return stopping_time(self._node.arm, self._settings.limits.effort, reference)
 
@@ -66,6 +72,8 @@ class ReferenceInput:
         node = self._node
         if not node.active:
             return
+        if not message.points:
+            return self.stop()
         arm: Dynamics = node.arm
         accept = self.follower.follow if self.enabled else self.follower.check
         try:
