@@ -15,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.identification.recording import Recording
-from robot_dynamics.identification.smoothing import low_pass
+from robot_dynamics.identification.smoothing import Stretch, low_pass, smooth
 from robot_dynamics.spatial import Array
 
 COARSE = 25.0  # Hz, at which the period is searched
 SHORTEST, LONGEST = 2.0, 120.0  # s
 SAME = 0.02  # of the standard deviation of the positions: a motion repeats within it
+WINDOW = 0.5  # s, over which accelerations are compared
 MARGIN = 2.0  # s, by which the average period continues at both ends
 
 
@@ -41,17 +42,55 @@ def averaged(recording: Recording, cutoff: float) -> Averaged | None:
         cutoff: Hz, of the low-pass of the efforts for their spread.
     """
     t = recording.t
-    if len(t) < 10 or not (np.diff(t) > 0).all():
+    stretches, _ = smooth(recording, cutoff)
+    if len(stretches) > 1 or not (np.diff(t) > 0).all():
         return None
+    motion = stretches[0]
     even = np.arange(t[0], t[-1], 1 / COARSE)
-    q = np.column_stack([np.interp(even, t, column) for column in recording.q.T])
+    q = np.column_stack([np.interp(even, motion.t, column) for column in motion.q.T])
     found = _repetition(q)
     if found is None:
         return None
-    first, lag, number = found
-    period = _refined(recording, even[first], lag / COARSE, number)
-    step = float(np.median(np.diff(t)))
-    return _average(recording, cutoff, even[first], period, number, step)
+    start, lag, number = found
+    period = _refined(motion, even[start], lag / COARSE, number)
+    first, number = _steady(motion, period)
+    if number < 2:
+        return None
+    period = _refined(motion, first, period, number)
+    return _average(recording, cutoff, first, period, number)
+
+
+def _steady(motion: Stretch, period: float) -> tuple[float, int]:
+    """Return the beginning [s] and the number of whole periods without ramps.
+
+    Ramps differ from the periods in their accelerations before they do in their positions.
+    """
+    rows = motion.inner
+    t, qdd = motion.t[rows], motion.qdd[rows]
+    now = t < t[-1] - period
+    later = np.column_stack([np.interp(t[now] + period, t, column) for column in qdd.T])
+    size = qdd.std(axis=0)
+    seen = size > 0
+    differs = (((later - qdd[now])[:, seen] / size[seen]) ** 2).mean(axis=1)
+    width = max(1, round(WINDOW / motion.step))
+    if len(differs) < width:
+        return float(t[0]), 0
+    differs = np.sqrt(np.convolve(differs, np.ones(width) / width, 'same'))
+    first, last = _longest(differs < max(2 * SAME, 3 * float(np.median(differs))))
+    # The average over the window blurs both ends.
+    length = (last - first) * motion.step + period
+    number = int((length + WINDOW) / period)
+    return float(t[first] + (length - number * period) / 2), number
+
+
+def _longest(mask: Array) -> tuple[int, int]:
+    """Return the beginning and the end of the longest run of true values, (0, 0) if none."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(int), [0]])))
+    if not len(edges):
+        return 0, 0
+    starts, ends = edges[::2], edges[1::2]
+    k = int((ends - starts).argmax())
+    return int(starts[k]), int(ends[k])
 
 
 def _repetition(q: Array) -> tuple[int, int, int] | None:
@@ -68,14 +107,11 @@ def _repetition(q: Array) -> tuple[int, int, int] | None:
         same = np.abs(x[lag:] - x[:-lag]).max(axis=1) < SAME
         if same.sum() < lag:  # one more period at least
             continue
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(int), [0]])))
-        starts, ends = edges[::2], edges[1::2]
-        longest = int((ends - starts).argmax())
-        number = (int(ends[longest] - starts[longest]) + lag) // lag
-        moves = x[starts[longest] : ends[longest]].std(axis=0).max() > 10 * SAME
-        better = best is None or _mismatch(x, lag, starts[longest]) < best[3]
-        if number >= 2 and moves and better:
-            best = int(starts[longest]), lag, number, _mismatch(x, lag, starts[longest])
+        first, last = _longest(same)
+        number = (last - first + lag) // lag
+        moves = number >= 2 and x[first:last].std(axis=0).max() > 10 * SAME
+        if moves and (best is None or _mismatch(x, lag, first) < best[3]):
+            best = first, lag, number, _mismatch(x, lag, first)
     return None if best is None else best[:3]
 
 
@@ -83,10 +119,10 @@ def _mismatch(x: Array, lag: int, first: int) -> float:
     return float(((x[first + lag : first + 2 * lag] - x[first : first + lag]) ** 2).mean())
 
 
-def _refined(recording: Recording, first: float, period: float, number: int) -> float:
+def _refined(motion: Stretch, first: float, period: float, number: int) -> float:
     """Return the period that makes the last period equal the first best, within a coarse step."""
     grid = np.linspace(first, first + 0.9 * period, 2000)
-    t, q = recording.t, recording.q
+    t, q = motion.t, motion.q
     at_first = np.column_stack([np.interp(grid, t, x) for x in q.T])
     slope = np.gradient(at_first, grid, axis=0)
     for _ in range(3):
@@ -103,12 +139,8 @@ def _average(
     first: float,
     period: float,
     number: int,
-    step: float,
-) -> Averaged | None:
-    last = recording.t[-1]
-    number = min(number, int((last - first) / period + 1e-6))
-    if number < 2:
-        return None
+) -> Averaged:
+    step = float(np.median(np.diff(recording.t)))
     samples = round(period / step)
     phase = np.arange(samples) * (period / samples)
 

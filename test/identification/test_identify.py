@@ -140,27 +140,45 @@ def test_velocities_noisier_than_the_derivative_of_the_positions_are_not_used():
     assert found.theta == pytest.approx(without.theta)
 
 
-def test_repeated_periods_are_averaged():
-    true = wrong(ELBOW, viscous=0.4, coulomb=0.3)
-    period, rate = 8.0, 200.0
+def periodic(periods, ramp=0.0, period=8.0, rate=200.0):
+    """Return t, q, qd, qdd of a periodic motion of two joints, with ramps of its amplitude."""
     w = 2 * np.pi / period
-    t = np.arange(round(5 * period * rate)) / rate
+    t = np.arange(round((periods * period + 2 * ramp) * rate)) / rate
     k, size = np.array([[1, 2], [3, 5]]), np.array([[0.8, 0.4], [0.3, 0.35]])
-    angle = w * k[:, None, :] * t[:, None]
-    q = (size[:, None] * np.sin(angle)).sum(axis=0)
-    qd = (size[:, None] * w * k[:, None] * np.cos(angle)).sum(axis=0)
-    qdd = -(size[:, None] * (w * k[:, None]) ** 2 * np.sin(angle)).sum(axis=0)
-    one = recorded(true, motion=(t, q, qd, qdd))
+    angle = w * k[:, None, :] * (t - ramp)[:, None]
+    q, qd, qdd = (
+        (size[:, None] * (w * k[:, None]) ** i * f(angle)).sum(axis=0)
+        for i, f in enumerate((np.sin, np.cos, lambda x: -np.sin(x)))
+    )
+    if ramp:
+        u = np.clip(np.minimum(t, t[-1] - t) / ramp, 0, 1)
+        a = (u**3 * (10 - 15 * u + 6 * u**2))[:, None]
+        ad, add = np.gradient(a, t, axis=0), np.gradient(np.gradient(a, t, axis=0), t, axis=0)
+        q, qd, qdd = a * q, a * qd + ad * q, a * qdd + 2 * ad * qd + add * q
+    return t, q, qd, qdd
+
+
+def test_repeated_periods_are_averaged():
+    rate = 200.0
+    one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), motion=periodic(5))
     found = identify(Dynamics(ELBOW), one)
     assert found.periods is not None
     assert found.periods.number == 3  # of the first two thirds
-    assert found.periods.period == pytest.approx(period, rel=1e-4)
+    assert found.periods.period == pytest.approx(8.0, rel=1e-4)
     # White noise below the cut-off frequency, of that below half the sample rate.
     noise = 0.01 * one.effort.std(axis=0) * np.sqrt(found.cutoff / (rate / 2))
     assert found.periods.spread == pytest.approx(noise, rel=0.2)
     assert found.validation.verdict == 'better'
-    other = identify(Dynamics(ELBOW), recorded(true))
+    other = identify(Dynamics(ELBOW), recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3)))
     assert other.periods is None
+
+
+def test_ramps_are_not_averaged():
+    true = wrong(ELBOW, viscous=0.4, coulomb=0.3)
+    test = recorded(true, 2)
+    found = identify(Dynamics(ELBOW), recorded(true, motion=periodic(4, ramp=0.7)), test=test)
+    assert found.periods.number == 4
+    assert (found.validation.after_rms < 1.2 * floor(found, test, true, Dynamics(ELBOW))).all()
 
 
 def test_drift_of_friction_is_reported():
