@@ -69,8 +69,17 @@ class Payload(NamedTuple):
 
     @property
     def determined(self) -> bool:
-        """Whether the mass is certain by three errors, and the centre of mass is finite."""
-        return bool(self.mass > 3 * self.mass_error and np.isfinite(self.com_error).all())
+        """Whether the mass is certain by three errors."""
+        return bool(self.mass > 3 * self.mass_error)
+
+    @property
+    def known_inertia(self) -> Array:
+        """The tensor (3, 3), or zeros if it is not determined or physically inconsistent."""
+        known = (
+            np.isfinite(self.inertia_error).all()
+            and np.linalg.eigvalsh(second_moment(self.inertia))[0] >= 0
+        )
+        return self.inertia if known else np.zeros((3, 3))
 
 
 class PayloadError(RecordingError):
@@ -364,7 +373,7 @@ def _remarks(value: Array, error: Array) -> list[str]:
     if not value[0] > 3 * error[0]:
         notes.append('the mass does not differ from zero by three standard errors')
     tensor = _parts(value)[2]
-    if np.linalg.eigvalsh(second_moment(tensor))[0] < 0:
+    if np.isfinite(error).all() and np.linalg.eigvalsh(second_moment(tensor))[0] < 0:
         notes.append('the inertia is not physically consistent: it is not determined')
     return notes
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from robot_dynamics.spatial import Array
 
 
 def least_excess(X: Array, y: Array, margin: Array, slack: Array) -> float:
     """Return the least t >= 0 with |y - X theta| <= margin + t slack for some theta."""
+    from scipy.optimize import linprog
+
     A = np.vstack([np.column_stack([X, -slack]), np.column_stack([-X, -slack])])
     b = np.concatenate([margin + y, margin - y])
     unknowns = [(0, None), *[(None, None)] * 3, (0, None)]
@@ -28,6 +29,8 @@ def bounds(X: Array, y: Array, margin: Array) -> tuple[Array, Array]:
 
     Each is a linear programme; for c in the unknowns c and 1 / m.
     """
+    from scipy.optimize import linprog
+
     # X (1, c) - (y + margin) / m <= 0,   -X (1, c) + (y - margin) / m <= 0
     mass = np.vstack([X, -X]), np.concatenate([y + margin, margin - y])
     centre = (

@@ -13,8 +13,10 @@ Publishes, stamped as the joint state from which they are computed
     ~/gravity_torque, ~/coriolis_torque, ~/inertia_torque, ~/inverse_dynamics_torque,
     ~/friction_torque, ~/external_torque, ~/effort_residual    sensor_msgs/JointState
     ~/mass_matrix, ~/coriolis_matrix                           std_msgs/Float64MultiArray
-    ~/payload                                                  geometry_msgs/InertiaStamped
+    ~/payload, ~/payload_estimate                              geometry_msgs/InertiaStamped
     /diagnostics                                               diagnostic_msgs/DiagnosticArray
+Offers
+    ~/estimate_payload  std_srvs/Trigger  the payload from the last states: ~/payload_estimate
 
 If the robot measures efforts, `~/effort_residual` is the part that the model does not explain:
 
@@ -41,6 +43,7 @@ from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.outputs import TermPublishers
 from robot_dynamics.ros.parameters import LOWEST_RATE, RATE, parameter
+from robot_dynamics.ros.payload_estimator import PayloadEstimator
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
@@ -92,6 +95,12 @@ class DynamicsParameters(LiveRobotParameters):
         'The measured effort does not include the torque that compensates gravity.',
         live=True,
     )
+    payload_window: float = parameter(
+        20.0,
+        'Length of the last joint states that ~/estimate_payload uses, s.',
+        (4.0, 100.0),
+        live=True,
+    )
 
 
 class DynamicsNode(RobotNode):
@@ -103,6 +112,7 @@ class DynamicsNode(RobotNode):
         super().__init__('dynamics_node', **kwargs)
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
+        self.estimator = self.add(PayloadEstimator(self))
         self.wrench = self.add(WrenchInput(self))
         self.terms = self.add(TermPublishers(self, TORQUES, MATRICES))
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
@@ -170,6 +180,7 @@ class DynamicsNode(RobotNode):
 
     def on_joint_state(self, state: JointReading) -> None:
         """Publish the terms of one complete joint state."""
+        self.estimator.record(state)
         qdd = self._acceleration(state)
         if qdd is None and state.qd is not None and self.parameters.acceleration_source != 'none':
             self.health.counts['joint state without acceleration'] += 1

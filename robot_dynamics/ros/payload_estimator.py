@@ -1,0 +1,199 @@
+"""Estimate of the payload from the last seconds of joint states, on request.
+
+    ~/estimate_payload    std_srvs/Trigger: begin an estimate from the states received so far
+    ~/payload_estimate    geometry_msgs/InertiaStamped, latched: the last estimate
+
+The estimate is computed in a background thread; the node answers joint states meanwhile. It is
+published, with its standard errors in the diagnostics, and never applied: to use it, send it to
+`~/set_payload` or `payload`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import InertiaStamped
+from std_srvs.srv import Trigger
+
+from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.identification.payload import Payload, PayloadError, estimate_payload
+from robot_dynamics.identification.recording import Recording
+from robot_dynamics.ros import diagnostics, messages, qos
+from robot_dynamics.ros.diagnostics import Status
+from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.messages import SECOND
+from robot_dynamics.ros.payload_input import TENSOR
+from robot_dynamics.spatial import Array
+
+MOST = 100_000  # states
+LEAST = 4.0  # s of states
+POLL = 0.02  # s, between two polls of the background thread
+SWITCH_INTERVAL = 1e-4  # s, of Python's threads during an estimate
+
+
+class PayloadEstimator:
+    """Part of a node: keeps the last joint states, and estimates the payload from them.
+
+    The node has LiveRobotParameters, `payload_window`, `effort_scale` and
+    `effort_gravity_compensated`, and calls `record` with every state.
+    """
+
+    def __init__(self, node: RobotNode):
+        """Offer the service."""
+        self._node = node
+        self._states: deque[tuple[int, Array, Array, Array]] = deque(maxlen=MOST)
+        self._thread = ThreadPoolExecutor(max_workers=1)  # started with the first task
+        self._task: Future[Payload] | None = None
+        self._arm: Dynamics | None = None  # of the task
+        self._found: Payload | None = None
+        self._error = ''  # why the last estimate failed
+        self._publisher = node.create_publisher(InertiaStamped, '~/payload_estimate', qos.LATCHED)
+        node.create_service(Trigger, '~/estimate_payload', self._on_request)
+        self._poll_timer = node.create_steady_timer(POLL, self._poll)
+        self._poll_timer.cancel()
+
+    # -- states -----------------------------------------------------------------------------
+
+    def record(self, state: JointReading) -> None:
+        """Keep a state, if it has velocities and efforts, and drop those that are too old."""
+        states = self._states
+        if state.restarted:
+            states.clear()
+        if state.qd is None or state.effort is None:
+            return
+        states.append((state.stamp, state.q, state.qd, state.effort))
+        oldest = state.stamp - self._node.parameters.payload_window * SECOND
+        while states[0][0] < oldest:
+            states.popleft()
+
+    def use(self, arm: Dynamics) -> None:
+        """Drop the states and the estimate of another robot."""
+        self._states.clear()
+        self._found, self._error = None, ''
+
+    def activate(self) -> None:
+        """Drop the states received before."""
+        self._states.clear()
+
+    # -- the estimate -----------------------------------------------------------------------
+
+    def _on_request(self, _: Any, response: Any) -> Any:
+        seconds = (self._states[-1][0] - self._states[0][0]) / SECOND if self._states else 0.0
+        if self._task is not None:
+            reason = 'an estimate is being computed'
+        elif not self._node.active:
+            reason = f'the node is {self._node.state}'
+        elif seconds < LEAST:
+            reason = (
+                f'joint states with velocities and efforts were received for {seconds:.3g} s; '
+                f'expected {LEAST:g} s of motion at least'
+            )
+        else:
+            reason = ''
+            self._begin()
+        response.success = not reason
+        response.message = reason or (
+            f'estimating from the last {seconds:.3g} s; the result will be published on '
+            f'{self._publisher.topic_name}'
+        )
+        return response
+
+    def _begin(self) -> None:
+        node, parameters = self._node, self._node.parameters
+        model = node.base.model
+        self._arm = node.arm
+        arguments = {
+            'effort_scale': parameters.of_joints('effort_scale', model),
+            'effort_gravity_compensated': parameters.effort_gravity_compensated,
+        }
+        self._task = self._thread.submit(
+            self._in_background,
+            model.with_gravity(parameters.gravity_in_base()),
+            parameters.friction(model),
+            list(self._states),
+            parameters.payload_link(model),
+            arguments,
+        )
+        self._poll_timer.reset()
+
+    def _in_background(
+        self, model: Any, friction: Any, states: list[Any], link: str, arguments: dict[str, Any]
+    ) -> Payload:
+        """Return the estimate; change nothing of the node."""
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        try:
+            arm = Dynamics(
+                model.with_actuation(viscous=friction.viscous, coulomb=friction.coulomb)
+            )
+            stamps, q, qd, effort = (np.array(x) for x in zip(*states, strict=True))
+            new = np.diff(stamps, prepend=-1) != 0  # a state that was published twice
+            t = (stamps[new] - stamps[0]) / SECOND
+            recording = Recording(model.joint_names, t, q[new], qd[new], effort[new])
+            return estimate_payload(arm, recording, link, **arguments)
+        finally:
+            sys.setswitchinterval(interval)
+
+    def _poll(self) -> None:
+        """Publish the estimate once it is there."""
+        task = self._task
+        if task is None or not task.done():
+            return
+        self._task = None
+        self._poll_timer.cancel()
+        try:
+            if self._node.arm is not self._arm:
+                raise PayloadError('the robot or its payload changed meanwhile')
+            found = task.result()
+        except RobotDynamicsError as error:
+            self._found, self._error = None, str(error)
+        else:
+            self._found = found
+            self._error = '' if found.determined else '; '.join(found.notes)
+        if self._error:
+            self._node.get_logger().warning(f'payload not estimated: {self._error}')
+        else:
+            self._publish(found)
+
+    def _publish(self, found: Payload) -> None:
+        message = InertiaStamped()
+        message.header.stamp = messages.time_message(self._states[-1][0] if self._states else 0)
+        message.header.frame_id = self._node.parameters.frame_prefix + found.link
+        inertia = message.inertia
+        inertia.m = found.mass
+        inertia.com.x, inertia.com.y, inertia.com.z = found.com
+        tensor = found.known_inertia[np.triu_indices(3)]
+        for name, value in zip(TENSOR, tensor, strict=True):
+            setattr(inertia, name, value)
+        self._publisher.publish(message)
+        self._node.get_logger().info(
+            f'payload on {found.link}: {found.mass:.4g} ± {found.mass_error:.2g} kg'
+        )
+
+    # -- diagnostics ------------------------------------------------------------------------
+
+    def status(self) -> Status | None:
+        """Return why the last estimate failed, or None."""
+        return (diagnostics.WARN, f'payload not estimated: {self._error}') if self._error else None
+
+    def figures(self) -> dict[str, str]:
+        """Return the last estimate with its errors."""
+        found = self._found
+        if found is None:
+            return {}
+        error = 'bound' if found.postures else 'standard error'
+        result = {
+            'payload estimate: link': found.link,
+            'payload estimate: mass [kg]': f'{found.mass:.6g}',
+            f'payload estimate: {error} of the mass [kg]': f'{found.mass_error:.2g}',
+        }
+        for axis, value, spread in zip('xyz', found.com, found.com_error, strict=True):
+            result[f'payload estimate: com.{axis} [m]'] = f'{value:.6g}'
+            result[f'payload estimate: {error} of com.{axis} [m]'] = f'{spread:.2g}'
+        return result

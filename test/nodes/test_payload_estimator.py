@@ -1,0 +1,128 @@
+"""The service ~/estimate_payload of dynamics_node: estimate, errors, and what it leaves alone."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped
+from recorded_runs import lively, torque
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from robot_dynamics.nodes.dynamics_node import DynamicsNode
+from robot_dynamics.resources import share_file
+from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.messages import SECOND
+from robot_dynamics.urdf.loading import load_urdf
+
+PANDA = share_file('urdf/panda.urdf')
+MODEL = load_urdf(PANDA)
+LINK, MASS, COM = 'panda_link8', 0.8, np.array([0.01, 0.02, 0.08])
+RATE, START = 250.0, 1000 * SECOND
+
+
+@pytest.fixture(scope='module')
+def motion():
+    """Return times, positions, velocities and efforts of an arm that carries a payload."""
+    t, q, qd, qdd = lively(MODEL, duration=8.0, rate=RATE)
+    tau = torque(MODEL.with_payload(LINK, MASS, COM), q, qd, qdd)
+    return t, q, qd, tau + 0.1 * np.random.default_rng(0).normal(size=q.shape)
+
+
+@pytest.fixture
+def start(graph):
+    def start(**parameters):
+        node = graph.start(DynamicsNode, description=PANDA.read_text(), **parameters)
+        return node, graph.publisher(JointState, 'joint_states')
+
+    return start
+
+
+def publish(graph, node, states, t, q, qd, effort):
+    """Publish joint states, none faster than the node takes them."""
+    for k, (s, *values) in enumerate(zip(t, q, qd, effort, strict=True)):
+        position, velocity, tau = (x.tolist() for x in values)
+        message = JointState(
+            name=list(MODEL.joint_names), position=position, velocity=velocity, effort=tau
+        )
+        message.header.stamp = messages.time_message(START + round(s * SECOND))
+        before = node.health.inputs
+        states.publish(message)
+        graph.until(lambda b=before: node.health.inputs != b, f'state {k}')
+
+
+def test_the_payload_of_the_last_states_is_published_and_not_applied(graph, start, motion):
+    node, states = start(frame_prefix='left/', diagnostics_period=0.1)
+    estimates = graph.listen(InertiaStamped, 'dynamics_node/payload_estimate', qos.LATCHED)
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+    publish(graph, node, states, *motion)
+    response = graph.call(Trigger, 'dynamics_node/estimate_payload')
+    assert response.success
+    assert response.message.startswith('estimating from the last 8 s')
+    again = graph.call(Trigger, 'dynamics_node/estimate_payload')
+    assert (again.success, again.message) == (False, 'an estimate is being computed')
+    graph.until(lambda: estimates, 'the estimate')
+    (message,) = estimates
+    assert message.header.frame_id == f'left/{LINK}'
+    assert message.inertia.m == pytest.approx(MASS, rel=0.01)
+    com = [message.inertia.com.x, message.inertia.com.y, message.inertia.com.z]
+    assert np.allclose(com, COM, atol=0.005)
+    assert node.parameters.payload__mass == 0.0
+    assert node.arm.model.mass[-1] == pytest.approx(MODEL.mass[-1])
+    reports.clear()
+    graph.until(lambda: reports, 'a report')
+    figures = {value.key: value.value for value in reports[-1].status[0].values}
+    error = float(figures['payload estimate: standard error of the mass [kg]'])
+    assert 0 < error < 0.02
+    assert abs(float(figures['payload estimate: mass [kg]']) - MASS) < 5 * error
+    assert 0 < float(figures['payload estimate: standard error of com.x [m]']) < 0.005
+
+
+def test_states_are_answered_during_the_estimate(graph, start, motion):
+    node, states = start()
+    gravity = graph.listen(JointState, 'dynamics_node/gravity_torque')
+    estimates = graph.listen(InertiaStamped, 'dynamics_node/payload_estimate', qos.LATCHED)
+    publish(graph, node, states, *motion)
+    assert graph.call(Trigger, 'dynamics_node/estimate_payload').success
+    before, k = len(gravity), 0
+    while not estimates:
+        t = np.array([10.0 + k / RATE])
+        publish(graph, node, states, t, *(x[-1:] for x in motion[1:]))
+        k += 1
+    graph.until(lambda: len(gravity) >= before + k, 'an answer to every state')
+    assert k > 2
+
+
+def test_too_little_is_rejected_with_the_reason(graph, start, motion):
+    node, states = start()
+    assert not graph.call(Trigger, 'dynamics_node/estimate_payload').success
+    t, q, qd, effort = (x[:500] for x in motion)
+    publish(graph, node, states, t, q, qd, effort)
+    response = graph.call(Trigger, 'dynamics_node/estimate_payload')
+    assert not response.success
+    assert 'were received for 2 s; expected 4 s of motion' in response.message
+
+
+def test_a_single_posture_is_a_warning(graph, start, motion):
+    node, states = start(diagnostics_period=0.1)
+    estimates = graph.listen(InertiaStamped, 'dynamics_node/payload_estimate', qos.LATCHED)
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+    t, q, qd, effort = (x[:1250] for x in motion)
+    still = np.broadcast_to(q[0], q.shape)
+    publish(graph, node, states, t, still, 0 * qd, effort)
+    assert graph.call(Trigger, 'dynamics_node/estimate_payload').success
+
+    def warned():
+        return any('stands in 1 posture' in report.status[0].message for report in reports)
+
+    graph.until(warned, 'the reason')
+    assert not estimates
+
+
+def test_old_states_are_forgotten(graph, start, motion):
+    node, states = start(payload_window=4.0)
+    publish(graph, node, states, *(x[::4] for x in motion))
+    response = graph.call(Trigger, 'dynamics_node/estimate_payload')
+    assert response.message.startswith('estimating from the last 4 s')
