@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.payload_bounds import bounds, least_excess
+from robot_dynamics.identification.pseudo_inertia import from_pseudo_inertia, to_pseudo_inertia
 from robot_dynamics.identification.recording import STANDING, Recording, RecordingError
 from robot_dynamics.identification.smoothing import Stretch, cutoff_of, low_pass, smooth
 from robot_dynamics.model.inertia import second_moment
@@ -35,6 +36,7 @@ ENOUGH_MOTION = 4.0  # s in which a joint moves: less is a recording of postures
 ENOUGH_SAMPLES = 200  # of a moving joint: fewer determine no friction
 BLOCKS = 24  # of time, left out one after the other
 DENSE = 16  # samples per period of the cut-off frequency
+LARGEST = 0.05  # a larger factor is an error of the model
 WEIGHTINGS = 3
 FRICTIONAL, SCALED = 3, 4  # features of a joint: friction and offset, and the model's torque
 CERTAIN = 3.0  # standard errors, and
@@ -227,7 +229,14 @@ def _from_motion(
     fit, notes = _fit(rows, FRICTIONAL if with_friction else 0), []
     if with_friction:
         scaled = _fit(rows, SCALED)
-        if doubtful := scaled.doubtful_scales():
+        doubtful = scaled.doubtful_scales()
+        if any(abs(k - 1) > LARGEST for _, k, _ in doubtful):
+            notes.append(
+                f'the efforts differ from those of the model by more than {100 * LARGEST:.0f} %: '
+                'it has other errors than the payload, which the errors stated here do not '
+                'include; `robot-dynamics evaluate` names them, `identify` corrects them'
+            )
+        elif doubtful:
             fit = scaled
             factors = ', '.join(f'{names[j]} {k:.3f} ± {error:.1g}' for j, k, error in doubtful)
             notes.append(f'efforts differ from those of the model by factors, fitted: {factors}')
@@ -383,16 +392,6 @@ def _parameter_map(T: Array) -> Array:
 
     The pseudo-inertia transforms by J' = T J T^T.
     """
-    upper = np.triu_indices(3)
-    result = np.zeros((10, 10))
-    for k, unit in enumerate(np.eye(10)):
-        tensor = _parts(unit)[2]
-        J = np.zeros((4, 4))
-        J[:3, :3] = second_moment(tensor)
-        J[:3, 3] = J[3, :3] = unit[1:4]
-        J[3, 3] = unit[0]
-        J = T @ J @ T.T
-        # I = tr(Sigma) 1 - Sigma
-        moved = np.trace(J[:3, :3]) * np.eye(3) - J[:3, :3]
-        result[:, k] = [J[3, 3], *J[:3, 3], *moved[upper]]
-    return result
+    return np.stack(
+        [from_pseudo_inertia(T @ to_pseudo_inertia(unit) @ T.T) for unit in np.eye(10)], axis=1
+    )

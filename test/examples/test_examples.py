@@ -15,8 +15,9 @@ def output_of(name, capsys):
 
 
 def test_every_example_is_run():
-    nodes = Path(__file__).parents[1] / 'nodes' / 'test_nodes_without_launch.py'
-    tests = Path(__file__).read_text() + nodes.read_text()
+    others = ('nodes/test_nodes_without_launch.py', 'examples/test_record_simulated_arm.py')
+    files = [Path(__file__), *(Path(__file__).parents[1] / name for name in others)]
+    tests = ''.join(file.read_text() for file in files)
     for path in EXAMPLES.iterdir():
         if path.name != '__pycache__':
             assert f"'{path.name}'" in tests

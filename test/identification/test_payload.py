@@ -105,6 +105,16 @@ def test_errors_cover_the_truth_on_a_realistic_arm():
     assert (np.abs(z) < 3).all(axis=1).mean() >= 0.95
 
 
+def test_a_model_that_does_not_fit_is_named():
+    heavy = Dynamics(replace(LOADED, mass=1.3 * LOADED.mass))
+    t, q, qd, qdd = lively(MODEL, duration=15.0, rate=RATE)
+    tau = heavy.inverse_dynamics(q, qd, qdd) + 0.1 * np.random.default_rng(0).normal(size=q.shape)
+    found = estimate_payload(ARM, Recording(NAMES, t, q, qd, tau), LINK)
+    assert 'it has other errors than the payload' in text(found)
+    right = estimate_payload(ARM, in_motion(3), LINK)
+    assert 'other errors' not in text(right)
+
+
 def test_no_payload_is_said_to_be_none():
     found = estimate_payload(ARM, in_motion(0, true=MODEL), LINK)
     assert abs(found.mass) < 4 * found.mass_error
