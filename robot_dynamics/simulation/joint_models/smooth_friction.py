@@ -19,7 +19,7 @@ from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.spatial import Array
 
 # The part of the friction that is evaluated.
-Taken = Literal['all', 'viscous', 'none']
+FrictionPart = Literal['all', 'viscous', 'none']
 
 STANDSTILL = 1e-9  # rad/s or m/s, far below the speeds at which friction laws bend
 MAX_ITERATIONS = 20
@@ -34,7 +34,7 @@ class Friction(NamedTuple):
     viscous: Array  # (n,) b, N m s/rad or N s/m
     coulomb: Array  # (n,) c, N m or N
 
-    def only(self, kind: Taken) -> Friction | None:
+    def only(self, kind: FrictionPart) -> Friction | None:
         """Return a part of the friction; None for none."""
         if kind == 'none':
             return None

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from robot_dynamics.algorithms import Terms
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.simulation.joint_models.smooth_friction import Friction, Taken
+from robot_dynamics.simulation.joint_models.smooth_friction import Friction, FrictionPart
 from robot_dynamics.spatial import Array
 
 # Largest h omega of springs that a step resolves: their torques may be those of its start.
@@ -75,7 +75,7 @@ class Body(Protocol):
     def energy(self, y: Array, yd: Array) -> tuple[float, float]:
         """Return the kinetic energy and the potential energy, springs included, J."""
 
-    def stepper(self, integrator: str, friction: Taken, h: float) -> Step:
+    def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
         """Return the step of an explicit integrator with a part of the friction."""
 
     def braked(self, y: Array, yd: Array, force: Array, h: float) -> Array:

@@ -27,7 +27,7 @@ from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
-from robot_dynamics.simulation.joint_models.smooth_friction import Friction, Taken, braked_velocity
+from robot_dynamics.simulation.joint_models.smooth_friction import Friction, FrictionPart, braked_velocity
 from robot_dynamics.simulation.steps.body import Springs, Step, end_momentum
 from robot_dynamics.spatial import Array
 
@@ -145,7 +145,7 @@ class ElasticArm:
         v = braked_velocity(self.friction, *end_momentum(self, y, yd, force, h), yd, h)
         return self.friction.slope(v) * v
 
-    def stepper(self, integrator: str, friction: Taken, h: float) -> Step:
+    def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
         """Return the step of an explicit integrator with a part of the friction.
 
         Raises ValueError if springs or dampers are too fast for it.

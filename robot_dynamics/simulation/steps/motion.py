@@ -24,7 +24,7 @@ import numpy as np
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.simulation.joint_models.settings import JointModels
-from robot_dynamics.simulation.joint_models.smooth_friction import Taken
+from robot_dynamics.simulation.joint_models.smooth_friction import FrictionPart
 from robot_dynamics.simulation.steps.body import RESOLVED, Body, Step
 from robot_dynamics.simulation.steps.contact_step import contact_step
 from robot_dynamics.simulation.steps.integrators import (
@@ -91,7 +91,7 @@ class Motion:
         )
 
     @property
-    def _evaluated(self) -> Taken:
+    def _evaluated(self) -> FrictionPart:
         return 'viscous' if self._sticks else 'all'
 
     def energy(self, y: Array, yd: Array) -> tuple[float, float]:
@@ -142,7 +142,7 @@ class Motion:
         return self._plain(y, yd, force)
 
 
-def _stepper(body: Body, integrator: str, evaluated: Taken, h: float) -> Step:
+def _stepper(body: Body, integrator: str, evaluated: FrictionPart, h: float) -> Step:
     """Return the step of any integrator with a part of the friction."""
     if integrator not in IMPLICIT_INTEGRATORS:
         return body.stepper(integrator, evaluated, h)

@@ -16,7 +16,7 @@ from robot_dynamics.algorithms.implicit_friction import Braked, braked_velocity
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.programs import Robot, Scalars, made_once
-from robot_dynamics.simulation.joint_models.smooth_friction import CONVERGED, Friction, Taken
+from robot_dynamics.simulation.joint_models.smooth_friction import CONVERGED, Friction, FrictionPart
 from robot_dynamics.simulation.steps.body import Step
 from robot_dynamics.spatial import Array
 
@@ -107,7 +107,7 @@ class RigidArm:
         program = self.arm.programs.compiled('braked_velocity', braked, inputs, result=Braked)
         return program.call
 
-    def stepper(self, integrator: str, friction: Taken, h: float) -> Step:
+    def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
         """Return the compiled step of an explicit integrator with a part of the friction."""
         step = self._with_friction[friction].simulation_step(integrator).call
         time_step = np.array([h])
