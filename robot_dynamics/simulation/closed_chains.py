@@ -36,11 +36,15 @@ from robot_dynamics.closed_chains.least_constraint import (
     crossing,
     least_change,
 )
-from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import LoopNotClosed, SingularityError
-from robot_dynamics.rollout import checked_time_step
+from robot_dynamics.rollout import check_friction, checked_time_step
 from robot_dynamics.simulation.arguments import finite_vector, protect
 from robot_dynamics.simulation.errors import SimulationDiverged
+from robot_dynamics.simulation.joint_models.smooth_friction import (
+    CONVERGED,
+    MAX_ITERATIONS,
+    Friction,
+)
 from robot_dynamics.spatial import Array
 
 # A start with a larger closure error than rounding is rejected.
@@ -50,12 +54,6 @@ MAX_CORRECTIONS = 10  # Newton steps; one is enough unless the time step is far 
 
 # A posture is far from singular if it cannot become singular within this many steps.
 FAR = 10.0
-
-
-# Of stiff friction:
-STANDSTILL = 1e-9  # rad/s or m/s: the slope of friction at rest is taken here
-ITERATIONS = 20
-CONVERGED = 1e-10  # relative change of the velocities
 
 
 class ClosedLoopSimulator:
@@ -79,16 +77,28 @@ class ClosedLoopSimulator:
         qd: ArrayLike | None = None,
         time_step: float = 1e-3,
         integrator: str = 'rk4',
+        friction: str = 'model',
     ):
         """Start at (q, qd); by default at rest in the posture in which the chain was assembled.
+
+        Args:
+            chain: the mechanism.
+            q: (n,) positions to start from.
+            qd: (n,) velocities to start with.
+            time_step: s.
+            integrator: a name of `algorithms.integrators.INTEGRATORS`.
+            friction: 'model': smooth friction of the tree; 'none'.
 
         Raises:
             LoopNotClosed: q violates the closures, or qd their derivative.
             SingularityError: the posture is singular.
             ShapeError: q or qd does not have n entries.
             NotFinite: q or qd is not finite.
-            ValueError: the time step is not positive, or the integrator unknown.
+            ValueError: the time step is not positive, or the integrator or friction unknown.
         """
+        check_friction(friction)
+        if friction == 'none':
+            chain = ClosedChain(chain.arm.without_friction(), chain.closures, near=chain.q0)
         self.chain = chain
         self.time_step = checked_time_step(time_step)
         self._step = chain.simulation_step(integrator)
@@ -249,14 +259,14 @@ def stiff_friction(chain: ClosedChain, q: Array, qd: Array, tau: Array, h: float
     model = chain.arm.model
     if not (model.viscous.any() or model.coulomb.any()):
         return None
-    here, slope = chain.terms(q, qd), friction_slope(chain.arm, qd)
+    here, friction = chain.terms(q, qd), Friction(model.viscous, model.coulomb)
     # h s / m >= 1, with 1/m = (M^-1)_jj of the open tree: in a loop a joint moves less freely
-    if (h * slope * np.diag(np.linalg.inv(here.M)) < 1).all():
+    if (h * friction.slope(qd) * np.diag(np.linalg.inv(here.M)) < 1).all():
         return None
     momentum = here.M @ qd + h * (tau - here.b)
     v = qd
-    for _ in range(ITERATIONS):
-        s = friction_slope(chain.arm, v)
+    for _ in range(MAX_ITERATIONS):
+        s = friction.slope(v)
         braked = here.M + h * np.diag(s)
         free = np.linalg.solve(braked, momentum)
         factors = constraints(braked, here.J, chain.independent)
@@ -264,9 +274,3 @@ def stiff_friction(chain: ClosedChain, q: Array, qd: Array, tau: Array, h: float
         if np.abs(v - previous).max() <= CONVERGED * np.abs(v).max():
             break
     return np.asarray(s * v)
-
-
-def friction_slope(arm: Dynamics, qd: Array) -> Array:
-    """Return s (n,) with friction(qd) = s qd, N m s/rad or N s/m; largest at standstill."""
-    speed = np.maximum(np.abs(qd), STANDSTILL)
-    return np.asarray(arm.friction_torque(speed) / speed)

@@ -6,7 +6,7 @@ order of the run:
     step    <i8      steps made since the log began
     kind    <i4      one of `Kind`
     frame   <i4      index in the model's frame_names; -1: none
-    values  <f8[k]   by kind; the rest is zero; k = max(2n, 13)
+    values  <f8[k]   by kind; the rest is zero; NaN first: None; k = max(2n, 13)
 
 A log of any length takes constant memory: `CHUNK` records are collected, then appended to the
 file. If the process is killed, the records since the last `flush` are lost; every whole record
@@ -41,6 +41,7 @@ from robot_dynamics.spatial import Array
 
 FORMAT = 'robot_dynamics command log 2'
 CHUNK = 4096  # records
+NONE = np.array([np.nan])
 LONGEST_HEADER = 64 * 1024 * 1024  # bytes
 
 Made = TypeVar('Made')
@@ -67,11 +68,8 @@ class Kind(enum.IntEnum):
     STATE = 1  # q, qd
     SET_STATE = 2  # q, qd
     EFFORT = 3  # tau
-    BRAKE = 4  # none
-    WRENCH = 5  # moment, force
-    NO_WRENCH = 6  # none
-    PAYLOAD = 7  # mass, com, inertia by rows
-    NO_PAYLOAD = 8  # none
+    WRENCH = 4  # moment, force
+    PAYLOAD = 5  # mass, com, inertia by rows
 
 
 def _record(n: int) -> np.dtype:
@@ -154,25 +152,19 @@ class CommandLog:
             self._file.close()
 
     def _on_command(self, _steps: int, command: Command) -> None:
-        if isinstance(command, SetState):
-            self._state_at = -1
-            self._add(Kind.SET_STATE, values=command)
-        elif isinstance(command, EffortCommand):
-            if command.tau is None:
-                self._add(Kind.BRAKE)
-            else:
-                self._add(Kind.EFFORT, values=(command.tau,))
-        elif isinstance(command, ExternalWrench):
-            if command.wrench is None:
-                self._add(Kind.NO_WRENCH, command.frame)
-            else:
-                self._add(Kind.WRENCH, command.frame, (command.wrench,))
-        elif command.payload is None:
-            self._add(Kind.NO_PAYLOAD, command.link)
-        else:
-            body = command.payload
-            values = np.array([body.mass]), body.com, body.inertia_com.ravel()
-            self._add(Kind.PAYLOAD, command.link, values)
+        match command:
+            case SetState():
+                self._state_at = -1
+                self._add(Kind.SET_STATE, values=command)
+            case EffortCommand(tau):
+                self._add(Kind.EFFORT, values=(NONE if tau is None else tau,))
+            case ExternalWrench(frame, wrench):
+                self._add(Kind.WRENCH, frame, (NONE if wrench is None else wrench,))
+            case SetPayload(link, body):
+                values: tuple[Array, ...] = (NONE,)
+                if body is not None:
+                    values = np.array([body.mass]), body.com, body.inertia_com.ravel()
+                self._add(Kind.PAYLOAD, link, values)
 
     def _add(self, kind: Kind, frame: str = '', values: tuple[Array, ...] = ()) -> None:
         if self.failure:
@@ -287,22 +279,19 @@ class RecordedRun:
     def _entry(self, kind: int, frame: int, values: Array, last: int) -> Command | RecordedState:
         n = self.model.n
         name = self.model.frame_names[frame] if frame >= 0 else ''
+        absent = bool(np.isnan(values[0]))
         match kind:
             case Kind.STATE:
                 return RecordedState(values[:n], values[n : 2 * n])
             case Kind.SET_STATE:
                 return SetState(values[:n], values[n : 2 * n])
             case Kind.EFFORT:
-                return EffortCommand(values[:n])
-            case Kind.BRAKE:
-                return EffortCommand(None)
+                return EffortCommand(None if absent else values[:n])
             case Kind.WRENCH:
-                return ExternalWrench(name, values[:6])
-            case Kind.NO_WRENCH:
-                return ExternalWrench(name, None)
+                return ExternalWrench(name, None if absent else values[:6])
+            case Kind.PAYLOAD if absent:
+                return SetPayload(name, None)
             case Kind.PAYLOAD:
                 inertia = values[4:13].reshape(3, 3)
                 return SetPayload(name, Inertial(float(values[0]), values[1:4], inertia))
-            case Kind.NO_PAYLOAD:
-                return SetPayload(name, None)
         raise CommandLogError(f'{self.path}: damaged after {last} steps: record of kind {kind}')

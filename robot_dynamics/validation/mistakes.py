@@ -170,7 +170,8 @@ def gravity(difference: Difference) -> Explanation:
     def describe(x: Array, Y: Array) -> str:
         found = model.gravity + x
         found = np.where(np.abs(found) < 1e-6 * np.abs(x).max(), 0.0, found)
-        return f' {vector(found)} m/s^2 instead of {vector(model.gravity)}{_undetermined(Y)}'
+        usual = vector_text(model.gravity)
+        return f' {vector_text(found)} m/s^2 instead of {usual}{_undetermined(Y)}'
 
     return difference.linear('gravity', columns, describe)
 
@@ -236,7 +237,7 @@ def per_joint(difference: Difference) -> Iterator[Explanation]:
 
         def describe(x: Array, Y: Array, kind: str = kind, numbers: str = numbers) -> str:
             shown = x + 1 if 'multiplied' in kind else x
-            return numbers.format(*(each(row) for row in shown.reshape(-1, n)))
+            return numbers.format(*(joint_values(row) for row in shown.reshape(-1, n)))
 
         yield difference.linear(kind, columns, describe)._replace(supported=supported)
 
@@ -246,7 +247,7 @@ def links(difference: Difference) -> Iterator[Explanation]:
     model = difference.model
 
     def inertias(
-        kind: str, bodies: Any, parameters: slice, describe: Any = _nothing
+        kind: str, bodies: Any, parameters: slice, describe: Any = _no_detail
     ) -> Explanation:
         def columns(states: States) -> Array:
             known = states is difference.states
@@ -296,7 +297,7 @@ def _undetermined(Y: Array) -> str:
     return '' if complete else ', as far as these torques depend on it'
 
 
-def _nothing(x: Array, Y: Array) -> str:
+def _no_detail(x: Array, Y: Array) -> str:
     return ''
 
 
@@ -313,17 +314,17 @@ def _link_change(model: RobotModel, i: int, x: Array, Y: Array) -> str:
         return f': without its {before.mass:.6g} kg'
     return (
         f': {mass:.6g} kg instead of {before.mass:.6g} kg, centre '
-        f'{vector(np.array(moment) / mass)} instead of {vector(before.com)} m'
+        f'{vector_text(np.array(moment) / mass)} instead of {vector_text(before.com)} m'
     )
 
 
-def each(values: Array) -> str:
+def joint_values(values: Array) -> str:
     """Return the values of the joints as text, one number if all are equal."""
-    numbers = vector(values)[1:-1].split(', ')
-    return numbers[0] if len(set(numbers)) == 1 else vector(values)
+    numbers = vector_text(values)[1:-1].split(', ')
+    return numbers[0] if len(set(numbers)) == 1 else vector_text(values)
 
 
-def vector(values: Array) -> str:
+def vector_text(values: Array) -> str:
     """Return values as text, to four digits."""
     rounded = [float(f'{value:.4g}') for value in values]
     # Values far below the largest are rounding.

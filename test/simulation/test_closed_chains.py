@@ -293,6 +293,23 @@ def test_friction_never_adds_energy_and_stops_the_linkage():
     assert np.abs(chain.residual(simulator.q)).max() <= 1e-11
 
 
+def test_friction_can_be_left_out(four_bar):
+    linkage = linkages.four_bar()
+    rough = chain_of(linkage._replace(tree=linkage.tree.with_actuation(viscous=2.0, coulomb=1.0)))
+    with_friction, without, smooth = (
+        ClosedLoopSimulator(rough),
+        ClosedLoopSimulator(rough, friction='none'),
+        ClosedLoopSimulator(four_bar),
+    )
+    for simulator in (with_friction, without, smooth):
+        for _ in range(20):
+            simulator.step([2.0, 0.0, 0.0])
+    assert np.array_equal(without.q, smooth.q)
+    assert abs(with_friction.q[0] - smooth.q[0]) > 1e-4
+    with pytest.raises(ValueError, match="friction is 'some'"):
+        ClosedLoopSimulator(rough, friction='some')
+
+
 def test_weak_friction_is_integrated_with_the_integrators_order():
     linkage = linkages.four_bar()
     chain = chain_of(linkage._replace(tree=linkage.tree.with_actuation(viscous=0.05)))

@@ -27,7 +27,11 @@ from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
-from robot_dynamics.simulation.joint_models.smooth_friction import Friction, FrictionPart, braked_velocity
+from robot_dynamics.simulation.joint_models.smooth_friction import (
+    Friction,
+    FrictionPart,
+    braked_velocity,
+)
 from robot_dynamics.simulation.steps.body import Springs, Step, end_momentum
 from robot_dynamics.spatial import Array
 

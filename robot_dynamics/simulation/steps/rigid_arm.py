@@ -16,7 +16,11 @@ from robot_dynamics.algorithms.implicit_friction import Braked, braked_velocity
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.programs import Robot, Scalars, made_once
-from robot_dynamics.simulation.joint_models.smooth_friction import CONVERGED, Friction, FrictionPart
+from robot_dynamics.simulation.joint_models.smooth_friction import (
+    CONVERGED,
+    Friction,
+    FrictionPart,
+)
 from robot_dynamics.simulation.steps.body import Step
 from robot_dynamics.spatial import Array
 
