@@ -21,6 +21,7 @@ import numpy as np
 from robot_dynamics.control import Reference, Trajectory, violations
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.limits import acceleration_limit, reference_violations
+from robot_dynamics.control.partial_motion import Combined, combined
 from robot_dynamics.control.transitions import (
     SHORTEST_STOP,
     Joined,
@@ -53,7 +54,7 @@ class Streamed(NamedTuple):
 class Motion(NamedTuple):
     """A path, its start, and its name; a hold has none."""
 
-    path: Trajectory | Joined | Stop | Streamed
+    path: Trajectory | Joined | Stop | Combined | Streamed
     start: int  # ns
     name: str = ''
 
@@ -151,16 +152,15 @@ class ReferenceFollower:
         """Raise unless the trajectory can be followed; nothing changes.
 
         Args:
-            trajectory: every joint of the model, in its order. If its first point lies at t > 0,
-                the motion begins at the present reference and arrives there at that time.
+            trajectory: some or all joints of the model. If its first point lies at t > 0, the
+                motion begins at the present reference and arrives there at that time. Joints
+                that it lacks end the motion that they are in.
             stamp: when it starts, ns; 0: with the next state.
 
         Raises:
             TrajectoryError: why it is not followed.
         """
-        state = self._state
-        if state is None:
-            raise TrajectoryError('no joint state of the whole robot has been received yet')
+        state = self._known_state()
         begin = max(stamp, self._now)
         if stamp and (stamp - self._now) / SECOND > FUTURE:
             raise TrajectoryError(
@@ -171,7 +171,8 @@ class ReferenceFollower:
         start = self._start(state)
         if begin > self._now and self._motion is not None and start is self._reference:
             start = self._motion.sample(begin)
-        reasons = violations(trajectory, self._model, (start.q, state.q))
+        complete = trajectory.completed(self._model.joint_names, start.q)
+        reasons = violations(complete, self._model, (start.q, state.q))
         if reasons:
             raise TrajectoryError('; '.join(reasons))
         if begin == self._now or not self._is_streaming:  # else its start is not known yet
@@ -185,6 +186,19 @@ class ReferenceFollower:
         self.check(trajectory, stamp)
         self._pending = Pending(trajectory, stamp or None)
 
+    def completed(self, trajectory: Trajectory) -> Trajectory:
+        """Return a trajectory of all joints; those that it lacks stay at the present reference.
+
+        Raises TrajectoryError if it has an unknown joint, or no state was received.
+        """
+        start = self._start(self._known_state())
+        return trajectory.completed(self._model.joint_names, start.q)
+
+    def _known_state(self) -> JointReading:
+        if self._state is None:
+            raise TrajectoryError('no joint state of the whole robot has been received yet')
+        return self._state
+
     def follow_reference(self, reference: Reference) -> None:
         """Follow a single reference, the next of a stream, until the next one.
 
@@ -192,9 +206,7 @@ class ReferenceFollower:
             TrajectoryError: it is beyond a limit, too far from the arm, or from the reference
                 before it.
         """
-        state = self._state
-        if state is None:
-            raise TrajectoryError('no joint state of the whole robot has been received yet')
+        state = self._known_state()
         before = self._start(state)
         reasons = reference_violations(reference, self._model, (before.q, state.q))
         if reasons:
@@ -224,7 +236,7 @@ class ReferenceFollower:
 
     def _path(
         self, trajectory: Trajectory, start: int | None, begin: int, reference: Reference
-    ) -> Trajectory | Joined:
+    ) -> Trajectory | Joined | Combined:
         """Return the path along a trajectory from the time `begin` [ns] on, from a reference."""
         elapsed = 0.0 if start is None else max(0.0, (begin - start) / SECOND)
         if start is not None and elapsed > trajectory.duration:
@@ -232,10 +244,22 @@ class ReferenceFollower:
                 f'the trajectory ended {elapsed - trajectory.duration:.3f} s ago: its stamp is '
                 f'{start / SECOND:.3f} s and the joint states are at {begin / SECOND:.3f} s'
             )
-        if elapsed >= trajectory.times[0]:
-            entered = trajectory.sample(elapsed).q
+        names = self._model.joint_names
+        joints = np.array([name in trajectory.joint_names for name in names])
+        complete = trajectory.completed(names, reference.q)
+        if elapsed >= complete.times[0]:
+            entered = complete.sample(elapsed).q
             self._check_distance(entered, reference.q, 'the trajectory begins')
-        return joined(trajectory, elapsed, reference, self._model)
+        own = Reference(reference.q, *(np.where(joints, row, 0.0) for row in reference[1:]))
+        path = joined(complete, elapsed, own, self._model)
+        motion, began = self._motion, begin - round(elapsed * SECOND)
+        if joints.all() or reference is not self._reference or motion is None or not motion.name:
+            return path
+        before, since = motion.path, motion.start
+        if isinstance(before, Streamed):  # it ends with the stream
+            before = stop(self._model, reference, self._stopping_time(reference))
+            since = self._now
+        return combined(path, joints, before, (began - since) / SECOND)
 
     def _check_distance(self, q: Array, present: Array, what: str) -> None:
         far = np.abs(q - present) > self._tolerance

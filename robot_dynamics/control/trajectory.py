@@ -152,22 +152,44 @@ class Trajectory:
         """
         wanted = tuple(joint_names)
         missing = [name for name in wanted if name not in self.joint_names]
-        unknown = [name for name in self.joint_names if name not in wanted]
-        if missing or unknown:
-            problems = [
-                f'{what} {", ".join(map(repr, names))}'
-                for what, names in (('lacks joint', missing), ('has unknown joint', unknown))
-                if names
-            ]
-            raise TrajectoryError(
-                f'the trajectory {" and ".join(problems)}; the robot has {", ".join(wanted)}'
-            )
+        self._check_joints(wanted, missing)
         order = [self.joint_names.index(name) for name in wanted]
         columns = [
             [None if row is None else row[order] for row in rows]
             for rows in zip(*self.waypoints, strict=True)
         ]
         return Trajectory(wanted, self.times, *columns)
+
+    def completed(self, joint_names: Sequence[str], q: Array) -> Trajectory:
+        """Return the trajectory of all joints of a robot; those that it lacks stay at q (n,).
+
+        Raises:
+            TrajectoryError: a joint is unknown to the robot.
+        """
+        wanted = tuple(joint_names)
+        self._check_joints(wanted, [])
+        others = [name for name in wanted if name not in self.joint_names]
+        if not others:
+            return self.in_order(wanted)
+        still = q[[wanted.index(name) for name in others]]
+        rest = Waypoint(still, np.zeros_like(still), np.zeros_like(still))
+        columns = [
+            [None if row is None else np.concatenate([row, fixed]) for row in rows]
+            for rows, fixed in zip(zip(*self.waypoints, strict=True), rest, strict=True)
+        ]
+        return Trajectory((*self.joint_names, *others), self.times, *columns).in_order(wanted)
+
+    def _check_joints(self, wanted: tuple[str, ...], missing: list[str]) -> None:
+        unknown = [name for name in self.joint_names if name not in wanted]
+        problems = [
+            f'{what} {", ".join(map(repr, names))}'
+            for what, names in (('lacks joint', missing), ('has unknown joint', unknown))
+            if names
+        ]
+        if problems:
+            raise TrajectoryError(
+                f'the trajectory {" and ".join(problems)}; the robot has {", ".join(wanted)}'
+            )
 
 
 def _checked_names(joint_names: Sequence[str]) -> tuple[str, ...]:

@@ -73,6 +73,12 @@ class FeedforwardParameters(LiveRobotParameters):
         (0.0, POSITION[1]),
         live=True,
     )
+    allow_partial_joints_goal: bool = parameter(
+        True,
+        'Accept trajectories of some joints; the others end the motion that they are in. Without '
+        'it such trajectories are rejected.',
+        live=True,
+    )
     torque_limit_scale: float = parameter(
         1.0,
         "Torques are clamped to this fraction of the URDF's effort limits.",

@@ -78,14 +78,17 @@ class ReferenceInput:
         accept = self.follower.follow if self.enabled else self.follower.check
         try:
             self._reject_if_led()
-            trajectory = messages.trajectory(message).in_order(arm.model.joint_names)
+            trajectory = messages.trajectory(message)
+            if not node.parameters.allow_partial_joints_goal:
+                trajectory = trajectory.in_order(arm.model.joint_names)
             accept(trajectory, messages.nanoseconds(message.header.stamp))
         except RobotDynamicsError as error:
             node.health.counts['trajectory rejected'] += 1
             node.get_logger().error(f'trajectory rejected: {error}')
             return self._report(f'trajectory rejected: {error}; ')
         self._report('')
-        efforts = waypoint_efforts(arm, trajectory, self._settings.switches, self._friction)
+        complete = self.follower.completed(trajectory)
+        efforts = waypoint_efforts(arm, complete, self._settings.switches, self._friction)
         self._filled_out.publish(messages.with_efforts(message, arm.model.joint_names, efforts))
 
     def _on_reference(self, message: JointTrajectory) -> None:

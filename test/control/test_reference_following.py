@@ -420,3 +420,36 @@ def test_a_stream_that_begins_where_the_arm_was_led_begins_softly(follower):
     assert follower.placed
     sampled(follower, 1.003, q=led)
     assert not follower.placed
+
+
+def test_joints_that_a_trajectory_lacks_end_the_motion_that_they_are_in(follower, elbow):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    begun, first = run(follower, 0.0, 0.5)
+    follower.follow(Trajectory(('elbow',), [0.5], [[0.4]]), 0)
+    times, rows = run(follower, 0.501, 2.1)
+    assert_continuous([*begun, *times], np.concatenate([first, rows]), elbow.model)
+    shoulder = trajectory().sample(times).q[:, 0]
+    np.testing.assert_allclose(rows[:, 0, 0], shoulder, atol=1e-9)
+    np.testing.assert_allclose(rows[501:, 0, 1], 0.4, atol=1e-9)
+    assert_holds(follower._reference, [0.0, 0.4])
+
+
+def test_joints_that_a_trajectory_lacks_stop_if_a_stream_was_followed(follower, elbow):
+    sampled(follower, 1.0)
+    follower.follow_reference(moving_to((0.0, 0.0), (0.5, 0.3)))
+    _, first = run(follower, 1.0, 1.01)
+    follower.follow(Trajectory(('elbow',), [0.5], [[0.4]]), 0)
+    _, rows = run(follower, 1.011, 1.6)
+    velocities = np.concatenate([first, rows])[:, 1]
+    most = acceleration_limit(elbow.model) * 1e-3 * 1.001
+    assert (np.abs(np.diff(velocities, axis=0)) <= most).all()
+    assert_holds(follower._reference, [0.5 * SHORTEST_STOP / 2, 0.4])
+
+
+def test_joints_that_a_trajectory_lacks_are_held_if_the_arm_was_held(follower):
+    sampled(follower, 0.0)
+    follower.follow(Trajectory(('elbow',), [0.5], [[0.4]]), round(0.2 * S))
+    _, rows = run(follower, 0.0, 0.8, arm=np.array([0.01, 0.0]))
+    np.testing.assert_array_equal(rows[:, 0, 0], 0.0)
+    assert_holds(follower._reference, [0.0, 0.4])

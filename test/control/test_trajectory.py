@@ -127,3 +127,17 @@ def test_joints_are_matched_by_name():
         trajectory.in_order([*NAMES, 'wrist'])
     with pytest.raises(TrajectoryError, match="unknown joint 'elbow'"):
         trajectory.in_order(['shoulder'])
+
+
+def test_joints_that_a_trajectory_lacks_stay_where_they_are():
+    rows = ([0.1, 0.2], [0.3, 0.5])
+    for rates in ((), (rows,), (rows, rows)):
+        part = Trajectory(('c', 'a'), [0.5, 1.0], rows, *rates)
+        whole = part.completed(('a', 'b', 'c'), np.array([7.0, 8.0, 9.0]))
+        for t in (0.5, 0.7, 1.0):
+            for whole_row, row, still in zip(
+                whole.sample(t), part.sample(t), (8.0, 0.0, 0.0), strict=True
+            ):
+                np.testing.assert_array_equal(whole_row, [row[1], still, row[0]])
+    with pytest.raises(TrajectoryError, match="unknown joint 'c'; the robot has a, b"):
+        part.completed(('a', 'b'), np.zeros(2))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ('visualization', 'several_robots', 'ros2_control')
+PAGES = ('visualization', 'several_robots', 'ros2_control', 'feedforward')
 OTHERS = {'joint_states', 'feedforward_node'}  # first cells that are no parameters
 
 

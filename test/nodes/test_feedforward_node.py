@@ -87,8 +87,7 @@ NAN = float('nan')
     [
         (trajectory(point(0.0, (0.2, NAN)), point(1.0, (0.2, 0.1))), "'shoulder', is nan"),
         (trajectory(point(0.0, (0.2, 0.1)), point(1.0, (0.2, 0.1), (0.0, NAN))), 'velocities'),
-        (trajectory(*MOVE, names=('elbow', 'hip')), "lacks joint 'shoulder'"),
-        (trajectory(point(0.0, (0.2,), (0.0,)), names=('elbow',)), "lacks joint 'shoulder'"),
+        (trajectory(*MOVE, names=('elbow', 'hip')), "has unknown joint 'hip'"),
         (trajectory(*MOVE, names=('elbow', 'elbow')), 'twice'),
         (trajectory(point(0.0, (0.2, 0.1, 0.0))), '3 values for 2 joints'),
         (trajectory(point(0.0, (0.2, 0.1), (0.0,))), '1 values for 2 joints'),
@@ -119,6 +118,39 @@ def test_a_rejected_trajectory_is_reported_and_the_motion_continues(graph, elbow
     )
     assert robot.node.health.counts['trajectory rejected'] == 1
     assert len(robot.filled) == 1
+
+
+PARTIAL = trajectory(point(0.3, (0.25,), (0.0,)), names=('elbow',))
+
+
+def test_a_trajectory_of_some_joints_moves_those_while_the_others_end_their_motion(graph, elbow):
+    robot = Robot(graph, kp=[100.0])
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    whole = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
+    robot.torque(1 * MS)
+    robot.torque(51 * MS, whole.sample(0.05).q)
+    robot.trajectories.publish(PARTIAL)
+    robot.wait_for_status('following a trajectory of 0.3 s')
+    graph.until(lambda: len(robot.filled) == 2, 'the efforts')
+    assert robot.filled[1].joint_names == ['elbow']
+    assert len(robot.filled[1].points[0].effort) == 1
+    robot.torque(52 * MS, whole.sample(0.051).q)  # here it starts
+    for k in range(60, 360, 20):
+        robot.torque(k * MS, robot.node.references.follower._reference.q)
+    for k in range(361, 1901, 77):
+        q_d, qd_d, qdd_d = whole.sample(k / 1e3 - 1e-3)
+        q_d[1], qd_d[1], qdd_d[1] = 0.25, 0.0, 0.0
+        tau = elbow.inverse_dynamics(q_d, np.zeros(2), qdd_d) + elbow.friction_torque(qd_d)
+        close(robot.torque(k * MS, q_d), tau)
+
+
+def test_trajectories_of_some_joints_are_rejected_on_request(graph):
+    robot = Robot(graph, allow_partial_joints_goal=False)
+    robot.torque(0)
+    robot.trajectories.publish(PARTIAL)
+    robot.wait_for_status("trajectory rejected: the trajectory lacks joint 'shoulder'")
+    assert not robot.node.references.follower.moving
 
 
 @pytest.mark.parametrize('way', ['empty trajectory', 'service'])

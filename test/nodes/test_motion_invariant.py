@@ -153,10 +153,11 @@ class Motions(RuleBasedStateMachine):
             lambda part: offsets.map(lambda offset: part * offset)
         ),
         ways=st.lists(st.tuples(*2 * [st.floats(-1, 1)]), min_size=1, max_size=3),
+        joints=st.sampled_from([[0, 1], [0, 1], [1, 0], [0], [1]]),
         count=st.integers(0, 60),
     )
-    def trajectory(self, when, first, offset, ways, count):
-        """Begin near the reference, and go a part of the way."""
+    def trajectory(self, when, first, offset, ways, joints, count):
+        """Begin near the reference, and go a part of the way, with some joints or all."""
         points, times = [self.last.q + offset], [first]
         for way in ways:
             goal = np.clip(points[-1] + way, MODEL.lower, MODEL.upper)
@@ -165,8 +166,9 @@ class Motions(RuleBasedStateMachine):
             T = max(0.1, (1.6 * way / MODEL.velocity_limit).max(), np.sqrt(6.1 * way / MOST).max())
             points.append(goal)
             times.append(times[-1] + T)
-        still = [np.zeros(2)] * len(points)
-        given = Trajectory(MODEL.joint_names, times, points, still)
+        names = [MODEL.joint_names[j] for j in joints]
+        rows = [point[joints] for point in points]
+        given = Trajectory(names, times, rows, [np.zeros(len(joints))] * len(points))
         stamp = 0 if when is None else self.stamp + round(when * S)
         with suppress(TrajectoryError):
             self.follower.follow(given, stamp)
