@@ -19,7 +19,7 @@ SAME_PLACE = 0.02  # of the radius of gyration
 
 
 def frame_findings(robot: Description) -> Iterator[Finding]:
-    """Yield frames with a mass: fixed links without geometry or children, on robots with both.
+    """Yield frames with a mass: fixed links without geometry.
 
     Other links of the robot must show that its parts have geometry.
     """
@@ -44,10 +44,9 @@ def frame_findings(robot: Description) -> Iterator[Finding]:
 
 
 def _is_frame(robot: Description, link: Link) -> bool:
-    """Return whether a link is fixed to another, without geometry or children."""
+    """Return whether a link is the root or fixed to another, and has no geometry."""
     joint = robot.inward.get(link.name)
-    fixed = joint is not None and joint.type == 'fixed'
-    return fixed and not link.geometry.shapes and not robot.outward[link.name]
+    return (joint is None or joint.type == 'fixed') and not link.geometry.shapes
 
 
 def payload_findings(robot: Description) -> Iterator[Finding]:

@@ -28,13 +28,14 @@ import numpy as np
 
 from robot_dynamics.model.inertia import Inertial, inconsistency, parallel_axis, second_moment
 from robot_dynamics.spatial import Array
+from robot_dynamics.urdf.rules import TENSOR
 from robot_dynamics.urdf_check.description import Description, Link
 from robot_dynamics.urdf_check.geometry import Solid
 
 DENSITIES = (20.0, 15_000.0)  # kg/m^3 of a bounding solid: from foam to lead
 SIZES = (0.25, 3.5)  # radius of gyration over that of the uniform solid
 MAX_EXCESS = 0.25
-MM_EXCESS = 1.5  # a centre of mass in mm is farther away than this
+MM_EXCESS = 3.0  # a centre of mass in mm is farther away than this
 # Numbers beyond these are no guesses of a designer, so that a unit explains them.
 EXTREME_DENSITIES = (2.0, 100_000.0)
 EXTREME_SIZES = (0.04, 25.0)
@@ -223,11 +224,12 @@ def tensor_hypotheses(link: Link) -> Iterator[Hypothesis]:
 
 
 def entry_hypotheses(body: Inertial) -> Iterator[Hypothesis]:
-    """Yield the numbers meant if one moment of inertia has a wrong sign or decimal point."""
-    for i, name in enumerate(('ixx', 'iyy', 'izz')):
-        for factor in (-1.0, *(10.0**k for k in range(-9, 10) if k)):
+    """Yield the numbers meant if one entry of the tensor has a wrong sign or decimal point."""
+    for name, i, j in zip(TENSOR, *np.triu_indices(3), strict=True):
+        # The sign of a product alone is a hypothesis of its own.
+        for factor in (*([-1.0] if i == j else []), *(10.0**k for k in range(-9, 10) if k)):
             tensor = body.inertia_com.copy()
-            tensor[i, i] *= factor
+            tensor[i, j] = tensor[j, i] = factor * tensor[i, j]
             slip = f'sign of {name}' if factor < 0 else f'decimal point of {name}'
             yield Hypothesis('inertia-entry', _with_tensor(body, tensor), slip)
 

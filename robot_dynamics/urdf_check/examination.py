@@ -120,7 +120,7 @@ def _gravity(text: bytes, robot: Description, found: list[Finding]) -> list[Find
     if model is not None and changes:
         with suppress(ModelError):
             model = _model(edited(text, changes))
-    return [] if model is None else list(gravity_findings(model))
+    return [] if model is None else list(gravity_findings(robot, model))
 
 
 def _model(text: bytes) -> RobotModel:
