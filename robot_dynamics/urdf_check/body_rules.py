@@ -37,8 +37,8 @@ def frame_findings(robot: Description) -> Iterator[Finding]:
             'warning' if suspicious and matters else 'info',
             'frame-mass',
             link.name,
-            f'has no geometry and {link.body.mass:.4g} kg, {share:.1%} of the robot; expected no '
-            'mass',
+            f'has no geometry and {link.body.mass:.4g} kg, {100 * share:.2g} % of the '
+            'robot; expected no mass',
             inertial_repair(link.body, Inertial(0.0, link.body.com, np.zeros((3, 3)))),
         )
 

@@ -27,6 +27,7 @@ from robot_dynamics.urdf.rules import MOVING_TYPES, TENSOR
 from robot_dynamics.urdf_check.geometry import Geometry, Solid, link_geometry, numbers
 
 MIN_MASSES = 3  # fewer have no median
+MIN_LENGTH = 1e-3  # m
 SKELETON_DENSITY = 1_200.0  # kg/m^3
 SKELETON_RADIUS = 0.35  # radius of gyration of a link over its length
 
@@ -171,12 +172,14 @@ def _link(link: Element, folders: Sequence[Path]) -> Link:
 
 
 def _with_skeletons(links: Mapping[str, Link], joints: Mapping[str, Joint]) -> dict[str, Link]:
-    """Return the links; those with a mass but no geometry with a solid guessed from the robot.
+    """Return the links; moved ones with a mass but no geometry with a solid guessed for them.
 
     Its length is the distance to the next joint, its volume that of a typical density with the
     median mass of all links. It can only tell factors of units.
     """
     masses = [link.body.mass for link in links.values() if link.body and link.body.mass]
+    if len(masses) < MIN_MASSES:
+        return dict(links)
     ends: dict[str, list[Array]] = {}
     for joint in joints.values():
         if joint.moves:
@@ -184,9 +187,9 @@ def _with_skeletons(links: Mapping[str, Link], joints: Mapping[str, Joint]) -> d
     lengths = {n: max(float(np.linalg.norm(p)) for p in ps) for n, ps in ends.items()}
     typical = float(np.median(list(lengths.values()) or [0.0]))
     found = dict(links)
-    for name, link in links.items():
-        length = lengths.get(name, typical)
-        if link.geometry.solids or not link.body or length < 1e-3 or len(masses) < MIN_MASSES:
+    for name in (joint.child for joint in joints.values() if joint.moves):
+        link, length = links.get(name), lengths.get(name, typical)
+        if link is None or link.geometry.solids or link.body is None or length < MIN_LENGTH:
             continue
         points = np.array([np.zeros(3), *ends.get(name, [])])
         solid = Solid(

@@ -32,7 +32,7 @@ from robot_dynamics.urdf.rules import TENSOR
 from robot_dynamics.urdf_check.description import Description, Link
 from robot_dynamics.urdf_check.geometry import Solid
 
-DENSITIES = (20.0, 15_000.0)  # kg/m^3 of a bounding solid: from foam to lead
+DENSITIES = (30.0, 12_000.0)  # kg/m^3 of a bounding solid: from foam to lead
 SIZES = (0.25, 3.5)  # radius of gyration over that of the uniform solid
 MAX_EXCESS = 0.25
 MM_EXCESS = 3.0  # a centre of mass in mm is farther away than this
@@ -43,6 +43,7 @@ EXTREME_SIZES = (0.04, 25.0)
 REPAIRED_DENSITIES = (60.0, 12_000.0)
 REPAIRED_SIZES, NEAR_SIZES = (0.2, 5.5), (0.5, 2.0)
 REPAIRED_EXCESS = 0.35
+GUESSED_EXCESS = 20.0  # of a centre of mass in mm, in diagonals of a guessed solid
 TYPICAL_DENSITY, TYPICAL_SIZE = 1_200.0, 0.9
 MASS_FACTORS = (1e-3, 1e3)  # grams, tonnes
 # g m^2, kg cm^2, kg mm^2, g cm^2, g mm^2; and t m^2
@@ -243,6 +244,8 @@ def unit_slip(link: Link, typical: Typical) -> Hypothesis | None:
     assert link.body is not None
     now = best_fit(link, link.body, typical)
     if now is None or not now.faults:
+        return None
+    if not link.geometry.solids and not now.extreme and now.excess < GUESSED_EXCESS:
         return None
     meant = [(best_fit(link, h.body, typical), h) for h in unit_hypotheses(link.body)]
     good = [

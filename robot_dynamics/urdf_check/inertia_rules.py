@@ -13,6 +13,7 @@ from robot_dynamics.urdf_check.description import Description, Link
 from robot_dynamics.urdf_check.evidence import (
     DENSITIES,
     SIZES,
+    Hypothesis,
     Typical,
     best_fit,
     entry_hypotheses,
@@ -28,7 +29,7 @@ from robot_dynamics.urdf_check.findings import Finding, inertial_repair, short
 MIN_SHARE, MIN_TENSOR_SHARE = 5e-4, 1e-3
 # A link with geometry but no <inertial>: the density of its body, and its share of the volume.
 LIGHT_DENSITY, OWN_SHARE = 50.0, 0.2
-MAX_DISTANCE = 1.5  # of a repaired tensor from the geometry
+MAX_DISTANCE = 0.9  # of a repaired tensor from the geometry
 FITS = 0.5
 FLOOR = 1e-6  # second moment of a repaired tensor, of the largest
 
@@ -54,14 +55,7 @@ def _inertia(robot: Description, link: Link, typical: Typical) -> Iterator[Findi
     if reason is None and body.mass == 0:
         return
     if slip := unit_slip(link, typical):
-        now, then = (best_fit(link, numbers, typical) for numbers in (body, slip.body))
-        assert now is not None
-        assert then is not None
-        message = (
-            f'{slip.slip}: density {now.density:.3g} kg/m^3, radius of gyration {now.size:.3g} '
-            f'times that of the geometry, centre of mass {now.excess:.2g} diagonals outside; '
-            f'{then.density:.3g}, {then.size:.3g} and {then.excess:.2g} if repaired'
-        )
+        message = f'{slip.slip}: {_numbers(link, slip, typical)}'
         severity = 'error' if reason else _severity(robot, body, slip.body)
         repair = inertial_repair(body, slip.body)
         yield Finding(severity, slip.kind, link.name, message, repair)
@@ -85,6 +79,25 @@ def _inertia(robot: Description, link: Link, typical: Typical) -> Iterator[Findi
         yield Finding(severity, slip.kind, link.name, message, repair)
     else:
         yield from _implausible(robot, link)
+
+
+def _numbers(link: Link, slip: Hypothesis, typical: Typical) -> str:
+    """Return the numbers that a slip of a unit made implausible, before and after its repair."""
+    assert link.body is not None
+    now, then = (best_fit(link, body, typical) for body in (link.body, slip.body))
+    assert now is not None
+    assert then is not None
+    density = f'density {now.density:.3g} kg/m^3, {then.density:.3g} if repaired'
+    size = f'{now.size:.3g} times that of the geometry, {then.size:.3g}'
+    if not link.geometry.solids:
+        density = 'compared with the masses of the other links'
+        size = f'{now.size:.3g} times that of a link of its length, {then.size:.3g}'
+    return {
+        'mass-unit': density,
+        'inertia-unit': f'radius of gyration {size} if repaired',
+        'com-unit': f'{now.excess:.3g} diagonals of the geometry outside, {then.excess:.2g} if '
+        'repaired',
+    }[slip.kind]
 
 
 def _implausible(robot: Description, link: Link) -> Iterator[Finding]:
@@ -213,35 +226,32 @@ def _missing(robot: Description, link: Link) -> Iterator[Finding]:
 
 
 def _placeholders(robot: Description) -> Iterator[Finding]:
-    """Yield links whose mass and isotropic tensor are pasted defaults.
+    """Yield links whose mass and tensor are pasted defaults.
 
-    Evidence is a tensor of equal round moments (one digit) with a round mass, that several links
-    of different geometry share, or that no part of the link's size has.
+    Evidence is a tensor that is a multiple of identity, and with the same mass on at least three
+    links of different size, or with numbers of one digit that no part of the link's size has.
     """
-    same: dict[tuple[float, float], list[Link]] = {}
+    same: dict[tuple[float, ...], list[Link]] = {}
     for link in robot.links.values():
-        if link.body is None:
-            continue
-        moments = np.diag(link.body.inertia_com)
-        isotropic = np.ptp(moments) == 0 and not np.any(link.body.inertia_com - np.diag(moments))
-        if isotropic and moments[0] > 0 and link.body.mass > 0:
-            same.setdefault((link.body.mass, float(moments[0])), []).append(link)
-    for (mass, moment), links in same.items():
-        round_numbers = _is_round(mass) and _is_round(moment)
+        if link.body is not None and link.body.mass > 0 and link.body.inertia_com.any():
+            key = link.body.mass, *link.body.inertia_com.ravel().tolist()
+            same.setdefault(key, []).append(link)
+    for (mass, moment, *rest), links in same.items():
+        isotropic = rest == (moment * np.eye(3)).ravel().tolist()[1:]
+        # Other numbers may be those of a motor that several links are.
+        pasted = isotropic and len(set(map(_extent, links))) > 2 and not _fit(links)
+        absurd = isotropic and _is_round(mass) and _is_round(moment)
         for link in links:
-            fit = best_fit(link, Inertial(mass, np.zeros(3), moment * np.eye(3)))
-            misfit = fit is None or 'radius-of-gyration' in fit.faults
-            distinct = len({_volume(other) for other in links})
-            if not (misfit and round_numbers) and not (distinct > 2 and not _fits_all(links)):
-                continue
-            if len(links) < 2 and (fit is None or mass != 1):
-                continue
-            message = (
-                f'mass {mass:g} kg with tensor {moment:g} times identity'
-                f'{f", as on {len(links)} links" if len(links) > 1 else ""}; expected the numbers '
-                'of the part'
-            )
             assert link.body is not None
+            fit = best_fit(link, link.body)
+            misfit = fit is None or 'radius-of-gyration' in fit.faults
+            if not pasted and not (absurd and misfit and (len(links) > 1 or mass == 1)):
+                continue
+            tensor = f'{moment:g} times identity' if isotropic else f'ixx {moment:g}'
+            others = f', as on {len(links)} links' if len(links) > 1 else ''
+            message = (
+                f'mass {mass:g} kg, tensor {tensor}{others}; expected the numbers of the part'
+            )
             severity = _severity(robot, link.body) if _moves(robot, link) else 'info'
             yield Finding(severity, 'default-inertial', link.name, message)
 
@@ -251,10 +261,11 @@ def _is_round(value: float) -> bool:
     return float(f'{value:.0e}') == value
 
 
-def _volume(link: Link) -> float:
-    return round(max((solid.volume for solid in link.geometry.solids), default=0.0), 9)
+def _extent(link: Link) -> float:
+    """Return a number that tells links of different size."""
+    return float(f'{max((np.trace(solid.sigma) for solid in link.solids), default=0.0):.3g}')
 
 
-def _fits_all(links: list[Link]) -> bool:
+def _fit(links: list[Link]) -> bool:
     """Return whether the tensor of each link is that of its geometry."""
     return all(link.body is not None and tensor_distance(link, link.body) < FITS for link in links)
