@@ -138,6 +138,13 @@ def _per_coordinate(model: RobotModel, S: Array, s0: Array) -> dict[str, Array]:
     }
 
 
+def driven_body(model: RobotModel, k: int) -> int:
+    """Return the body whose joint is coordinate k; if there is none, the first that k moves."""
+    moved = np.flatnonzero(model.S[:, k])
+    alone = (np.eye(model.n)[k] == model.S).all(axis=1) & (model.s0 == 0)
+    return int(next((i for i in moved if alone[i]), moved[0]))
+
+
 # -- transforming quantities ----------------------------------------------------------------
 
 

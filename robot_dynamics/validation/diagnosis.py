@@ -8,6 +8,7 @@ causes that fit are listed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,21 @@ import numpy as np
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import States
 from robot_dynamics.spatial import Array
-from robot_dynamics.validation.mistakes import ROUNDING, Difference, Torques, explanations
+from robot_dynamics.validation.kinematic_mistakes import (
+    joint_order,
+    mimics_at_rest,
+    reversed_axes,
+    shifted_origins,
+)
+from robot_dynamics.validation.mistakes import (
+    ROUNDING,
+    Difference,
+    Explanation,
+    Torques,
+    gravity,
+    links,
+    per_joint,
+)
 
 ENOUGH = 12  # states that are used
 LISTED = 4  # causes, at most, where the states are ambiguous
@@ -67,3 +82,14 @@ def likely_cause(model: RobotModel, states: States, reported: Array) -> Cause | 
     if len(fits) > LISTED:
         listed.append('others')
     return Cause(', or '.join(listed), False, fits[0].torques, model)
+
+
+def explanations(difference: Difference) -> Iterator[Explanation]:
+    """Yield mistakes, the simplest first; one that includes another that fits is omitted."""
+    yield gravity(difference)
+    yield from joint_order(difference)
+    yield from mimics_at_rest(difference)
+    yield from reversed_axes(difference)
+    yield from shifted_origins(difference)
+    yield from per_joint(difference)
+    yield from links(difference)

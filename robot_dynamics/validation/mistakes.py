@@ -6,14 +6,13 @@ fitted by
 
     r = Y x,        Y known, x the mistake,
 
-for one kind of mistake after another. Reversed joint axes and joints in another order, which are
-not linear, are tried as they are.
+for one kind of mistake after another. `kinematic_mistakes` has those that are not linear.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -148,15 +147,6 @@ def squared_distances(states: States) -> Array:
 # -- kinds --------------------------------------------------------------------------------------
 
 
-def explanations(difference: Difference) -> Iterator[Explanation]:
-    """Yield mistakes, the simplest first; one that includes another that fits is omitted."""
-    yield gravity(difference)
-    yield from joint_order(difference)
-    yield from reversed_axes(difference)
-    yield from per_joint(difference)
-    yield from links(difference)
-
-
 def gravity(difference: Difference) -> Explanation:
     """Return the gravity vector that fits best."""
     model = difference.model
@@ -171,43 +161,9 @@ def gravity(difference: Difference) -> Explanation:
         found = model.gravity + x
         found = np.where(np.abs(found) < 1e-6 * np.abs(x).max(), 0.0, found)
         usual = vector_text(model.gravity)
-        return f' {vector_text(found)} m/s^2 instead of {usual}{_undetermined(Y)}'
+        return f' {vector_text(found)} m/s^2 instead of {usual}{undetermined(Y)}'
 
     return difference.linear('gravity', columns, describe)
-
-
-def joint_order(difference: Difference) -> Iterator[Explanation]:
-    """Yield the order of joints in which our torques are nearest to the reported ones."""
-    model, reported, ours = difference.model, difference.reported, difference.ours
-    nearest = np.abs(reported[:, :, None] - ours[:, None, :]).max(axis=0).argmin(axis=1)
-    if sorted(nearest) == list(range(model.n)):
-        kind = 'the joints in another order'
-        names = ', '.join(model.joint_names[j] for j in nearest)
-        yield Explanation(
-            kind,
-            f'{kind} ({names})',
-            ours[:, nearest],
-            lambda states: torques(model, states)[:, nearest],
-        )
-
-
-def reversed_axes(difference: Difference) -> Iterator[Explanation]:
-    """Yield robots with the axis of one joint reversed."""
-    model = difference.model
-    for i in range(model.nb):
-        axis = model.axis.copy()
-        axis[i] = -axis[i]
-        kind = f'a reversed axis of {joint_of(model, i)}'
-        at = partial(torques, replace(model, axis=axis))
-        yield Explanation(kind, kind, at(difference.states), at)
-
-
-def joint_of(model: RobotModel, i: int) -> str:
-    """Return the name of the joint that moves body i, of the link if joints are coupled."""
-    (moved_by,) = np.nonzero(model.S[i])
-    if len(moved_by) == 1 and np.count_nonzero(model.S[:, moved_by[0]]) == 1:
-        return f'joint {model.joint_names[moved_by[0]]!r}'
-    return f'the joint of link {model.body_names[i]!r}'
 
 
 # Mistakes with unknowns of their own for each joint: features of the states and our torques
@@ -291,7 +247,7 @@ def _by_state(scalars: Any, states: States) -> Array:
     return np.broadcast_to(np.asarray(scalars, dtype=float), len(states.q))
 
 
-def _undetermined(Y: Array) -> str:
+def undetermined(Y: Array) -> str:
     """Return a remark on a vector (3,) that Y (k, n, 3) determines only in part."""
     complete = np.linalg.matrix_rank(Y.reshape(-1, 3), ROUNDING * np.abs(Y).max()) == 3
     return '' if complete else ', as far as these torques depend on it'

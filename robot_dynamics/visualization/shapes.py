@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.kinematics import com_positions, joint_axes
+from robot_dynamics.model.coordinates import driven_body
 from robot_dynamics.model.inertia import Inertial, second_moment, transformed
 from robot_dynamics.model.robot_model import RobotModel, check_vector
 from robot_dynamics.spatial import Array, pose
@@ -101,17 +102,10 @@ def joint_torque_arrows(
     axes = joint_axes(model, poses)
     arrows = {}
     for k, name in enumerate(model.joint_names):
-        i = _driven_body(model, k)
+        i = driven_body(model, k)
         origin = poses[i, :3, 3]
         arrows[name] = Arrow(origin, origin + scale * tau[k] * axes[i])
     return arrows
-
-
-def _driven_body(model: RobotModel, k: int) -> int:
-    """Return the body whose joint is coordinate k, rather than a mimic of it, if there is one."""
-    moved = np.flatnonzero(model.S[:, k])
-    alone = (np.eye(model.n)[k] == model.S).all(axis=1) & (model.s0 == 0)
-    return int(next((i for i in moved if alone[i]), moved[0]))
 
 
 # -- inertia and mobility ------------------------------------------------------------------

@@ -10,7 +10,8 @@ import robots
 from robot_dynamics.model.states import States, position_range, random_states
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.validation.diagnosis import likely_cause
-from robot_dynamics.validation.mistakes import independent, joint_of, torques
+from robot_dynamics.validation.kinematic_mistakes import joint_of
+from robot_dynamics.validation.mistakes import independent, torques
 
 # The least share of the single mistakes that is certain from distinct states.
 CERTAIN = {'double_pendulum': 0.8, 'ur5': 0.8, 'talos_left_arm': 0.9, 'arm': 0.5}
@@ -194,14 +195,16 @@ def single_mistakes(model, rng):
     yield 'friction added, viscous (', lambda states: torques(model, states) + alone * states.qd
     for i in range(model.nb) if model.nb < 5 else (0, 2, model.nb - 2, model.nb - 1):
         link, joint = f'link {model.body_names[i]!r}', joint_of(model, i)
-        I_com = model.inertia_com[i]
+        I_com, T = model.inertia_com[i], model.placement[i].copy()
         A = rng.normal(size=(3, 3))
+        T[:3, 3] += 0.05 * rng.normal(size=3)
         yield link, robot(mass=at(model.mass, i, 1.3 * model.mass[i]))
         yield link, robot(com=at(model.com, i, model.com[i] + 0.03 * rng.normal(size=3)))
         loaded = model.with_payload(model.body_names[i], 1.0, (0.02, 0.05, 0.07))
         yield link, lambda states, loaded=loaded: torques(loaded, states)
         yield f'tensor of {link}', robot(inertia_com=at(model.inertia_com, i, I_com + A @ A.T / 9))
         yield f'a reversed axis of {joint}', robot(axis=at(model.axis, i, -model.axis[i]))
+        yield f'a shifted origin of {joint}', robot(placement=at(model.placement, i, T))
 
 
 def asymmetric(name):
@@ -275,6 +278,34 @@ def test_a_cause_does_not_explain_another_mistake(panda):
     found = likely_cause(panda, states, torques(wrong, states))
     assert found.explains(others, torques(wrong, others))
     assert not found.explains(others, torques(panda.with_gravity((0, 9.81, 0)), others))
+
+
+@pytest.mark.parametrize('link', ['arm_4_link', 'head_2_link'])
+def test_a_shifted_origin_on_a_branch_is_named(link):
+    model = robots.load('tiago')
+    states = states_of(model)
+    placement = model.placement.copy()
+    i = model.body_names.index(link)
+    placement[i, :3, 3] += [0.03, -0.02, 0.05]
+    found = likely_cause(model, states, torques(replace(model, placement=placement), states))
+    assert f'a shifted origin of {joint_of(model, i)}' in found.text
+
+
+def test_a_shifted_origin_is_named_with_its_shift():
+    model = asymmetric('ur5')
+    placement = model.placement.copy()
+    placement[3, :3, 3] += [0.03, -0.02, 0.05]
+    found = cause(model, replace(model, placement=placement))
+    assert found == (
+        f'a shifted origin of {joint_of(model, 3)}, by (0.03, -0.02, 0.05) m in its parent link'
+    )
+
+
+def test_mimic_joints_at_rest_are_named(arm):
+    S = arm.S.copy()
+    S[arm.body_names.index('thumb')] = 0.0
+    found = cause(arm, replace(arm, S=S))
+    assert found == "mimic joints at rest: the joint of link 'thumb'"
 
 
 def test_tensors_in_other_axes_are_named_as_tensors():

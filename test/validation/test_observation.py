@@ -191,6 +191,17 @@ def test_a_system_that_misreads_the_urdf_is_explained(comparison):
     assert "another inertia tensor of link 'upper'" in comparison.report.cause
 
 
+def test_a_system_with_a_shifted_joint_origin_is_explained(comparison):
+    shifted = ARM.replace('xyz="0 0 0.6" rpy="0 0.4 0"', 'xyz="0.02 0 0.63" rpy="0 0.4 0"')
+    assert shifted != ARM
+    for seen in observations(Dynamics(parse_urdf(shifted))):
+        comparison.observe(seen)
+    assert comparison.report.cause == (
+        "the torques of dynamics_node are those of a shifted origin of joint 'elbow', "
+        'by (0.02, 0, 0.03) m in its parent link, as far as these torques depend on it'
+    )
+
+
 def test_random_differences_have_no_cause(comparison):
     rng = np.random.default_rng(5)
     for seen in observations(comparison.arm):
