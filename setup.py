@@ -103,6 +103,8 @@ setup(
             'modern_robotics>=1.1',
             'mcap>=1.1',
             'rosbags>=0.11.7',
+            'trimesh>=4.4',
+            'pycollada>=0.8',
             'cvxpy>=1.5',
             'clarabel>=0.9',
             'threadpoolctl>=3.5',

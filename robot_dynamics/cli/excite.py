@@ -27,7 +27,7 @@ from robot_dynamics.cli.recording_options import (
     per_joint,
 )
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.identification.capsules import capsules_of, mesh_folders
+from robot_dynamics.identification.capsules import capsules_of
 from robot_dynamics.identification.clearance import Clearance, clearance
 from robot_dynamics.identification.excitation import limits_of
 from robot_dynamics.identification.excitation_report import plot, text, write_csv, write_yaml
@@ -35,6 +35,7 @@ from robot_dynamics.identification.excitation_search import excite
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation.ensembles.progress import progress_bar
 from robot_dynamics.urdf.loading import load_urdf, robot_file, urdf_text
+from robot_dynamics.urdf.meshes import mesh_folders
 
 LIMITS = {
     'lower': 'position limit, rad or m',

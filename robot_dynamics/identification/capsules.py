@@ -7,7 +7,6 @@ covered by its visual geometry. STL meshes are read here, other formats by trime
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from robot_dynamics.errors import ModelError
 from robot_dynamics.identification.clearance import Capsule
 from robot_dynamics.spatial import Array, pose, rotation_rpy
+from robot_dynamics.urdf.meshes import mesh_path
 from robot_dynamics.urdf.reader import xml_root
 
 SIDES = 12  # of the prism around a cylinder
@@ -153,37 +153,6 @@ def _by_trimesh(path: Path) -> Array:
     unit, _, name = str(scene.metadata.get('units', '')).partition(' * ')
     metres = float(unit) if name == 'meters' else 1.0
     return metres * np.array(scene.to_mesh().triangles, dtype=float)
-
-
-def mesh_folders(robot: Path, packages: Sequence[Path] = ()) -> list[Path]:
-    """Return where meshes are searched: in the given folders, next to a file, and in ROS's paths.
-
-    Args:
-        robot: the file of the description; its parents may be packages, or hold some.
-        packages: folders that are packages, or hold some.
-    """
-    paths = os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep)
-    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    shares = [Path(prefix) / 'share' for prefix in prefixes if prefix]
-    return [*packages, *robot.absolute().parents, *shares, *(Path(path) for path in paths if path)]
-
-
-def mesh_path(name: str, folders: Sequence[Path]) -> Path | None:
-    """Return the file of a mesh, or None if there is none.
-
-    A `package://` name is searched in each folder: as a package in it, or, if the folder itself
-    has the name of the package, below it.
-    """
-    scheme, _, rest = name.rpartition('://')
-    if scheme == 'file' or (not scheme and os.path.isabs(name)):
-        candidates = [Path(rest)]
-    elif scheme in ('package', 'model'):
-        package, _, inner = rest.partition('/')
-        candidates = [folder / rest for folder in folders]
-        candidates += [folder / inner for folder in folders if folder.name == package]
-    else:
-        candidates = [] if scheme else [folder / rest for folder in folders]
-    return next((path for path in candidates if path.is_file()), None)
 
 
 def _fine(triangles: Array) -> Array:

@@ -14,6 +14,7 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.urdf.editing import edited
 from robot_dynamics.urdf.loading import parse_urdf, robot_file, urdf_text
+from robot_dynamics.urdf.meshes import mesh_folders
 from robot_dynamics.urdf_check.body_rules import asset_findings, frame_findings, payload_findings
 from robot_dynamics.urdf_check.description import Description, read_description
 from robot_dynamics.urdf_check.findings import SEVERITIES, TIERS, Finding
@@ -68,7 +69,7 @@ def examine(path: str | os.PathLike[str], package_paths: Sequence[Path] = ()) ->
         file = robot_file(path)
         contents = urdf_text(path)
         text = contents.encode() if isinstance(contents, str) else contents
-        robot = read_description(text, _folders(file, package_paths))
+        robot = read_description(text, mesh_folders(file, package_paths))
     except ModelError as error:
         raise ModelError(f'{os.fsdecode(path)}: {error}') from error
     twins = find_twins(robot)
@@ -127,15 +128,3 @@ def _model(text: bytes) -> RobotModel:
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
         return parse_urdf(text)
-
-
-def _folders(file: Path, package_paths: Sequence[Path]) -> list[Path]:
-    """Return the folders in which meshes and packages are searched."""
-    ros = os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep)
-    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    return [
-        *package_paths,
-        *(Path(prefix, 'share') for prefix in prefixes if prefix),
-        *(Path(folder) for folder in ros if folder),
-        *file.resolve().parents,
-    ]

@@ -6,7 +6,6 @@ are closed, else by their convex hulls.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +18,7 @@ import numpy as np
 from robot_dynamics.model.inertia import Inertial, combined, second_moment, transformed
 from robot_dynamics.model.solids import box, cylinder, sphere
 from robot_dynamics.spatial import Array, pose, rotation_rpy
+from robot_dynamics.urdf.meshes import mesh_path
 
 MAX_MESH_BYTES = 100_000_000
 MIN_VOLUME = 1e-12  # m^3; flat shapes have no solid
@@ -150,33 +150,6 @@ class _MeshNotFound(Exception):  # noqa: N818  (names the condition)
 
 class _MeshNotRead(Exception):  # noqa: N818  (names the condition)
     """A mesh cannot be read; arguments are its name and the reason."""
-
-
-def mesh_path(name: str, folders: Sequence[Path]) -> Path | None:
-    """Return the file of a mesh, or None if there is none.
-
-    A `package://` or `model://` name is searched in each folder: as a package in it, or, if the
-    folder itself has the name of the package, below it.
-    """
-    scheme, _, rest = name.rpartition('://')
-    if scheme == 'file' or (not scheme and os.path.isabs(name)):
-        candidates = [Path(rest)]
-    elif scheme in ('package', 'model'):
-        package, _, inner = rest.partition('/')
-        candidates = [folder / rest for folder in folders]
-        candidates += [folder / inner for folder in folders if folder.name == package]
-    elif scheme:
-        return None
-    else:
-        candidates = [folder / rest for folder in folders]
-    return next((path for path in candidates if _is_file(path)), None)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name too long, or with a null character
-        return False
 
 
 def trimesh_installed() -> bool:

@@ -8,12 +8,13 @@ import pytest
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
-from robot_dynamics.identification.capsules import capsules_of, mesh_path
+from robot_dynamics.identification.capsules import capsules_of
 from robot_dynamics.identification.clearance import Capsule, clearance
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.resources import share_file
 from robot_dynamics.spatial import rotation_rpy
 from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.urdf.meshes import mesh_path
 
 PANDA = load_urdf(share_file('urdf/panda.urdf'))
 PLACE = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 0.5 -0.6"/>'

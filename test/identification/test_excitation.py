@@ -10,13 +10,14 @@ from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.limits import violations
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.identification.capsules import capsules_of, mesh_folders
+from robot_dynamics.identification.capsules import capsules_of
 from robot_dynamics.identification.clearance import Capsule, clearance
 from robot_dynamics.identification.excitation import ExcitationError, Fourier, limits_of
 from robot_dynamics.identification.excitation_search import excite
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf, urdf_text
+from robot_dynamics.urdf.meshes import mesh_folders
 
 PANDA = load_urdf(share_file('urdf/panda.urdf')).with_actuation(rotor_inertia=0.1)
 SHORT = {'period': 10.0, 'harmonics': 5, 'repeats': 2}

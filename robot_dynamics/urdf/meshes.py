@@ -1,0 +1,46 @@
+"""Files of the meshes of a robot description."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def mesh_folders(file: Path, package_paths: Sequence[Path] = ()) -> list[Path]:
+    """Return the folders in which meshes and packages are searched."""
+    ros = os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep)
+    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    return [
+        *package_paths,
+        *(Path(prefix, 'share') for prefix in prefixes if prefix),
+        *(Path(folder) for folder in ros if folder),
+        *file.resolve().parents,
+    ]
+
+
+def mesh_path(name: str, folders: Sequence[Path]) -> Path | None:
+    """Return the file of a mesh, or None if there is none.
+
+    A `package://` or `model://` name is searched in each folder: as a package in it, or, if the
+    folder itself has the name of the package, below it.
+    """
+    scheme, _, rest = name.rpartition('://')
+    if scheme == 'file' or (not scheme and os.path.isabs(name)):
+        candidates = [Path(rest)]
+    elif scheme in ('package', 'model'):
+        package, _, inner = rest.partition('/')
+        candidates = [folder / rest for folder in folders]
+        candidates += [folder / inner for folder in folders if folder.name == package]
+    elif scheme:
+        return None
+    else:
+        candidates = [folder / rest for folder in folders]
+    return next((path for path in candidates if _is_file(path)), None)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long, or with a null character
+        return False
