@@ -75,10 +75,12 @@ class Realistic(NamedTuple):
     """Sensors and drives in proportion to config/realistic_panda.yaml."""
 
     friction: str = 'coulomb_memory'
+    gain: float = 0.0  # error of the drives
     rate: float = 1000.0
 
     def __str__(self) -> str:
-        return f'realistic arm, {self.friction} friction'
+        more = f', gains {100 * self.gain:g} %' if self.gain else ''
+        return f'realistic arm, {self.friction} friction{more}'
 
 
 NOISES: tuple[Noise | Realistic, ...] = (
@@ -93,6 +95,7 @@ NOISES: tuple[Noise | Realistic, ...] = (
     Noise(0.01, 100.0, 0.01),
     Realistic(),
     Realistic('stribeck'),
+    Realistic('coulomb_memory', 0.015),
 )
 
 
@@ -205,7 +208,7 @@ def _realistic(
             jitter=2e-4,
         ),
         Actuators(
-            bandwidth=100.0, gain=1 + 0.015 * sign[1], ripple=0.01 * size, ripple_periods=30.0
+            bandwidth=100.0, gain=1 + noise.gain * sign[1], ripple=0.01 * size, ripple_periods=30.0
         ),
         FrictionSettings(
             noise.friction, stribeck=(noise.friction == 'stribeck') * STRIBECK * size

@@ -47,8 +47,9 @@ ENOUGH_MOTION = 0.1  # of the time, and
 ENOUGH_SAMPLES = 50  # : below, friction of a joint is not determined
 OF_RESIDUAL, OF_EFFORT = 0.05, 0.01  # of a joint's: a cause that explains less is omitted
 FEW, OF_MANY = 3, 2.0  # causes; more of them mimic each other, and must be larger by this factor
-OF_MASS = 0.05  # of a link's: a smaller error alone is omitted
+OF_MASS = 0.1  # of a link's: a smaller error alone is omitted
 OF_GRAVITY = 0.005  # of the effort: the same of an error of gravity
+COMMON = ('offset', 'delay')  # always in the last fit: the others' errors allow for them
 VISIBLE = 0.05  # of the effort: an error of this size should be
 SHOULD_BE_VISIBLE = ('dry friction', 'viscous friction', 'scale')
 BLOCKS = 6  # of time, each predicted by a fit of the others
@@ -127,6 +128,7 @@ class _Search:
         determined[OF_MOTION] &= ~standing
         self._hypotheses = hypotheses(arm, link, columns, effort, determined)
         self._exclusive = exclusive(self._hypotheses)
+        self._common = [g for g, h in enumerate(self._hypotheses) if h.kind in COMMON]
         self._directions = np.concatenate([h.directions for h in self._hypotheses])
         self._prior = np.concatenate([h.prior for h in self._hypotheses])
         ends = np.cumsum([0, *(len(h.prior) for h in self._hypotheses)])
@@ -150,9 +152,12 @@ class _Search:
                 break
             dropped = dropped or any(self._stands_out(g, chosen, regression) for g in impossible)
             allowed = [g for g in allowed if g not in impossible]
+        found = chosen
+        chosen = [*found, *(g for g in self._common if g not in found)]
+        solution = self._spread(regression.solution(chosen), noise)
         # Small causes, and those that are not valid throughout, stay in the fit of the others.
-        least = 1.0 if len(chosen) <= FEW else OF_MANY
-        large = [g for g in chosen if self._importance(g, solution.x) >= least]
+        least = 1.0 if len(found) <= FEW else OF_MANY
+        large = [g for g in found if self._importance(g, solution.x) >= least]
         valid = [g for g in large if self._valid(g, chosen, regression)]
         dropped = dropped or any(
             self._stands_out(g, chosen, regression) for g in large if g not in valid

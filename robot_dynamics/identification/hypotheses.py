@@ -32,7 +32,9 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 CERTAIN = 3.0  # standard deviations
-SCALE, TILTED, LATE, RELATIVE = 0.5, 5.0, 0.02, 0.5  # prior: -, m/s^2, s, of a link's mass
+SCALE, LATE, RELATIVE = 0.5, 0.02, 0.5  # prior: -, s, of a link's mass
+TILTED = 5.0  # m/s^2, prior of gravity
+LONGER = 0.015  # m/s^2, of its magnitude in a small tilt
 LENGTH = 0.2  # m, prior of a centre of mass: at least
 PRICE, OF_LINK = 8.0, 6.0  # of a cause in log probability; more of all parameters of a link
 EARTH = (9.7, 9.9)  # m/s^2
@@ -120,10 +122,17 @@ def hypotheses(
     of_robot = unit[own:]
     found.append(Hypothesis('delay', '', of_robot[[DELAY]], np.array([LATE])))
     if columns.of_robot[GRAVITY].any():
-        tilted, absent = of_robot[GRAVITY], -arm.model.gravity @ of_robot[GRAVITY]
-        found.append(Hypothesis('gravity', '', tilted, np.full(3, TILTED)))
-        found.append(Hypothesis('gravity', '', absent[None], np.ones(1)))
+        found += _of_gravity(arm.model.gravity, of_robot[GRAVITY])
     return [*found, *_of_bodies(arm.model, int(arm.tree.frame(link).body), of_robot[BODIES])]
+
+
+def _of_gravity(gravity: Array, unit: Array) -> Iterator[Hypothesis]:
+    yield Hypothesis('gravity', '', unit, np.full(3, TILTED))
+    if gravity.any():
+        # Two directions across gravity, and one along it.
+        across = np.linalg.svd(gravity[None])[2][[1, 2, 0]]
+        yield Hypothesis('gravity', '', across @ unit, np.array([TILTED, TILTED, LONGER]))
+        yield Hypothesis('gravity', '', -gravity[None] @ unit, np.ones(1))
 
 
 def exclusive(found: Sequence[Hypothesis]) -> Array:
@@ -176,7 +185,10 @@ def possible(model: RobotModel, h: Hypothesis, value: Array, covariance: Array) 
     if h.kind == 'scale':  # of either sign, but not zero
         return bool(abs(1 + value[0]) > error[0])
     if h.kind == 'gravity':
-        return _gravity_possible(model, value, covariance)
+        if len(value) == 1:  # the share of gravity that is absent
+            return bool(abs(value[0] - 1) < NO_GRAVITY)
+        T = _to_base(model, h)
+        return _gravity_possible(model, value @ T, T.T @ covariance @ T)
     if h.body >= 0:
         return _inertia_possible(model, h, value, covariance)
     return True
@@ -187,10 +199,11 @@ def within_limits(model: RobotModel, h: Hypothesis, value: Array, covariance: Ar
     if h.joint >= 0 and (has := _of_model(model, h)) is not None:
         return np.maximum(value, -has)
     if h.kind == 'gravity' and len(value) == 3:
-        gravity = model.gravity + value
+        T = _to_base(model, h)
+        gravity = model.gravity + value @ T
         size = float(np.linalg.norm(gravity))
         allowed = np.clip(size, *_magnitudes(model))
-        n = gravity / size
+        n = T @ gravity / size
         return np.asarray(value + covariance @ n * (allowed - size) / (n @ covariance @ n))
     return value
 
@@ -204,6 +217,12 @@ def _of_model(model: RobotModel, h: Hypothesis) -> float | None:
     return float(has[h.kind][h.joint]) if h.kind in has else None
 
 
+def _to_base(model: RobotModel, h: Hypothesis) -> Array:
+    """Return the changes of gravity (k, 3) by the unknowns, in the base frame."""
+    own = len(OF_JOINTS) * model.n
+    return np.asarray(h.directions[:, own:][:, GRAVITY])
+
+
 def _magnitudes(model: RobotModel) -> tuple[float, float]:
     """Return the smallest and largest magnitude of gravity, which may be that of the model."""
     size = float(np.linalg.norm(model.gravity))
@@ -211,8 +230,6 @@ def _magnitudes(model: RobotModel) -> tuple[float, float]:
 
 
 def _gravity_possible(model: RobotModel, value: Array, covariance: Array) -> bool:
-    if len(value) == 1:  # the share of gravity that is absent
-        return bool(abs(value[0] - 1) < NO_GRAVITY)
     gravity, assumed = model.gravity + value, model.gravity
     size, before = float(np.linalg.norm(gravity)), float(np.linalg.norm(assumed))
     n = gravity / size
@@ -269,8 +286,9 @@ def cause(
     j = int(np.argmax(size))
     largest = model.joint_names[j], float(size[j])
     kind, place, value, error = h.kind, h.place, x, np.sqrt(covariance.diagonal())
-    if h.kind == 'gravity' and len(x) == 1:
-        value, error = -x * model.gravity, error * np.abs(model.gravity)
+    if h.kind == 'gravity':
+        T = _to_base(model, h)
+        value, error = x @ T, np.sqrt((T.T @ covariance @ T).diagonal())
     elif h.kind == 'load':
         return Cause(*_load(model, link, h, x, covariance), *largest)
     elif h.kind == 'inertia' and len(x) == 1:

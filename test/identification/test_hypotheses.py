@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from robot_dynamics.identification.cause_columns import OF_JOINTS
 from robot_dynamics.identification.hypotheses import Hypothesis, possible, within_limits
 from robot_dynamics.resources import share_file
 from robot_dynamics.spatial import axis_rotation
@@ -15,8 +16,19 @@ G = MODEL.gravity
 X = np.array([1.0, 0.0, 0.0])
 
 
+OF_GRAVITY = slice(len(OF_JOINTS) * MODEL.n, len(OF_JOINTS) * MODEL.n + 3)
+
+
 def hypothesis(kind, k=1, **place):
-    return Hypothesis(kind, 'here', np.zeros((k, 1)), np.ones(k), **place)
+    directions = np.zeros((k, OF_GRAVITY.stop))
+    if kind == 'gravity' and k == 3:
+        directions[:, OF_GRAVITY] = axis_rotation([0.6, 0.0, 0.8], 0.7)
+    return Hypothesis(kind, 'here', directions, np.ones(k), **place)
+
+
+def of_gravity(change):
+    """Return the unknowns of a change of gravity."""
+    return hypothesis('gravity', 3).directions[:, OF_GRAVITY] @ change
 
 
 def is_possible(h, value, error=1e-3):
@@ -60,15 +72,15 @@ def test_a_scale_is_not_zero():
 @pytest.mark.parametrize('angle', [0.5, 3.0, 90.0, 180.0])
 def test_gravity_may_be_turned(angle):
     turned = axis_rotation(X, np.deg2rad(angle)) @ G
-    assert is_possible(hypothesis('gravity', 3), turned - G)
-    assert is_possible(hypothesis('gravity', 3), 9.9 / 9.81 * turned - G)
-    assert not is_possible(hypothesis('gravity', 3), 1.05 * turned - G)
-    assert not is_possible(hypothesis('gravity', 3), 0.95 * turned - G)
+    assert is_possible(hypothesis('gravity', 3), of_gravity(turned - G))
+    assert is_possible(hypothesis('gravity', 3), of_gravity(9.9 / 9.81 * turned - G))
+    assert not is_possible(hypothesis('gravity', 3), of_gravity(1.05 * turned - G))
+    assert not is_possible(hypothesis('gravity', 3), of_gravity(0.95 * turned - G))
 
 
 @pytest.mark.parametrize('size', [0.5, 0.98, 0.999, 1.001, 1.02])
 def test_another_magnitude_alone_is_no_cause(size):
-    assert not is_possible(hypothesis('gravity', 3), (size - 1) * G)
+    assert not is_possible(hypothesis('gravity', 3), of_gravity((size - 1) * G))
 
 
 def test_gravity_may_be_absent():
@@ -80,5 +92,6 @@ def test_gravity_may_be_absent():
 def test_noise_does_not_change_the_magnitude_beyond_that_on_earth(size, allowed):
     turned = size * axis_rotation(X, 0.1) @ G
     C = np.diag([1.0, 4.0, 9.0])
-    moved = within_limits(MODEL, hypothesis('gravity', 3), turned - G, C) + G
-    assert np.linalg.norm(moved) == pytest.approx(allowed, rel=1e-3)
+    moved = within_limits(MODEL, hypothesis('gravity', 3), of_gravity(turned - G), C)
+    gravity = moved @ hypothesis('gravity', 3).directions[:, OF_GRAVITY] + G
+    assert np.linalg.norm(gravity) == pytest.approx(allowed, rel=1e-3)
