@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.control.friction import Friction, coefficients
+from robot_dynamics.control.friction import FrictionModel, coefficients
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError, TrajectoryError
@@ -86,7 +86,7 @@ def feedforward(
     qd: ArrayLike,
     switches: Switches = EVERYTHING,
     gains: Gains = NO_FEEDBACK,
-    friction: Friction | None = None,
+    friction: FrictionModel | None = None,
 ) -> FeedForward:
     """Return the torque that moves the arm from its measured state along the reference.
 
@@ -107,15 +107,27 @@ def feedforward(
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
     check_shapes(arm, reference, q, qd, gains, friction)
     zero = np.zeros(np.broadcast_shapes(q.shape, qd.shape, reference.q.shape))
-    friction_torque = arm.friction_torque if friction is None else friction.torque
     return FeedForward(
         gravity=zero + arm.gravity_torque(q) if switches.gravity else zero,
         coriolis=zero + arm.coriolis_torque(q, qd) if switches.coriolis else zero,
         inertia=zero + inertia_torque(arm, q, reference.qdd) if switches.inertia else zero,
-        friction=zero + friction_torque(reference.qd) if switches.friction else zero,
+        friction=zero + _friction_torque(arm, reference, q, qd, friction)
+        if switches.friction
+        else zero,
         # Kp (q_d - q) + Kd (qd_d - qd)
         feedback=gains.kp * (reference.q - q) + gains.kd * (reference.qd - qd),
     )
+
+
+def _friction_torque(
+    arm: Dynamics, reference: Reference, q: Array, qd: Array, friction: FrictionModel | None
+) -> Array:
+    if friction is None:
+        return arm.friction_torque(reference.qd)
+    if not friction.uses_load:
+        return friction.torque(reference.qd)
+    # tau = M(q) qdd_d + C(q, qd) qd + g(q), whatever the switches: the drives transmit all of it
+    return friction.torque(reference.qd, arm.inverse_dynamics(q, qd, reference.qdd))
 
 
 def inertia_torque(arm: Dynamics, q: Array, qdd: Array) -> Array:
@@ -127,7 +139,7 @@ def waypoint_efforts(
     arm: Dynamics,
     trajectory: Trajectory,
     switches: Switches = EVERYTHING,
-    friction: Friction | None = None,
+    friction: FrictionModel | None = None,
 ) -> Array:
     """Return the torque (m, n) at each point of a trajectory, for its `effort` fields.
 
@@ -162,7 +174,7 @@ def check_shapes(
     q: Array,
     qd: Array,
     gains: Gains,
-    friction: Friction | None = None,
+    friction: FrictionModel | None = None,
 ) -> None:
     """Raise ShapeError unless every argument has n entries per row."""
     n = arm.model.n
@@ -172,7 +184,7 @@ def check_shapes(
             raise ShapeError(f'{name} has shape {np.shape(value)}; it must be (..., {n})')
     per_joint = {'kp': gains.kp, 'kd': gains.kd}
     if friction is not None:
-        per_joint |= {'viscous': friction.viscous, 'coulomb': friction.coulomb}
+        per_joint |= friction.coefficients
     for name, value in per_joint.items():
         if value.shape not in ((), (n,)):
             raise ShapeError(f'{name} has shape {value.shape}; it must be one number or ({n},)')

@@ -10,7 +10,9 @@ F_s sgn(qd), smoothed at zero velocity).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +28,29 @@ def coefficients(name: str, value: ArrayLike) -> Array:
         raise ValueError(f'{name} is {array}; it must be finite and not negative')
     array.setflags(write=False)
     return array
+
+
+class FrictionModel(Protocol):
+    """Friction of n joints: viscous and Coulomb (`Friction`), or a law of `friction_laws`."""
+
+    @property
+    def coefficients(self) -> Mapping[str, Array]:
+        """Coefficients by name, (n,) or one number each."""
+
+    @property
+    def uses_load(self) -> bool:
+        """Whether friction depends on the torque that the drives transmit."""
+
+    def move(self, q: Array) -> None:
+        """Take the positions (n,) of the next step of a motion, if friction has memory."""
+
+    def torque(self, qd: Array, tau: ArrayLike = 0.0) -> Array:
+        """Return the torque (..., n) that overcomes friction [N m or N].
+
+        Args:
+            qd: (..., n) velocities, rad/s or m/s.
+            tau: (..., n) torque of the rigid-body model.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +72,16 @@ class Friction:
         for name in ('viscous', 'coulomb'):
             object.__setattr__(self, name, coefficients(name, getattr(self, name)))
 
-    def torque(self, qd: Array) -> Array:
-        """Return the torque (..., n) that overcomes friction at the velocities qd (..., n)."""
+    uses_load = False
+
+    @property
+    def coefficients(self) -> Mapping[str, Array]:
+        """Both coefficients by name."""
+        return {'viscous': self.viscous, 'coulomb': self.coulomb}
+
+    def move(self, q: Array) -> None:
+        """Without memory nothing changes."""
+
+    def torque(self, qd: Array, tau: ArrayLike = 0.0) -> Array:
+        """Return the torque (..., n) that overcomes friction at qd (..., n); tau has no effect."""
         return np.asarray(joint_friction(self.viscous, self.coulomb, qd))

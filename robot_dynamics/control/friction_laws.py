@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.friction import COULOMB_SPEED
-from robot_dynamics.control.friction import coefficients
+from robot_dynamics.control.friction import FrictionModel, coefficients
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.spatial import Array
 
@@ -197,7 +197,15 @@ class JointFriction:
         object.__setattr__(self, 'coefficients', values)
         object.__setattr__(self, 'presliding', presliding)
 
-    def torque(self, qd: ArrayLike, tau: ArrayLike, z: ArrayLike | None = None) -> Array:
+    @property
+    def uses_load(self) -> bool:
+        """Whether friction depends on the torque that the drives transmit."""
+        return 'load' in self.law.terms
+
+    def move(self, q: Array) -> None:
+        """Without memory nothing changes; `tracked` has it."""
+
+    def torque(self, qd: ArrayLike, tau: ArrayLike = 0.0, z: ArrayLike | None = None) -> Array:
         """Return the torque (..., n) that overcomes friction [N m or N].
 
         Args:
@@ -225,3 +233,53 @@ class JointFriction:
     def moved_direction(self, z: ArrayLike, dq: ArrayLike) -> Array:
         """Return z (..., n) with memory after a displacement dq (..., n): see the function."""
         return moved_direction(z, dq, self.presliding)
+
+
+def tracked(friction: FrictionModel, before: FrictionModel | None = None) -> FrictionModel:
+    """Return friction that follows a motion, if it has memory.
+
+    Args:
+        friction: of the joints.
+        before: the result for other coefficients, whose motion goes on.
+    """
+    if isinstance(friction, JointFriction) and friction.law.memory:
+        return TrackedFriction(friction, before)
+    return friction
+
+
+class TrackedFriction:
+    """Friction of joints along one motion: with memory, if the law has it.
+
+    `move` is called with the positions of each step; `torque` then uses the direction of sliding
+    that they have led to.
+    """
+
+    def __init__(self, friction: JointFriction, before: FrictionModel | None = None):
+        """Begin without a direction, or with that of the motion before."""
+        self._friction = friction
+        self._q: Array | None = None
+        self._z: Array | None = None
+        if isinstance(before, TrackedFriction):
+            self._q, self._z = before._q, before._z
+
+    @property
+    def coefficients(self) -> Mapping[str, Array]:
+        """Coefficients by name."""
+        return self._friction.coefficients
+
+    @property
+    def uses_load(self) -> bool:
+        """Whether friction depends on the torque that the drives transmit."""
+        return self._friction.uses_load
+
+    def move(self, q: Array) -> None:
+        """Take the positions (n,) of the next step, rad or m."""
+        if self._q is None or self._z is None:
+            self._z = np.zeros_like(q)
+        else:
+            self._z = self._friction.moved_direction(self._z, q - self._q)
+        self._q = np.array(q)
+
+    def torque(self, qd: Array, tau: ArrayLike = 0.0) -> Array:
+        """Return the torque (n,) that overcomes friction: see `JointFriction.torque`."""
+        return self._friction.torque(qd, tau, self._z)

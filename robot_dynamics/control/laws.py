@@ -35,7 +35,7 @@ from robot_dynamics.control.feedforward import (
     feedforward,
     inertia_torque,
 )
-from robot_dynamics.control.friction import Friction
+from robot_dynamics.control.friction import FrictionModel
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.dynamics import Dynamics
 
@@ -49,7 +49,7 @@ def pd_plus(
     qd: ArrayLike,
     switches: Switches = EVERYTHING,
     gains: Gains = NO_FEEDBACK,
-    friction: Friction | None = None,
+    friction: FrictionModel | None = None,
 ) -> FeedForward:
     """Return the torque of PD+; arguments and errors are those of `feedforward`."""
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
@@ -69,7 +69,7 @@ def computed_torque(
     qd: ArrayLike,
     switches: Switches = EVERYTHING,
     gains: Gains = NO_FEEDBACK,
-    friction: Friction | None = None,
+    friction: FrictionModel | None = None,
 ) -> FeedForward:
     """Return the torque of computed torque control, whose gains are in 1/s^2 and 1/s.
 
@@ -89,7 +89,7 @@ def gravity_only(
     qd: ArrayLike,
     switches: Switches = EVERYTHING,
     gains: Gains = NO_FEEDBACK,
-    friction: Friction | None = None,
+    friction: FrictionModel | None = None,
 ) -> FeedForward:
     """Return gravity compensation with damping, for hand guiding.
 

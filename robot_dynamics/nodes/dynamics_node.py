@@ -33,7 +33,9 @@ from typing import Any
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics.control import AccelerationFilter, Friction
+from robot_dynamics.control import AccelerationFilter
+from robot_dynamics.control.friction import FrictionModel
+from robot_dynamics.control.friction_laws import tracked
 from robot_dynamics.control.joint_state import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
@@ -117,6 +119,7 @@ class DynamicsNode(RobotNode):
         self.terms = self.add(TermPublishers(self, TORQUES, MATRICES))
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.reference: tuple[int, Array] | None = None  # stamp [ns] and acceleration (n,)
+        self._friction: FrictionModel | None = None
         if self.parameters.acceleration_source == 'reference':
             self.subscribe(
                 JointTrajectory,
@@ -142,6 +145,7 @@ class DynamicsNode(RobotNode):
 
     def use(self, arm: Dynamics) -> None:
         """Use this robot, without states of the one before."""
+        self._friction = None
         self._set_up(arm)
         self.activate()
 
@@ -161,7 +165,7 @@ class DynamicsNode(RobotNode):
                 self._rate = StampRateLimit(self.parameters.publish_rate, repeat=True)
 
     def _set_up(self, arm: Dynamics) -> None:
-        self._friction = self.parameters.friction(arm.model)
+        self._friction = tracked(self.parameters.friction(arm.model), before=self._friction)
         self._effort_scale = self.parameters.of_joints('effort_scale', arm.model)
 
     def _new_filter(self) -> AccelerationFilter:
@@ -186,6 +190,8 @@ class DynamicsNode(RobotNode):
             self.health.counts['joint state without acceleration'] += 1
         if not self._rate.is_due(state.stamp):
             return
+        assert self._friction is not None  # of the robot in use
+        self._friction.move(state.q)
         terms = equation_terms(self.arm, self._friction, state.q, state.qd, qdd)
         external = self._external_torque(state)
         if external is not None:
@@ -221,7 +227,7 @@ class DynamicsNode(RobotNode):
 
 
 def equation_terms(
-    arm: Dynamics, friction: Friction, q: Array, qd: Array | None, qdd: Array | None
+    arm: Dynamics, friction: FrictionModel, q: Array, qd: Array | None, qdd: Array | None
 ) -> dict[str, Array]:
     """Return the terms of a state by topic name: matrices (n, n), then torques (n,).
 
@@ -239,12 +245,13 @@ def equation_terms(
         'coriolis_matrix': C,
         'gravity_torque': g,
         'coriolis_torque': coriolis,
-        'friction_torque': friction.torque(qd),
     }
     if qdd is not None:
         terms['inertia_torque'] = inertia = M.dot(qdd)
         # tau = M qdd + C qd + g
         terms['inverse_dynamics_torque'] = inertia + coriolis + g
+    load = terms.get('inverse_dynamics_torque', coriolis + g) if friction.uses_load else 0.0
+    terms['friction_torque'] = friction.torque(qd, load)
     return terms
 
 

@@ -43,6 +43,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics.control import Reference, free_inertias, gravity_only
+from robot_dynamics.control.friction_laws import tracked
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.laws import compile_laws
 from robot_dynamics.dynamics import Dynamics
@@ -110,6 +111,7 @@ class FeedforwardNode(RobotNode):
         goes_on = self.active and self.arm.model.joint_names == model.joint_names
         self._settings = settings = parameters.settings(model)
         self._friction = parameters.friction(model)
+        self._tracked = tracked(self._friction)
         self._inertias = free_inertias(arm, random_postures(model))
         self._warn_of_gains(parameters, model)
         self.torques.command(model, settings.limits, settings.order)
@@ -128,6 +130,7 @@ class FeedforwardNode(RobotNode):
         parameters, model = self.parameters, self.arm.model
         before, self._settings = self._settings, parameters.settings(model)
         self._friction = parameters.friction(model)
+        self._tracked = tracked(self._friction, before=self._tracked)
         if changes & {'kp', 'kd', 'control_law', 'expected_rate'}:
             self._warn_of_gains(parameters, model)
         self.references.adjust(model, self._settings, self._friction)
@@ -295,7 +298,8 @@ class FeedforwardNode(RobotNode):
         if state.qd is None:
             return self._gravity(state)
         law, gains, switches, *_ = self._settings
-        return law(self.arm, reference, state.q, state.qd, switches, gains, self._friction).tau
+        self._tracked.move(reference.q)
+        return law(self.arm, reference, state.q, state.qd, switches, gains, self._tracked).tau
 
     def _gravity(self, state: JointReading) -> Array:
         if not self._settings.switches.gravity:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics.control import Friction, Reference, gravity_only, waypoint_efforts
+from robot_dynamics.control import Reference, gravity_only, waypoint_efforts
+from robot_dynamics.control.friction import FrictionModel
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.transitions import stopping_time
 from robot_dynamics.dynamics import Dynamics
@@ -48,13 +49,13 @@ class ReferenceInput:
         )
         self.guard = node.add(CommandInputGuard(node, [references.topic_name]))
 
-    def follow(self, model: RobotModel, settings: Settings, friction: Friction) -> None:
+    def follow(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
         """Hold the arm at its next state."""
         timeout = self._node.parameters.input_timeout
         self.follower = ReferenceFollower(model, settings.tolerance, timeout, self._stopping_time)
         self.adjust(model, settings, friction)
 
-    def adjust(self, model: RobotModel, settings: Settings, friction: Friction) -> None:
+    def adjust(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
         """Use other settings; the joints stay the same."""
         self._settings, self._friction = settings, friction
         timeout = self._node.parameters.input_timeout

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynamics.control import Friction
+from robot_dynamics.control.friction import FrictionModel
+from robot_dynamics.control.friction_laws import LAWS, PRESLIDING, JointFriction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
+    EFFORT,
     POSITION,
     TIME,
     given,
@@ -195,12 +198,16 @@ class RobotParameters:
         )
         return self.payload__link or self.tip_link or next(moving)
 
-    def friction(self, model: RobotModel) -> Friction:
+    def friction(self, model: RobotModel) -> FrictionModel:
         """Return the friction of the parameters; that of the model where they are negative.
 
         Raises:
             ParameterError: neither one value nor one for each joint.
         """
+        return self.coulomb_friction(model)
+
+    def coulomb_friction(self, model: RobotModel) -> Friction:
+        """Return viscous and Coulomb friction. Raises ParameterError."""
         viscous = self.of_joints('friction__viscous', model)
         coulomb = self.of_joints('friction__coulomb', model)
         return Friction(
@@ -238,6 +245,40 @@ class LiveRobotParameters(VaryingRobotParameters):
 
     friction__viscous: tuple[float, ...] = live(RobotParameters, 'friction__viscous')
     friction__coulomb: tuple[float, ...] = live(RobotParameters, 'friction__coulomb')
+    friction__law: str = parameter(
+        'coulomb',
+        'Law of friction: coulomb (viscous and Coulomb); load (Coulomb friction grows with the '
+        'torque); stribeck (more friction at low speed); coulomb_memory, load_memory (a joint at '
+        'standstill keeps its friction until it has moved by friction.presliding).',
+        choices=tuple(LAWS),
+        live=True,
+    )
+    friction__load: tuple[float, ...] = parameter(
+        [0.0],
+        'Coulomb friction per transmitted torque, of the laws load and load_memory, one value or '
+        'one per joint.',
+        (0.0, 1.0),
+        live=True,
+    )
+    friction__stribeck: tuple[float, ...] = parameter(
+        [0.0],
+        'Additional friction at low speed, of the law stribeck, N m or N, one value or one per '
+        'joint.',
+        EFFORT,
+        live=True,
+    )
+    friction__presliding: tuple[float, ...] = parameter(
+        [PRESLIDING],
+        'Travel in which friction with memory reverses, rad or m, one value or one per joint.',
+        (1e-9, 1.0),
+        live=True,
+    )
+    rotor_inertia: tuple[float, ...] = parameter(
+        [0.0],
+        'Inertia of the rotors seen at the joints, kg m^2 or kg, one value or one per joint.',
+        (0.0, 1e6),
+        description_of_robot=True,
+    )
     input_timeout: float = parameter(
         0.1, 'How long the last value of a joint is held without a new one, s.', TIME, live=True
     )
@@ -251,3 +292,23 @@ class LiveRobotParameters(VaryingRobotParameters):
     velocity_cutoff: float = parameter(
         50.0, 'Cutoff frequency of that low-pass filter, Hz.', (0.1, 1000.0), live=True
     )
+
+    def robot(self, text: str | bytes) -> RobotModel:
+        """Return the robot of a URDF text, with rotors and without payload."""
+        model = super().robot(text)
+        rotors = self.of_joints('rotor_inertia', model)
+        return model.with_actuation(rotor_inertia=rotors) if rotors.any() else model
+
+    def friction(self, model: RobotModel) -> FrictionModel:
+        """Return the friction of the parameters, by their law."""
+        coulomb, law = self.coulomb_friction(model), LAWS[self.friction__law]
+        others = {
+            term: self.of_joints(f'friction__{term}', model)
+            for term in ('load', 'stribeck', 'presliding')
+        }
+        if law.name == 'coulomb':
+            return coulomb
+        coefficients = {**coulomb.coefficients, **others}
+        return JointFriction(
+            law, {term: coefficients[term] for term in law.terms}, others['presliding']
+        )

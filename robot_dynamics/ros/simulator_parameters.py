@@ -278,7 +278,7 @@ class SimulatorParameters(RobotParameters):
     def robot(self, text: str | bytes) -> RobotModel:
         """Return the robot of a URDF text, with friction and without payload."""
         model = super().robot(text)
-        friction = self.friction(model)
+        friction = self.coulomb_friction(model)
         return model.with_actuation(viscous=friction.viscous, coulomb=friction.coulomb)
 
     def loop_options(self) -> LoopOptions:

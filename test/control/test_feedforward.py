@@ -13,6 +13,7 @@ from robot_dynamics.control import (
     feedforward,
     waypoint_efforts,
 )
+from robot_dynamics.control.friction_laws import JointFriction, friction_law
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError, TrajectoryError
 from robot_dynamics.model.robots import random_tree
@@ -162,3 +163,17 @@ def test_real_arms_follow_within_two_milliradians(name):
     with_model = rms_error(arm, trajectory, Switches())
     assert with_model < 2e-3
     assert with_model < rms_error(arm, trajectory, NOTHING) / 20
+
+
+@pytest.mark.parametrize('gravity', [True, False])
+def test_load_friction_follows_the_whole_torque_of_the_drives(arm, rng, gravity):
+    reference = Reference(*rng.normal(size=(3, arm.model.n)))
+    zero, load = np.zeros(arm.model.n), np.full(arm.model.n, 0.1)
+    friction = JointFriction(
+        friction_law('load'), {'viscous': zero, 'coulomb': zero, 'load': load}
+    )
+    switches = Switches(gravity=gravity)
+    parts = feedforward(arm, reference, reference.q, reference.qd, switches, friction=friction)
+    tau = arm.inverse_dynamics(*reference)
+    expected = 0.1 * np.abs(tau) * np.tanh(reference.qd / 0.01)
+    np.testing.assert_allclose(parts.friction, expected, rtol=1e-12)

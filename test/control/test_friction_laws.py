@@ -12,6 +12,7 @@ from robot_dynamics.control.friction_laws import (
     friction_law,
     moved_direction,
     sliding_direction,
+    tracked,
 )
 
 TAU = np.array([3.0, -8.0])
@@ -105,3 +106,25 @@ def test_rejections_name_what_is_expected():
         JointFriction(law, {'coulomb': np.array([-1.0])})
     with pytest.raises(FrictionLawError, match=r'presliding is 0\.0; it must be positive'):
         JointFriction(law, {}, presliding=np.array(0.0))
+
+
+def test_tracked_friction_is_that_of_the_recorded_motion():
+    t = np.linspace(0, 4, 801)
+    q = np.column_stack([np.sin(t), np.cos(2 * t)])
+    q[300:500] = q[300]  # at rest
+    qd = np.gradient(q, t, axis=0)
+    friction = some_friction('load_memory')
+    along = tracked(friction)
+    z = friction.law.sliding_direction(q, qd)
+    for k in range(len(q)):
+        along.move(q[k])
+        assert along.torque(qd[k], TAU) == pytest.approx(friction.torque(qd[k], TAU, z[k]))
+    # Other coefficients continue the motion.
+    after = tracked(some_friction('load_memory', presliding=np.array(1e-3)), before=along)
+    after.move(q[-1])
+    assert after.torque(qd[-1], TAU) == pytest.approx(along.torque(qd[-1], TAU))
+
+
+def test_friction_without_memory_needs_no_tracking():
+    friction = some_friction('load')
+    assert tracked(friction) is friction

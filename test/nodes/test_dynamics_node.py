@@ -10,8 +10,15 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynamics.nodes.dynamics_node import MATRICES, TORQUES, DynamicsNode
+from robot_dynamics.nodes.dynamics_node import (
+    MATRICES,
+    TORQUES,
+    DynamicsNode,
+    DynamicsParameters,
+    equation_terms,
+)
 from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.parameters import snapshot
 
 MS = 1_000_000
 NAMES = ['elbow', 'gripper', 'shoulder']  # neither the model's order nor its joints alone
@@ -329,3 +336,24 @@ def test_publish_rate_thins_the_answers_by_the_stamps(graph, start):
     # After a reset of the simulated time the next state counts again.
     states.publish(joint_state(2 * MS, q, qd))
     graph.until(lambda: outputs.torque('gravity_torque', 2 * MS) is not None, 'an answer')
+
+
+def test_friction_of_a_law_follows_the_load(elbow):
+    parameters = snapshot(
+        DynamicsParameters,
+        {
+            'friction.law': 'load',
+            'friction.viscous': [0.0],
+            'friction.coulomb': [0.5],
+            'friction.load': [0.1],
+        },
+    )
+    q, qd, qdd = np.array([0.3, -0.4]), np.array([1.0, -1.0]), np.array([2.0, 3.0])
+    terms = equation_terms(elbow, parameters.friction(elbow.model), q, qd, qdd)
+    level = 0.5 + 0.1 * np.abs(elbow.inverse_dynamics(q, qd, qdd))
+    close(terms['friction_torque'], level * np.sign(qd))
+
+
+def test_rotor_inertia_is_part_of_the_mass_matrix(elbow, elbow_urdf):
+    with_rotors = snapshot(DynamicsParameters, {'rotor_inertia': [0.2]}).robot(elbow_urdf)
+    assert with_rotors.reflected_inertia.tolist() == [0.2, 0.2]
