@@ -59,7 +59,7 @@ def test_the_chain_runs_and_ends_with_a_better_model(tmp_path):
 
 
 def test_every_option_is_explained(capsys):
-    for verb in ('excite', 'payload'):
+    for verb in ('excite', 'identify', 'payload'):
         with pytest.raises(SystemExit):
             cli.main([verb, '--help'])
         options = set(re.findall(r'--[a-z-]+', capsys.readouterr().out)) - {'--help'}
