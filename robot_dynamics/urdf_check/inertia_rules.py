@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.optimize import nnls
 
 from robot_dynamics.model.inertia import Inertial, inconsistency, second_moment
 from robot_dynamics.spatial import Array
@@ -191,6 +190,9 @@ def _consistent(link: Link) -> tuple[Inertial, str]:
 
 def _nearest(tensor: Array) -> Array:
     """Return the physically consistent tensor nearest to a symmetric matrix, Frobenius norm."""
+    # Imported late: it takes longer to load than most descriptions take to examine.
+    from scipy.optimize import nnls
+
     moments, axes = np.linalg.eigh(tensor)
     # moments = (1 1^T - 1) sigma with sigma >= floor, in the axes of the tensor
     sums = np.ones((3, 3)) - np.eye(3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,7 +24,8 @@ from robot_dynamics.urdf_check.findings import Finding, Repair, inertial_repair,
 from robot_dynamics.urdf_check.twins import Twins, agree, tensors_agree
 
 LIMIT_TOLERANCE = 1e-3  # rad or m
-NO_CONVENTION = 'neither motion nor axis is that of the other side'
+RULES = ('same axis', 'mirrored motion')
+MIN_OTHERS = 2  # pairs of twins that follow one rule
 SNAP = 1e-9  # of the largest moment: differences of rounding size are none
 
 
@@ -116,62 +118,98 @@ def _cost(robot: Description, link: Link, body: Inertial) -> float:
 # -- axes --------------------------------------------------------------------------------------
 
 
+class _Axes(NamedTuple):
+    """The axes of twin joints in the root link, and the mirror image of the first."""
+
+    one: Joint
+    two: Joint
+    a: Array
+    b: Array
+    image: Array
+
+    @property
+    def convention(self) -> str:
+        """Which rule the axes follow, 'any' if they cannot tell."""
+        # Both rules ask for the image where that is on the same side as the first axis.
+        if self.image @ self.a >= 0:
+            return 'any' if self.image @ self.b > 0 else 'none'
+        return 'mirrored motion' if self.image @ self.b > 0 else 'same axis'
+
+    @property
+    def turned(self) -> bool:
+        """Whether the frames are turned copies, with the same axis in their own coordinates."""
+        assert self.one.axis is not None
+        assert self.two.axis is not None
+        return np.allclose(self.one.axis, self.two.axis)
+
+
 def twin_joint_findings(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
     """Yield joints that turn the other way than their mirrored twins.
 
-    Without limits that tell, one such pair is a slip; several are a design.
+    Evidence are limits that belong to the other direction, or one pair of joints that does not
+    follow the rule of all others of the robot: the same axis, or the mirrored motion.
     """
-    reasons = []
-    for pair in twins:
-        one, two = (robot.inward[link.name] for link in (pair.one, pair.two))
-        reason = _flip(robot, pair, one, two)
-        if reason:
-            wrong, twin = (one, two) if _negative(one) > _negative(two) else (two, one)
-            reasons.append((reason, wrong, twin))
-    exceptions = sum(reason == NO_CONVENTION for reason, _, _ in reasons)
-    for reason, wrong, twin in reasons:
-        assert wrong.axis is not None
-        flipped = (0.0 - wrong.axis).tolist()
-        message = (
-            f'its axis {short(wrong.axis)} is opposite to that of its mirrored twin '
-            f'{twin.name!r}: {reason}'
+    pairs = [axes for pair in twins if (axes := _axes(robot, pair)) is not None]
+    conventions = Counter(axes.convention for axes in pairs)
+    for axes in pairs:
+        limits = _limits(axes)
+        rare = conventions[axes.convention] == 1 and not axes.turned
+        others = conventions.total() - conventions['any'] - 1
+        usual, times = max(
+            ((rule, conventions[rule]) for rule in RULES if rule != axes.convention),
+            key=lambda pair: pair[1],
         )
-        severity = 'info' if reason == NO_CONVENTION and exceptions > 1 else 'warning'
-        repair = (Repair('axis/@xyz', wrong.axis.tolist(), flipped),)
-        yield Finding(severity, 'joint-flipped', wrong.name, message, repair, 'joint')
+        if limits == 'opposite':
+            reason = 'the limits are those of the other direction'
+        elif limits != 'symmetric' or not rare or axes.convention == 'any':
+            continue
+        elif axes.convention == 'none':
+            reason = 'neither motion nor axis is that of the other side'
+        elif times == others >= MIN_OTHERS:
+            reason = f'all other twins that tell have the {usual}'
+        else:
+            continue
+        yield _flipped(axes, reason)
 
 
-def _negative(joint: Joint) -> float:
-    assert joint.axis is not None
-    return -float(joint.axis.sum())
+def _flipped(axes: _Axes, reason: str) -> Finding:
+    """Return the finding of the joint whose axis points to the negative side."""
+    wrong, twin = axes.one, axes.two
+    assert wrong.axis is not None
+    assert twin.axis is not None
+    if wrong.axis.sum() >= twin.axis.sum():
+        wrong, twin = twin, wrong
+    assert wrong.axis is not None
+    flipped = (0.0 - wrong.axis).tolist()
+    message = (
+        f'its axis {short(wrong.axis)} is opposite to that of its mirrored twin {twin.name!r}: '
+        f'{reason}'
+    )
+    repair = (Repair('axis/@xyz', wrong.axis.tolist(), flipped),)
+    return Finding('warning', 'joint-flipped', wrong.name, message, repair, 'joint')
 
 
-def _flip(robot: Description, pair: Twins, one: Joint, two: Joint) -> str | None:
-    """Return the evidence that one of two joints is flipped, or None."""
+def _axes(robot: Description, pair: Twins) -> _Axes | None:
+    """Return the axes of the joints before twins, None if they are not along mirrored lines."""
+    one, two = (robot.inward[link.name] for link in (pair.one, pair.two))
     if not one.moves or one.axis is None or two.axis is None:
         return None
     a = robot.placements[one.child][:3, :3] @ one.axis
     b = robot.placements[two.child][:3, :3] @ two.axis
     # A rotation vector is an axial vector: its mirror image has the opposite sign.
     image = pair.plane.reflection @ a * (1 if one.type == 'prismatic' else -1)
-    sense = float(np.sign(image @ b))
-    if not np.allclose(b, sense * image, atol=1e-3):
-        return None
-    ends = [(j.lower, j.upper) for j in (one, two) if j.has_limit and j.type != 'continuous']
-    if len(ends) == 2 and None not in (*ends[0], *ends[1]):
-        (low, high), other = np.array(ends, dtype=float)
-        mirrored = (low, high) if sense > 0 else (-high, -low)
-        reversed_limits = (-mirrored[1], -mirrored[0])
-        if np.allclose(mirrored, other, atol=LIMIT_TOLERANCE):
-            symmetric = np.allclose(low, -high, atol=LIMIT_TOLERANCE)
-        elif np.allclose(reversed_limits, other, atol=LIMIT_TOLERANCE):
-            return 'the limits are those of the other direction'
-        else:
-            return None
-        if not symmetric:
-            return None
-    # Symmetric limits: sides agree in the motion or in the axis, or they have no convention.
-    # Frames that are turned copies have the same axis in their own coordinates.
-    if sense < 0 and not np.allclose(a, b, atol=1e-3) and not np.allclose(one.axis, two.axis):
-        return NO_CONVENTION
-    return None
+    along = np.allclose(b, np.sign(image @ b) * image, atol=1e-3)
+    return _Axes(one, two, a, b, image) if along else None
+
+
+def _limits(axes: _Axes) -> str:
+    """Return whether the position limits mirror each other, as the axes are."""
+    ends = [(j.lower, j.upper) for j in axes[:2] if j.has_limit and j.type != 'continuous']
+    if len(ends) < 2 or None in (*ends[0], *ends[1]):
+        return 'symmetric'
+    (low, high), other = np.array(ends, dtype=float)
+    mirrored, opposite = (low, high), (-high, -low)
+    if axes.image @ axes.b < 0:
+        mirrored, opposite = opposite, mirrored
+    fits = [np.allclose(other, x, atol=LIMIT_TOLERANCE) for x in (mirrored, opposite)]
+    return {(True, True): 'symmetric', (False, True): 'opposite'}.get((fits[0], fits[1]), 'other')

@@ -141,14 +141,23 @@ def test_slips_are_repaired_by_the_mirrored_twin_without_geometry(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize('side', ['left', 'right'])
+@pytest.mark.parametrize('joint', ['shoulder_pitch', 'shoulder_yaw', 'hip_roll', 'wrist_yaw'])
+def test_a_flipped_joint_of_a_real_robot_is_named_and_repaired(tmp_path, side, joint):
+    path = robots.example_robot_data() / 'g1_description/urdf/g1_29dof_rev_1_0.urdf'
+    fault = faults.axis(path.read_bytes(), f'{side}_{joint}_joint', -1)
+    file = tmp_path / 'robot.urdf'
+    file.write_bytes(fault.text)
+    found = [f for f in examine(file, path.parents).findings if f.kind == 'joint-flipped']
+    assert [f.element for f in found] == [fault.element]
+    assert same(fault.repair, found[0].repair)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ('name', 'links', 'joints'),
-    [
-        ('xarm_description/urdf/xarm7.urdf', 'link{}', 'joint{}'),
-        ('g1_description/urdf/g1_29dof_rev_1_0.urdf', None, None),
-    ],
+    'name', ['xarm_description/urdf/xarm7.urdf', 'g1_description/urdf/g1_29dof_rev_1_0.urdf']
 )
-def test_single_faults_of_real_robots(tmp_path, name, links, joints):
+def test_single_faults_of_real_robots(tmp_path, name):
     """Units, limits, axes and gross tensors: what the meshes of real robots can tell."""
     path = robots.example_robot_data() / name
     text = path.read_bytes()
