@@ -7,6 +7,7 @@ evaluation       measured effort and the model's torque, joint by joint
 cause_columns    torque that each cause would add, per unit of its unknowns
 hypotheses       possible causes, and their physical limits
 causes           the causes that explain the residual, and their size
+autoregression   noise of the residual, and its innovations
 selection        regression with the most probable groups of unknowns
 base_parameters  combinations of inertial parameters that torques determine
 report           findings as text, JSON and figure, curves as CSV

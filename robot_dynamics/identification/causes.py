@@ -13,9 +13,7 @@ the motion once more, with either sign, and the change of the products is subtra
 
 Sources: Gautier, Dynamic identification of robots with power model, ICRA 1997 (weights); Cook and
 Stefanski, Simulation-extrapolation estimation in parametric measurement error models, J. American
-Statistical Association 89, 1994 (noise added to the columns); Cochrane and Orcutt, Application of
-least squares regression to relationships containing autocorrelated error terms, J. American
-Statistical Association 44, 1949.
+Statistical Association 89, 1994 (noise added to the columns).
 """
 
 from __future__ import annotations
@@ -28,6 +26,13 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.autoregression import (
+    ORDER,
+    Noise,
+    autoregression,
+    whitened,
+    whitened_rows,
+)
 from robot_dynamics.identification.cause_columns import OF_JOINTS, OF_MOTION, Columns, moves
 from robot_dynamics.identification.hypotheses import (
     CERTAIN,
@@ -54,7 +59,6 @@ VISIBLE = 0.05  # of the effort: an error of this size should be
 SHOULD_BE_VISIBLE = ('dry friction', 'viscous friction', 'scale')
 BLOCKS = 6  # of time, each predicted by a fit of the others
 UNEXPLAINED = 1  # of the blocks that excite a cause: more must not contradict it
-ORDER = 2  # of the autoregressive noise
 TOGETHER = 5  # samples whose scores are added
 ROUNDS = 10  # of estimating the noise
 CLOSE = 0.02  # relative: noise that changes less has converged
@@ -72,13 +76,6 @@ class Findings(NamedTuple):
     torque: Array  # (G, n) of the causes
     delay: tuple[float, float]  # s, of the efforts, and its standard deviation
     undetermined: tuple[tuple[str, str], ...]  # kinds and joints of errors it would not show
-
-
-class Noise(NamedTuple):
-    """Autoregressive noise of each joint."""
-
-    sigma: Array  # (n,) standard deviation of the innovations
-    coefficients: Array  # (ORDER, n)
 
 
 def find_causes(
@@ -205,10 +202,10 @@ class _Search:
         edges = np.linspace(0, len(self._rows) - ORDER, BLOCKS + 1).astype(int)
         for j in np.flatnonzero(self._rows.any(axis=0)):
             at = [*range(j, own * n, n), *range(own * n, size)]
-            used = _whitened_rows(self._rows[:, j])
+            used = whitened_rows(self._rows[:, j])
             of_noise -= used.sum() * float(np.log(noise.sigma[j]))
             for weight, data in self._data:
-                Z = _whitened(data[j], noise.coefficients[:, j]) * used[:, None] / noise.sigma[j]
+                Z = whitened(data[j], noise.coefficients[:, j]) * used[:, None] / noise.sigma[j]
                 for k in range(BLOCKS):
                     X = Z[edges[k] : edges[k + 1]]
                     products = weight * X.T @ X
@@ -241,9 +238,9 @@ class _Search:
         sigma, coefficients = np.zeros(n), np.zeros((ORDER, n))
         unknowns = np.count_nonzero(solution.x) / n
         for j in range(n):
-            a = coefficients[:, j] = _autoregression(rest[:, j], self._rows[:, j])
-            used = _whitened_rows(self._rows[:, j])
-            innovations = _whitened(rest[:, j], a)[used]
+            a = coefficients[:, j] = autoregression(rest[:, j], self._rows[:, j])
+            used = whitened_rows(self._rows[:, j])
+            innovations = whitened(rest[:, j], a)[used]
             sigma[j] = np.sqrt((innovations**2).sum() / max(1.0, used.sum() - unknowns))
         return Noise(self._floored(sigma), coefficients)
 
@@ -291,8 +288,8 @@ class _Search:
         n, own = len(self._effort), len(OF_JOINTS)
         for j in np.flatnonzero(self._rows.any(axis=0)):
             at = [*range(j, own * n, n), *range(own * n, len(errors))]
-            used = _whitened_rows(self._rows[:, j])
-            Z = _whitened(data[j], noise.coefficients[:, j]) * used[:, None] / noise.sigma[j]
+            used = whitened_rows(self._rows[:, j])
+            Z = whitened(data[j], noise.coefficients[:, j]) * used[:, None] / noise.sigma[j]
             rest = Z[:, -1] - Z[:, :-1] @ errors[at]
             scores += rest[:, None] * (Z[:, :-1] @ self._directions[:, at].T)
         together = np.add.reduceat(scores, np.arange(0, len(scores), TOGETHER), axis=0)
@@ -393,35 +390,6 @@ def _stacked(columns: Columns) -> Array:
     """Return the columns of each joint and its residual (n, R, 6 + P + 1), independent rows."""
     parts = [columns.of_joints, columns.of_robot, columns.residual[None]]
     return np.concatenate([part[:, columns.rows] for part in parts]).transpose(2, 1, 0)
-
-
-def _autoregression(x: Array, used: Array) -> Array:
-    """Return the coefficients (ORDER,) of a process, by the equations of Yule and Walker."""
-    covariances = []
-    for lag in range(ORDER + 1):
-        both = used[lag:] & used[: len(used) - lag]
-        product = x[lag:] * x[: len(x) - lag]
-        covariances.append(product[both].sum() / max(1, len(x)))
-    c = np.array(covariances)
-    if c[0] <= 0:
-        return np.zeros(ORDER)
-    lags = np.abs(np.subtract.outer(np.arange(ORDER), np.arange(ORDER)))
-    return np.asarray(np.linalg.solve(c[lags] + 1e-3 * c[0] * np.eye(ORDER), c[1:]))
-
-
-def _whitened(x: Array, coefficients: Array) -> Array:
-    """Return the innovations (R - ORDER, ...) of an autoregressive process."""
-    result = x[ORDER:].copy()
-    for lag, a in enumerate(coefficients, start=1):
-        result -= a * x[ORDER - lag : len(x) - lag]
-    return np.asarray(result)
-
-
-def _whitened_rows(used: Array) -> Array:
-    result = used[ORDER:].copy()
-    for lag in range(1, ORDER + 1):
-        result &= used[ORDER - lag : len(used) - lag]
-    return np.asarray(result)
 
 
 def _rms(x: Array) -> Array:
