@@ -212,7 +212,7 @@ def test_one_scale_of_all_joints_is_one_cause():
     assert 'all joints: efforts are 1.' in text(found)
 
 
-def test_a_delay_is_reported_whatever_its_size():
+def test_a_small_delay_is_reported():
     found = evaluate(ARM, recorded(MODEL, late=3e-4))
     value, error = found.delay
     assert abs(value - 3e-4) < 5 * error
@@ -287,9 +287,9 @@ def test_efforts_without_gravity_are_found_and_can_be_given():
     found = evaluate(ARM, weightless)
     only_cause(found, 'gravity')
     assert 'set effort_gravity_compensated to true' in text(found)
-    told = evaluate(ARM, weightless, effort_gravity_compensated=True)
-    assert told.causes == ()
-    assert (told.explained > 0.999).all()
+    given = evaluate(ARM, weightless, effort_gravity_compensated=True)
+    assert given.causes == ()
+    assert (given.explained > 0.999).all()
 
 
 def test_efforts_in_another_unit_are_found_and_can_be_given():
