@@ -3,6 +3,7 @@
     check       joints, limits and masses of a robot description, and its faults
     terms       mass matrix, Coriolis matrix and gravity torque of a state
     gains       PD gains for a control rate, as parameters of feedforward_node
+    trajectory  torques and velocities of a trajectory against the limits of the robot
     validate    compare with the torques of a reference engine
     compare     agreement and cost of all derivations in this package
     simulate    free motion from a state, and the drift of its energy

@@ -22,6 +22,7 @@ from robot_dynamics.cli.precompile import add_precompile_options, precompile
 from robot_dynamics.cli.replay import replay_file
 from robot_dynamics.cli.simulate import add_simulate_options, simulate_robot
 from robot_dynamics.cli.terms import add_terms_options, terms
+from robot_dynamics.cli.trajectory import add_trajectory_options, trajectory
 from robot_dynamics.cli.validate import add_validate_options, validate_robot
 from robot_dynamics.errors import RobotDynamicsError
 
@@ -67,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
     add_check_options(verb('check', check))
     add_terms_options(verb('terms', terms))
     add_gains_options(verb('gains', gains))
+    add_trajectory_options(verb('trajectory', trajectory))
     add_validate_options(verb('validate', validate_robot))
     add_compare_options(verb('compare', compare_robot))
     add_simulate_options(verb('simulate', simulate_robot))

@@ -26,11 +26,12 @@ from robot_dynamics.cli.recording_options import (
     gravity_of,
     per_joint,
 )
+from robot_dynamics.control.trajectory_file import write_trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.capsules import capsules_of
 from robot_dynamics.identification.clearance import Clearance, clearance
 from robot_dynamics.identification.excitation import limits_of
-from robot_dynamics.identification.excitation_report import plot, text, write_csv, write_yaml
+from robot_dynamics.identification.excitation_report import plot, text, write_csv
 from robot_dynamics.identification.excitation_search import excite
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation.ensembles.progress import progress_bar
@@ -135,7 +136,7 @@ def excite_robot(options: argparse.Namespace) -> int:
     print(text(arm, found))
     trajectory = found.trajectory(options.rate)
     if options.output is not None:
-        write_yaml(trajectory, options.output)
+        write_trajectory(trajectory, options.output)
     if options.csv is not None:
         write_csv(arm, trajectory, options.csv)
     if options.picture is not None:

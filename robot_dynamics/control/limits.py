@@ -57,7 +57,7 @@ def limit_violations(
     """
     lower, upper = position_limits(model, present)
     found = []
-    for j, low, high in _excursions(trajectory, 0, lower - TOLERANCE, upper + TOLERANCE):
+    for j, low, high in excursions(trajectory, 0, lower - TOLERANCE, upper + TOLERANCE):
         name = model.joint_names[j]
         if low < lower[j] - TOLERANCE:
             found.append(f'joint {name!r} goes down to {low:.6g}; its limit is {lower[j]:g}')
@@ -68,7 +68,7 @@ def limit_violations(
         rates.append((2, 'acceleration', acceleration_limit(model)))
     for rate, quantity, limits in rates:
         largest = limits * (1 + TOLERANCE)
-        for j, low, high in _excursions(trajectory, rate, -largest, largest):
+        for j, low, high in excursions(trajectory, rate, -largest, largest):
             found.append(
                 f'joint {model.joint_names[j]!r} reaches the {quantity} {max(-low, high):.6g}; '
                 f'its limit is {limits[j]:g}'
@@ -118,7 +118,7 @@ def acceleration_limit(model: RobotModel) -> Array:
     return np.asarray(speed / TO_FULL_SPEED)
 
 
-def _excursions(
+def excursions(
     trajectory: Trajectory, rate: int, lower: Array, upper: Array
 ) -> Iterator[tuple[int, float, float]]:
     """Yield (joint, lowest, highest) of every joint that exceeds its limits.

@@ -1,9 +1,8 @@
-"""An excitation as text, message, curves and figure."""
+"""An excitation as text, curves and figure."""
 
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,6 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.excitation import Excitation
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization.figures import sheet
-
-DIGITS = (9, 8, 7)  # decimals of positions, velocities and accelerations
-SECOND = 1_000_000_000  # ns
 
 
 def text(arm: Dynamics, found: Excitation) -> str:
@@ -67,23 +63,6 @@ def text(arm: Dynamics, found: Excitation) -> str:
 
 def _width(found: Excitation) -> int:
     return max(map(len, found.joint_names))
-
-
-def write_yaml(trajectory: Trajectory, file: Path) -> None:
-    """Write a trajectory as one trajectory_msgs/msg/JointTrajectory, for `ros2 topic pub`."""
-    rows = trajectory.at_waypoints()
-    with file.open('w') as stream:
-        stream.write(f'joint_names: {json.dumps(trajectory.joint_names)}\npoints:\n')
-        for t, *values in zip(trajectory.times, *rows, strict=True):
-            q, qd, qdd = (
-                ', '.join(f'{x:.{digits}f}' for x in np.round(row, digits) + 0.0)
-                for row, digits in zip(values, DIGITS, strict=True)
-            )
-            sec, nanosec = divmod(round(t * SECOND), SECOND)
-            stream.write(
-                f'- positions: [{q}]\n  velocities: [{qd}]\n  accelerations: [{qdd}]\n'
-                f'  time_from_start: {{sec: {sec}, nanosec: {nanosec}}}\n'
-            )
 
 
 def write_csv(arm: Dynamics, trajectory: Trajectory, file: Path) -> None:

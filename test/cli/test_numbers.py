@@ -10,6 +10,7 @@ from robot_dynamics.cli import commands, options
 from robot_dynamics.resources import share_file
 
 ELBOW = str(share_file('urdf/planar_2r.urdf'))
+MOTION = str(Path(__file__).parent / 'elbow_motion.yaml')
 # So little work that a number which is accepted costs nothing.
 BASE = {
     'terms': [ELBOW],
@@ -19,6 +20,7 @@ BASE = {
     'simulate': [ELBOW, '--duration', '0.01'],
     'excite': [ELBOW, '--effort', '1e-9', '--harmonics', '1'],  # no posture, so no search
     'monte-carlo': [ELBOW, '--samples', '2', '--duration', '0.01'],
+    'trajectory': [MOTION, '--robot', ELBOW],
     'demo': ['--robot', '/no'],  # rejected before any node starts
 }
 # Verbs that read a recording, and what they need besides.
@@ -59,7 +61,11 @@ def numeric():
 
 
 CASES = list(numeric())
-GATES = {('validate', '--tolerance'), ('evaluate', '--max-rms'), ('evaluate', '--max-relative')}
+GATES = {
+    ('validate', '--tolerance'),
+    ('evaluate', '--max-rms'),
+    ('evaluate', '--max-relative'),
+} | {(verb, option) for verb, option, _ in CASES if verb == 'trajectory'}
 
 
 def ending(arguments, capsys):

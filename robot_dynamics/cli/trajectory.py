@@ -1,0 +1,225 @@
+"""The verb `trajectory`: whether the drives of a robot can follow a trajectory."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.cli.options import new_file, new_picture, number, positive
+from robot_dynamics.cli.output import concise_warnings, print_table
+from robot_dynamics.cli.recording_options import (
+    PER_JOINT,
+    add_robot_changes,
+    chain_of,
+    changed,
+    gravity_of,
+    per_joint,
+)
+from robot_dynamics.control import violations
+from robot_dynamics.control.feasibility import (
+    Feasibility,
+    at_speed,
+    check_feasibility,
+    slow_down,
+)
+from robot_dynamics.control.trajectory import Trajectory
+from robot_dynamics.control.trajectory_file import read_trajectory, write_trajectory
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.visualization.figures import sheet
+
+INFEASIBLE = 1  # exit code
+# Share of the limits that a written trajectory leaves free: torques respond to the second
+# differences of positions and times, which are rounded in a file.
+ROUNDING = 1e-4
+SAMPLES = 2000  # of a curve in the picture
+
+
+def add_trajectory_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `trajectory`."""
+    add = parser.add_argument
+    add('file', type=Path, help='YAML file: one trajectory_msgs/msg/JointTrajectory')
+    add(
+        '--robot',
+        type=Path,
+        required=True,
+        help='path of a .urdf or .xacro file, or a bundled robot: panda',
+    )
+    add_robot_changes(parser)
+    limits = parser.add_argument_group('the limits', 'narrower than those of the description')
+    add = limits.add_argument
+    per_drive: dict[str, Any] = {'type': positive, **PER_JOINT}
+    add('--effort', **per_drive, help='effort limit, N m or N: one or one per joint')
+    add('--velocity', **per_drive, help='velocity limit, rad/s or m/s: one or one per joint')
+    add(
+        '--effort-margin',
+        type=number(0.0, 0.99),
+        default=0.0,
+        help='unused share of the effort limits, for feedback and errors of the model (0)',
+    )
+    result = parser.add_argument_group('the result')
+    add = result.add_argument
+    add('--slow-down', type=new_file, metavar='OUT', help='write it at its largest feasible speed')
+    add('--json', type=new_file, help='file for the figures')
+    add('--picture', type=new_picture, help='figure file of the torques; needs matplotlib')
+
+
+def trajectory(options: argparse.Namespace) -> int:
+    """Compare torques and velocities of a trajectory with the limits; exit code 1 if infeasible.
+
+    Torques are those between the points as well, with friction and payload. The largest feasible
+    speed scales the whole motion uniformly; gravity alone may allow none.
+    """
+    given = read_trajectory(options.file)
+    with concise_warnings():
+        model = load_urdf(options.robot, gravity=gravity_of(options), **chain_of(options))
+    arm = Dynamics(_limited(changed(model, options), options))
+    motion = given.in_order(arm.model.joint_names)
+    found = check_feasibility(arm, motion)
+    # Positions, and an end in motion, which no speed changes.
+    others = [reason for reason in violations(motion, arm.model) if reason not in found.reasons]
+    _print(arm, motion, found, others)
+    if options.json is not None:
+        text = json.dumps(_as_json(motion, found, others), indent=2, allow_nan=False)
+        options.json.write_text(text + '\n', encoding='utf-8')
+    if options.picture is not None:
+        _plot(arm, motion, found, options.picture)
+    if options.slow_down is not None:
+        _write_slowed(arm, motion, found, others, options.slow_down)
+    return INFEASIBLE if found.reasons or others else 0
+
+
+def _limited(model: RobotModel, options: argparse.Namespace) -> RobotModel:
+    """Return the model with limits narrowed by the options, and the margin."""
+    effort, velocity = (
+        np.minimum(limit, np.inf if given is None else per_joint(model.joint_names, name, given))
+        for name, limit, given in (
+            ('effort', model.effort_limit, options.effort),
+            ('velocity', model.velocity_limit, options.velocity),
+        )
+    )
+    effort = (1 - options.effort_margin) * effort
+    return replace(model, effort_limit=effort, velocity_limit=velocity)
+
+
+def _print(arm: Dynamics, motion: Trajectory, found: Feasibility, others: list[str]) -> None:
+    """Print the peaks of the joints and the result."""
+    print(f'{arm.model.name}: {len(motion.times)} points, {motion.duration:g} s')
+    head = ('joint', 'torque', 'at [s]', 'limit', 'used', 'velocity', 'limit')
+    rows = [
+        (
+            peak.joint,
+            f'{peak.torque:.4g} {peak.unit}',
+            f'{peak.time:.3f}',
+            f'{peak.limit:.4g}',
+            _percent(peak.share),
+            f'{velocity:.4g}',
+            f'{limit:.4g}',
+        )
+        for peak, velocity, limit in zip(
+            found.peaks, found.velocity, found.velocity_limit, strict=True
+        )
+    ]
+    print_table(head, rows)
+    print()
+    if motion.times[0] > 0:
+        print(f'the way to the first point, at {motion.times[0]:g} s, is not checked')
+    for reason in (*found.reasons, *others):
+        print(f'infeasible: {reason}')
+    worst = found.worst
+    if found.obstacle:
+        print(f'no speed is feasible: {found.obstacle}')
+    elif found.reasons:
+        duration = motion.duration / found.speed
+        print(f'largest feasible speed: {_percent(found.speed)}, {duration:.6g} s')
+    elif not others:
+        print(
+            f'feasible: {_percent(found.margin)} of the effort limits is unused (joint '
+            f'{worst.joint!r} at {worst.time:.3f} s)'
+        )
+
+
+def _percent(share: float) -> str:
+    return f'{100 * share:.4g} %'
+
+
+def _as_json(motion: Trajectory, found: Feasibility, others: list[str]) -> dict[str, Any]:
+    """Return the figures as JSON; null for limits that do not exist."""
+    worst = found.worst
+    joints = [
+        {
+            'name': peak.joint,
+            'unit': peak.unit,
+            'torque': peak.torque,
+            'time': peak.time,
+            'limit': _finite(peak.limit),
+            'velocity': float(velocity),
+            'velocity_limit': _finite(limit),
+        }
+        for peak, velocity, limit in zip(
+            found.peaks, found.velocity, found.velocity_limit, strict=True
+        )
+    ]
+    return {
+        'feasible': not (found.reasons or others),
+        'margin': _finite(found.margin),
+        'joint': worst.joint,
+        'time': worst.time,
+        'torque': worst.torque,
+        'speed': found.speed,
+        'duration': motion.duration,
+        'reasons': [*found.reasons, *others],
+        'joints': joints,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _write_slowed(
+    arm: Dynamics, motion: Trajectory, found: Feasibility, others: list[str], file: Path
+) -> None:
+    """Write the trajectory at its largest feasible speed, or print why there is none."""
+    reasons = [found.obstacle, *others] if found.obstacle else others
+    if reasons:
+        print(f'{file} is not written: {"; ".join(reasons)}')
+        return
+    slowed = slow_down(arm, motion, (1 - ROUNDING) * arm.model.effort_limit)
+    write_trajectory(slowed, file)
+    share = motion.duration / slowed.duration
+    print(f'{file}: {slowed.duration:.6g} s, {_percent(share)} of the speed')
+
+
+def _plot(arm: Dynamics, motion: Trajectory, found: Feasibility, file: Path) -> None:
+    """Draw the torque of each joint with its limits, at the given and the feasible speed.
+
+    Raises:
+        MatplotlibMissing: it is not installed.
+    """
+    names = motion.joint_names
+    figure = sheet(8, 1 + 1.3 * len(names))
+    axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+    curves = [(motion, 'as given', 'tab:blue')]
+    if 0 < found.speed < 1 and found.reasons:
+        curves.append((at_speed(motion, found.speed), f'at {_percent(found.speed)}', 'tab:green'))
+    for curve, label, color in curves:
+        t = np.linspace(curve.times[0], curve.duration, SAMPLES)
+        q, qd, qdd = curve.sample(t)
+        tau = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
+        for panel, x in zip(axes, tau.T, strict=True):
+            panel.plot(t, x, linewidth=1, color=color, label=label)
+    for panel, peak in zip(axes, found.peaks, strict=True):
+        panel.set_ylabel(f'{peak.joint}\n[{peak.unit}]', rotation=0, ha='right', va='center')
+        if np.isfinite(peak.limit):
+            for limit in (-peak.limit, peak.limit):
+                panel.axhline(limit, color='tab:red', linestyle='--', linewidth=0.8)
+    axes[0].legend(loc='upper right')
+    axes[-1].set_xlabel('time [s]')
+    figure.savefig(file)

@@ -1,0 +1,346 @@
+"""Torques along a trajectory against the effort limits, and uniform time scaling.
+
+Followed with s times its speed, a trajectory needs the torque
+
+    tau(s) = g(q) + F_s tanh(s qd / v_0)  +  s F_v qd  +  s^2 (M(q) qdd + C(q, qd) qd)
+
+at each of its postures. The largest feasible s follows from one quadratic equation per sample and
+joint. Gravity does not depend on speed: where it exceeds a limit, no speed is feasible.
+
+Source: Hollerbach, "Dynamic scaling of manipulator trajectories", ASME Journal of Dynamic Systems,
+Measurement, and Control 106(1), 1984; here with friction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.control import spline
+from robot_dynamics.control.feedforward import feedforward, require_order
+from robot_dynamics.control.friction import Friction
+from robot_dynamics.control.limits import TOLERANCE, excursions
+from robot_dynamics.control.trajectory import Reference, Trajectory
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.spatial import Array
+
+STEP = 2e-3  # s, between samples
+MOST_SAMPLES = 20_000  # of long trajectories, in addition to their points
+PEAKS, FINE = 32, 33  # the largest peaks are sampled again, each at FINE instants
+ROUNDING, EXACT = 1e-9, 1e-14  # relative errors of torques and of speeds
+SLOWEST = 0.01  # share of the speed; the smooth dry friction of the model lets joints creep
+
+
+class Peak(NamedTuple):
+    """The torque of a joint where it is closest to its limit, or furthest beyond it."""
+
+    joint: str
+    time: float  # s
+    torque: float  # N m or N
+    limit: float  # N m or N
+    unit: str
+    posture: Array  # (n,) rad or m
+
+    @property
+    def share(self) -> float:
+        """The size of the torque relative to the limit; 0 without a limit."""
+        return float(_share(np.array(self.torque), np.array(self.limit)))
+
+
+@dataclass(frozen=True, eq=False)
+class Feasibility:
+    """Comparison of a trajectory with the effort and velocity limits.
+
+    Attributes:
+        peaks: one per joint, in the model's order.
+        gravity: the largest share of a limit that gravity alone needs.
+        velocity: (n,) largest speed, rad/s or m/s.
+        velocity_limit: (n,) inf where there is none.
+        speed: the largest feasible speed relative to that of the trajectory, at most 1; 0 if no
+            speed above 1 % is feasible.
+    """
+
+    peaks: tuple[Peak, ...]
+    gravity: Peak
+    velocity: Array
+    velocity_limit: Array
+    speed: float
+
+    @property
+    def worst(self) -> Peak:
+        """The peak with the largest share of its limit."""
+        return max(self.peaks, key=lambda peak: peak.share)
+
+    @property
+    def margin(self) -> float:
+        """Unused share of the effort limits; negative if one is exceeded."""
+        return 1.0 - self.worst.share
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the trajectory is within the limits at its own speed."""
+        return not self.reasons
+
+    @property
+    def reasons(self) -> list[str]:
+        """The limits that the trajectory exceeds, one sentence each."""
+        found = [
+            f'joint {peak.joint!r} needs {peak.torque:.6g} {peak.unit} at {peak.time:.6g} s; its '
+            f'effort limit is {peak.limit:g}'
+            for peak in self.peaks
+            if peak.share > 1 + TOLERANCE
+        ]
+        found += [
+            f'joint {peak.joint!r} reaches the velocity {velocity:.6g}; its limit is {limit:g}'
+            for peak, velocity, limit in zip(
+                self.peaks, self.velocity, self.velocity_limit, strict=True
+            )
+            if velocity > limit * (1 + TOLERANCE)
+        ]
+        return found
+
+    @property
+    def obstacle(self) -> str:
+        """Why no speed is feasible, or ''."""
+        gravity, worst = self.gravity, self.worst
+        if self.speed > 0:
+            return ''
+        if gravity.share > 1:
+            values = ', '.join(f'{x:.4g}' for x in gravity.posture)
+            return (
+                f'joint {gravity.joint!r} needs {gravity.torque:.6g} {gravity.unit} against '
+                f'gravity alone at {gravity.time:.6g} s, in the posture [{values}]; its effort '
+                f'limit is {gravity.limit:g}'
+            )
+        return (
+            f'joint {worst.joint!r} needs more than its effort limit of {worst.limit:g} '
+            f'{worst.unit} at {SLOWEST:.0%} of the speed, about {worst.time:.6g} s'
+        )
+
+
+def check_feasibility(
+    arm: Dynamics,
+    trajectory: Trajectory,
+    effort_limit: Array | None = None,
+    velocity_limit: Array | None = None,
+    friction: Friction | None = None,
+) -> Feasibility:
+    """Compare the torques and velocities of a trajectory with limits.
+
+    Torques are those of the polynomials between the points, every STEP seconds, on both sides of
+    each point and densely around the largest.
+
+    Args:
+        arm: the dynamics of the robot, with its payload.
+        trajectory: joints in the model's order: see `Trajectory.in_order`.
+        effort_limit: (n,) N m or N, inf for none; those of the model if None.
+        velocity_limit: (n,) rad/s or m/s, likewise.
+        friction: of the joints; that of the model if None.
+
+    Raises:
+        TrajectoryError: its joints differ from those of the model, or in order.
+    """
+    require_order(arm, trajectory)
+    model = arm.model
+    effort = model.effort_limit if effort_limit is None else effort_limit
+    fastest = model.velocity_limit if velocity_limit is None else velocity_limit
+    if friction is None:
+        friction = Friction(model.viscous, model.coulomb)
+    motion = _Motion(arm, trajectory, effort, friction)
+    motion.refine(1.0)
+    velocity = np.abs(motion.samples.qd).max(axis=0)
+    for j, low, high in excursions(trajectory, 1, -fastest, fastest):
+        velocity[j] = max(-low, high)
+    with np.errstate(divide='ignore'):
+        most = float((fastest / velocity).min(initial=1.0))
+    return Feasibility(
+        peaks=motion.peaks(1.0),
+        gravity=max(motion.peaks(0.0), key=lambda peak: peak.share),
+        velocity=velocity,
+        velocity_limit=np.asarray(fastest),
+        speed=motion.largest_speed(most),
+    )
+
+
+def slow_down(
+    arm: Dynamics,
+    trajectory: Trajectory,
+    effort_limit: Array | None = None,
+    velocity_limit: Array | None = None,
+    friction: Friction | None = None,
+) -> Trajectory:
+    """Return the trajectory at its largest feasible speed, itself if it is feasible.
+
+    The path stays the same; all times are divided by one factor. Arguments are those of
+    `check_feasibility`.
+
+    Raises:
+        TrajectoryError: gravity alone exceeds a limit, or the joints differ from the model's.
+    """
+    found = check_feasibility(arm, trajectory, effort_limit, velocity_limit, friction)
+    if found.feasible:
+        return trajectory
+    if found.obstacle:
+        raise TrajectoryError(f'no speed is feasible: {found.obstacle}')
+    return at_speed(trajectory, found.speed)
+
+
+def at_speed(trajectory: Trajectory, speed: float) -> Trajectory:
+    """Return the trajectory on the same path, `speed` times as fast."""
+    q, qd, qdd = zip(*trajectory.waypoints, strict=True)
+    return Trajectory(
+        trajectory.joint_names,
+        trajectory.times / speed,
+        q,
+        [None if row is None else speed * row for row in qd],
+        [None if row is None else speed**2 * row for row in qdd],
+    )
+
+
+class _Samples(NamedTuple):
+    """Terms of the torque at m instants of a trajectory."""
+
+    t: Array  # (m,) s
+    segment: Array  # (m,) index of the segment
+    q: Array  # (m, n); so are the others
+    qd: Array
+    gravity: Array  # g(q)
+    inertial: Array  # M(q) qdd + C(q, qd) qd
+
+
+class _Motion:
+    """A trajectory, the limits of its drives, and samples of its torques."""
+
+    def __init__(
+        self, arm: Dynamics, trajectory: Trajectory, effort_limit: Array, friction: Friction
+    ):
+        self._arm, self._trajectory = arm, trajectory
+        self._limit, self._friction = effort_limit, friction
+        self._T = T = np.diff(trajectory.times)
+        self._step = max(STEP, trajectory.duration / MOST_SAMPLES)
+        # Both ends of every segment: accelerations may jump at points.
+        number = np.maximum(2, np.ceil(T / self._step)).astype(int) + 1
+        k = np.repeat(np.arange(len(T)), number)
+        index = np.arange(len(k)) - np.repeat(np.cumsum(number) - number, number)
+        self._grid = self.samples = self._sampled(k, index / (number[k] - 1) * T[k])
+
+    def _sampled(self, k: Array, s: Array) -> _Samples:
+        """Return samples at the times s (m,) [s] since the start of the segments k (m,)."""
+        if len(self._T):
+            t = self._trajectory.times[k] + s
+            reference = Reference(*spline.evaluate(self._trajectory.polynomials[:, k], s))
+        else:  # a single point
+            t, k = self._trajectory.times, np.zeros(1, dtype=int)
+            reference = self._trajectory.sample(t)
+        q, qd, _ = reference
+        parts = feedforward(self._arm, reference, q, qd)
+        return _Samples(t, k, q, qd, parts.gravity, parts.coriolis + parts.inertia)
+
+    def refine(self, speed: float) -> None:
+        """Add samples about the largest loads at a share of the speed, in two steps."""
+        samples, step = self._grid, self._step
+        for _ in range(2 if len(self._T) else 0):
+            load = self._loads(samples, speed)
+            beside = np.pad(load, 1)
+            tops = np.flatnonzero((load >= beside[:-2]) & (load >= beside[2:]))
+            tops = tops[np.argsort(-load[tops], kind='stable')[:PEAKS]]
+            k = np.repeat(samples.segment[tops], FINE)
+            t = np.add.outer(samples.t[tops], step * np.linspace(-1.0, 1.0, FINE)).ravel()
+            samples = self._sampled(k, np.clip(t - self._trajectory.times[k], 0.0, self._T[k]))
+            step *= 2 / (FINE - 1)
+            self.samples = _Samples(
+                *(np.concatenate(pair) for pair in zip(self.samples, samples, strict=True))
+            )
+
+    def peaks(self, speed: float) -> tuple[Peak, ...]:
+        """Return the peak of each joint at a share of the speed."""
+        torque = self._torque(self.samples, speed)
+        model, rows = self._arm.model, np.abs(torque).argmax(axis=0)
+        return tuple(
+            Peak(
+                joint=name,
+                time=float(self.samples.t[i]),
+                torque=float(torque[i, j]),
+                limit=float(self._limit[j]),
+                unit='N m' if model.angular[j] else 'N',
+                posture=self.samples.q[i],
+            )
+            for j, (name, i) in enumerate(zip(model.joint_names, rows, strict=True))
+        )
+
+    def largest_speed(self, most: float) -> float:
+        """Return the largest feasible share of the speed, at most `most`; 0 if there is none."""
+        speed = most
+        while self._load(speed) > 1 + ROUNDING:
+            if self._load(0.0) > 1:
+                return 0.0
+            speed = self._largest_of_samples(speed)
+            if speed < SLOWEST:
+                return 0.0
+            self.refine(speed)
+        return speed
+
+    def _largest_of_samples(self, most: float) -> float:
+        """Return the largest share of the speed below `most` that is feasible at the samples."""
+        x, viscous, coulomb = self.samples, self._friction.viscous, self._friction.coulomb
+        dry = Friction(np.zeros(()), coulomb).torque(most * x.qd)
+        intervals = [
+            _infeasible(
+                side * x.inertial, side * viscous * x.qd, self._limit - side * (x.gravity + dry)
+            )
+            for side in (1.0, -1.0)
+        ]
+        low, high = np.concatenate(intervals, axis=1)
+        speed = most
+        while (blocked := (low < speed) & (speed < high)).any():
+            speed = float(low[blocked].min())
+        speed = max(speed, 0.0)
+        # Exact where dry friction has its full size; near standstill it changes with the speed.
+        load = self._load(speed)
+        if abs(load - 1) <= ROUNDING:
+            return speed
+        slow, fast = (0.0, speed) if load > 1 else (speed, most)
+        while fast > SLOWEST and fast - slow > EXACT * fast:
+            middle = (slow + fast) / 2
+            slow, fast = (slow, middle) if self._load(middle) > 1 else (middle, fast)
+        return slow
+
+    def _load(self, speed: float) -> float:
+        """Return the largest share of a limit at a share of the speed."""
+        return float(self._loads(self.samples, speed).max())
+
+    def _loads(self, samples: _Samples, speed: float) -> Array:
+        """Return the largest share of a limit at each of m samples (m,)."""
+        return _share(self._torque(samples, speed), self._limit).max(axis=1)
+
+    def _torque(self, samples: _Samples, speed: float) -> Array:
+        """Return the torques (m, n) of samples at a share of the speed."""
+        friction = self._friction.torque(speed * samples.qd)
+        return np.asarray(samples.gravity + speed**2 * samples.inertial + friction)
+
+
+def _infeasible(a: Array, b: Array, c: Array) -> Array:
+    """Return ends (2, k) of the intervals of s >= 0 with a s^2 + b s > c.
+
+    Only where there may be such an s in [0, 1]. For a < 0 the interval lies between the roots, for
+    a >= 0 beyond the larger one; c < 0 with a >= 0 leaves another below the smaller root.
+    """
+    near = np.maximum(a, 0) + np.maximum(b, 0) > c
+    a, b, c = a[near], b[near], c[near]
+    root = b**2 + 4 * a * c
+    with np.errstate(divide='ignore', invalid='ignore'):
+        w = -(b + np.copysign(np.sqrt(np.maximum(root, 0.0)), b)) / 2
+        ends = np.sort([w / a, -c / w], axis=0)
+    ends[:, (root < 0) & (a < 0)] = np.nan
+    ends[:, (root < 0) & (a >= 0)] = -np.inf
+    ends[:, a >= 0] = ends[1, a >= 0], np.full(int((a >= 0).sum()), np.inf)
+    return np.asarray(ends)
+
+
+def _share(torque: Array, limit: Array) -> Array:
+    """Return |torque| / limit; 0 without a limit, inf for a torque at a limit of 0."""
+    with np.errstate(over='ignore'):
+        return np.asarray(np.abs(torque) / np.maximum(limit, np.finfo(float).tiny))

@@ -1,0 +1,98 @@
+"""Trajectories in YAML files: one trajectory_msgs/msg/JointTrajectory each.
+
+Such a file is an argument of `ros2 topic pub`, and `ros2 topic echo --once` prints one.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from robot_dynamics.control.trajectory import Trajectory
+from robot_dynamics.errors import TrajectoryError
+
+FIELDS = ('positions', 'velocities', 'accelerations')
+DIGITS = (9, 8, 7)  # decimals of the fields
+SECOND = 1_000_000_000  # ns
+LARGEST = 2**32  # of both numbers of a duration
+# The parser in C is ten times as fast; PyYAML may be built without it.
+LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+
+
+def write_trajectory(trajectory: Trajectory, file: Path) -> None:
+    """Write the points of a trajectory; derivatives that are not prescribed stay so."""
+    lines = [f'joint_names: {json.dumps(trajectory.joint_names)}', 'points:']
+    for t, point in zip(trajectory.times, trajectory.waypoints, strict=True):
+        fields = []
+        for name, digits, row in zip(FIELDS, DIGITS, point, strict=True):
+            if row is not None:
+                values = ', '.join(f'{x:.{digits}f}' for x in np.round(row, digits) + 0.0)
+                fields.append(f'{name}: [{values}]')
+        sec, nanosec = divmod(round(t * SECOND), SECOND)
+        fields.append(f'time_from_start: {{sec: {sec}, nanosec: {nanosec}}}')
+        lines += [f'- {fields[0]}', *(f'  {field}' for field in fields[1:])]
+    file.write_text('\n'.join(lines) + '\n', encoding='utf-8')
+
+
+def read_trajectory(file: Path) -> Trajectory:
+    """Return the trajectory of a file, joints in the order of the file.
+
+    Raises:
+        TrajectoryError: it is not a JointTrajectory; the message names file, point and reason.
+    """
+    try:
+        # What follows a line '---' is another message.
+        message = next(iter(yaml.load_all(file.read_text(encoding='utf-8'), LOADER)), None)
+        return _trajectory(message)
+    except TrajectoryError as error:
+        raise TrajectoryError(f'{file}: {error}') from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise TrajectoryError(f'{file} is not YAML: {error}') from error
+
+
+def _trajectory(message: Any) -> Trajectory:
+    if not isinstance(message, dict) or not {'joint_names', 'points'} <= message.keys():
+        raise TrajectoryError(
+            'expected the keys joint_names and points of a trajectory_msgs/msg/JointTrajectory'
+        )
+    names = _list('joint_names', message['joint_names'])
+    if not all(isinstance(name, str) for name in names):
+        raise TrajectoryError(f'joint_names is {names}; expected strings')
+    points = _list('points', message['points'])
+    for k, point in enumerate(points):
+        if not isinstance(point, dict):
+            raise TrajectoryError(f'point {k} is {point!r}; expected the fields of a point')
+    times = [_seconds(k, point.get('time_from_start')) for k, point in enumerate(points)]
+    rows = [
+        [_list(f'{name} of point {k}', point.get(name)) for k, point in enumerate(points)]
+        for name in FIELDS
+    ]
+    return Trajectory(names, times, *rows)
+
+
+def _list(what: str, value: Any) -> list[Any]:
+    """Return a list, an empty one for None."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise TrajectoryError(f'{what} is {value!r}; expected a list')
+    return value
+
+
+def _seconds(k: int, duration: Any) -> float:
+    """Return the time of point k [s]."""
+    parts = (
+        [duration.get(name, 0) for name in ('sec', 'nanosec')]
+        if isinstance(duration, dict)
+        else [None]
+    )
+    if not all(isinstance(part, int) and abs(part) < LARGEST for part in parts):
+        raise TrajectoryError(
+            f'time_from_start of point {k} is {duration!r}; expected integers sec and nanosec'
+        )
+    sec, nanosec = parts
+    return float(sec + nanosec / SECOND)

@@ -1,0 +1,218 @@
+"""Torque-feasible motion: limits by Pinocchio, and the largest speed is the largest."""
+
+from dataclasses import replace
+
+import numpy as np
+import pin_model
+import pytest
+import robots
+
+from robot_dynamics.control.feasibility import at_speed, check_feasibility, slow_down
+from robot_dynamics.control.friction import Friction
+from robot_dynamics.control.trajectory import Trajectory
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.resources import share_file
+from robot_dynamics.urdf.loading import load_urdf
+
+COULOMB_SPEED = 1e-2  # rad/s: dry friction is tanh(qd / COULOMB_SPEED)
+
+
+@pytest.fixture(scope='module')
+def elbow():
+    return load_urdf(share_file('urdf/planar_2r.urdf'))
+
+
+def drives(model, rng, gravity_share=0.6, coulomb=0.05):
+    """Return the model with drives that can hold it anywhere, and have friction."""
+    arm = Dynamics(model)
+    q = rng.uniform(-np.pi, np.pi, (500, model.n)) * np.where(model.angular, 1.0, 0.1)
+    holding = np.abs(arm.gravity_torque(q)).max(axis=0)
+    effort = np.maximum(holding / gravity_share, 0.2 * holding.max() + 0.1)
+    return replace(
+        model,
+        effort_limit=effort,
+        viscous=rng.uniform(0.0, 0.1, model.n) * effort,
+        coulomb=rng.uniform(0.0, coulomb, model.n) * effort,
+        velocity_limit=np.full(model.n, np.inf),
+    )
+
+
+def random_trajectory(model, rng, degree, points=6, duration=1.0):
+    """Return points with random times, of cubics, quintics or lines."""
+    t = np.concatenate([[0.0], np.cumsum(rng.uniform(0.2, 1.0, points - 1))])
+    t *= duration / t[-1]
+    scale = np.where(model.angular, 1.0, 0.1)
+    q, qd, qdd = (rng.uniform(-size, size, (points, model.n)) * scale for size in (1, 2, 10))
+    qd[[0, -1]] = qdd[[0, -1]] = 0.0
+    return Trajectory(model.joint_names, t, q, *[qd, qdd][: {1: 0, 3: 1, 5: 2}[degree]])
+
+
+def pinocchio_load(model, trajectory, samples=1501):
+    """Return the largest share of each effort limit (n,) by Pinocchio and the friction law."""
+    t = np.linspace(trajectory.times[0], trajectory.duration, samples)
+    # Accelerations may jump at the points.
+    beside = [trajectory.times + dt for dt in (-1e-9, 0.0, 1e-9)]
+    t = np.unique(np.clip(np.concatenate([t, *beside]), t[0], t[-1]))
+    q, qd, qdd = trajectory.sample(t)
+    other = pin_model.PinRobot(model)
+    tau = np.array([other.inverse_dynamics(*row) for row in zip(q, qd, qdd, strict=True)])
+    tau += model.viscous * qd + model.coulomb * np.tanh(qd / COULOMB_SPEED)
+    return (np.abs(tau) / model.effort_limit).max(axis=0)
+
+
+@pytest.mark.parametrize('name', robots.NAMES)
+def test_no_torque_is_above_the_limit_by_pinocchio_after_slowing_down(name):
+    rng = np.random.default_rng(list(name.encode()))
+    model = drives(robots.load(name), rng)
+    arm = Dynamics(model)
+    for degree in (1, 3, 5):
+        trajectory = random_trajectory(model, rng, degree)
+        found = check_feasibility(arm, trajectory)
+        before = pinocchio_load(model, trajectory).max()
+        assert before * (1 - 1e-6) <= found.worst.share <= before * 1.001
+        assert found.feasible == (found.worst.share <= 1 + 1e-6)
+        slowed = slow_down(arm, trajectory)
+        assert (pinocchio_load(model, slowed) <= 1 + 1e-6).all()
+        assert slowed.duration == pytest.approx(trajectory.duration / found.speed, rel=1e-5)
+        if degree > 1:
+            assert found.speed < 1
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_the_largest_speed_is_tight(seed, elbow):
+    rng = np.random.default_rng(seed)
+    model = drives(elbow, rng)
+    arm = Dynamics(model)
+    trajectory = random_trajectory(model, rng, 3 + 2 * (seed % 2))
+    found = check_feasibility(arm, trajectory)
+    slowed = slow_down(arm, trajectory)
+    assert found.speed < 1
+    assert check_feasibility(arm, slowed).worst.share == pytest.approx(1.0, abs=1e-6)
+    # One joint at its limit where Pinocchio finds the peak; faster is infeasible.
+    assert pinocchio_load(model, slowed, 100_001).max() == pytest.approx(1.0, abs=1e-6)
+    for speed in np.linspace(found.speed * (1 + 1e-5), 1.0, 10):
+        assert not check_feasibility(arm, at_speed(trajectory, speed)).feasible
+
+
+def test_a_speed_above_an_infeasible_one_is_found(elbow):
+    # The arm falls with the acceleration of gravity: slower, the drives need more torque.
+    model = drives(elbow, np.random.default_rng(0), gravity_share=0.99, coulomb=0.0)
+    model = model.with_actuation(viscous=np.zeros(2), coulomb=np.zeros(2))
+    arm = Dynamics(model)
+    q0 = np.array([0.3, 0.2])
+    fall = arm.forward_dynamics(q0, np.zeros(2), np.zeros(2))
+    T = 0.05
+    trajectory = Trajectory(
+        model.joint_names,
+        [0.0, T],
+        [q0, q0 + fall * T**2 / 2],
+        [np.zeros(2), fall * T],
+        [fall, fall],
+    )
+    effort = np.abs(arm.gravity_torque(q0)) * 1.0001
+    found = check_feasibility(arm, trajectory, effort_limit=effort)
+    assert found.feasible
+    assert found.speed == 1.0
+
+
+def test_gravity_alone_is_reported_with_the_posture(elbow):
+    weak = replace(elbow, effort_limit=np.array([1e-3, 50.0]))
+    arm = Dynamics(weak)
+    trajectory = Trajectory(weak.joint_names, [0.0, 1.0], [[0.3, 0.2], [0.4, 0.2]])
+    found = check_feasibility(arm, trajectory)
+    assert found.speed == 0
+    with pytest.raises(TrajectoryError, match='against gravity alone') as error:
+        slow_down(arm, trajectory)
+    posture = found.gravity.posture
+    expected = pin_model.PinRobot(weak).gravity_torque(posture)[0]
+    assert found.gravity.torque == pytest.approx(expected)
+    assert f'[{posture[0]:.4g}, {posture[1]:.4g}]' in str(error.value)
+    assert repr(weak.joint_names[0]) in str(error.value)
+
+
+def test_dry_friction_that_no_speed_avoids_is_an_obstacle(elbow):
+    model = replace(elbow, gravity=np.zeros(3), effort_limit=np.ones(2), coulomb=np.full(2, 1.1))
+    trajectory = Trajectory(model.joint_names, [0.0, 1.0], [[0.0, 0.0], [50.0, 50.0]])
+    with pytest.raises(TrajectoryError, match='at 1% of the speed'):
+        slow_down(Dynamics(model), trajectory)
+
+
+def test_friction_of_slow_joints_changes_with_the_speed(elbow):
+    # Dry friction at speeds below its full size: no closed form, still tight.
+    model = replace(
+        elbow, gravity=np.zeros(3), effort_limit=np.ones(2), coulomb=np.array([1.5, 0.2])
+    )
+    trajectory = Trajectory(model.joint_names, [0.0, 1.0], [[0.0, 0.0], [0.02, 0.0]])
+    slowed = slow_down(Dynamics(model), trajectory)
+    assert pinocchio_load(model, slowed).max() == pytest.approx(1.0, abs=1e-6)
+
+
+def test_velocity_limits_are_kept(elbow):
+    rng = np.random.default_rng(5)
+    strong = replace(elbow, effort_limit=np.full(2, np.inf), velocity_limit=np.array([0.5, 9.0]))
+    trajectory = random_trajectory(strong, rng, 3)
+    found = check_feasibility(Dynamics(strong), trajectory)
+    assert 'reaches the velocity' in found.reasons[0]
+    assert found.margin == 1.0
+    slowed = slow_down(Dynamics(strong), trajectory)
+    _, qd, _ = slowed.sample(np.linspace(0.0, slowed.duration, 100_001))
+    assert np.abs(qd[:, 0]).max() == pytest.approx(0.5, rel=1e-6)
+    assert check_feasibility(Dynamics(strong), slowed).feasible
+
+
+def test_a_payload_counts(elbow):
+    rng = np.random.default_rng(2)
+    model = drives(elbow, rng)
+    arm = Dynamics(model)
+    trajectory = slow_down(arm, random_trajectory(model, rng, 5))
+    loaded = arm.with_payload(model.frame_names[-1], 0.1)
+    found = check_feasibility(loaded, trajectory)
+    assert not found.feasible
+    slowed = slow_down(loaded, trajectory)
+    assert (pinocchio_load(loaded.model, slowed) <= 1 + 1e-6).all()
+
+
+def test_other_limits_and_friction_replace_those_of_the_model(elbow):
+    rng = np.random.default_rng(3)
+    model = drives(elbow, rng)
+    arm = Dynamics(model)
+    trajectory = random_trajectory(model, rng, 5)
+    friction = Friction(viscous=np.array([0.3, 0.1]), coulomb=np.array([0.2, 0.1]))
+    given = check_feasibility(
+        arm, trajectory, effort_limit=2 * model.effort_limit, friction=friction
+    )
+    changed = replace(
+        model,
+        effort_limit=2 * model.effort_limit,
+        viscous=friction.viscous,
+        coulomb=friction.coulomb,
+    )
+    own = check_feasibility(Dynamics(changed), trajectory)
+    assert given.worst.share == pytest.approx(own.worst.share, rel=1e-12)
+    assert given.speed == pytest.approx(own.speed, rel=1e-12)
+
+
+def test_the_path_and_the_kind_of_segments_stay_the_same(elbow):
+    points = [[0.0, 0.0], [0.5, 0.2], [0.1, 0.4]]
+    trajectory = Trajectory(elbow.joint_names, [0.5, 1.0, 2.0], points, [[0, 0], [], [0, 0]])
+    slowed = at_speed(trajectory, 0.5)
+    t = np.linspace(0.5, 2.0, 50)
+    for order, (before, after) in enumerate(
+        zip(trajectory.sample(t), slowed.sample(2 * t), strict=True)
+    ):
+        assert after == pytest.approx(before * 0.5**order, abs=1e-12)
+    assert slowed.waypoints[1].qd is None
+
+
+def test_a_single_point_is_a_posture(elbow):
+    trajectory = Trajectory(elbow.joint_names, [1.0], [[0.3, 0.2]])
+    found = check_feasibility(Dynamics(elbow), trajectory)
+    assert found.worst.torque == pytest.approx(found.gravity.torque)
+    assert slow_down(Dynamics(elbow), trajectory) is trajectory or not found.feasible
+
+
+def test_other_joints_are_rejected(elbow):
+    trajectory = Trajectory(['a', 'b'], [1.0], [[0.3, 0.2]])
+    with pytest.raises(TrajectoryError, match='in_order'):
+        check_feasibility(Dynamics(elbow), trajectory)
