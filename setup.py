@@ -108,6 +108,8 @@ setup(
             'cvxpy>=1.5',
             'clarabel>=0.9',
             'threadpoolctl>=3.5',
+            # examples/time_optimal.py; it needs matplotlib.
+            'toppra>=0.6.10',
             'import-linter>=2.5',
             # Other minor versions format differently and report other errors.
             'ruff>=0.17,<0.18',

@@ -6,11 +6,10 @@ import argparse
 import json
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_robot, new_file, new_picture
+from robot_dynamics.cli.options import add_robot, folder, new_file, new_picture
 from robot_dynamics.cli.output import print_table
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
@@ -42,7 +41,7 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         '--package-path',
         action='append',
         default=[],
-        type=_folder,
+        type=folder,
         metavar='DIR',
         help='folder with packages of meshes, or the folder of one (repeatable)',
     )
@@ -75,13 +74,6 @@ def check(options: argparse.Namespace) -> int:
     severities = {finding.severity for finding in examination.findings}
     rejected = {'error', 'warning'} if options.strict else {'error'}
     return FAULTY if severities & rejected else 0
-
-
-def _folder(text: str) -> Path:
-    folder = Path(text)
-    if not folder.is_dir():
-        raise argparse.ArgumentTypeError(f'{text} is not a folder')
-    return folder
 
 
 # -- the model ---------------------------------------------------------------------------------

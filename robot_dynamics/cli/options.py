@@ -100,6 +100,14 @@ seed = _integer(0, 2**64 - 1)
 # -- files ----------------------------------------------------------------------------------
 
 
+def folder(text: str) -> Path:
+    """Return the path of a folder that exists."""
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f'{text} is not a folder')
+    return path
+
+
 def new_file(text: str) -> Path:
     """Return the path of a file to write. Rejected before the computation if not writable."""
     file = Path(text)

@@ -314,7 +314,7 @@ class _Motion:
 
     def _loads(self, samples: _Samples, speed: float) -> Array:
         """Return the largest share of a limit at each of m samples (m,)."""
-        return _share(self._torque(samples, speed), self._limit).max(axis=1)
+        return np.asarray(_share(self._torque(samples, speed), self._limit).max(axis=1))
 
     def _torque(self, samples: _Samples, speed: float) -> Array:
         """Return the torques (m, n) of samples at a share of the speed."""

@@ -85,14 +85,10 @@ def _list(what: str, value: Any) -> list[Any]:
 
 def _seconds(k: int, duration: Any) -> float:
     """Return the time of point k [s]."""
-    parts = (
-        [duration.get(name, 0) for name in ('sec', 'nanosec')]
-        if isinstance(duration, dict)
-        else [None]
-    )
-    if not all(isinstance(part, int) and abs(part) < LARGEST for part in parts):
+    given: dict[Any, Any] = duration if isinstance(duration, dict) else {'sec': None}
+    sec, nanosec = (given.get(name, 0) for name in ('sec', 'nanosec'))
+    if not all(isinstance(part, int) and abs(part) < LARGEST for part in (sec, nanosec)):
         raise TrajectoryError(
             f'time_from_start of point {k} is {duration!r}; expected integers sec and nanosec'
         )
-    sec, nanosec = parts
     return float(sec + nanosec / SECOND)

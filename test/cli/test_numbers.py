@@ -39,7 +39,7 @@ VALUES = [
     'x',
     '',
 ]
-NO_NUMBERS = {None, Path, options.new_file, options.new_picture}
+NO_NUMBERS = {None, Path, options.folder, options.new_file, options.new_picture}
 
 
 def verbs():

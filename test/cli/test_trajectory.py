@@ -27,11 +27,12 @@ def run(capsys):
     return run
 
 
-def torques(file):
-    """Return torques (1001, 2) along the motion of a file, by Pinocchio."""
+def torques(file, speed=1.0):
+    """Return torques (1001, 2) along the motion of a file at a share of its speed."""
     model = load_urdf(ELBOW)
     motion = read_trajectory(file)
     q, qd, qdd = motion.sample(np.linspace(0.0, motion.duration, 1001))
+    qd, qdd = speed * qd, speed**2 * qdd
     other = pin_model.PinRobot(model)
     tau = np.array([other.inverse_dynamics(*row) for row in zip(q, qd, qdd, strict=True)])
     return tau + model.viscous * qd + model.coulomb * np.tanh(qd / 1e-2)
@@ -52,14 +53,14 @@ def test_a_feasible_motion_has_exit_code_0_and_its_margin(run, tmp_path):
     assert abs(figures['torque']) == pytest.approx(np.abs(tau).max(), rel=1e-4)
     assert figures['joint'] == 'joint1'
     assert figures['time'] == pytest.approx(2.0 * np.abs(tau[:, 0]).argmax() / 1000, abs=5e-3)
-    assert figures['joints'][0]['velocity_limit'] is None
+    assert figures['joints'][0]['velocity_limit'] == 10.0
     assert picture.read_bytes().startswith(b'\x89PNG')
 
 
 def test_an_infeasible_motion_is_written_slower_within_the_limits(run, tmp_path):
     slowed, again = tmp_path / 'slowed.yaml', tmp_path / 'again.yaml'
-    gravity = np.abs(torques(MOTION)[[0, -1]]).max()
-    limits = ('--robot', ELBOW, '--effort', 0.5 * (gravity + np.abs(torques(MOTION)).max()))
+    largest = [np.abs(torques(MOTION, speed)).max() for speed in (0.0, 1.0)]
+    limits = ('--robot', ELBOW, '--effort', np.mean(largest))
     code, shown, _ = run(MOTION, *limits, '--slow-down', slowed)
     assert code == 1
     assert "infeasible: joint 'joint1' needs " in shown

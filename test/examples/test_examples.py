@@ -4,7 +4,11 @@ import re
 import runpy
 from pathlib import Path
 
+import numpy as np
+import pin_model
 import pytest
+
+from robot_dynamics.urdf.loading import load_urdf
 
 EXAMPLES = Path(__file__).parents[2] / 'examples'
 
@@ -46,3 +50,20 @@ def test_batches_and_derivatives(capsys):
     assert '(100, 50, 7)' in shown
     (error,) = re.findall(r'error of the linear model (\S+)', shown)
     assert float(error) < 1e-3
+
+
+def test_time_optimal(capsys):
+    pytest.importorskip('toppra')
+    uniform, optimal = runpy.run_path(str(EXAMPLES / 'time_optimal.py'))['main']()
+    assert optimal.duration < 0.8 * uniform.duration
+    assert 'time-optimal' in capsys.readouterr().out
+    # By Pinocchio no torque is above its limit, and the drives are used.
+    model = load_urdf('panda').with_payload('panda_link8', 2.0, com=[0, 0, 0.1])
+    other = pin_model.PinRobot(model)
+    q, qd, qdd = optimal.sample(np.linspace(0.0, optimal.duration, 2001))
+    tau = np.array([other.inverse_dynamics(*row) for row in zip(q, qd, qdd, strict=True)])
+    tau += model.viscous * qd + model.coulomb * np.tanh(qd / 1e-2)
+    largest = (np.abs(tau) / model.effort_limit).max()
+    assert 0.8 < largest <= 1 + 1e-6
+    # The path is the same: both end where it ends.
+    assert optimal.end.q == pytest.approx(uniform.end.q, abs=1e-9)
