@@ -231,6 +231,12 @@ def identify(
     known = np.ones(n, dtype=bool)
     if problem.gains:
         known = (gain_error < SCALE_CERTAIN) & (payload is not None)
+
+    def in_si(value: Array, error: Array) -> Array:
+        """Return the deviation (..., n) in N m or N; that of the scale is part of it if known."""
+        of_scale = np.where(known & problem.gains, gain_error, 0.0)
+        return np.asarray(si * np.hypot(error, value * of_scale))
+
     if problem.gains and known.all():
         validation = validation.scaled(si)
     return Identification(
@@ -240,11 +246,11 @@ def identify(
         law=result.problem.law,
         presliding=result.problem.presliding,
         friction=si[:, None] * x.friction,
-        friction_error=si[:, None] * errors[1],
+        friction_error=in_si(x.friction.T, errors[1].T).T,
         offset=si * x.offset,
-        offset_error=si * errors[2],
+        offset_error=in_si(x.offset, errors[2]),
         rotor_inertia=si * x.rotor,
-        rotor_error=si * errors[3],
+        rotor_error=in_si(x.rotor, errors[3]),
         effort_scale=scale * sign * si,
         scale_error=np.where(known & problem.gains, scale * si * gain_error, np.nan),
         scale_known=known,

@@ -150,7 +150,7 @@ def drift_of(result: Fit, seen: Observations) -> Drift:
     n = len(problem.excited)
     value, error = np.full((n, 2), np.nan), np.full((n, 2), np.nan)
     for j in range(n):
-        # The identified parameters may absorb a part of the drift; its rest is told apart.
+        # The identified parameters may have absorbed a part of the drift: they are fitted again.
         others = joint_columns(problem, terms, j)
         A = w[:, j, None] * np.column_stack([u * friction[:, j], u, others])
         keep = np.linalg.norm(A, axis=0) > 0

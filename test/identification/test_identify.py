@@ -72,6 +72,7 @@ def test_a_panda_with_wrong_links_is_predicted_on_another_motion():
     assert np.abs(z).max() < 4
 
 
+@pytest.mark.slow
 def test_the_identified_mass_matrix_is_positive_definite_everywhere():
     true = wrong(PANDA, size=0.4, viscous=1.0, coulomb=1.0)
     found = identify(Dynamics(PANDA), recorded(true, duration=12.0, rate=250.0))
@@ -294,7 +295,11 @@ def fitted(ur5):
 
 
 @pytest.mark.parametrize(
-    ('motion', 'allowed'), [(None, 0.6), (point_to_point, 0.7)], ids=['Fourier', 'point to point']
+    ('motion', 'allowed'),
+    [
+        pytest.param(None, 0.6, id='Fourier', marks=pytest.mark.slow),
+        pytest.param(point_to_point, 0.7, id='point to point'),
+    ],
 )
 def test_currents_are_predicted_better_than_by_each_joint_alone(ur5, fitted, motion, allowed):
     test = currents(ur5, 2, None if motion is None else motion())
