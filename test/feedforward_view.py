@@ -2,8 +2,8 @@
 
 import numpy as np
 from builtin_interfaces.msg import Duration
+from diagnostic_msgs.msg import DiagnosticStatus
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
@@ -42,7 +42,7 @@ class Robot:
         self.graph = graph
         self.node = graph.start(FeedforwardNode, remap=remap, **parameters)
         self.torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')
-        self.status = graph.listen(String, 'feedforward_node/status', qos.LATCHED)
+        self.status = graph.listen(DiagnosticStatus, 'feedforward_node/status', qos.LATCHED)
         self.filled = graph.listen(
             JointTrajectory, 'feedforward_node/joint_trajectory_with_effort'
         )
@@ -71,14 +71,44 @@ class Robot:
         return [m for m in self.torques if messages.nanoseconds(m.header.stamp) == stamp]
 
     def wait_for_status(self, text):
-        self.graph.until(lambda: self.status and text in self.status[-1].data, f'status {text!r}')
+        """Wait until what was published last, or before it with an event, has this text."""
+        self.graph.until(
+            lambda: self.status and text in sentence(self.status[-1]), f'status {text!r}'
+        )
+
+    def wait_for_word(self, word):
+        self.graph.until(lambda: self.status and self.status[-1].message == word, f'word {word!r}')
+
+    def wait_for_event(self, text):
+        """Wait for a status whose detail has this text; return it."""
+        found = []
+
+        def published():
+            found[:] = [message for message in self.status if text in detail(message)]
+            return found
+
+        self.graph.until(published, f'event {text!r}')
+        return found[-1]
 
     def follow(self, message):
         self.trajectories.publish(message)
         self.graph.until(
-            lambda: self.status and self.status[-1].data.startswith('following'),
+            lambda: self.status and self.status[-1].message == 'following',
             'the trajectory being followed',
         )
+
+
+def values(status):
+    return {item.key: item.value for item in status.values}
+
+
+def detail(status):
+    return values(status)['detail']
+
+
+def sentence(status):
+    """Return the event, if there was one, and the motion."""
+    return '; '.join(filter(None, [detail(status), values(status)['motion']]))
 
 
 def close(actual, desired):

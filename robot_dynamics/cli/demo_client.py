@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -133,7 +132,9 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
         self.create_subscription(
             DiagnosticArray, 'pybullet_validator_node/report', self._on_diagnostics, qos.LATCHED
         )
-        self.create_subscription(String, 'feedforward_node/status', self._on_status, qos.LATCHED)
+        self.create_subscription(
+            DiagnosticStatus, 'feedforward_node/status', self._on_status, qos.LATCHED
+        )
         self._parameters = AsyncParameterClient(self, 'feedforward_node')
         self._simulator = {
             verb: self.create_client(Trigger, f'simulator_node/{verb}')
@@ -144,8 +145,8 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
         for status in message.status:
             self.reports[status.name] = {item.key: item.value for item in status.values}
 
-    def _on_status(self, message: String) -> None:
-        self._status = message.data
+    def _on_status(self, message: DiagnosticStatus) -> None:
+        self._status = message.message
 
     def close(self) -> None:
         """Leave the ROS graph."""
@@ -215,7 +216,7 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
         self._status = ''
         self._trajectory_out.publish(trajectory_message(trajectory))
         self.wait(
-            lambda: self._status.startswith('following'),
+            lambda: self._status == 'following',
             'feedforward_node following the trajectory',
         )
         self._simulate('resume')

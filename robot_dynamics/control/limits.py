@@ -12,6 +12,7 @@ import numpy as np
 
 from robot_dynamics.control import spline
 from robot_dynamics.control.trajectory import Reference, Trajectory
+from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
@@ -116,6 +117,31 @@ def acceleration_limit(model: RobotModel) -> Array:
     """
     speed = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, USUAL_SPEED)
     return np.asarray(speed / TO_FULL_SPEED)
+
+
+def check_distance(
+    q: Array, present: Array, tolerance: Array, joint_names: tuple[str, ...], what: str
+) -> None:
+    """Raise TrajectoryError if positions (n,) are further than a tolerance (n,) from others."""
+    far = np.abs(q - present) > tolerance
+    if far.any():
+        j = int(np.argmax(far))
+        raise TrajectoryError(
+            f'{what} at {q[j]:.6g} for joint {joint_names[j]!r}, which is at {present[j]:.6g}; '
+            f'it must be within {tolerance[j]:g}'
+        )
+
+
+def check_change(reference: Reference, before: Reference, since: float, model: RobotModel) -> None:
+    """Raise TrajectoryError if the velocity changes beyond the acceleration limit in a time, s."""
+    change = np.abs(reference.qd - before.qd)
+    most = acceleration_limit(model) * since * (1 + 1e-9)
+    if (change > most).any():
+        j = int(np.argmax(change > most))
+        raise TrajectoryError(
+            f'the velocity of joint {model.joint_names[j]!r} changes from {before.qd[j]:.6g} to '
+            f'{reference.qd[j]:.6g} in {since:g} s; it must change by no more than {most[j]:.6g}'
+        )
 
 
 def excursions(

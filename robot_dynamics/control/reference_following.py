@@ -14,14 +14,23 @@ stop without the reference running ahead. A rejected motion changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from robot_dynamics.control import Reference, Trajectory, violations
 from robot_dynamics.control.joint_state import JointReading
-from robot_dynamics.control.limits import acceleration_limit, reference_violations
+from robot_dynamics.control.limits import check_change, check_distance, reference_violations
+from robot_dynamics.control.motions import (
+    SECOND,
+    STOPPING,
+    Motion,
+    Outcome,
+    Pending,
+    Phase,
+    Streamed,
+)
 from robot_dynamics.control.partial_motion import Combined, combined
+from robot_dynamics.control.tolerances import Tolerances, none
 from robot_dynamics.control.transitions import (
     SHORTEST_STOP,
     Joined,
@@ -34,45 +43,8 @@ from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
-SECOND = 1e9  # ns
 FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by another clock
-STOPPING = 'stopping'
 CLOSE = 0.01  # s; the least time counted for a change of velocity between two references
-
-
-class Streamed(NamedTuple):
-    """A single reference of a stream; it holds until the next one."""
-
-    reference: Reference
-    duration: float = float('inf')
-
-    def sample(self, t: float) -> Reference:
-        """Return the reference, at any time t [s]."""
-        return self.reference
-
-
-class Motion(NamedTuple):
-    """A path, its start, and its name; a hold has none."""
-
-    path: Trajectory | Joined | Stop | Combined | Streamed
-    start: int  # ns
-    name: str = ''
-
-    def sample(self, stamp: int) -> Reference:
-        """Return the reference at a time [ns], not before the start."""
-        return self.path.sample((stamp - self.start) / SECOND)
-
-
-class Pending(NamedTuple):
-    """A trajectory that was accepted, and the time at which it starts; None: the next state."""
-
-    trajectory: Trajectory
-    start: int | None  # ns
-
-    @property
-    def name(self) -> str:
-        """Description for status and log."""
-        return f'a trajectory of {self.trajectory.duration:g} s'
 
 
 class ReferenceFollower:
@@ -81,6 +53,8 @@ class ReferenceFollower:
     Attributes:
         placed: whether the last reference was reset to the arm, so that it may differ from the
             one before.
+        violated: whether the last state violated a tolerance.
+        outcome: how the trajectory that was accepted last has ended; None before that.
     """
 
     def __init__(
@@ -89,6 +63,7 @@ class ReferenceFollower:
         start_tolerance: Array,
         input_timeout: float,
         stopping_time: Callable[[Reference], float] = lambda _: SHORTEST_STOP,
+        tolerances: Tolerances | None = None,
     ):
         """Begin without a reference.
 
@@ -97,15 +72,25 @@ class ReferenceFollower:
             start_tolerance: (n,) how far from the reference a motion may begin, rad or m.
             input_timeout: s, after which a stream without references is over.
             stopping_time: returns the time [s] that a stop from a reference takes.
+            tolerances: of trajectories from now on; no limits if None.
         """
         self._stopping_time = stopping_time
-        self.adjust(model, start_tolerance, input_timeout)
+        self.outcome: Outcome | None = None
+        self.violated = False
+        self.adjust(model, start_tolerance, input_timeout, tolerances)
         self._state: JointReading | None = None
         self._now = 0  # ns, of the last state; it never goes back but by a restart
         self.release()
 
-    def adjust(self, model: RobotModel, start_tolerance: Array, input_timeout: float) -> None:
+    def adjust(
+        self,
+        model: RobotModel,
+        start_tolerance: Array,
+        input_timeout: float,
+        tolerances: Tolerances | None = None,
+    ) -> None:
         """Continue with other settings; the model's joints stay the same."""
+        self._tolerances = none(model.n) if tolerances is None else tolerances
         self._model = model
         self._tolerance = np.asarray(start_tolerance, dtype=float)
         self._timeout = round(input_timeout * SECOND)
@@ -114,6 +99,7 @@ class ReferenceFollower:
 
     def release(self) -> None:
         """Drop every motion at once; hold where the arm is at the next state."""
+        self._conclude(Outcome.CANCELLED)
         self._motion: Motion | None = None
         self._pending: Pending | None = None
         self._reference: Reference | None = None
@@ -121,8 +107,14 @@ class ReferenceFollower:
 
     def stop(self) -> None:
         """End every motion: decelerate, then hold."""
+        self._conclude(Outcome.CANCELLED)
         self._pending = None
         self._decelerate()
+
+    def _conclude(self, outcome: Outcome) -> None:
+        """Keep how the last trajectory ended, unless it ended before."""
+        if self.outcome is None:
+            self.outcome = outcome
 
     def _decelerate(self) -> None:
         motion, reference = self._motion, self._reference
@@ -142,9 +134,21 @@ class ReferenceFollower:
         return f'{present or "holding"}, then {self._pending.name}'
 
     @property
+    def phase(self) -> Phase:
+        """What the reference does, with the next state."""
+        if self._pending is not None and not self._starts_later():
+            return Phase.FOLLOWING
+        return Phase.HOLDING if self._motion is None else self._motion.phase
+
+    @property
+    def progress(self) -> float:
+        """Fraction of the present trajectory's time that is over; NaN without one."""
+        return float('nan') if self._motion is None else self._motion.progress(self._now)
+
+    @property
     def moving(self) -> bool:
         """Whether the reference moves, or a motion is pending; else the arm is held."""
-        return self._pending is not None or bool(self._motion is not None and self._motion.name)
+        return self._pending is not None or self.phase is not Phase.HOLDING
 
     # -- what to follow ---------------------------------------------------------------------
 
@@ -178,13 +182,17 @@ class ReferenceFollower:
         if begin == self._now or not self._is_streaming:  # else its start is not known yet
             self._path(trajectory, stamp or None, begin, start)
 
-    def follow(self, trajectory: Trajectory, stamp: int) -> None:
+    def follow(
+        self, trajectory: Trajectory, stamp: int, tolerances: Tolerances | None = None
+    ) -> None:
         """Follow a trajectory from its start on; arguments and errors are those of `check`.
 
-        The present motion continues until then. The start is checked again at that time.
+        The present motion continues until then. The start is checked again at that time. It has
+        the tolerances of `adjust` if None are given.
         """
         self.check(trajectory, stamp)
-        self._pending = Pending(trajectory, stamp or None)
+        self._pending = Pending(trajectory, stamp or None, tolerances or self._tolerances)
+        self.outcome = None
 
     def completed(self, trajectory: Trajectory) -> Trajectory:
         """Return a trajectory of all joints; those that it lacks stay at the present reference.
@@ -213,8 +221,13 @@ class ReferenceFollower:
             raise TrajectoryError('; '.join(reasons))
         for q in (before.q, state.q):
             self._check_distance(reference.q, q, 'the reference is')
-        self._check_change(reference, before)
+        motion, since = self._motion, CLOSE
+        if motion is not None and isinstance(motion.path, Streamed):
+            since = max(CLOSE, (self._now - motion.start) / SECOND)
+        check_change(reference, before, since, self._model)
         self._pending = self._pending if self._starts_later() else None
+        if self._pending is None:
+            self._conclude(Outcome.CANCELLED)
         self._moved |= before is not self._reference
         self._reference = before
         self._motion = Motion(Streamed(reference), self._now, 'following a stream of references')
@@ -262,28 +275,7 @@ class ReferenceFollower:
         return combined(path, joints, before, (began - since) / SECOND)
 
     def _check_distance(self, q: Array, present: Array, what: str) -> None:
-        far = np.abs(q - present) > self._tolerance
-        if far.any():
-            j = int(np.argmax(far))
-            raise TrajectoryError(
-                f'{what} at {q[j]:.6g} for joint {self._model.joint_names[j]!r}, which is at '
-                f'{present[j]:.6g}; it must be within {self._tolerance[j]:g}'
-            )
-
-    def _check_change(self, reference: Reference, before: Reference) -> None:
-        """Raise if the velocity changes faster than the acceleration limit allows."""
-        since, motion = CLOSE, self._motion
-        if motion is not None and isinstance(motion.path, Streamed):
-            since = max(CLOSE, (self._now - motion.start) / SECOND)
-        change = np.abs(reference.qd - before.qd)
-        most = acceleration_limit(self._model) * since * (1 + 1e-9)
-        if (change > most).any():
-            j = int(np.argmax(change > most))
-            raise TrajectoryError(
-                f'the velocity of joint {self._model.joint_names[j]!r} changes from '
-                f'{before.qd[j]:.6g} to {reference.qd[j]:.6g} in {since:g} s; it must change by '
-                f'no more than {most[j]:.6g}'
-            )
+        check_distance(q, present, self._tolerance, self._model.joint_names, what)
 
     def _is_off(self, wanted: Array, q: Array) -> bool:
         return bool((np.abs(wanted - q) > self._tolerance).any())
@@ -298,7 +290,7 @@ class ReferenceFollower:
             returned: whether joint states were missing before it, by a clock of the caller.
         """
         before, self._state = self._state, state
-        self.placed, self._moved = self._moved, False
+        self.placed, self._moved, self.violated = self._moved, False, False
         motion = self._motion
         if before is None or motion is None:
             self._now = state.stamp
@@ -306,6 +298,7 @@ class ReferenceFollower:
         why = self._reason_to_place(before, motion, state, returned)
         if why:
             why = why if self.moving else ''
+            self._conclude(Outcome.DROPPED)
             self._now, self._pending = state.stamp, None
             return self._place(state).sample(self._now), why
         # Joint states of different drivers may overtake each other.
@@ -321,14 +314,45 @@ class ReferenceFollower:
             if elapsed > self._timeout:
                 why = 'the stream of references has stopped'
                 self._decelerate()
-        elif motion.name and elapsed > path.duration * SECOND:
-            self._hold(path.end)
+        else:
+            why = self._violation(motion, state)
+            if why:
+                self._decelerate()
+            elif motion.name and elapsed > path.duration * SECOND:
+                why = self._arrive(motion, state)
         if self._pending is not None and not self._starts_later():
             why = self._begin(self._pending, state)
         if why and self._motion is not None:
             self._reference = self._motion.sample(self._now)
         assert self._reference is not None  # there is a motion
         return self._reference, why
+
+    def _violation(self, motion: Motion, state: JointReading) -> str:
+        """Return why the path of a trajectory has been left, or ''."""
+        if motion.tolerances is None:
+            return ''
+        assert self._reference is not None  # of this motion
+        names = self._model.joint_names
+        why = motion.tolerances.path_violation(self._reference, state, names)
+        self.violated = bool(why)
+        if why and self._pending is None:
+            self._conclude(Outcome.PATH_VIOLATED)
+        return why
+
+    def _arrive(self, motion: Motion, state: JointReading) -> str:
+        """End a motion whose time is over, once its goal is reached; return why it is not."""
+        path, tolerances, why = motion.path, motion.tolerances, ''
+        assert not isinstance(path, Streamed)  # a stream has no end
+        if tolerances is not None:
+            why = tolerances.goal_violation(path.end, state, self._model.joint_names)
+            late = (self._now - motion.start) / SECOND - path.duration
+            if why and not 0 < tolerances.goal_time < late:
+                return ''
+            self.violated = bool(why)
+            if self._pending is None:
+                self._conclude(Outcome.GOAL_VIOLATED if why else Outcome.SUCCEEDED)
+        self._hold(path.end)
+        return why
 
     def _begin(self, pending: Pending, state: JointReading) -> str:
         """Begin a pending trajectory; return why not, or ''."""
@@ -337,10 +361,11 @@ class ReferenceFollower:
         try:
             path = self._path(pending.trajectory, pending.start, self._now, start)
         except TrajectoryError as error:
+            self._conclude(Outcome.REJECTED)
             self.stop()
             return f'trajectory rejected at its start: {error}'
         self._pending = None
-        self._motion = Motion(path, began, f'following {pending.name}')
+        self._motion = Motion(path, began, f'following {pending.name}', pending.tolerances)
         self.placed |= start is not self._reference
         self._reference = self._motion.sample(self._now)
         return ''

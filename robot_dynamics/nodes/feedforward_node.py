@@ -12,7 +12,9 @@ Publishes
     ~/feedforward_torque             sensor_msgs/JointState           stamped as the joint state
     effort_controller/commands       std_msgs/Float64MultiArray       if `publish_commands`
     ~/joint_trajectory_with_effort   trajectory_msgs/JointTrajectory  a motion and its torques
-    ~/status                         std_msgs/String                  what is followed, latched
+    ~/desired_state, ~/measured_state, ~/state_error                  sensor_msgs/JointState
+    ~/controller_state               control_msgs/JointTrajectoryControllerState, if installed
+    ~/status                         diagnostic_msgs/DiagnosticStatus of the motion, latched
     ~/payload                        geometry_msgs/InertiaStamped     the present one, latched
     /diagnostics                     diagnostic_msgs/DiagnosticArray
 Services
@@ -39,17 +41,17 @@ import time
 from typing import Any
 
 import numpy as np
-from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics.control import Reference, free_inertias, gravity_only
 from robot_dynamics.control.friction_laws import tracked
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.laws import compile_laws
+from robot_dynamics.control.motions import Outcome
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import random_postures
-from robot_dynamics.ros import diagnostics, executable, messages, qos
+from robot_dynamics.ros import diagnostics, executable, messages, motion_status
 from robot_dynamics.ros.diagnostics import Status
 from robot_dynamics.ros.feedforward_parameters import (
     FeedforwardParameters,
@@ -58,13 +60,16 @@ from robot_dynamics.ros.feedforward_parameters import (
 )
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.motion_status import MotionStatus
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.reference_input import ReferenceInput
 from robot_dynamics.ros.robot_source import RobotSource
+from robot_dynamics.ros.state_output import StateOutput
 from robot_dynamics.ros.torque_output import TorqueOutput
 from robot_dynamics.spatial import Array
 
 WATCHDOG_PERIOD = 0.02  # s
+PROGRESS_PERIOD = 0.2  # s, of the status during a motion
 
 
 class FeedforwardNode(RobotNode):
@@ -78,13 +83,15 @@ class FeedforwardNode(RobotNode):
         self._leaving = False  # disabled, and the torque is still being brought down
         self._state: JointReading | None = None
         self._settings: Settings  # of the present robot
-        self._status_out = self.create_publisher(String, '~/status', qos.LATCHED)
+        self._silent = self._word = ''
+        self._status = MotionStatus(self)
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
         self.torques = self.add(TorqueOutput(self, parameters.publish_commands))
         self.references = self.add(
             ReferenceInput(self, self._publish_status, parameters.start_enabled)
         )
+        self.states = self.add(StateOutput(self))
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/stop', self._on_stop)
@@ -118,7 +125,7 @@ class FeedforwardNode(RobotNode):
         if goes_on:
             self.references.adjust(model, settings, self._friction)
             self.references.follower.stop()
-            return self._publish_status('')
+            return self._publish_status()
         self.references.follow(model, settings, self._friction)
         if self.active:
             self.activate()
@@ -140,7 +147,7 @@ class FeedforwardNode(RobotNode):
                 self.references.follower.release()
             else:
                 self.references.follower.stop()
-            self._publish_status('')
+            self._publish_status()
 
     def _warn_of_gains(self, parameters: FeedforwardParameters, model: RobotModel) -> None:
         names = model.joint_names
@@ -152,11 +159,11 @@ class FeedforwardNode(RobotNode):
     def activate(self) -> None:
         """Hold the arm at its next state."""
         self._switch_on()
-        self._publish_status('')
+        self._publish_status()
 
     def deactivate(self) -> None:
         """Change the torque to that of `on_deactivate`, within the rate limit."""
-        self._status_out.publish(String(data='inactive'))
+        self._status.publish(motion_status.IDLE, 'inactive')
         tau = self._last_torque()
         if tau is not None and self._state is not None:
             self.torques.release(self._state.stamp, tau)
@@ -181,7 +188,7 @@ class FeedforwardNode(RobotNode):
                 self._leaving = False  # the reference and the torque continue
             elif not before:
                 self._switch_on()
-            self._publish_status('')
+            self._publish_status()
             conflict = self.torques.guard.conflict
             if request.data and conflict:
                 response.message += f', but {conflict}'
@@ -208,8 +215,10 @@ class FeedforwardNode(RobotNode):
     def _on_watchdog(self) -> None:
         """Apply `on_timeout` while joint states are missing, or their stamps stand still."""
         now, timeout = time.monotonic(), self.parameters.silence_timeout
-        if not self.active or now - self._progressed < timeout:
+        if not self.active:
             return
+        if now - self._progressed < timeout:
+            return self._follow_status(now)
         choice, state = self.parameters.on_timeout, self._state
         if not self._silent:
             self._silent = 'no joint states'
@@ -219,7 +228,7 @@ class FeedforwardNode(RobotNode):
                     f'the stamps of joint_states stand still at {stamp / messages.SECOND:.3f} s'
                 )
             self.health.counts['joint states stopped'] += 1
-            self._publish_status(f'{self._silent}, {choice}; ')
+            self._publish_status(f'{self._silent}, {choice}')
         gate = self.torques.gate
         if state is None or not gate.is_open:
             return
@@ -247,8 +256,32 @@ class FeedforwardNode(RobotNode):
             return 'led by hand'
         return self.references.follower.doing
 
-    def _publish_status(self, event: str) -> None:
-        self._status_out.publish(String(data=event + self._description()))
+    def _present_word(self) -> str:
+        """Return the word of the status without an event."""
+        if not self.references.enabled:
+            return motion_status.STOPPING if self._leaving else motion_status.IDLE
+        if self.torques.guard.blocked:
+            return motion_status.FAULTED
+        if self._silent or self._state is None:
+            return motion_status.WAITING
+        if self._settings.law is gravity_only:
+            return motion_status.IDLE
+        return self.references.follower.phase.value
+
+    def _publish_status(self, event: str = '', word: str = '') -> None:
+        """Publish the status after an event, which may have a word of its own."""
+        self._word, self._reported = self._present_word(), time.monotonic()
+        if self._word == motion_status.FAULTED:
+            event = event or self.torques.guard.conflict
+        progress = self.references.follower.progress
+        self._status.publish(word or self._word, self._description(), event, progress)
+
+    def _follow_status(self, now: float) -> None:
+        """Publish the status if it has changed, and the progress of a motion."""
+        word = self._present_word()
+        is_late = now - self._reported > PROGRESS_PERIOD
+        if word != self._word or (is_late and word == motion_status.FOLLOWING):
+            self._publish_status()
 
     # -- torques ----------------------------------------------------------------------------
 
@@ -261,8 +294,7 @@ class FeedforwardNode(RobotNode):
         elif self._silent:
             return
         returned, self._silent, self._state = bool(self._silent), '', state
-        event = 'joint states are back; ' if returned else ''
-        doing = follower.doing
+        doing, outcome = follower.doing, follower.outcome
         reference, dropped = follower.reference(state, returned)
         if follower.placed and state.qd is not None:
             self.torques.gate.soften()
@@ -271,10 +303,15 @@ class FeedforwardNode(RobotNode):
             follower.release()
         if dropped:
             self.get_logger().warning(f'{dropped}: {follower.doing}')
-        if dropped or event or follower.doing != doing:
-            self._publish_status(event + (f'{dropped}; ' if dropped else ''))
         if commands:
             self._command(self._tau(state, reference), state)
+        self.states.publish(state, reference, self.torques.gate.last if commands else None)
+        if dropped or returned or follower.doing != doing:
+            event = ['joint states are back'] * returned + [dropped] * bool(dropped)
+            word = motion_status.FAULTED if follower.violated else ''
+            if outcome is None and follower.outcome is Outcome.REJECTED:
+                word = motion_status.REJECTED
+            self._publish_status('; '.join(event), word)
 
     def _command(self, tau: Array, state: JointReading) -> None:
         """Publish a torque within the limits; or the last one, once a disabled arm is at rest."""

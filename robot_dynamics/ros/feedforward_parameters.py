@@ -9,13 +9,16 @@ import numpy as np
 
 from robot_dynamics.control import LAWS, Gains, Switches
 from robot_dynamics.control.laws import Law, computed_torque, gravity_only
+from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import Limits
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import POSTURES
 from robot_dynamics.ros.parameters import (
     EFFORT,
     GAIN,
+    LOWEST_RATE,
     POSITION,
+    RATE,
     TIME,
     joint_order,
     parameter,
@@ -77,6 +80,39 @@ class FeedforwardParameters(LiveRobotParameters):
         True,
         'Accept trajectories of some joints; the others end the motion that they are in. Without '
         'it such trajectories are rejected.',
+        live=True,
+    )
+    constraints__trajectory: tuple[float, ...] = parameter(
+        [0.0],
+        'Largest distance from the reference during a trajectory, rad or m; one or one per joint; '
+        '0: no limit.',
+        (0.0, POSITION[1]),
+        live=True,
+    )
+    constraints__goal: tuple[float, ...] = parameter(
+        [0.0],
+        'Largest distance from the last point at its end, rad or m; one or one per joint; 0: no '
+        'limit.',
+        (0.0, POSITION[1]),
+        live=True,
+    )
+    constraints__goal_time: float = parameter(
+        0.0,
+        'Time after the end in which the goal must be reached, s; 0: no limit.',
+        TIME,
+        live=True,
+    )
+    constraints__stopped_velocity_tolerance: float = parameter(
+        0.0,
+        'Largest velocity at the goal, rad/s or m/s; 0: no limit.',
+        (0.0, POSITION[1]),
+        live=True,
+    )
+    state_publish_rate: float = parameter(
+        50.0,
+        'Rate of ~/desired_state, ~/measured_state and ~/state_error, Hz; 0: with every torque.',
+        RATE,
+        smallest=LOWEST_RATE,
         live=True,
     )
     torque_limit_scale: float = parameter(
@@ -143,7 +179,13 @@ class FeedforwardParameters(LiveRobotParameters):
                 inertia=self.compensate_inertia,
                 friction=self.compensate_friction,
             ),
-            tolerance=self.of_joints('start_tolerance', model),
+            start_tolerance=self.of_joints('start_tolerance', model),
+            tolerances=Tolerances(
+                path=self.of_joints('constraints__trajectory', model),
+                goal=self.of_joints('constraints__goal', model),
+                stopped_velocity=self.constraints__stopped_velocity_tolerance,
+                goal_time=self.constraints__goal_time,
+            ),
             limits=Limits(
                 effort=self.torque_limit_scale * model.effort_limit,
                 rate=torque_rate(self.of_joints('max_torque_rate', model), model),
@@ -159,7 +201,8 @@ class Settings(NamedTuple):
     law: Law
     gains: Gains
     switches: Switches
-    tolerance: Array  # (n,) rad or m
+    start_tolerance: Array  # (n,) rad or m
+    tolerances: Tolerances  # of trajectories
     limits: Limits
     order: list[int]  # of the model's joints in the parameter `joints`
 

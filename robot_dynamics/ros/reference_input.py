@@ -17,6 +17,7 @@ from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.command_guard import CommandInputGuard
 from robot_dynamics.ros.feedforward_parameters import Settings
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.motion_status import REJECTED
 
 
 class ReferenceInput:
@@ -34,8 +35,8 @@ class ReferenceInput:
 
     follower: ReferenceFollower  # of the present robot
 
-    def __init__(self, node: RobotNode, report: Callable[[str], None], enabled: bool):
-        """Subscribe; `report` is called with an event after every trajectory, and a rejection."""
+    def __init__(self, node: RobotNode, report: Callable[[str, str], None], enabled: bool):
+        """Subscribe; `report` is called with an event and its status after every trajectory."""
         self._node, self._report, self.enabled = node, report, enabled
         self._rejecting = False  # the last reference was rejected
         self._filled_out = node.create_publisher(
@@ -52,19 +53,21 @@ class ReferenceInput:
     def follow(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
         """Hold the arm at its next state."""
         timeout = self._node.parameters.input_timeout
-        self.follower = ReferenceFollower(model, settings.tolerance, timeout, self._stopping_time)
+        self.follower = ReferenceFollower(
+            model, settings.start_tolerance, timeout, self._stopping_time
+        )
         self.adjust(model, settings, friction)
 
     def adjust(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
         """Use other settings; the joints stay the same."""
         self._settings, self._friction = settings, friction
         timeout = self._node.parameters.input_timeout
-        self.follower.adjust(model, settings.tolerance, timeout)
+        self.follower.adjust(model, settings.start_tolerance, timeout, settings.tolerances)
 
     def stop(self) -> None:
         """End every motion: decelerate, then hold."""
         self.follower.stop()
-        self._report('')
+        self._report('', '')
 
     def _stopping_time(self, reference: Reference) -> float:
         return stopping_time(self._node.arm, self._settings.limits.effort, reference)
@@ -86,8 +89,8 @@ class ReferenceInput:
         except RobotDynamicsError as error:
             node.health.counts['trajectory rejected'] += 1
             node.get_logger().error(f'trajectory rejected: {error}')
-            return self._report(f'trajectory rejected: {error}; ')
-        self._report('')
+            return self._report(f'trajectory rejected: {error}', REJECTED)
+        self._report('', '')
         complete = self.follower.completed(trajectory)
         efforts = waypoint_efforts(arm, complete, self._settings.switches, self._friction)
         self._filled_out.publish(messages.with_efforts(message, arm.model.joint_names, efforts))
@@ -104,7 +107,7 @@ class ReferenceInput:
         except RobotDynamicsError as error:
             node.reject('reference', error)
             if not self._rejecting:
-                self._report(f'reference rejected: {error}; ')
+                self._report(f'reference rejected: {error}', REJECTED)
             self._rejecting = True
         else:
             self._rejecting = False

@@ -4,7 +4,9 @@ import pytest
 from robot_dynamics.control import Reference, Trajectory
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.limits import acceleration_limit
+from robot_dynamics.control.motions import Outcome, Phase
 from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.transitions import SHORTEST_STOP
 from robot_dynamics.errors import TrajectoryError
 
@@ -453,3 +455,87 @@ def test_joints_that_a_trajectory_lacks_are_held_if_the_arm_was_held(follower):
     _, rows = run(follower, 0.0, 0.8, arm=np.array([0.01, 0.0]))
     np.testing.assert_array_equal(rows[:, 0, 0], 0.0)
     assert_holds(follower._reference, [0.0, 0.4])
+
+
+# -- outcomes -----------------------------------------------------------------------------------
+
+
+def tolerant(elbow, **values):
+    zero = np.zeros(2)
+    tolerances = Tolerances(**({'path': zero, 'goal': zero} | values))
+    follower = ReferenceFollower(elbow.model, np.full(2, TOLERANCE), 0.1, tolerances=tolerances)
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    return follower
+
+
+def test_the_outcome_of_a_trajectory_is_known_once_it_has_ended(follower):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    run(follower, 0.0, 1.9)
+    assert follower.outcome is None
+    assert follower.phase is Phase.FOLLOWING
+    np.testing.assert_allclose(follower.progress, 0.95)
+    run(follower, 1.901, 2.01)
+    assert follower.outcome is Outcome.SUCCEEDED
+    assert follower.phase is Phase.HOLDING
+    assert np.isnan(follower.progress)
+
+
+@pytest.mark.parametrize('end', ['stop', 'release', 'stream'])
+def test_a_trajectory_that_is_not_followed_to_its_end_is_cancelled(follower, end):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    _, rows = run(follower, 0.0, 0.5)
+    if end == 'stream':
+        follower.follow_reference(Reference(*rows[-1]))
+    else:
+        getattr(follower, end)()
+    assert follower.outcome is Outcome.CANCELLED
+
+
+def test_a_trajectory_that_no_longer_fits_has_been_dropped(follower):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    sampled(follower, 0.0)
+    sampled(follower, 1.0, q=(1.0, 1.0))
+    assert follower.outcome is Outcome.DROPPED
+
+
+def test_an_arm_off_its_path_decelerates_without_a_step(elbow):
+    follower = tolerant(elbow, path=np.array([0.05, 0.0]))
+    begun, first = run(follower, 0.001, 0.5)
+    q = follower._reference.q - np.array([0.06, 0.5])  # the elbow has no tolerance
+    reference, why = sampled(follower, 0.501, q=q)
+    assert "joint 'shoulder' is 0.06" in why
+    assert follower.violated
+    assert follower.outcome is Outcome.PATH_VIOLATED
+    times, rows = run(follower, 0.502, 1.0)
+    rows = np.concatenate([first, [np.stack(reference)], rows])
+    assert_continuous([*begun, 0.501, *times], rows, elbow.model)
+    assert follower.phase is Phase.HOLDING
+
+
+def test_a_pending_trajectory_begins_after_a_violation_and_has_its_own_outcome(elbow):
+    follower = tolerant(elbow, path=np.array([0.05, 0.0]))
+    run(follower, 0.001, 0.5)
+    follower.follow(trajectory((0.5,), ((0.2, 0.1),)), round(0.6 * S))
+    sampled(follower, 0.501, q=follower._reference.q + 0.06)
+    assert follower.violated
+    assert follower.outcome is None
+    run(follower, 0.502, 1.2)
+    assert follower.outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize('goal_time', [0.0, 0.3])
+def test_a_goal_is_awaited_for_the_goal_time(elbow, goal_time):
+    follower = tolerant(elbow, goal=np.full(2, 0.01), goal_time=goal_time)
+    run(follower, 0.001, 2.0)
+    end = np.array([0.0, 0.5])
+    run(follower, 2.001, 2.29, arm=end + 0.02)
+    assert follower.outcome is None
+    run(follower, 2.291, 2.4, arm=end + 0.02)
+    assert follower.outcome is (Outcome.GOAL_VIOLATED if goal_time else None)
+    run(follower, 2.401, 2.41, arm=end)
+    assert follower.outcome is (Outcome.GOAL_VIOLATED if goal_time else Outcome.SUCCEEDED)
+    assert_holds(follower._reference, end)

@@ -3,7 +3,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from feedforward_view import MOVE, MS, Q, Robot, close, point, trajectory
+from feedforward_view import MOVE, MS, Q, Robot, close, point, sentence, trajectory
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -108,8 +108,9 @@ def test_a_rejected_trajectory_is_reported_and_the_motion_continues(graph, elbow
     wanted = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
     robot.trajectories.publish(bad)
     robot.wait_for_status(why)
-    assert robot.status[-1].data.startswith('trajectory rejected: ')
-    assert robot.status[-1].data.endswith('following a trajectory of 2 s')
+    assert robot.status[-1].message == 'rejected'
+    assert sentence(robot.status[-1]).startswith('trajectory rejected: ')
+    assert sentence(robot.status[-1]).endswith('following a trajectory of 2 s')
     reference = wanted.sample(0.01)
     expected = elbow.inverse_dynamics(reference.q, reference.qd, reference.qdd)
     close(
@@ -227,7 +228,7 @@ def test_time_running_backwards_drops_the_trajectory_and_holds(graph, elbow):
     q = np.array([0.15, 0.1])
     close(robot.torque(5 * MS, q), elbow.gravity_torque(q))
     robot.wait_for_status('holding')
-    assert 'went back from 1.001 s to 0.005 s' in robot.status[-1].data
+    assert 'went back from 1.001 s to 0.005 s' in sentence(robot.status[-1])
     close(robot.torque(6 * MS), elbow.gravity_torque(Q) + 100 * (q - Q))
 
 

@@ -23,6 +23,7 @@ from robot_dynamics.control import LAWS, Gains, Reference, Switches, Trajectory
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.reference_following import CLOSE, ReferenceFollower
+from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import LONGEST_STEP, Limits, TorqueGate
 from robot_dynamics.control.transitions import stopping_time
 from robot_dynamics.dynamics import Dynamics
@@ -52,7 +53,7 @@ class Motions(RuleBasedStateMachine):
 
     @initialize(q=positions)
     def switch_on(self, q):
-        self.tolerance = np.array([0.1, 0.05])
+        self.tolerance, self.tolerances = np.array([0.1, 0.05]), None
         self.arm = ARMS[0]
         self.follower = ReferenceFollower(
             MODEL, self.tolerance, TIMEOUT, lambda r: stopping_time(self.arm, EFFORT, r)
@@ -223,7 +224,16 @@ class Motions(RuleBasedStateMachine):
     def another_tolerance(self, tolerance):
         self.receive()  # what was accepted until now
         self.tolerance = tolerance
-        self.follower.adjust(MODEL, tolerance, TIMEOUT)
+        self.follower.adjust(MODEL, tolerance, TIMEOUT, self.tolerances)
+
+    @rule(
+        path=st.sampled_from([0.0, 0.01, 0.1]),
+        goal=st.sampled_from([0.0, 0.005]),
+        goal_time=st.sampled_from([0.0, 0.1]),
+    )
+    def tolerances_of_the_motion(self, path, goal, goal_time):
+        self.tolerances = Tolerances(np.full(2, path), np.full(2, goal), 0.0, goal_time)
+        self.follower.adjust(MODEL, self.tolerance, TIMEOUT, self.tolerances)
 
     @rule(law=st.sampled_from(sorted(LAWS)), kp=st.floats(0, 1e3), kd=st.floats(0, 50))
     def another_law(self, law, kp, kd):

@@ -1,0 +1,77 @@
+"""State of the controlled joints for other programs: desired, measured, and their difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sensor_msgs.msg import JointState
+
+from robot_dynamics.control import Reference
+from robot_dynamics.control.joint_state import JointReading, StampRateLimit
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.ros import controller_state, qos
+from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.serialization import JointStateWriter
+from robot_dynamics.spatial import Array
+
+TOPICS = ('desired_state', 'measured_state', 'state_error')
+MOTION = ('position', 'velocity')
+
+
+class StateOutput:
+    """Part of a node: publishes the state of its joints, `state_publish_rate` times per second.
+
+    `~/desired_state` carries the torque as well, `~/measured_state` the measured effort;
+    `~/state_error` is desired minus measured. What was not measured is NaN. Where control_msgs is
+    installed, `~/controller_state` has the same in the message of joint_trajectory_controller.
+    """
+
+    def __init__(self, node: RobotNode):
+        """Create the publishers."""
+        self._node = node
+        self._publishers = [
+            node.create_publisher(JointState, f'~/{topic}', qos.STREAM_OUT) for topic in TOPICS
+        ]
+        self._type = controller_state.message_type()
+        self._controller: Any = None
+        if self._type is not None:
+            self._controller = node.create_publisher(
+                self._type, '~/controller_state', qos.STREAM_OUT
+            )
+
+    def activate(self) -> None:
+        """Publish from the next state on."""
+        self._due = StampRateLimit(self._node.parameters.state_publish_rate)
+
+    def adopt(self, changes: set[str]) -> None:
+        """Follow a change of the rate."""
+        if 'state_publish_rate' in changes:
+            self.activate()
+
+    def use(self, arm: Dynamics) -> None:
+        """Publish the joints of this robot."""
+        model, parameters = arm.model, self._node.parameters
+        self._names = model.joint_names
+        frame = parameters.frame_prefix + model.link_names[0]
+        self._writers = [
+            JointStateWriter(model.joint_names, frame, (*MOTION, *effort))
+            for effort in (('effort',), ('effort',), ())
+        ]
+
+    def publish(self, state: JointReading, reference: Reference, tau: Array | None) -> None:
+        """Publish a state, its reference, and the torque (n,) if there is one, when it is due."""
+        if not self._due.is_due(state.stamp):
+            return
+        missing = np.full(len(state.q), np.nan)
+        qd, effort, torque = (
+            missing if values is None else values for values in (state.qd, state.effort, tau)
+        )
+        error = reference.q - state.q, reference.qd - qd
+        rows = (reference.q, reference.qd, torque), (state.q, qd, effort), error
+        for publisher, writer, values in zip(self._publishers, self._writers, rows, strict=True):
+            publisher.publish(writer.fill(state.stamp, *values))
+        if self._controller is not None:
+            self._controller.publish(
+                controller_state.filled(self._type(), self._names, state.stamp, reference, *rows)
+            )

@@ -1,0 +1,253 @@
+"""What the feed-forward node publishes for other programs: states of the joints, and status."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from feedforward_view import MOVE, MS, Q, Robot, close, point, sentence, trajectory, values
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, Header
+from std_srvs.srv import SetBool, Trigger
+
+from robot_dynamics.control import Reference
+from robot_dynamics.ros import controller_state, messages
+
+TOPICS = ('desired_state', 'measured_state', 'state_error')
+WHOLE = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
+
+
+def listen(graph):
+    return [graph.listen(JointState, f'feedforward_node/{topic}') for topic in TOPICS]
+
+
+# -- states -------------------------------------------------------------------------------------
+
+
+def test_desired_and_measured_states_and_their_difference(graph):
+    robot = Robot(graph, kp=[100.0], state_publish_rate=0.0)
+    received = listen(graph)
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    q, qd = np.array([0.11, 0.22]), np.array([0.3, -0.1])
+    tau = robot.torque(61 * MS, q, qd)
+    graph.until(lambda: all(len(topic) == 3 for topic in received), 'three states')
+    desired, measured, error = (topic[-1] for topic in received)
+    for message in (desired, measured, error):
+        assert message.name == ['shoulder', 'elbow']
+        assert message.header.frame_id == 'base'
+        assert messages.nanoseconds(message.header.stamp) == 61 * MS
+    wanted = WHOLE.sample(0.06)
+    close(desired.position, wanted.q)
+    close(desired.velocity, wanted.qd)
+    close(desired.effort, tau)
+    close(measured.position, q)
+    close(measured.velocity, qd)
+    assert np.isnan(measured.effort).all()  # the driver sent none
+    close(error.position, wanted.q - q)
+    close(error.velocity, wanted.qd - qd)
+
+
+def test_states_have_a_rate_of_their_own(graph):
+    robot = Robot(graph, state_publish_rate=100.0)
+    received = listen(graph)
+    for k in range(1000, 1041):
+        robot.torque(k * MS)
+    graph.drain(0.1)
+    for topic in received:
+        stamps = [messages.nanoseconds(message.header.stamp) for message in topic]
+        assert stamps == [1000 * MS, 1010 * MS, 1020 * MS, 1030 * MS, 1040 * MS]
+
+
+def test_states_are_published_while_the_node_is_disabled(graph):
+    robot = Robot(graph, start_enabled=False)
+    received = listen(graph)
+    robot.send(0)
+    graph.until(lambda: all(received), 'the states')
+    assert np.isnan(received[0][-1].effort).all()
+    close(received[0][-1].position, Q)
+    assert not robot.torques
+
+
+def stand_in(*fields):
+    return SimpleNamespace(header=Header(), joint_names=[], **dict.fromkeys(fields))
+
+
+@pytest.mark.parametrize(
+    'fields',
+    [
+        ('desired', 'actual', 'error'),
+        ('desired', 'actual', 'error', 'reference', 'feedback', 'output'),
+        ('reference', 'feedback', 'error', 'output'),
+    ],
+    ids=['before Humble', 'Humble', 'later'],
+)
+def test_the_message_of_joint_trajectory_controller_is_filled(fields):
+    """Its package is not installed here: by an object with the same fields."""
+    q, qd, qdd, tau = np.arange(8.0).reshape(4, 2)
+    rows = (q, qd, tau), (q + 1, qd + 1, tau), (q - 1, qd - 1)
+    message = controller_state.filled(
+        stand_in(*fields), ('a', 'b'), 3 * 10**9 + 5, Reference(q, qd, qdd), *rows
+    )
+    assert messages.nanoseconds(message.header.stamp) == 3 * 10**9 + 5
+    assert message.joint_names == ['a', 'b']
+    names = [('reference', 'desired'), ('feedback', 'actual'), ('error',)]
+    for row, of_row in zip(rows, names, strict=True):
+        for name in set(of_row) & set(fields):
+            close(getattr(message, name).positions, row[0])
+            close(getattr(message, name).velocities, row[1])
+    if 'output' in fields:
+        close(message.output.effort, tau)
+    desired = message.reference if 'reference' in fields else message.desired
+    close(desired.accelerations, qdd)
+    assert set(vars(message)) == {'header', 'joint_names', *fields}
+
+
+def test_the_state_of_the_controller_is_published_where_its_message_is_installed(
+    graph, monkeypatch
+):
+    # Any message that ROS can publish, with `filled` replaced: what is tested is the connection.
+    monkeypatch.setattr(controller_state, 'message_type', lambda: Float64MultiArray)
+    monkeypatch.setattr(
+        controller_state,
+        'filled',
+        lambda message, names, stamp, reference, *rows: Float64MultiArray(
+            data=[*reference.q, *rows[1][0]]
+        ),
+    )
+    robot = Robot(graph)
+    received = graph.listen(Float64MultiArray, 'feedforward_node/controller_state')
+    robot.torque(0)
+    graph.until(lambda: received, 'the state')
+    close(received[0].data, [*Q, *Q])
+
+
+# -- status -------------------------------------------------------------------------------------
+
+
+def test_the_status_has_one_word_for_what_the_node_does(graph):
+    robot = Robot(graph, kp=[100.0], silence_timeout=0.1)
+    robot.wait_for_word('waiting')
+    robot.torque(0)
+    robot.wait_for_word('holding')
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    for k in range(51, 602, 50):
+        robot.torque(k * MS, WHOLE.sample((k - 1) / 1e3).q)
+    graph.call(Trigger, 'feedforward_node/stop')
+    robot.wait_for_word('stopping')
+    for k in range(651, 1002, 50):
+        robot.torque(k * MS, WHOLE.sample(0.7).q)
+    robot.wait_for_word('holding')
+    robot.wait_for_word('waiting')  # the joint states have stopped
+    assert robot.status[-1].level == DiagnosticStatus.WARN
+    assert values(robot.status[-1])['detail'] == 'no joint states, stop'
+    graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False))
+    robot.torque(1002 * MS, WHOLE.sample(0.7).q)
+    robot.wait_for_word('idle')
+    assert {message.name for message in robot.status} == {'/feedforward_node: motion'}
+    assert {message.hardware_id for message in robot.status} == {'elbow'}
+
+
+def test_the_status_has_the_progress_of_a_motion(graph):
+    robot = Robot(graph)
+    robot.torque(0)
+    assert values(robot.status[-1])['progress'] == ''
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    for k in range(51, 502, 50):
+        robot.torque(k * MS, WHOLE.sample((k - 1) / 1e3).q)
+    graph.until(lambda: values(robot.status[-1])['progress'] == '0.250', 'a quarter')
+    assert robot.status[-1].message == 'following'
+
+
+def test_a_rejected_motion_names_the_joint(graph):
+    robot = Robot(graph)
+    robot.torque(0)
+    robot.trajectories.publish(trajectory(MOVE[0], point(1.0, (0.2, 3.5))))
+    robot.wait_for_word('rejected')
+    assert values(robot.status[-1])['joint'] == 'shoulder'
+    assert robot.status[-1].level == DiagnosticStatus.WARN
+    assert sentence(robot.status[-1]).endswith('; holding')
+
+
+def test_another_node_that_commands_the_motors_is_a_fault(graph):
+    import rclpy
+
+    other = rclpy.create_node('other', context=graph.context)
+    other.create_publisher(Float64MultiArray, 'effort_controller/commands', 10)
+    robot = Robot(graph, publish_commands=True)
+    robot.wait_for_word('faulted')
+    assert '/other commands' in values(robot.status[-1])['detail']
+    other.destroy_node()
+    robot.wait_for_word('waiting')
+
+
+# -- tolerances ---------------------------------------------------------------------------------
+
+
+def follow_part(robot, end):
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    for k in range(51, end, 50):
+        robot.torque(k * MS, WHOLE.sample((k - 1) / 1e3).q)
+
+
+def test_an_arm_that_leaves_its_path_ends_the_motion_by_a_deceleration(graph):
+    robot = Robot(graph, constraints__trajectory=[0.0, 0.05])
+    follow_part(robot, 602)
+    before = WHOLE.sample(0.6)
+    robot.torque(611 * MS, before.q + np.array([0.09, 0.0]))  # the shoulder has no tolerance
+    robot.torque(621 * MS, WHOLE.sample(0.62).q - np.array([0.0, 0.06]))
+    status = robot.wait_for_event("joint 'elbow' is 0.06")
+    assert (status.message, status.level) == ('faulted', DiagnosticStatus.ERROR)
+    assert values(status)['joint'] == 'elbow'
+    assert values(status)['motion'] == 'stopping'
+    for k in range(651, 952, 50):
+        robot.torque(k * MS, WHOLE.sample(0.65).q)
+    robot.wait_for_word('holding')
+
+
+SHORT = trajectory(point(0.0, (0.2, 0.1)), point(0.2, (0.25, 0.1)))
+GOAL = np.array([0.1, 0.25])
+
+
+def arrive(robot, q, qd=(0.0, 0.0)):
+    robot.torque(0)
+    robot.follow(SHORT)
+    for k in (1, 101, 201):
+        robot.torque(k * MS, GOAL)
+    for k in (211, 301, 391):
+        robot.torque(k * MS, q, qd)
+
+
+def test_a_goal_is_awaited_and_reached(graph):
+    robot = Robot(graph, constraints__goal=[0.01], constraints__stopped_velocity_tolerance=0.02)
+    arrive(robot, GOAL + 0.02)
+    assert robot.node.references.follower.moving
+    robot.torque(441 * MS, GOAL, (0.0, 0.05))
+    assert robot.node.references.follower.moving
+    robot.torque(451 * MS, GOAL)
+    robot.wait_for_word('holding')
+    assert robot.node.references.follower.outcome.value == 'succeeded'
+
+
+@pytest.mark.parametrize(('off', 'qd'), [(0.02, 0.0), (0.0, 0.3)], ids=['distance', 'velocity'])
+def test_a_goal_that_is_not_reached_in_time_is_a_fault(graph, off, qd):
+    robot = Robot(
+        graph,
+        constraints__goal=[0.01],
+        constraints__stopped_velocity_tolerance=0.02,
+        constraints__goal_time=0.2,
+    )
+    arrive(robot, GOAL + off, (qd, 0.0))
+    assert robot.node.references.follower.moving
+    robot.torque(421 * MS, GOAL + off, (qd, 0.0))
+    status = robot.wait_for_event("joint 'shoulder' is")
+    assert status.message == 'faulted'
+    assert values(status)['motion'] == 'holding'
