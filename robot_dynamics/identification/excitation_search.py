@@ -49,7 +49,9 @@ PENALTIES = (1e2, 1e4, 1e5)  # of squared violations, one after the other
 ITERATIONS = 120  # of each
 SHRINK, LEAST = 0.99, 0.05  # factor of the amplitudes while a limit is exceeded, and the last
 POSTURES = 500  # in which a first posture is searched
-RANDOM_MOTIONS = 20  # for comparison
+RANDOM_MOTIONS = 20  # for comparison; the best of them is the start of the search
+LEAST_RANDOM, SIZES = 1e-2, 40  # smallest size of one, and number of sizes that are tried
+ROOM = 0.02  # relative, or m: postures are preferred that are within the limits by more
 DIFFERENCE = 1e-6  # rad or m, and per second: step of the regressor's derivatives
 RIDGE = 1e-12  # relative, keeps log det finite
 
@@ -86,8 +88,9 @@ def excite(
             `start` exceeds them.
     """
     search = _Search(arm, limits, clearance, period, harmonics, np.random.default_rng(seed))
-    home = search.posture()
-    motion = search.best(home, progress or (lambda done, total: None))
+    others = [(*search.information(motion), motion) for motion in search.random_motions()]
+    first = max(others, key=lambda other: other[0])[2]
+    motion = search.best(first, progress or (lambda done, total: None))
     found = Excitation(
         joint_names=arm.model.joint_names,
         motion=motion,
@@ -99,13 +102,12 @@ def excite(
     )
     found = search.with_approach(search.feasible(found), start)
     log_det, condition = search.information(found.motion)
-    others = np.array([search.information(m) for m in search.random_motions(home)])
-    unknowns = 2 * search.unknowns
+    usual, unknowns = np.median([other[0] for other in others]), 2 * search.base.number
     return replace(
         found,
         condition=condition,
-        random_conditions=others[:, 1],
-        relative_error=float(np.exp((np.median(others[:, 0]) - log_det) / unknowns)),
+        random_conditions=np.array([other[1] for other in others]),
+        relative_error=float(np.exp((usual - log_det) / unknowns)),
         closest=clearance.nearest(arm, found.sample(search.fine(found)).q) if clearance else None,
         unchecked=clearance.unchecked if clearance else (),
     )
@@ -125,7 +127,7 @@ class _Search:
     ):
         self._arm, self._limits, self._clearance = arm, limits, clearance
         self._period, self._harmonics, self._rng = period, harmonics, rng
-        self._base = base_parameters(arm, np.random.default_rng(0))
+        self.base = base_parameters(arm, np.random.default_rng(0))
         samples = OVERSAMPLING * harmonics
         self._t = np.arange(samples) * period / samples
         self._basis = basis(self._t, period, harmonics)
@@ -134,11 +136,6 @@ class _Search:
         k = np.tile(np.arange(1, harmonics + 1), 2)[:, None]
         self._unit = limits.half / k  # of the coefficients (2 N, n)
         self._scale = self._column_scale()
-
-    @property
-    def unknowns(self) -> int:
-        """The number of base parameters."""
-        return self._base.number
 
     # -- limits -----------------------------------------------------------------------------
 
@@ -220,40 +217,45 @@ class _Search:
 
     # -- first motions ----------------------------------------------------------------------
 
-    def posture(self) -> Array:
-        """Return the posture (n,) nearest to the middle of the ranges that the limits allow."""
+    def postures(self) -> list[Array]:
+        """Return postures (n,) within the limits, from the middle outwards, if any with room."""
         limits, n = self._limits, self._arm.model.n
         spread = self._rng.uniform(-1, 1, (POSTURES, n)) * np.linspace(0, 1, POSTURES)[:, None]
-        worst = []
+        roomy, allowed, worst = [], [], []
+        still = np.zeros((1, n))
         for q in limits.centre + spread * limits.half:
-            worst.append(self.violation(Reference(q[None], np.zeros((1, n)), np.zeros((1, n)))))
+            worst.append(self.violation(Reference(q[None], still, still)))
             if worst[-1][0] <= 0:
-                return np.asarray(q)
-        raise ExcitationError(
-            f'none of {POSTURES} postures is within the limits; the best exceeds {min(worst)[1]}'
-        )
+                allowed.append(q)
+            if worst[-1][0] <= -ROOM:
+                roomy.append(q)
+            if len(roomy) == RANDOM_MOTIONS:
+                break
+        if not allowed:
+            raise ExcitationError(
+                f'none of {POSTURES} postures is within the limits; the best exceeds '
+                f'{min(worst)[1]}'
+            )
+        return roomy or allowed
 
-    def random_motions(self, home: Array) -> list[Fourier]:
-        """Return random motions about a posture, as large as the limits allow."""
-        result = []
-        for _ in range(RANDOM_MOTIONS):
+    def random_motions(self) -> list[Fourier]:
+        """Return random motions about random postures, as large as the limits allow."""
+        postures, result = self.postures(), []
+        for k in range(RANDOM_MOTIONS):
             x = self._unit * self._rng.normal(size=self._unit.shape)
-            size = 1.0
-            while True:
-                motion = Fourier.of(self._period, home, size * x)
+            for size in np.geomspace(1.0, LEAST_RANDOM, SIZES):
+                motion = Fourier.of(self._period, postures[k % len(postures)], size * x)
                 if self.violation(motion.at(self._t))[0] <= 0:
                     break
-                size *= 0.9
             result.append(motion)
         return result
 
-    def best(self, home: Array, progress: Progress) -> Fourier:
-        """Return the motion of a search from a random one."""
+    def best(self, first: Fourier, progress: Progress) -> Fourier:
+        """Return the motion of a search that begins with another one."""
         from scipy import optimize
 
         minimize: Any = optimize.minimize  # its types demand one-dimensional shapes
         n, total = self._arm.model.n, ITERATIONS * len(PENALTIES)
-        first = max(self.random_motions(home), key=lambda m: self.information(m)[0])
         z = np.concatenate(
             [
                 (first.centre - self._limits.centre) / self._limits.half,
@@ -334,7 +336,7 @@ class _Search:
 
     def information(self, motion: Fourier) -> tuple[float, float]:
         """Return log det and condition number of a motion's base regressor."""
-        R = self._projected(motion.at(self._t))[0].reshape(-1, self._base.number)
+        R = self._projected(motion.at(self._t))[0].reshape(-1, self.base.number)
         log_det = np.linalg.slogdet(self._regular(R.T @ R))[1]
         return float(log_det), float(np.linalg.cond(R / np.linalg.norm(R, axis=0)))
 
@@ -344,7 +346,7 @@ class _Search:
         shape = (len(self._t), self._arm.model.n)
         sizes = limits.half, limits.velocity, limits.acceleration
         q, qd, qdd = (size * rng.uniform(-1, 1, shape) for size in sizes)
-        Y = self._arm.regressor(limits.centre + q, qd, qdd)[..., self._base.columns]
+        Y = self._arm.regressor(limits.centre + q, qd, qdd)[..., self.base.columns]
         return np.asarray(
             np.linalg.norm(Y / limits.effort[:, None], axis=(0, 1)) / np.sqrt(len(self._t))
         )
@@ -354,7 +356,7 @@ class _Search:
 
     def _projected(self, motion: Reference) -> tuple[Array, Array, Array]:
         """Return P_j Y_j (m, n, b), the nuisances N (n, m, 3) and N^+ Y (n, 3, b), weighted."""
-        Y = self._arm.regressor(*motion)[..., self._base.columns]
+        Y = self._arm.regressor(*motion)[..., self.base.columns]
         Y = Y / self._limits.effort[:, None] / self._scale / np.sqrt(len(self._t))
         speed = (motion.qd / self._limits.velocity).T
         N = np.stack([speed, np.tanh(speed / SMOOTH_DIRECTION), np.ones_like(speed)], axis=-1)
@@ -364,12 +366,12 @@ class _Search:
     def _information(self, motion: Reference) -> tuple[float, Sequence[Array]]:
         """Return log det A and its derivatives by q, qd and qdd, (m, n) each."""
         R, N, share = self._projected(motion)
-        flat = R.reshape(-1, self._base.number)
+        flat = R.reshape(-1, self.base.number)
         A = self._regular(flat.T @ flat)
         # d log det A = 2 tr(A^-1 R^T dY) - 2 tr(A^-1 R^T dN (N^+ Y))
         G = 2 * np.linalg.solve(A, flat.T).T.reshape(R.shape)
         by_Y = np.zeros((*R.shape[:2], 10 * self._arm.model.nb))
-        by_Y[..., self._base.columns] = (
+        by_Y[..., self.base.columns] = (
             G / self._limits.effort[:, None] / self._scale / np.sqrt(len(self._t))
         )
         by = list(self._through_regressor(motion, by_Y))
