@@ -1,4 +1,4 @@
-"""What tests of `compiler`, `rolled` and `compiled` share: functions to compile, and a cache."""
+"""Functions to compile, a cache and call wrappers, shared by the tests of `codegen`."""
 
 import numpy as np
 import pytest

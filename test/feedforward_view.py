@@ -1,4 +1,4 @@
-"""The feed-forward node as a driver sees it: joint states out, torques in."""
+"""A driver for tests of the feed-forward node: joint states out, torques in."""
 
 import numpy as np
 from builtin_interfaces.msg import Duration
@@ -37,7 +37,7 @@ class Robot:
     """A driver: joint states out, torques in."""
 
     def __init__(self, graph, remap=(), **parameters):
-        """Start the node; its torques are neither soft nor limited in rate but on request."""
+        """Start the node; soft start and rate limit of its torques are off unless requested."""
         parameters = {'ramp_time': 0.0, 'max_torque_rate': [0.0]} | parameters
         self.graph = graph
         self.node = graph.start(FeedforwardNode, remap=remap, **parameters)

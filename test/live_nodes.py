@@ -1,4 +1,4 @@
-"""Nodes, and whoever talks to them, as processes that can be killed."""
+"""Nodes and their peers, as processes that can be killed."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ def line_with(process, text):
 
 
 def kill(process):
-    """End a process, if it has not ended, without giving it time for a last word."""
+    """Kill a process that has not ended; it has no time to clean up."""
     process.kill()
     process.wait()
     process.stdout.close()

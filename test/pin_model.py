@@ -7,11 +7,11 @@ from robot_dynamics.model.robot_model import RobotModel
 
 
 class PinRobot:
-    """Pinocchio's answers in this package's conventions and in the model's coordinates.
+    """Results of Pinocchio in this package's conventions and in the model's coordinates.
 
-    Pinocchio knows the joints of the bodies only: positions go in through q_body = S q + s0, and
-    results come back through S. Pinocchio's mass matrix is right only where bodies are numbered
-    depth-first, which a RobotModel's need not be: `order` lists them so.
+    Pinocchio has the joints of the bodies as coordinates: positions are mapped by
+    q_body = S q + s0, and results are mapped back by S. Pinocchio's mass matrix is right only
+    where bodies are numbered depth-first, which a RobotModel's need not be: `order` lists them so.
     """
 
     def __init__(self, model: RobotModel):

@@ -1,4 +1,4 @@
-"""Recordings for the tests: a known robot on a known motion, and bags of it as ROS 2 has them."""
+"""Recordings for the tests: a known robot on a known motion, and rosbag2 folders of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lively(model, duration=20.0, rate=500.0, seed=0):
 
 
 def torque(model, q, qd, qdd):
-    """Return what the motors of a robot give along a motion, friction included."""
+    """Return the motor torques of a robot along a motion, friction included."""
     arm = Dynamics(model)
     return arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
 

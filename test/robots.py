@@ -58,7 +58,7 @@ def path(name: str) -> Path:
 
 
 def load(name: str, **options: object) -> RobotModel:
-    """Return the model of one of NAMES, without the warnings that some of them deserve."""
+    """Return the model of one of NAMES, without warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', InertialWarning)
         warnings.simplefilter('ignore', UserWarning)

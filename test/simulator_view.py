@@ -1,4 +1,4 @@
-"""What a controller and an operator see of a simulator node, for several files of tests."""
+"""Client of a simulator node for tests: commands, states, services and parameters."""
 
 from robot_dynamics.ros import messages
 
@@ -68,7 +68,7 @@ class SimulatorView:
         return '' if result.successful else result.reason
 
     def drive(self, rng, steps):
-        """Answer so many states in lock step with random torques."""
+        """Send random torques for a number of states in lock step."""
         for _ in range(steps):
             now = self.state(after=self.node._loop.stamp - 1)
             self.command(rng.uniform(-5, 5, 2), at=stamp(now))

@@ -1,4 +1,4 @@
-"""Trees of rows, and functions that go through them in every way: what is recorded of them."""
+"""Trees of rows, and functions that use every tree traversal, to be recorded."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ VECTORS = ('total', 'back')
 
 
 class Plain:
-    """The four ways through a tree, row by row: for numbers, and to record a straight line."""
+    """The tree traversals, row by row: for numbers, and to record straight-line programs."""
 
     def __init__(self, parents):
         self.parents = parents
@@ -54,7 +54,7 @@ class Plain:
 
 
 class Tree:
-    """A tree of rows of two kinds, and functions that go through it in every way.
+    """A tree of rows of two kinds, and functions that use every traversal of it.
 
     Args:
         parents: of the rows.
@@ -83,7 +83,7 @@ class Tree:
         return cls(parents, rng.random(n) < 0.4, seed)
 
     def straight(self, x, scale):
-        """Go through the tree row by row."""
+        """Compute all results row by row."""
         return self._function(Plain(self.parents), x, scale)
 
     def arguments(self, *leading):
@@ -93,41 +93,41 @@ class Tree:
     def program(self):
         return trace_loops(self.rolled, self.inputs, name=self.name, outputs=OUTPUTS)
 
-    def vectors(self, way, x, scale):
-        """Go through the tree by a way, outward, inward, and outward again."""
-        _, _, sums, back = self._sweeps(way, x, scale)
+    def vectors(self, traversals, x, scale):
+        """Traverse the tree outward, inward, and outward again."""
+        _, _, sums, back = self._traversed(traversals, x, scale)
         return [u[0] + u[1] for u in sums], [u[0] for u in back]
 
-    def _sweeps(self, way, x, scale):
-        a, steep = way.table(self.numbers), way.table(self.steep)
+    def _traversed(self, traversals, x, scale):
+        a, steep = traversals.table(self.numbers), traversals.table(self.steep)
 
         def step(i, state):
             angle, one, zero = state[0] + x[i], state[1], state[2]
             grown = angle * a[i] if steep[i] == 1.0 else angle - 0.25 * a[i]
             return [np.sin(grown), one, zero * a[i]]
 
-        states = way.outward([scale[0], 1.0, 0.0], step)
-        before = way.of_parent([state[0] for state in states], 0.5)
+        states = traversals.outward([scale[0], 1.0, 0.0], step)
+        before = traversals.of_parent([state[0] for state in states], 0.5)
         own = [[u[0] + u[1] * b, u[2]] for u, b in zip(states, before, strict=True)]
-        sums = way.inward(own, lambda i, load: [0.5 * load[0] * np.cos(x[i]), load[1]])
+        sums = traversals.inward(own, lambda i, load: [0.5 * load[0] * np.cos(x[i]), load[1]])
         first = [total[0] for total in sums]
         # And out again, from the sums.
-        back = way.outward([0.0], lambda i, state: [0.3 * state[0] + first[i] * scale[1]])
+        back = traversals.outward([0.0], lambda i, state: [0.3 * state[0] + first[i] * scale[1]])
         return a, states, sums, back
 
-    def _function(self, way, x, scale):
-        a, states, sums, back = self._sweeps(way, x, scale)
+    def _function(self, traversals, x, scale):
+        a, states, sums, back = self._traversed(traversals, x, scale)
         first = [total[0] for total in sums]
         carriers = [[u[0], v] for u, v in zip(states, first, strict=True)]
         carried = [[v] for v in x]
-        A = way.pairs(
+        A = traversals.pairs(
             first,
             carriers,
             carried,
             lambda j, i: j[0] * i[0] + j[1],
             lambda j, i: j[1] * i[0],
         )
-        B = way.pairs(
+        B = traversals.pairs(
             first,
             carriers,
             carried,
@@ -135,4 +135,9 @@ class Tree:
             lambda j, i: j[0] / (2.0 + i[0]),
         )
         total = [u[0] + u[1] for u in sums]
-        return total, way.plus_diagonal(A, a), way.times(3.0, B), [u[0] for u in back]
+        return (
+            total,
+            traversals.plus_diagonal(A, a),
+            traversals.times(3.0, B),
+            [u[0] for u in back],
+        )

@@ -14,15 +14,15 @@ import robot_dynamics
 from robot_dynamics.codegen import tracing
 from robot_dynamics.codegen.backends import cache
 
-# Whatever these hold makes code, also what the programs below make no use of.
+# All files of these folders generate code, including those that no program below uses.
 GENERATORS = ('algorithms', 'codegen')
 
 # These name programs and check arguments, or define functions of their own programs.
 CALLERS = ('dynamics.py', 'rollout.py')
 OWNERS = ('closed_chains/closed_chain.py',)
 
-# Makes programs in a copy of the package, with a cache that keeps nothing. For each it tells which
-# files run meanwhile, and of which of them a changed byte does not change the key.
+# Makes programs in a copy of the package, with a cache that keeps nothing. For each it prints the
+# files that run meanwhile, and those of them of which a changed byte does not change the key.
 UNNOTICED = """
 import json
 import sys

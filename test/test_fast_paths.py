@@ -1,6 +1,6 @@
 """Every fast path of the compiler, with a check that it was taken, against formulations in NumPy.
 
-No part of the robots is harmless: asymmetric links of 0.1 m, negative axes, an offset of every
+The robots have no simplifying values: asymmetric links of 0.1 m, negative axes, an offset of every
 joint, and gravity along no axis. Results go to memory filled with NaN.
 """
 
@@ -167,7 +167,7 @@ def only_native(monkeypatch):
 
 @pytest.mark.usefixtures('machine', 'only_native')
 @pytest.mark.parametrize('form', FORMS)
-def test_single_states_and_few(made, form):
+def test_single_states_and_small_batches(made, form):
     model, method, compiled = made(form)
     check(model, method, compiled, None)
     check(model, method, compiled, 3)
@@ -247,7 +247,7 @@ def test_without_machine_code(made, monkeypatch, form, largest):
 
 @pytest.mark.usefixtures('machine')
 @pytest.mark.parametrize('form', ['straight', 'limbs, solved', 'loops'])
-def test_steps_of_one_and_of_many(monkeypatch, tmp_path, form):
+def test_steps_of_single_arms_and_batches(monkeypatch, tmp_path, form):
     """The kernels `scan` and `march`, against the same steps in NumPy."""
     monkeypatch.setenv('ROBOT_DYNAMICS_CACHE_DIR', str(tmp_path))
     model, _, kind = FORMS[form]

@@ -77,7 +77,7 @@ def test_at_standstill_friction_is_zero_and_continuous(arm):
 
 def test_the_default_takes_the_fast_path(arm):
     program = arm.program('forward_dynamics')
-    # A call that Python code would see first is no built-in function.
+    # A call that passes through Python code is not a built-in function.
     assert inspect.isbuiltin(arm.forward_dynamics) == (program.wrapper == 'native')
     signature = inspect.signature(arm.forward_dynamics)
     assert str(signature) == "(q, qd, tau, *, out=None, friction='none')"
@@ -233,7 +233,7 @@ def test_a_joint_without_inertia_is_named_before_its_friction():
             call()
 
 
-def test_it_pickles_with_its_choice_and_is_freed_with_its_arm():
+def test_the_method_pickles_with_its_option_and_is_freed_with_its_arm():
     model = with_friction()
     arm = Dynamics(model)
     q, qd, tau = states()
@@ -245,7 +245,7 @@ def test_it_pickles_with_its_choice_and_is_freed_with_its_arm():
     gc.disable()
     try:
         del arm
-        # No circle of references: nothing waits for the garbage collector.
+        # There is no reference cycle, so the garbage collector is not needed.
         assert gone() is None
     finally:
         gc.enable()

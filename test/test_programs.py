@@ -33,7 +33,7 @@ def load():
     return body.mass, body.com, body.inertia_com
 
 
-def answers(arm, leading=()):
+def results_of(arm, leading=()):
     """Return the results of every method."""
     q, qd, x = np.random.default_rng(1).uniform(-1, 1, (3, *leading, N))
     tip = arm.model.frame_names[-1]
@@ -74,21 +74,21 @@ def test_gravity_and_payloads_at_run_time_equal_those_of_the_model(arm, load, ba
     varied = base.with_gravity(GRAVITY).with_payload(last, *load).with_payload(first, 1.5)
     model = arm.model.with_gravity(GRAVITY).with_payload(last, *load).with_payload(first, 1.5)
     np.testing.assert_allclose(varied.model.mass, model.mass)
-    assert_same(answers(varied, leading), answers(Dynamics(model), leading))
+    assert_same(results_of(varied, leading), results_of(Dynamics(model), leading))
     # The original arm is unchanged.
-    assert_same(answers(base, leading), answers(arm, leading), 1e-12)
+    assert_same(results_of(base, leading), results_of(arm, leading), 1e-12)
 
 
-def test_two_payloads_on_a_link_add_up_and_gravity_keeps_them(arm, load):
+def test_two_payloads_on_a_link_add_up_and_remain_with_another_gravity(arm, load):
     link = arm.model.body_names[-1]
     twice = arm.with_payload(link, *load).with_payload(link, 0.7, [0.0, 0.1, 0.0])
     turned = twice.with_gravity(GRAVITY)
     model = arm.model.with_payload(link, *load).with_payload(link, 0.7, [0.0, 0.1, 0.0])
-    assert_same(answers(twice), answers(Dynamics(model)))
-    assert_same(answers(turned), answers(Dynamics(model.with_gravity(GRAVITY))))
+    assert_same(results_of(twice), results_of(Dynamics(model)))
+    assert_same(results_of(turned), results_of(Dynamics(model.with_gravity(GRAVITY))))
 
 
-def test_frames_of_one_body_are_one_carrier():
+def test_payloads_at_frames_of_one_body_share_its_variation():
     arm = Dynamics(planar_2r()).with_payload('tip', 1.0, [0.1, 0.0, 0.0])
     arm = arm.with_payload('link2', 2.0)
     assert arm.programs.variation.bodies == [1]
@@ -98,16 +98,16 @@ def test_frames_of_one_body_are_one_carrier():
 
 def test_another_value_compiles_nothing(arm, load, monkeypatch):
     link = arm.model.body_names[-1]
-    answers(arm.with_payload(link, 0.0))
-    answers(arm.with_gravity(GRAVITY))
+    results_of(arm.with_payload(link, 0.0))
+    results_of(arm.with_gravity(GRAVITY))
     forbidden = pytest.fail
     monkeypatch.setattr(programs, 'compile_program', lambda *_, **__: forbidden('compiles'))
     rng = np.random.default_rng(0)
     for mass in (0.5, 2.0):
         gravity = rng.normal(size=3)
         varied = arm.with_payload(link, mass, rng.normal(size=3)).with_gravity(gravity)
-        answers(varied)
-        answers(arm.with_gravity(gravity))
+        results_of(varied)
+        results_of(arm.with_gravity(gravity))
 
 
 def test_a_control_loop_continues_while_another_thread_changes_the_payload(arm):
@@ -137,14 +137,14 @@ def test_frictionless_is_the_same_arm_without_friction(arm, load):
     for ours in (arm.without_friction(), arm.with_payload(link, *load).without_friction()):
         assert not ours.friction_torque(np.ones(N)).any()
         model = ours.model.with_actuation(viscous=0.0, coulomb=0.0)
-        assert_same(answers(ours), answers(Dynamics(model)))
+        assert_same(results_of(ours), results_of(Dynamics(model)))
 
 
 def test_copies_and_pickles_of_a_variation_compute_the_same(arm, load):
     varied = arm.with_payload(arm.model.body_names[-1], *load).with_gravity(GRAVITY)
-    expected = answers(varied)
+    expected = results_of(varied)
     for twin in (pickle.loads(pickle.dumps(varied)), copy.deepcopy(varied)):
-        assert_same(answers(twin), expected, 0.0)
+        assert_same(results_of(twin), expected, 0.0)
 
 
 METHODS = 'gravity_torque', 'terms', 'forward_dynamics', 'jacobian'
@@ -162,7 +162,7 @@ def test_methods_can_be_copied_and_pickled_without_their_arm(arm, load, backend)
             pickled = pickle.dumps(method)
             for twin in (pickle.loads(pickled), copy.copy(method), copy.deepcopy(method)):
                 assert_same({name: twin(*arguments)}, {name: expected}, 0.0)
-        assert_same(answers(copy.deepcopy(ours)), answers(ours), 0.0)
+        assert_same(results_of(copy.deepcopy(ours)), results_of(ours), 0.0)
     # A pickle holds the robot, neither its machine code nor that of other methods.
     assert len(pickled) < 10_000
 
@@ -242,7 +242,7 @@ def test_a_payload_can_give_a_massless_tip_its_inertia():
     np.testing.assert_allclose(held.forward_dynamics(q, q, q), expected, rtol=1e-13)
 
 
-# -- what is compiled when ----------------------------------------------------------------------
+# -- time of compilation ------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(machine_code.why_not() is not None, reason='no machine code here')
@@ -258,7 +258,7 @@ def test_after_precompile_nothing_is_compiled(arm, tmp_path, monkeypatch):
     # Another process would find all of it on disk.
     later = Dynamics(arm.model).with_payload(tip, 1.0)
     for leading in ((), (200,)):
-        answers(later, leading)
+        results_of(later, leading)
         q = np.zeros((*leading, N))
         later.wrench_torque(q, np.zeros((*leading, 6)), tip)
     for name in ('explicit_euler', 'rk4'):

@@ -29,7 +29,7 @@ def states(*leading):
     return np.random.default_rng(0).uniform(-1.0, 1.0, (3, *leading, N))
 
 
-# -- other people's steps ---------------------------------------------------------------------
+# -- independent integrators ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize('viscous', [0.0, 0.7])
@@ -92,7 +92,7 @@ def test_the_simulator_takes_the_same_steps(name):
     np.testing.assert_array_equal(simulator.qd, motion.qd)
 
 
-# -- every way of stepping ----------------------------------------------------------------------
+# -- batches and single runs --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize('backend', ['auto', 'python'])
@@ -170,7 +170,7 @@ def test_a_payload_at_run_time_moves_like_one_in_the_model(arm):
     np.testing.assert_allclose(held.q, model.q, rtol=1e-9, atol=1e-9)
 
 
-# -- refusals ---------------------------------------------------------------------------------
+# -- rejected input -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize('steps', [-1, 1.5, 2.0, True, None, 'ten'])

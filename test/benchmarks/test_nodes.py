@@ -49,7 +49,7 @@ def test_latency_ends_with_the_last_output_of_a_state():
     result = block.result('x', 0.1)
     assert np.isfinite(result.latency).tolist() == [True, True, False, False]
     assert result.lost == 1 + node_client.ANSWERS
-    # What is not answered is late, whatever the clock says.
+    # A state without outputs is late, whatever its time.
     assert result.late >= 2
 
 
@@ -69,7 +69,7 @@ def test_the_slope_of_a_line_is_within_its_standard_error():
     best, error = nodes.slope(np.stack([t, 80 + 0.01 * t + noise], axis=1))
     assert abs(best - 0.01) < 4 * error
     assert error < 0.002
-    # What happens while caches fill does not count.
+    # Events while caches fill are not counted.
     start = np.where(t < 90, t / 90, 1.0)
     assert nodes.slope(np.stack([t, start], axis=1)) == pytest.approx((0, 0), abs=1e-12)
 
@@ -82,7 +82,7 @@ def blocks_of(latencies):
 
 def test_the_interval_contains_the_ratio_and_accounts_for_common_phases():
     rng = np.random.default_rng(0)
-    # Turns differ by more than the nodes do, and each state does a little.
+    # Turns differ by more than the nodes; states differ by a little.
     phase = rng.uniform(1e-4, 9e-4, (40, 1))
     echo, ours = (phase * rng.normal(mean, 0.01, (40, 500)) for mean in (1.0, 1.2))
     found = nodes.ratio(blocks_of(ours), blocks_of(echo), 50)

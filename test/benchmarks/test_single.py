@@ -45,7 +45,7 @@ def test_disagreement_with_pinocchio_ends_the_run_before_any_time_is_taken(chain
         single.measure(chain, FUNCTIONS, SHORT, [])
 
 
-def test_a_library_that_disagrees_is_left_out_by_name(chain, monkeypatch):
+def test_a_library_that_disagrees_is_excluded_by_name(chain, monkeypatch):
     monkeypatch.setattr(single, 'OTHERS', {'liar': lambda name, robot: WrongMassMatrix(robot)})
     notes = []
     inverse, mass = single.measure(chain, FUNCTIONS, SHORT, notes)
@@ -59,7 +59,7 @@ def test_an_empty_call_is_subtracted(chain, monkeypatch):
     rounds = iter(
         [
             {'inverse_dynamics': 1e-7, 'mass_matrix': 3e-7, NOTHING: 2e-8},
-            # An empty call that was disturbed makes nothing look fast.
+            # A disturbed empty call does not reduce the times.
             {'inverse_dynamics': 2e-7, 'mass_matrix': 2e-7, NOTHING: 9e-8},
         ]
     )
@@ -92,7 +92,7 @@ def test_kept_results_are_not_recycled(chain, side, all_are_new):
     assert (len(set(seen)) == 50) == all_are_new
 
 
-def test_functions_take_turns():
+def test_functions_are_timed_in_turns():
     log = []
 
     class Noting(Local):

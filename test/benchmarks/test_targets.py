@@ -65,7 +65,7 @@ def test_batches_and_steps(results):
     assert target('simulation steps').verdict(results) == MET
 
 
-def test_times_are_upper_bounds_and_a_function_given_up_is_infinite(results):
+def test_times_are_upper_bounds_and_an_abandoned_function_is_infinite(results):
     made = Compilation('chain100', 'inverse_dynamics', 0.1, 1.5, 0.0, {'mul': 3}, 90.0)
     results.compilations = [made]
     assert target('100-joint chain, compile ID').verdict(results) == MET

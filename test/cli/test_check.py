@@ -75,7 +75,7 @@ def test_repairs_are_written_and_chosen_by_kind(run, slow_panda, tmp_path):
     assert errors.count('\n') == 1
 
 
-def test_a_xacro_file_is_expanded_and_said_so(run, tmp_path):
+def test_a_xacro_file_is_expanded_with_a_notice(run, tmp_path):
     file, out = tmp_path / 'arm.xacro', tmp_path / 'out.urdf'
     head = '<robot name="panda" xmlns:xacro="http://www.ros.org/wiki/xacro">'
     text = PANDA.read_text()
@@ -98,7 +98,7 @@ def test_an_inconsistent_tensor_is_an_error_and_repaired(run, tmp_path):
     assert run(out, '--package-path', path.parent)[0] == 0
 
 
-def test_what_cannot_be_read_is_one_sentence_and_writes_nothing(run, tmp_path):
+def test_an_unreadable_file_is_one_sentence_and_writes_nothing(run, tmp_path):
     wrong, out = tmp_path / 'wrong.urdf', tmp_path / 'out.urdf'
     for text in ('', '<robot', '<model/>', '<!DOCTYPE a><robot/>', '<robot>' + 'x' * 10_000_001):
         wrong.write_text(text)

@@ -11,7 +11,7 @@ from robot_dynamics.resources import share_file
 
 ELBOW = str(share_file('urdf/planar_2r.urdf'))
 MOTION = str(Path(__file__).parent / 'elbow_motion.yaml')
-# So little work that a number which is accepted costs nothing.
+# Small amounts of work, so that an accepted number takes little time.
 BASE = {
     'terms': [ELBOW],
     'gains': [ELBOW],
@@ -110,7 +110,7 @@ def test_a_number_is_accepted_or_rejected_in_one_line(verb, option, many, value,
         if many == 1
         else ending([verb, *base, option, *[value] * many], capsys)
     )
-    # A gate may say FAIL, which is 1.
+    # A limit may report FAIL, with exit code 1.
     assert code in ((0, 1, 2) if (verb, option) in GATES else (0, 2))
     if value in ('nan', 'inf', '-inf', '1e300', '9' * 400, 'x', ''):
         assert code == 2

@@ -11,7 +11,7 @@ TEST = Path(__file__).parents[1]
 ROOT = TEST.parent
 PAGE = (ROOT / 'docs' / 'faults.md').read_text()
 COLUMNS = ['condition', 'what is published', 'what is logged', 'how it recovers', 'test']
-OTHERS = {'incompatible QoS', 'requesting incompatible QoS'}  # said by ROS
+OTHERS = {'incompatible QoS', 'requesting incompatible QoS'}  # logged by ROS
 FIELDS = re.compile(r'(success|successful): (true|false)')  # of an answer
 NAME = re.compile(r'[a-z_]+|~/\w+')  # of a parameter, a topic or a service
 
@@ -36,7 +36,7 @@ def functions_of(path):
 
 
 @cache
-def said():
+def source_texts():
     """Return all text that the sources hold, names and values replaced by blanks."""
     words = []
     for path in (*ROOT.glob('robot_dynamics/**/*.py'), ROOT / 'run'):
@@ -79,7 +79,7 @@ def test_logged_texts_are_in_the_sources(row):
             continue
         for part in phrase.split('…'):
             # The name of the message and "rejected" are separate texts in the sources.
-            assert part.strip().removesuffix(' rejected:') in said(), phrase
+            assert part.strip().removesuffix(' rejected:') in source_texts(), phrase
 
 
 def test_every_node_has_a_row_about_being_killed():

@@ -11,7 +11,7 @@ from robot_dynamics import textbook
 DOC = (Path(__file__).resolve().parents[2] / 'docs' / 'textbook.md').read_text()
 
 
-def test_the_examples_run_and_print_what_they_say(capsys):
+def test_the_examples_run_and_print_the_values_of_their_comments(capsys):
     names = {}
     for code in re.findall(r'```python\n(.*?)```', DOC, re.DOTALL):
         capsys.readouterr()

@@ -41,7 +41,7 @@ def test_control_laws(capsys):
         assert f'{name} ' in shown
         if name != 'gravity_only':
             assert exact < 1e-4 < loaded < 0.1
-    # Gravity alone holds an arm that it knows, and follows nothing.
+    # Gravity compensation alone holds the arm at rest, without tracking.
     assert errors['gravity_only'][0] == pytest.approx(0.8, abs=1e-6)
 
 

@@ -106,7 +106,7 @@ def at(robot) -> SimpleNamespace:
 
 
 class PushedPinRobot(PinRobot):
-    """The robot in Pinocchio, with something leaning on one of its frames."""
+    """The robot in Pinocchio, with an external wrench at one of its frames."""
 
     def pushed_dynamics(self, q, qd, qdd, wrench, frame):
         """Return tau (n,) by Pinocchio's own recursion, which takes wrenches on bodies."""
@@ -126,7 +126,7 @@ def reference(robot):
 
 
 class Scalar:
-    """A number that NumPy can only hold as an object: it knows arithmetic, sin and cos."""
+    """A number that NumPy stores as an object; it has arithmetic, sin and cos."""
 
     def __init__(self, value):
         self.value = float(value)

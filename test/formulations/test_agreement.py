@@ -23,12 +23,12 @@ def name(formulation):
     return formulation.__name__.split('.')[-1]
 
 
-def giving(verb):
-    """Return the formulations that have a verb."""
-    return [f for f in FORMULATIONS if hasattr(f, verb)]
+def formulations_with(method):
+    """Return the formulations that have a method."""
+    return [f for f in FORMULATIONS if hasattr(f, method)]
 
 
-def feeling_wrenches():
+def formulations_with_wrench():
     return [
         f for f in FORMULATIONS if 'tip_wrench' in inspect.signature(f.inverse_dynamics).parameters
     ]
@@ -55,24 +55,29 @@ def test_torques(robot, at):
 
 
 def test_mass_matrices(robot, at):
-    assert_pairwise_equal({name(f): f.mass_matrix(robot, at.q) for f in giving('mass_matrix')})
+    assert_pairwise_equal(
+        {name(f): f.mass_matrix(robot, at.q) for f in formulations_with('mass_matrix')}
+    )
 
 
 def test_coriolis_matrices(robot, at):
     assert_pairwise_equal(
-        {name(f): f.coriolis_matrix(robot, at.q, at.qd) for f in giving('coriolis_matrix')}
+        {
+            name(f): f.coriolis_matrix(robot, at.q, at.qd)
+            for f in formulations_with('coriolis_matrix')
+        }
     )
 
 
 def test_gravity_torques(robot, at):
     assert_pairwise_equal(
-        {name(f): f.gravity_torque(robot, at.q) for f in giving('gravity_torque')}
+        {name(f): f.gravity_torque(robot, at.q) for f in formulations_with('gravity_torque')}
     )
 
 
 @every_formulation
 def test_terms_are_those_of_the_torque(formulation, robot, at):
-    """The matrices a formulation gives are what its own inverse dynamics is made of."""
+    """The terms of a formulation add up to its own inverse dynamics."""
     rest, torque = np.zeros(robot.n), formulation.inverse_dynamics
     g = torque(robot, at.q, rest, rest)
     if hasattr(formulation, 'gravity_torque'):
@@ -99,7 +104,7 @@ def test_terms_against_pinocchio(robot, at, reference):
     assert_equal(C @ at.qd, reference.coriolis_matrix(at.q, at.qd) @ at.qd)
 
 
-@pytest.mark.parametrize('formulation', feeling_wrenches(), ids=name)
+@pytest.mark.parametrize('formulation', formulations_with_wrench(), ids=name)
 def test_tip_wrench_against_pinocchio(formulation, robot, at, reference):
     for frame in robot.frame_names:
         tau = formulation.inverse_dynamics(
@@ -108,7 +113,7 @@ def test_tip_wrench_against_pinocchio(formulation, robot, at, reference):
         assert_equal(tau, reference.pushed_dynamics(at.q, at.qd, at.qdd, at.wrench, frame))
 
 
-@pytest.mark.parametrize('formulation', feeling_wrenches(), ids=name)
+@pytest.mark.parametrize('formulation', formulations_with_wrench(), ids=name)
 def test_tip_wrench_acts_through_the_jacobian(formulation, robot, at):
     free = formulation.inverse_dynamics(robot, at.q, at.qd, at.qdd)
     pushed = formulation.inverse_dynamics(robot, at.q, at.qd, at.qdd, tip_wrench=at.wrench)
@@ -177,7 +182,7 @@ def test_wrong_shapes_are_named(formulation, robot, at):
             formulation.inverse_dynamics(robot, **bad)
 
 
-@pytest.mark.parametrize('formulation', feeling_wrenches(), ids=name)
+@pytest.mark.parametrize('formulation', formulations_with_wrench(), ids=name)
 def test_wrong_wrenches_and_frames_are_named(formulation, robot, at):
     motion = (robot, at.q, at.qd, at.qdd)
     with pytest.raises(ShapeError, match=r'wrench has shape \(3,\)'):
@@ -195,6 +200,6 @@ def test_the_capability_table():
         row = table[name(formulation)]
         wrench = 'yes' if 'yes' in row else 'no'
         gives = row[: row.index(wrench)]
-        assert (wrench == 'yes') == (formulation in feeling_wrenches())
+        assert (wrench == 'yes') == (formulation in formulations_with_wrench())
         for letter, verb in verbs.items():
             assert (letter in gives) == hasattr(formulation, verb), (name(formulation), verb)

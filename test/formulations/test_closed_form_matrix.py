@@ -39,7 +39,7 @@ def test_gamma_is_nilpotent_and_solved_by_L(robot, at):
     close(s.L @ (np.eye(6 * robot.nb) - s.Gamma), np.eye(6 * robot.nb), np.abs(s.L).max())
 
 
-def test_L_holds_the_adjoints_of_all_pairs(robot, at):
+def test_L_contains_the_adjoints_of_all_pairs(robot, at):
     s = closed_form_matrix.stack(robot, at.q)
     for i in range(robot.nb):
         for j in range(robot.nb):
@@ -88,14 +88,14 @@ def coriolis_matrices(robot, at):
     ]
 
 
-def test_three_matrices_one_torque(robot, at):
+def test_three_coriolis_matrices_give_one_torque(robot, at):
     first, second, third = coriolis_matrices(robot, at)
     c = closed_form_matrix.coriolis_torque(robot, at.q, at.qd)
     for C in (first, second, third):
         close(C @ at.qd, c, np.abs(C).max())
 
 
-def test_two_of_them_are_skew(robot, at):
+def test_two_coriolis_matrices_are_skew(robot, at):
     christoffel, skew, _ = coriolis_matrices(robot, at)
     Md = mass_matrix_rate(robot, at)
     for C in (christoffel, skew):
@@ -103,7 +103,7 @@ def test_two_of_them_are_skew(robot, at):
         close(N, -N.T)
 
 
-def test_the_counter_examples_are_real():
+def test_the_third_matrix_is_not_skew_and_the_second_not_christoffels():
     """On an arm in space, the third C is not skew and the second is not Christoffel's."""
     robot = random_tree(4, np.random.default_rng(0), branching=0.0, prismatic=0.0)
     rng = np.random.default_rng(1)
@@ -131,7 +131,7 @@ def test_velocity_torques_split_by_kind(robot, at):
     close(torques.coriolis, bias - g - alone, size)
 
 
-def test_recursion_at_once_is_the_recursion(robot, at):
+def test_the_stacked_form_equals_the_recursion(robot, at):
     V_0, Vd_0 = np.random.default_rng(7).normal(size=(2, 6))
     base = {'base_twist': V_0, 'base_acceleration': Vd_0}
     stacked = closed_form_matrix.recursion(

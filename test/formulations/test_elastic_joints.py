@@ -142,7 +142,7 @@ def test_stiff_springs_make_the_arm_rigid():
         found = elastic_joints.accelerations(
             model, K, q, qd, q + carried / K, tau, forward_dynamics=fd
         )
-        # theta - q keeps the digits of q, so K (theta - q) loses those that K wins
+        # theta - q has the rounding error of q, which K multiplies
         accuracy = 1e-15 * K * 1e2 + ROUNDING
         for acceleration in found:
             assert np.abs(acceleration - rigid).max() < accuracy * np.abs(rigid).max()

@@ -72,7 +72,7 @@ def test_one_joint_alone_has_no_coriolis_torque(robot, at):
         assert close(parts.coriolis_rot, np.zeros(robot.n))
 
 
-def test_the_geometry_is_found_once_per_evaluation(robot, at, monkeypatch):
+def test_the_geometry_is_computed_once_per_evaluation(robot, at, monkeypatch):
     calls = []
     geometry = gd.geometry
     monkeypatch.setattr(gd, 'geometry', lambda *args: calls.append(1) or geometry(*args))

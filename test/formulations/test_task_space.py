@@ -47,7 +47,7 @@ def test_square_jacobian_gives_the_book_s_formulas(seed):
     tau = M @ qdd + C @ qd + g
     F = task_space.task_force(task, J @ qdd + Jd @ qd)
     close(J.T @ F, tau, amplified * 1e-2)
-    # No motion is left that spares the hand.
+    # No null-space motion remains.
     close(task.N, np.zeros((6, 6)), amplified * 1e-2)
 
 
@@ -96,12 +96,12 @@ def test_redundant_arm(n, rows):
     m = len(J)
     close(J @ task.J_bar, np.eye(m))
     close(task.Lambda @ (J @ np.linalg.solve(M, J.T)), np.eye(m))
-    # N projects: twice is once; it leaves the hand at rest.
+    # N is a projection, N N = N; it does not accelerate the hand.
     close(task.N @ task.N, task.N)
     close(J @ task.N, np.zeros((m, n)))
     assert np.linalg.matrix_rank(task.N, tol=1e-8) == n - m
 
-    # The hand accelerates as asked, whatever torque the null space adds.
+    # The hand accelerates as commanded, with any torque in the null space.
     rng = np.random.default_rng(0)
     Vd, tau_null = rng.normal(size=m), 10 * rng.normal(size=n)
     F = task_space.task_force(task, Vd)
@@ -144,7 +144,7 @@ def test_singular_posture_is_reported_with_its_condition():
     nearly = np.array([[1e-7, 0.0], [2.0, 1.0]])
     with pytest.raises(SingularityError, match=r'condition number 5e\+07, allowed 1e\+06'):
         task_space.consistent_inverse(M, nearly)
-    # A user who accepts that may say so.
+    # It can be accepted explicitly.
     J_bar = task_space.consistent_inverse(M, nearly, max_condition=1e9)
     np.testing.assert_allclose(nearly @ J_bar, np.eye(2), atol=1e-8)
 

@@ -78,7 +78,7 @@ def test_moving_base_against_a_free_flyer(n):
 
     q, qd, qdd = rng.normal(size=(3, n))
     V_0, Vd_0 = rng.normal(size=(2, 6))
-    # The base sits at the origin, turned by nothing; Pinocchio puts the linear part first.
+    # The base is at the origin, not rotated; Pinocchio has the linear part first.
     home = np.array([0, 0, 0, 0, 0, 0, 1.0])
     expected = pin.rnea(
         twin,
@@ -104,7 +104,7 @@ def test_wrong_shapes_are_named(robot, at, name):
         twist_wrench.inverse_dynamics(robot, at.q, at.qd, at.qdd, **{name: np.zeros(3)})
 
 
-def test_screws_carried_home(robot, at):
+def test_screws_in_the_home_position(robot, at):
     """The frames move as in the product of exponentials: T_0i = exp([S_1] q_1) ... M_i."""
     theta = robot.S @ at.q + robot.s0
     A, M, _ = to_screws(robot)

@@ -141,7 +141,7 @@ def test_constraint_forces_act_along_the_rod_and_do_no_work():
         qdd = np.linalg.solve(M, -bias)
         f_a = vw.constraint_forces(DUMBBELL, q, qd, qdd, weights)
         along = (dumbbell(q)[1] - dumbbell(q)[0]) / LENGTH
-        # Action and reaction, along the rod: in free fall it only holds the turning together.
+        # Action and reaction, along the rod: in free fall it is the centripetal force.
         reduced_mass = DUMBBELL_MASSES.prod() / DUMBBELL_MASSES.sum()
         tension = reduced_mass * LENGTH * qd[2] ** 2
         assert_equal(f_a, np.array([tension * along, -tension * along]))
@@ -201,7 +201,7 @@ def blade(q):
 
 
 def known_motion(t, w):
-    """Return q, qd and qdd of the knife edge that starts at rest, but for its turning rate w."""
+    """Return q, qd and qdd of the knife edge that starts at rest except for its turning rate w."""
     s, c, k = np.sin(w * t), np.cos(w * t), SLOPE / w
     q = np.array([k / (2 * w) * s**2, k / (2 * w) * (w * t - s * c), w * t])
     qd = np.array([k * s * c, k * s**2, w])
@@ -231,7 +231,7 @@ def test_a_nonholonomic_constraint(t, w):
     assert abs(qdd[0] - SLOPE) > 0.01
 
 
-def test_a_holonomic_constraint_is_met_too():
+def test_a_holonomic_constraint_is_satisfied():
     """Two particles held at one height by A qd = 0: as one coordinate less."""
     free = vw.Particles([1.0, 2.0], lambda q: np.array([[0.0, q[0]], [1.0, q[1]]]))
     force = np.array([3.0, 0.0])

@@ -75,7 +75,7 @@ def test_a_topic_may_be_named(bag):
 
 
 @pytest.mark.parametrize(
-    ('topics', 'asked', 'says'),
+    ('topics', 'wanted', 'message'),
     [
         ({'/arm': STATES, '/other/arm': STATES}, '', 'efforts on /arm, /other/arm: name one'),
         ({'/joint_states': STATES}, '/nowhere', 'on /nowhere; there are /joint_states'),
@@ -85,10 +85,10 @@ def test_a_topic_may_be_named(bag):
     ],
 )
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
-def test_an_ambiguous_topic_is_rejected(topics, asked, says, storage, tmp_path):
+def test_an_ambiguous_topic_is_rejected(topics, wanted, message, storage, tmp_path):
     folder = write_bag(tmp_path / 'run', topics, storage=storage)
-    with pytest.raises(BagError, match=says):
-        read_bag(folder, asked)
+    with pytest.raises(BagError, match=message):
+        read_bag(folder, wanted)
 
 
 def test_two_robot_descriptions_are_rejected_if_one_is_needed(tmp_path):
@@ -102,11 +102,11 @@ def test_two_robot_descriptions_are_rejected_if_one_is_needed(tmp_path):
 
 
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
-@pytest.mark.parametrize('left', [0, 3, 1000, 20_000])
-def test_a_truncated_file_is_rejected_with_the_repair(storage, left, tmp_path):
+@pytest.mark.parametrize('size', [0, 3, 1000, 20_000])
+def test_a_truncated_file_is_rejected_with_the_repair(storage, size, tmp_path):
     file = only_file(write_bag(tmp_path / 'run', {'/joint_states': STATES}, storage=storage))
-    assert file.stat().st_size > left
-    file.write_bytes(file.read_bytes()[:left])
+    assert file.stat().st_size > size
+    file.write_bytes(file.read_bytes()[:size])
     remedy = 'mcap recover' if storage == 'mcap' else 'sqlite3 FILE .recover'
     with pytest.raises(BagError, match=f'{file.name}: cannot be read .* {remedy}'):
         read_bag(file)
@@ -127,7 +127,7 @@ def test_damaged_bytes_give_no_other_error(storage, seed, tmp_path):
 
 
 def test_missing_messages_of_the_index_are_an_error(tmp_path):
-    """Of a third of them the time is damaged: readers look for them between first and last."""
+    """The times of a third are damaged: readers look for them between first and last."""
     file = only_file(write_bag(tmp_path / 'run', {'/joint_states': STATES}))
     data = bytearray(file.read_bytes())
     for state in STATES[60:126]:
@@ -135,10 +135,10 @@ def test_missing_messages_of_the_index_are_an_error(tmp_path):
         at = data.index(2 * stamp)  # of log and of publication
         data[at : at + 8] = bytes(8)
     file.write_bytes(data)
-    says = (
+    message = (
         f'{file.name}: 134 messages on /joint_states can be read, its index has 200: .* mcap rec'
     )
-    with pytest.raises(BagError, match=says):
+    with pytest.raises(BagError, match=message):
         read_bag(file)
     with pytest.raises(BagError, match=r'index has 200: .* open the file in it by itself'):
         read_bag(file.parent)

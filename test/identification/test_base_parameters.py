@@ -79,14 +79,14 @@ def test_three_parameters_regroup_over_a_revolute_joint_and_six_over_a_prismatic
 
 
 def test_planar_elbow():
-    """Both links turn about z: Izz each, and the first moments that gravity and coupling show."""
+    """Both links turn about z: Izz each, and the first moments seen by gravity and coupling."""
     assert number_by_rules(planar_2r()) == 6
     assert number_by_rules(planar_2r().with_gravity([0.0, 0.0, -9.81])) == 4
     assert base_parameters(Dynamics(planar_2r(), backend='python'), RNG(0)).number == 6
 
 
 def test_a_single_pendulum():
-    # A vertical axis shows the moment of inertia about it; a level one the first moments too.
+    # A vertical axis determines its moment of inertia; a horizontal one the first moments too.
     pendulum = random_tree(1, RNG(0), prismatic=0.0)
     axis = pendulum.placement[0, :3, :3] @ pendulum.axis[0]
     assert number_by_rules(pendulum.with_gravity(9.81 * axis)) == 1

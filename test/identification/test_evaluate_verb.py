@@ -64,8 +64,8 @@ def run(capsys):
 
 
 def test_a_recording_with_its_robot_needs_nothing_else(bags, run):
-    code, shown, said = run(bags['right'])
-    assert (code, said) == (0, '')
+    code, shown, errors = run(bags['right'])
+    assert (code, errors) == (0, '')
     assert shown.startswith(f'{bags["right"]}, /joint_states\nplanar_2r: ')
     assert 'no cause exceeds the noise' in shown
 
@@ -132,7 +132,7 @@ def test_the_picture_has_the_curves_of_each_joint(bags, run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('limits', 'code', 'says'),
+    ('limits', 'code', 'message'),
     [
         (['--max-rms', 100], 0, 'PASS'),
         (['--max-rms', 0.5], 1, 'FAIL: joint1 has a residual of '),
@@ -141,10 +141,10 @@ def test_the_picture_has_the_curves_of_each_joint(bags, run, tmp_path):
         (['--max-relative', 0.001], 1, 'FAIL: joint1 '),
     ],
 )
-def test_limits_decide_the_exit_code(bags, run, limits, code, says):
+def test_limits_decide_the_exit_code(bags, run, limits, code, message):
     found, shown, _ = run(bags['heavy'], *limits)
     assert found == code
-    assert says in shown.splitlines()[-1] or says in shown
+    assert message in shown.splitlines()[-1] or message in shown
     assert ('FAIL' in shown) == (code == 1)
 
 
@@ -162,7 +162,7 @@ def test_options_of_the_robot_reach_the_model(bags, run):
 
 
 @pytest.mark.parametrize(
-    ('bag', 'options', 'says'),
+    ('bag', 'options', 'message'),
     [
         ('nowhere', [], 'nowhere: No such file'),
         ('nameless', [], 'nameless has no robot_description: name a file, --robot FILE'),
@@ -180,12 +180,12 @@ def test_options_of_the_robot_reach_the_model(bags, run):
         ('right', ['--coulomb', 1, 2, 3], '--coulomb has 3 values'),
     ],
 )
-def test_an_error_is_one_line(bags, run, bag, options, says):
-    code, shown, said = run(bags.get(bag, bag), *options)
+def test_an_error_is_one_line(bags, run, bag, options, message):
+    code, shown, errors = run(bags.get(bag, bag), *options)
     assert (code, shown) == (2, '')
-    assert said.startswith('robot-dynamics: ')
-    assert says in said
-    assert said.count('\n') == 1
+    assert errors.startswith('robot-dynamics: ')
+    assert message in errors
+    assert errors.count('\n') == 1
 
 
 def test_without_rosbags_the_extra_is_named(bags):
@@ -201,7 +201,7 @@ def test_without_rosbags_the_extra_is_named(bags):
     assert done.stderr.count('\n') == 1
 
 
-def test_without_ros_it_works(bags):
+def test_the_verb_works_without_ros(bags):
     code = (
         'import sys; sys.modules.update(rclpy=None, sensor_msgs=None, std_msgs=None); '
         f'from robot_dynamics import cli; sys.exit(cli.main(["evaluate", {str(bags["right"])!r}]))'
@@ -217,8 +217,8 @@ def test_one_impossible_value_is_omitted_and_named(run, kind, tmp_path):
     values[2] = 1e30
     recorded[700] = recorded[700]._replace(**{kind: values})
     bag = write_bag(tmp_path / 'run', {'/joint_states': recorded})
-    code, shown, said = run(bag, '--robot', ELBOW)
-    assert (code, said) == (0, '')
+    code, shown, errors = run(bag, '--robot', ELBOW)
+    assert (code, errors) == (0, '')
     assert f'joint1: {kind} 1e+30, expected at most 1' in shown
     assert '1 with values out of range' in shown
     assert max(map(len, shown.splitlines())) < 200
@@ -227,9 +227,9 @@ def test_one_impossible_value_is_omitted_and_named(run, kind, tmp_path):
 def test_an_error_names_the_file_and_the_joint(run, tmp_path):
     recorded = [s._replace(position=s.position + np.array([0, 0, 1e30])) for s in states()]
     bag = write_bag(tmp_path / 'run', {'/joint_states': recorded})
-    code, shown, said = run(bag, '--robot', ELBOW)
+    code, shown, errors = run(bag, '--robot', ELBOW)
     assert (code, shown) == (2, '')
-    assert f'{bag}: no sample of 2000 can be used: joint1: position 1e+30' in said
+    assert f'{bag}: no sample of 2000 can be used: joint1: position 1e+30' in errors
 
 
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
@@ -248,7 +248,7 @@ def test_a_flipped_bit_gives_no_traceback_and_no_wide_table(run, storage, tmp_pa
         data = bytearray(sound)
         data[at] ^= 1 << int(bit)
         file.write_bytes(data)
-        code, shown, said = run(file)
+        code, shown, errors = run(file)
         assert code in (0, 2)
-        assert said.count('\n') == (code == 2) or 'warning' in said.lower()
+        assert errors.count('\n') == (code == 2) or 'warning' in errors.lower()
         assert max(map(len, shown.splitlines()), default=0) < 400

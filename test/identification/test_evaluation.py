@@ -228,7 +228,7 @@ def test_the_corrected_curve_has_the_causes():
     assert (found.unexplained < 0.1).all()
 
 
-def test_what_would_not_be_seen_is_said():
+def test_undetectable_causes_are_reported():
     """Friction of a joint that hardly moves, below noise of its effort."""
     t, q, qd, qdd = lively(MODEL, rate=RATE)
     q[:, 5], qd[:, 5], qdd[:, 5] = 0.5, 0.0, 0.0
@@ -403,15 +403,15 @@ def test_prismatic_joints_are_reported_in_their_units():
 
 
 @pytest.mark.parametrize(
-    ('scale', 'says'),
+    ('scale', 'message'),
     [
         ([1.0, 2.0], 'effort_scale is .* one number or 7'),
         (np.nan, 'effort_scale is nan'),
         ([1, 1, 1, 0, 1, 1, 1], 'none of them 0'),
     ],
 )
-def test_a_wrong_scale_is_rejected(scale, says):
-    with pytest.raises(RecordingError, match=says):
+def test_a_wrong_scale_is_rejected(scale, message):
+    with pytest.raises(RecordingError, match=message):
         evaluate(ARM, recorded(MODEL), effort_scale=scale)
 
 
@@ -485,8 +485,8 @@ def test_joints_whose_efforts_are_not_measured_are_no_cause():
     assert evaluate(ARM, run).causes == ()
 
 
-def test_a_joint_alone_does_not_tell_mass_from_distance():
-    """One joint feels m r and its inertia alone."""
+def test_a_single_joint_does_not_distinguish_mass_and_distance():
+    """One joint determines m r and its inertia only."""
     model = load_urdf(share_file('urdf/planar_2r.urdf'), tip_link='link1')
     rng = np.random.default_rng(0)
     t, q, qd, qdd = lively(model, rate=RATE)

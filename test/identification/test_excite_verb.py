@@ -87,7 +87,7 @@ def test_a_picture_is_drawn(written):
     assert written['--picture'].read_bytes().startswith(b'\x89PNG')
 
 
-def test_the_summary_says_what_is_used_and_gained(run):
+def test_the_summary_lists_used_limits_and_gained_information(run):
     code, shown, _ = run(SCARA, *SHORT)
     assert code == 0
     assert 'scara_rrp: 1 periods of 5 s, 3 harmonics' in shown

@@ -99,7 +99,7 @@ def test_urdf_and_parameters_are_the_identified_arm(written):
         assert model.coulomb[j] == pytest.approx(joint['coulomb'], rel=1e-8)
         assert parameters['friction']['coulomb'][j] == pytest.approx(joint['coulomb'], rel=1e-8)
         assert parameters['rotor_inertia'][j] == pytest.approx(joint['rotor_inertia'], abs=1e-9)
-    # What the files say predicts the torques of the true arm.
+    # The model of the files predicts the torques of the true arm.
     full = model.with_actuation(rotor_inertia=np.array(parameters['rotor_inertia']))
     one = recorded(TRUE, 5, duration=5.0, rate=100.0, noise=0.0)
     qdd = np.gradient(one.qd, one.t, axis=0)

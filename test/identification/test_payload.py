@@ -115,7 +115,7 @@ def test_a_model_that_does_not_fit_is_named():
     assert 'other errors' not in text(right)
 
 
-def test_no_payload_is_said_to_be_none():
+def test_an_absent_payload_is_reported_as_none():
     found = estimate_payload(ARM, in_motion(0, true=MODEL), LINK)
     assert abs(found.mass) < 4 * found.mass_error
     assert not found.determined
@@ -145,7 +145,7 @@ def test_efforts_are_scaled_and_gravity_added():
     assert found.mass == pytest.approx(plain.mass, rel=2e-3)
 
 
-def test_what_a_robot_cannot_tell_has_no_error():
+def test_undetermined_parameters_have_no_standard_error():
     """The torques of a planar arm do not depend on the height of a mass above the plane."""
     model = load_urdf(share_file('urdf/planar_2r.urdf'))
     t, q, qd, qdd = lively(model, duration=20.0, rate=RATE)

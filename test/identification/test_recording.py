@@ -110,7 +110,7 @@ def test_a_joint_whose_efforts_are_all_0_is_named():
 
 
 @pytest.mark.parametrize(
-    ('recorded', 'says'),
+    ('recorded', 'message'),
     [
         ([], 'no joint states of a, b; there are none'),
         (states(names=('a', 'c')), 'no joint states of b; there are a, c: another robot, or'),
@@ -132,8 +132,8 @@ def test_a_joint_whose_efforts_are_all_0_is_named():
         ),
     ],
 )  # fmt: skip
-def test_an_unusable_recording_is_rejected_with_the_reason(recorded, says):
-    with pytest.raises(RecordingError, match=says):
+def test_an_unusable_recording_is_rejected_with_the_reason(recorded, message):
+    with pytest.raises(RecordingError, match=message):
         by_joint(recorded, NAMES)
 
 

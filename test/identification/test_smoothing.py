@@ -100,7 +100,7 @@ def test_short_stretches_are_omitted_and_counted():
 
 
 @pytest.mark.parametrize(
-    ('rate', 'duration', 'cutoff', 'says'),
+    ('rate', 'duration', 'cutoff', 'message'),
     [
         (30.0, 10, 20.0, r'30 samples per second are too few .* 20 Hz; expected at most 5.7 Hz'),
         (500.0, 0.3, 20.0, r'lasts 0.298 s; at 20 Hz it must be 0.4 s at least'),
@@ -109,9 +109,9 @@ def test_short_stretches_are_omitted_and_counted():
         (500.0, 0.002, 20.0, '1 samples are too few'),
     ],
 )
-def test_too_few_samples_are_rejected(rate, duration, cutoff, says):
+def test_too_few_samples_are_rejected(rate, duration, cutoff, message):
     t = np.arange(0, duration, 1 / rate)
-    with pytest.raises(RecordingError, match=says):
+    with pytest.raises(RecordingError, match=message):
         smooth(recording(t, sine(0.5, t)), cutoff)
 
 

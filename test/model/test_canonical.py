@@ -1,3 +1,5 @@
+"""The canonical tree: the same torques, frames on common normals, base parameters only."""
+
 import math
 from dataclasses import replace
 

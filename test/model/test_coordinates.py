@@ -1,3 +1,5 @@
+"""Linear coordinate maps: virtual work, composition, limits, and transformed quantities."""
+
 from dataclasses import replace
 
 import numpy as np

@@ -68,7 +68,7 @@ def test_bodies_move_as_their_points_do(seed):
     assert_same(transformed(body_of(masses, points), pose(R, p)), moved)
 
 
-def test_nothing_combines_to_nothing():
+def test_no_bodies_combine_to_zero_inertia():
     assert_same(combined([]), Inertial())
     assert_same(combined([Inertial(), Inertial()]), Inertial())
 

@@ -24,7 +24,7 @@ trees = st.builds(
 )
 
 
-# -- a value --------------------------------------------------------------------------------
+# -- immutability ---------------------------------------------------------------------------
 
 
 def test_fields_cannot_be_replaced():
@@ -123,7 +123,7 @@ def test_joints_beyond_the_last_mass_move_nothing():
     assert chain(Inertial(1.0), tensor_only).massless_joints() == []
 
 
-def test_a_rotor_is_something_to_move():
+def test_a_joint_with_a_rotor_is_not_massless():
     model = chain(Inertial(1.0), Inertial())
     assert model.with_actuation(rotor_inertia=[0, 1e-3]).massless_joints() == []
 
@@ -262,7 +262,7 @@ def test_wrong_drives_are_rejected(settings, message):
         ('lower', [np.nan, 0], 'lower contains NaN'),
     ],
 )
-def test_parts_that_do_not_fit_are_rejected(field, value, message):
+def test_inconsistent_fields_are_rejected(field, value, message):
     with pytest.raises(ModelError, match=message):
         dataclasses.replace(planar_2r(), **{field: np.array(value)})
 

@@ -120,7 +120,7 @@ def roll_pitch_yaw(R):
     return np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])
 
 
-WAYS = {
+DESCRIPTIONS = {
     'standard DH': by_standard_dh,
     'screws, frames at the centres of mass': by_screws,
     'screws, frames at the joints': lambda: by_screws(at_com=False),
@@ -128,9 +128,9 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize('way', WAYS)
-def test_same_arm_same_numbers(way):
-    expected, arm = by_modified_dh(), WAYS[way]()
+@pytest.mark.parametrize('description', DESCRIPTIONS)
+def test_all_descriptions_give_the_same_model(description):
+    expected, arm = by_modified_dh(), DESCRIPTIONS[description]()
     assert arm.n == expected.n
     for q, qd, qdd in np.random.default_rng(0).normal(size=(5, 3, N)):
         tau = euler_lagrange.inverse_dynamics(expected, q, qd, qdd)

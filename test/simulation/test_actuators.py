@@ -69,7 +69,7 @@ def test_the_rate_is_that_of_the_torque_before_its_limit():
 
 
 def test_the_speed_limit_applies_to_the_motor():
-    # On springs this soft the links hardly follow.
+    # The springs are so soft that the links hardly move.
     model = planar_2r().with_gravity((0.0, 0.0, 0.0)).with_actuation(rotor_inertia=0.1)
     joint_models = JointModels(
         actuators=Actuators(velocity_limit=0.5), elasticity=Elasticity(stiffness=0.1)

@@ -39,7 +39,7 @@ def arm_with_everything(elastic):
 
 
 def run(simulator, seconds, tool):
-    """Yield (before, after, effort, J^T F) of every step of a busy arm."""
+    """Yield (before, after, effort, J^T F) of every step of an arm in motion."""
     rng = np.random.default_rng(1)
     n = len(simulator.q)
     kinematics = simulator.arm
@@ -75,7 +75,7 @@ def test_momentum_changes_by_the_torques_of_the_equation_of_motion(stops, elasti
         middle, v = (before.y + after.y) / 2, (before.yd + after.yd) / 2
         M, C, g = body.terms(middle, v)
         driving = body.force(effort, pushed)
-        # tau + J^T F - M qdd - C qd - g = friction, and what dampers and stops take
+        # tau + J^T F - M qdd - C qd - g = torques of friction, dampers and stops
         taken = driving - M @ (after.yd - before.yd) / H - C @ v - g
         if body.springs is not None:
             taken = taken - body.springs.D @ v
@@ -83,14 +83,14 @@ def test_momentum_changes_by_the_torques_of_the_equation_of_motion(stops, elasti
         at_stop = np.minimum(after.y - body.lower, body.upper - after.y) < 1e-2
         slides = before.yd * after.yd > 0
         rests = (before.yd == 0) & (after.yd == 0)
-        # A step in which nothing comes to rest, breaks loose or hits: the integrator's own error.
+        # A step in which nothing comes to rest, breaks loose or hits: the error of the integrator.
         if (slides | rests | (c == 0)).all() and not at_stop.any():
             quiet += 1
             slack = 2e-2 * np.abs(g).max() + 1e-2 * np.abs(driving).max()
         else:
             slack = 0.1 * np.abs(taken).max() + 1.0
             if elastic:
-                # What the springs change by in half a step.
+                # The change of the spring torques in half a step.
                 slack += H / 2 * 8e3 * np.abs(v[:6] - v[6:]).max()
         free = slides & ~at_stop
         assert (np.abs(taken - b * v - c * np.sign(v)) <= slack)[free].all()
@@ -109,7 +109,7 @@ def test_momentum_changes_by_the_torques_of_the_equation_of_motion(stops, elasti
     ('name', 'elastic'),
     [
         *((name, False) for name in INTEGRATORS),
-        # Explicit Euler makes every spring swing higher.
+        # Explicit Euler adds energy to every spring.
         *((name, True) for name in INTEGRATORS if name != 'explicit_euler'),
     ],
 )
@@ -127,6 +127,6 @@ def test_an_idle_arm_loses_energy_with_every_integrator(name, elastic):
         simulator.step(np.zeros(6))
         energies.append(simulator.kinetic_energy() + simulator.potential_energy())
         peak = max(peak, simulator.kinetic_energy())
-    # Those of order 1 are off by h^2 in a step of their own.
+    # Integrators of order 1 have an error of h^2 per step.
     assert np.diff(energies).max() <= 1e-3 * peak
     assert energies[-1] < energies[0] - 0.5

@@ -55,12 +55,12 @@ def machine_code_is_missing():
     return program.backend == 'python'
 
 
-# -- one by one ---------------------------------------------------------------------------------
+# -- agreement with single arms -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize('backend', ['auto', 'python'])
 @pytest.mark.parametrize('integrator', ['semi_implicit_euler', 'rk4'])
-def test_a_perturbed_arm_moves_as_one_with_these_parameters(arm, start, backend, integrator):
+def test_a_perturbed_arm_moves_as_an_arm_with_its_parameters(arm, start, backend, integrator):
     rng = np.random.default_rng(2)
     bodies = [random_inertial(rng) for _ in range(ARMS)]
     viscous, coulomb = rng.uniform(0, 0.3, (2, ARMS, N))
@@ -86,7 +86,7 @@ def test_a_perturbed_arm_moves_as_one_with_these_parameters(arm, start, backend,
         np.testing.assert_allclose(run.qd[i, -1], motion.qd, rtol=0, atol=1e-9)
 
 
-def test_what_is_not_perturbed_is_as_modelled(arm, start):
+def test_unperturbed_parameters_are_those_of_the_model(arm, start):
     tau = np.zeros(N)
     expected = arm.simulate(*start, tau, steps=STEPS)
     run = simulate_batch(arm, *start, tau, steps=STEPS)
@@ -138,12 +138,12 @@ def test_torques_step_by_step_are_those_of_a_rollout(arm, start, own):
 def test_a_law_is_evaluated_once_per_period(arm, start, every):
     asked = []
 
-    def remembering(t, q, qd):
+    def recording_law(t, q, qd):
         asked.append(t)
         return law(t, q, qd)
 
     run = simulate_batch(
-        arm, *start, remembering, steps=10, time_step=2e-3, control_every=every, record_every=5
+        arm, *start, recording_law, steps=10, time_step=2e-3, control_every=every, record_every=5
     )
     np.testing.assert_allclose(asked, 2e-3 * np.arange(0, 10, every))
     q, qd = start
@@ -170,10 +170,10 @@ def test_torques_are_clamped_to_the_limits():
         np.testing.assert_array_equal(run.q[:, -1], expected.q)
 
 
-# -- ways to compute ----------------------------------------------------------------------------
+# -- threads and processes ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('torques', ['law', 'per step', 'held'])
+@pytest.mark.parametrize('torques', ['law', 'per step', 'constant'])
 def test_batches_threads_and_single_arms_give_the_same_bits(
     arm, start, perturbations, torques, monkeypatch
 ):
@@ -181,7 +181,7 @@ def test_batches_threads_and_single_arms_give_the_same_bits(
     given = {
         'law': law,
         'per step': PerStep(rng.normal(size=(ARMS, STEPS, N))),
-        'held': rng.normal(size=(ARMS, N)),
+        'constant': rng.normal(size=(ARMS, N)),
     }[torques]
     options = {'steps': STEPS, 'record_every': 10, 'perturbations': perturbations}
     here = simulate_batch(arm, *start, given, **options)
@@ -196,34 +196,34 @@ def test_batches_threads_and_single_arms_give_the_same_bits(
 
 def test_other_processes_give_the_same_bits(arm, start, perturbations):
     options = {'steps': STEPS, 'record_every': 10, 'perturbations': perturbations}
-    # Python functions pickle by name, which a test has none of elsewhere: an array will do.
+    # Python functions pickle by name, and other processes do not import this test.
     here = simulate_batch(arm, *start, np.ones(N), **options)
     with ProcessPoolExecutor(2, mp_context=get_context('spawn')) as pool:
         there = simulate_batch(arm, *start, np.ones(N), executor=pool, tasks=2, **options)
     assert_same(there, here)
 
 
-@pytest.mark.parametrize('elsewhere', [False, True])
-def test_progress_is_reported_to_the_end(arm, start, elsewhere):
-    told = []
+@pytest.mark.parametrize('in_processes', [False, True])
+def test_progress_is_reported_to_the_end(arm, start, in_processes):
+    calls = []
     with ThreadPoolExecutor(1) as pool:
         simulate_batch(
             arm,
             *start,
             np.zeros(N),
             steps=500,
-            progress=lambda done, total: told.append((done, total)),
-            executor=pool if elsewhere else None,
+            progress=lambda done, total: calls.append((done, total)),
+            executor=pool if in_processes else None,
             tasks=3,
         )
-    done, totals = zip(*told, strict=True)
+    done, totals = zip(*calls, strict=True)
     assert len(done) > 2
     assert list(done) == sorted(done)
     assert done[-1] == 500
     assert set(totals) == {500}
 
 
-def test_no_step_and_no_arm(arm, start):
+def test_zero_steps_and_zero_arms_give_empty_results(arm, start):
     run = simulate_batch(arm, *start, law, steps=0)
     assert run.t.tolist() == [0.0]
     np.testing.assert_array_equal(run.q[:, 0], start[0])
@@ -244,7 +244,7 @@ def test_payload_parameters_are_those_of_a_body():
     np.testing.assert_allclose(point[1], [2, 0, 0, 0.6, 0.18, 0, 0, 0.18, 0, 0], atol=1e-15)
 
 
-# -- refusals -----------------------------------------------------------------------------------
+# -- rejected input -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_invalid_perturbations_are_rejected(arm, start):
 
 
 @pytest.mark.parametrize('law', ['stribeck', 'load_memory'])
-def test_a_friction_law_acts_on_each_arm_as_on_one(arm, start, law):
+def test_a_friction_law_acts_on_each_arm_as_on_a_single_arm(arm, start, law):
     rng = np.random.default_rng(8)
     settings = FrictionSettings(law, coulomb=0.4, presliding=1e-3)
     viscous = rng.uniform(0.1, 0.5, (ARMS, N))
@@ -347,7 +347,7 @@ def test_a_friction_law_acts_on_each_arm_as_on_one(arm, start, law):
         assert simulator.q == pytest.approx(run.q[k, -1], abs=1e-9)
 
 
-def test_friction_can_be_left_out(arm, start):
+def test_friction_none_omits_friction(arm, start):
     options = {'steps': 50, 'record_every': 10}
     run = simulate_batch(arm, *start, np.zeros(N), friction='none', **options)
     same = simulate_batch(arm.without_friction(), *start, np.zeros(N), **options)

@@ -60,13 +60,13 @@ def test_five_bar_stays_closed_for_a_minute(five_bar_chain):
         farthest = max(farthest, np.abs(simulator.q - chain.q0).max())
     assert simulator.time == pytest.approx(60.0)
     assert worst <= 1e-9
-    assert farthest > 0.3  # it did move
+    assert farthest > 0.3  # The linkage has moved.
     assert np.abs(chain.terms(simulator.q, simulator.qd).J @ simulator.qd).max() < 1e-12
 
 
 @pytest.mark.parametrize('name', ['four_bar', 'slider_crank', 'spatial_four_bar', 'bennett'])
 def test_falling_linkages_keep_their_energy(name):
-    """Ten seconds, as well as the same integrator keeps it for an open chain of that speed."""
+    """The drift in ten seconds is that of the integrator on an open chain of the same speed."""
     chain = chain_of(getattr(linkages, name)())
     simulator = ClosedLoopSimulator(chain, time_step=2e-3)
     start, peak, drift = energy(chain, simulator.q, simulator.qd), 0.0, 0.0
@@ -114,7 +114,7 @@ def reduced_motion(chain, joint, duration):
     return run.y[0, -1]
 
 
-def test_slider_crank_moves_as_written_by_hand():
+def test_slider_crank_moves_by_its_equation_derived_by_hand():
     r, l, density, piston = 0.2, 0.7, 2.0, 1.5
     chain = chain_of(linkages.slider_crank(r, l, density, piston))
     by_hand = SliderCrank(
@@ -154,7 +154,7 @@ def test_the_compiled_step_is_used_and_agrees_with_the_careful_one(name, monkeyp
     assert np.abs(careful.qd - quick.qd).max() < 1e-10
 
 
-# -- coordinate maps do the same ----------------------------------------------------------------
+# -- agreement with coordinate maps ---------------------------------------------------------------
 
 
 def test_parallelogram_by_map_equals_parallelogram_by_closure(five_bar_chain):
@@ -212,7 +212,7 @@ def test_remote_drive_by_map_is_the_parallelogram_without_masses():
 
 
 def test_reactions_hold_the_rocker_by_newtons_law(four_bar):
-    """The rocker alone: its angular momentum changes by gravity and by what the pin exerts."""
+    """The rocker alone: its angular momentum changes by the moments of gravity and pin."""
     chain = four_bar
     simulator = ClosedLoopSimulator(chain)
     tau = np.array([0.8, 0.0, 0.0])
@@ -288,12 +288,12 @@ def test_friction_never_adds_energy_and_stops_the_linkage():
         after = energy(chain, simulator.q, simulator.qd)
         assert after <= before + 1e-9
         before = after
-    # dry friction holds it, but for the creep of its law near standstill
+    # dry friction stops it, except for the creep of its law near standstill
     assert np.abs(simulator.qd).max() < 0.02
     assert np.abs(chain.residual(simulator.q)).max() <= 1e-11
 
 
-def test_friction_can_be_left_out(four_bar):
+def test_friction_none_omits_friction(four_bar):
     linkage = linkages.four_bar()
     rough = chain_of(linkage._replace(tree=linkage.tree.with_actuation(viscous=2.0, coulomb=1.0)))
     with_friction, without, smooth = (
@@ -333,7 +333,7 @@ def test_efforts_are_clamped_and_external_torques_are_not(four_bar):
     assert np.array_equal(simulator.q, other.q)
 
 
-def test_same_commands_same_bits(four_bar):
+def test_the_same_commands_give_the_same_bits(four_bar):
     simulators = [ClosedLoopSimulator(four_bar) for _ in range(2)]
     for k in range(100):
         for simulator in simulators:
@@ -345,10 +345,10 @@ def test_same_commands_same_bits(four_bar):
     assert np.array_equal(simulators[0].q, ClosedLoopSimulator(four_bar).q)
 
 
-# -- refusals -----------------------------------------------------------------------------------
+# -- rejected input -------------------------------------------------------------------------------
 
 
-def test_an_open_start_is_rejected_and_a_rounded_one_corrected(four_bar):
+def test_a_start_with_open_loops_is_rejected_and_rounding_corrected(four_bar):
     with pytest.raises(LoopNotClosed, match=r'open by .* start from chain\.posture\(q\)'):
         ClosedLoopSimulator(four_bar, q=four_bar.q0 + 0.1 * np.eye(3)[0])
     with pytest.raises(LoopNotClosed, match=r'violate the closures .* start from chain\.velocity'):
@@ -360,7 +360,7 @@ def test_an_open_start_is_rejected_and_a_rounded_one_corrected(four_bar):
     assert np.array_equal(ClosedLoopSimulator(four_bar, qd=fitting).q, four_bar.q0)
 
 
-def test_bad_arguments_leave_the_state(four_bar):
+def test_invalid_arguments_do_not_change_the_state(four_bar):
     simulator = ClosedLoopSimulator(four_bar)
     simulator.step(np.zeros(3))
     q = simulator.q
@@ -384,7 +384,7 @@ def test_bad_arguments_leave_the_state(four_bar):
 
 
 def test_a_singular_posture_is_reported_when_it_is_passed(five_bar_chain):
-    """Falling freely, the parallelogram folds flat and could come out crossed."""
+    """Falling freely, the parallelogram folds flat and could continue crossed."""
     simulator = ClosedLoopSimulator(five_bar_chain)
     with pytest.raises(SingularityError, match=r'after t = 0\.\d+ s .* passes a singular posture'):
         step_often(simulator, np.zeros(4), 2000)

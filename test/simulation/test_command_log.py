@@ -194,7 +194,7 @@ def test_an_existing_file_is_never_overwritten(path, plant, elbow_urdf):
     assert path.read_text() == 'precious'
 
 
-# -- disks and processes that fail ----------------------------------------------------------
+# -- full disks and killed processes --------------------------------------------------------
 
 LIMITED = """
 import resource, signal, sys
@@ -234,7 +234,7 @@ def limited(tmp_path, urdf, limit):
     )
 
 
-def test_a_disk_that_fills_up_ends_the_log_behind_whole_records(tmp_path, elbow_urdf, path):
+def test_a_disk_that_fills_up_ends_the_log_after_a_complete_record(tmp_path, elbow_urdf, path):
     result = limited(tmp_path, elbow_urdf, 50_001)
     assert result.returncode == 0, result.stderr
     records, *failure, steps = result.stdout.split()
@@ -258,7 +258,7 @@ def test_a_disk_that_is_full_from_the_start_is_an_error(tmp_path, elbow_urdf, pa
     assert not path.exists()
 
 
-def test_a_killed_process_leaves_what_was_flushed(tmp_path, elbow_urdf, path):
+def test_a_log_of_a_killed_process_has_the_flushed_records(tmp_path, elbow_urdf, path):
     (tmp_path / 'robot.urdf').write_text(elbow_urdf)
     code = LIMITED.replace('range(20)', 'iter(int, 1)').format(
         path=[os.path.dirname(__file__), *sys.path],
@@ -294,7 +294,7 @@ def test_the_verb_needs_no_ros(path, plant, elbow_urdf, capsys, monkeypatch):
     assert '62 recorded states reproduced in every bit' in shown
 
 
-def test_one_changed_bit_is_found(path, plant, elbow_urdf, capsys):
+def test_one_changed_bit_is_detected(path, plant, elbow_urdf, capsys):
     recorded(path, plant, elbow_urdf)
     data = bytearray(path.read_bytes())
     start = data.index(b'\n') + 1
@@ -311,7 +311,7 @@ def test_one_changed_bit_is_found(path, plant, elbow_urdf, capsys):
     assert f"then a difference: after {steps} steps, velocity of joint 'shoulder'" in shown
 
 
-def test_another_robot_is_found(path, plant, elbow_urdf, capsys):
+def test_another_robot_is_detected(path, plant, elbow_urdf, capsys):
     recorded(path, plant, elbow_urdf)
     data = path.read_bytes()
     path.write_bytes(data.replace(b'mass value=\\"1.5\\"', b'mass value=\\"1.6\\"'))

@@ -80,7 +80,7 @@ def test_a_wrench_is_given_in_the_axes_of_its_frame():
     np.testing.assert_array_equal(plant.effort, np.zeros(4))
 
 
-def test_a_load_is_attached_and_dropped(plant, arm):
+def test_a_payload_is_attached_and_detached(plant, arm):
     load = Inertial(2.0, np.array([0.1, 0.0, 0.0]), np.zeros((3, 3)))
     plant.apply(SetState(np.zeros(2), np.zeros(2)))
     plant.apply(SetPayload(tip(arm), load))

@@ -17,9 +17,9 @@ def random_contact(rng, n, spread=1.0):
 
 
 def violation(contact, v):
-    """Return how far each joint (n,) is from its laws, as an impulse."""
+    """Return the violation of the laws of each joint (n,), as an impulse."""
     H, b, dry, lower, upper = contact
-    # What friction and stops take: H v = b - taken
+    # The impulse of friction and stops: H v = b - taken
     taken = b - H @ v
     least = np.where(v > 0, dry, -dry)
     most = np.where(v < 0, -dry, dry)

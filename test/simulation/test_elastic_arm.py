@@ -52,7 +52,7 @@ def total_energy(simulator):
         ('discrete_gradient', 3e-4),
     ],
 )
-def test_motor_and_link_swing_as_example_6_2_has_it(name, error, damping):
+def test_motor_and_link_swing_as_in_example_6_2(name, error, damping):
     # One joint without gravity: J q1'' + k (q1 - q2) = 0,  B q2'' + k (q2 - q1) = u,
     # and a damper d (q1' - q2') beside the spring.
     model = geared(weightless(random_tree(1, np.random.default_rng(0))))
@@ -104,7 +104,7 @@ def test_the_accelerations_are_those_of_the_formulation():
         assert found == pytest.approx(np.append(*expected), rel=1e-9, abs=1e-9)
 
 
-def test_a_stiffer_joint_is_closer_to_a_rigid_one_by_one_over_k():
+def test_the_difference_to_a_rigid_joint_falls_as_one_over_k():
     arm = Dynamics(geared(planar_2r()))
     q0 = np.array([0.4, -0.9])
     rigid = simulate(Simulator(arm, q=q0), still, 0.5, solver=Adaptive())
@@ -121,7 +121,7 @@ def test_a_stiffer_joint_is_closer_to_a_rigid_one_by_one_over_k():
 
 
 @pytest.mark.parametrize('name', ['implicit_midpoint', 'discrete_gradient'])
-def test_implicit_integrators_take_any_stiffness(name):
+def test_implicit_integrators_are_stable_at_any_stiffness(name):
     arm = Dynamics(geared(planar_2r()))
     q0 = np.array([0.4, -0.9])
     simulator = Simulator(arm, q=q0, joint_models=elastic(1e9), integrator=name)
@@ -158,9 +158,9 @@ def test_springs_balance_gravity_at_the_start():
     arm = Dynamics(geared(planar_2r()))
     q = np.array([0.4, -0.9])
     simulator = Simulator(arm, q=q, joint_models=elastic(500.0, damping=1.0))
-    held = arm.gravity_torque(q)
-    assert 500.0 * (simulator.motor_q - q) == pytest.approx(held)
-    run = simulate(simulator, lambda t, q, qd: held, 1.0)
+    weight = arm.gravity_torque(q)
+    assert 500.0 * (simulator.motor_q - q) == pytest.approx(weight)
+    run = simulate(simulator, lambda t, q, qd: weight, 1.0)
     assert np.abs(run.q - q).max() < 1e-12
 
 
@@ -185,7 +185,7 @@ def test_stuck_motors_leave_links_swinging_on_their_springs():
         qd=[0.5, -0.5],
         joint_models=elastic(500.0, friction='stick_slip'),
     )
-    # Both are given the speed: the motors stop, the links go on.
+    # Both start with the speed: the motors stop, the links continue.
     run = simulate(simulator, still, 1.0)
     assert not simulator.motor_qd.any()
     late = run.qd[500:]
@@ -193,20 +193,20 @@ def test_stuck_motors_leave_links_swinging_on_their_springs():
     assert (late.min(axis=0) < -0.05).all()
 
 
-def test_links_meet_stops_while_motors_run_on():
+def test_links_reach_stops_while_motors_continue():
     model = geared(weightless(planar_2r()))
     model = replace(model, upper=np.array([0.1, np.inf]), lower=np.full(2, -np.inf))
     simulator = Simulator(Dynamics(model), joint_models=elastic(300.0, 1.0, stops=InelasticStop()))
     run = simulate(simulator, lambda t, q, qd: [6.0, 0.0], 1.5)
     assert run.q[:, 0].max() == 0.1
-    # The spring carries the torque of the drive on.
+    # The spring transmits the torque of the drive.
     assert simulator.motor_q[0] - simulator.q[0] == pytest.approx(6.0 / 300.0, rel=0.3)
 
 
 @pytest.mark.parametrize('name', ['implicit_midpoint', 'discrete_gradient'])
 @pytest.mark.parametrize('stiffness', [1e5, 1e7, 1e9])
 def test_rounding_of_stiff_springs_does_not_move_an_arm_at_rest(name, stiffness):
-    # K (q - theta) of equal positions is zero to the last bit, and what is left no divergence.
+    # K (q - theta) of equal positions is exactly zero, and rounding is not reported as divergence.
     for seed in range(5):
         rng = np.random.default_rng(seed)
         arm = Dynamics(geared(weightless(random_tree(4, rng))), backend='python')
@@ -219,7 +219,7 @@ def test_rounding_of_stiff_springs_does_not_move_an_arm_at_rest(name, stiffness)
 
 @pytest.mark.parametrize('name', ['implicit_midpoint', 'discrete_gradient'])
 def test_a_motor_that_comes_to_rest_in_smooth_friction_is_no_divergence(name):
-    # Close to standstill the law bends within a step: rounds converge, but slowly.
+    # Close to standstill the law is curved within a step: the iteration converges slowly.
     for inertia, stiffness, h in ((7e-3, 4e4, 5e-3), (1e-2, 1e6, 1e-3), (0.2, 5e6, 5e-3)):
         model = weightless(random_tree(1, np.random.default_rng(1), prismatic=0.0))
         model = model.with_actuation(rotor_inertia=inertia, coulomb=100.0)
@@ -247,7 +247,7 @@ EVENTS = {
 @pytest.mark.parametrize('event', EVENTS)
 @pytest.mark.parametrize('stiffness', [1e5, 1e7, 1e9])
 def test_springs_too_fast_for_a_step_gain_no_energy_from_stops_and_friction(stiffness, event):
-    # Of up to 1e5 rad/s. A position that is off by h^2 would tauten them with hundreds of joules.
+    # Of up to 1e5 rad/s: a position error of h^2 would store hundreds of joules in them.
     coulomb = 5.0 if 'friction' in EVENTS[event] else 0.0
     model = replace(geared(planar_2r(), coulomb=coulomb), lower=np.array([-0.5, -0.3]))
     ends = []
@@ -263,7 +263,7 @@ def test_springs_too_fast_for_a_step_gain_no_energy_from_stops_and_friction(stif
         assert np.diff(energies).max() < 1e-4
         assert energies[-1] < energies[0] - 5.0
         ends.append(simulator.q)
-    # The springs end as the rigid arm does; where they stick, with the last of the swing in them.
+    # The springs end as the rigid arm does; if motors stick, part of the oscillation remains.
     assert ends[0] == pytest.approx(ends[1], abs=0.02 if coulomb else 1e-3)
 
 

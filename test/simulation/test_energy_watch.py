@@ -24,9 +24,9 @@ def test_losses_do_not_offset_later_gains():
     assert after(lossy, *growing).explodes
 
 
-def test_energy_that_was_put_in_is_accounted_for():
+def test_work_of_the_drives_is_accounted_for():
     assert not after(MOVING, *((1.0 + k, 0.0, 1.0) for k in range(1, 100))).explodes
-    # Out again, too: what was done by size is in play.
+    # Work of either sign counts by its magnitude.
     braked = [(100.0, 0.0, 99.0), (1.0, 0.0, -99.0)]
     assert after(MOVING, *braked).exchanged == 1.0 + 2 * 99.0
 

@@ -63,7 +63,7 @@ def test_friction_of_a_step_is_that_of_the_law_at_its_end(law):
     level = f.sliding_level(qd[:-1], tau - lost[:-1])
     expected = f.coefficients['viscous'] * qd[1:] + level * z[1:]
     error = np.abs(lost[1:] - expected)
-    # Where a joint reverses, four rounds of the step leave more.
+    # Where a joint reverses, four iterations of the step leave a larger residual.
     assert np.median(error) < 1e-9
     assert np.quantile(error, 0.99) < 1e-3
 
@@ -127,7 +127,7 @@ def test_steady_sliding_follows_the_curve_of_stribeck():
     step = friction_step(FREE, memory=False)
     q, zero = np.zeros((6, 2)), np.zeros((6, 2))
     qd = np.stack([speeds, zero[:, 0]], axis=-1)
-    # Torques that hold the speed of joint 1 and the rest of joint 2.
+    # Torques that keep the speed of joint 1, and joint 2 at rest.
     b, c, s = (f.coefficients[name] for name in ('viscous', 'coulomb', 'stribeck'))
     curve = b[0] * speeds + (c[0] + s[0] * np.exp(-((speeds / STRIBECK_SPEED) ** 2))) * np.tanh(
         speeds / 0.01

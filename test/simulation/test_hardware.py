@@ -23,7 +23,7 @@ def written(tmp_path, text):
     return path
 
 
-def test_a_profile_has_the_entries_of_its_file(tmp_path):
+def test_a_profile_has_the_values_of_its_file(tmp_path):
     profile = load_profile(
         written(
             tmp_path,
@@ -62,7 +62,7 @@ def test_an_empty_profile_changes_nothing(tmp_path):
         ('model_error: much', 'profile.yaml'),
     ],
 )
-def test_an_invalid_profile_is_rejected_with_file_and_entry(tmp_path, text, message):
+def test_an_invalid_profile_is_rejected_with_file_and_key(tmp_path, text, message):
     with pytest.raises(ProfileError, match=message):
         load_profile(written(tmp_path, text))
 

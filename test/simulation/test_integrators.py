@@ -52,7 +52,7 @@ def ur5():
     arm = Dynamics(robots.load('ur5')).without_friction()
     q0 = np.random.default_rng(0).uniform(-1.0, 1.0, 6)
 
-    # Written out here: nothing of the simulator in it but the accelerations.
+    # Independent of the simulator, except for the accelerations.
     def rate(_, y):
         return np.concatenate([y[6:], arm.forward_dynamics(y[:6], y[6:], np.zeros(6))])
 
@@ -68,7 +68,7 @@ def error(arm, q0, exact, name, steps):
 
 
 @pytest.mark.parametrize('name', INTEGRATORS)
-def test_it_converges_to_dop853_with_its_order(ur5, name):
+def test_each_integrator_converges_to_dop853_with_its_order(ur5, name):
     steps = STEPS[ORDER[name]]
     errors = [error(*ur5, name, k) for k in steps]
     slope = -np.polyfit(np.log(steps), np.log(errors), 1)[0]
@@ -88,10 +88,10 @@ def test_the_solvers_of_scipy_are_a_reference(ur5, solver):
     assert simulator.steps == 1000
     assert run.t == pytest.approx(np.linspace(0, 1, 11))
     assert np.array_equal(run.q[-1], simulator.q)
-    # In between, too.
+    # Between the samples as well.
     fine = simulate(Simulator(arm, q=q0, time_step=2.5e-4), still, 1.0, record_every=400)
     assert run.q == pytest.approx(fine.q, abs=1e-8)
-    # And a step can follow.
+    # A step can follow.
     simulator.step(np.zeros(6))
 
 
@@ -146,7 +146,7 @@ def drift(name, integrator, seconds, h=1e-3):
 
 
 def runge_kutta(rate, y, steps, h):
-    """Return the states (steps + 1, 2, n) of another's Runge-Kutta."""
+    """Return the states (steps + 1, 2, n) of an independent Runge-Kutta method."""
     states = [y]
     for _ in range(steps):
         k1 = rate(y)
@@ -159,7 +159,7 @@ def runge_kutta(rate, y, steps, h):
 
 
 @pytest.mark.parametrize('name', [name for name in ('ur5', 'kuka_iiwa') if name in robots.NAMES])
-def test_ten_seconds_of_falling_drift_no_more_than_another_runge_kutta(name):
+def test_energy_drift_of_a_fall_is_at_most_that_of_an_independent_runge_kutta(name):
     pinocchio = pytest.importorskip('pinocchio')
     model = robots.load(name)
     arm, n = Dynamics(model).without_friction(), model.n
@@ -185,7 +185,7 @@ def test_ten_seconds_of_falling_drift_no_more_than_another_runge_kutta(name):
         peak = max(peak, arm.kinetic_energy(run.q, run.qd).max())
     assert sum(ours) <= 1.5 * sum(theirs)
     assert sum(ours) < 1e-5 * peak
-    # The worst second of each, too.
+    # In the worst second of each as well.
     assert max(ours) <= 1.5 * max(theirs)
 
 
@@ -235,7 +235,7 @@ def test_implicit_steps_are_time_reversible():
 
 
 @pytest.mark.parametrize('integrator', ['implicit_midpoint', 'discrete_gradient'])
-def test_the_momentum_about_a_free_vertical_axis_stays(integrator):
+def test_the_momentum_about_a_free_vertical_axis_is_conserved(integrator):
     # Nothing acts about the first joint of ur5, which is vertical.
     arm = Dynamics(robots.load('ur5')).without_friction()
     q0 = np.random.default_rng(3).uniform(-1, 1, 6)
@@ -286,7 +286,7 @@ def test_mujoco_agrees_with_the_same_scheme(ur5, scheme):
     simulate(simulator, still, 1.0)
     theirs = np.concatenate([data.qpos, data.qvel])
     own_error = np.abs(state(simulator) - exact).max()
-    # The same scheme: far closer to each other than either to the truth.
+    # The same scheme: far closer to each other than to the exact solution.
     assert np.abs(theirs - state(simulator)).max() < 1e-3 * own_error + 1e-10
 
 
@@ -336,10 +336,10 @@ def test_pybullet_agrees_with_the_same_scheme(ur5, tmp_path):
 
 
 @pytest.mark.parametrize('integrator', ['implicit_midpoint', 'discrete_gradient'])
-def test_an_arm_that_is_held_stays_where_it_is(integrator):
-    # Nothing but rounding moves it: an equation without a scale.
+def test_an_arm_under_its_gravity_torque_stays_at_rest(integrator):
+    # Rounding alone moves it: the residual of a step has no scale.
     arm = Dynamics(robots.load('ur5')).without_friction()
     for q in (np.zeros(6), np.full(6, 0.7), np.array([0.0, -np.pi / 2, 0.0, 0.0, 0.0, 0.0])):
-        held = arm.gravity_torque(q)
-        run = simulate(Simulator(arm, q=q, integrator=integrator), lambda *_: held, 0.3)  # noqa: B023
+        tau = arm.gravity_torque(q)
+        run = simulate(Simulator(arm, q=q, integrator=integrator), lambda *_: tau, 0.3)  # noqa: B023
         assert np.abs(run.q - q).max() < 1e-9

@@ -41,7 +41,7 @@ def test_the_right_payload_reduces_the_error(result):
 
 def test_a_study_of_few_arms(arm):
     few = monte_carlo.study(arm, samples=3, duration=0.1, payload=1.0)
-    # Two lines of head, and one for each range that has an arm in it.
+    # Two header lines, and one for each range that contains an arm.
     assert 2 + 1 <= len(monte_carlo.table(few).splitlines()) <= 2 + 3
 
 
@@ -64,7 +64,7 @@ def test_the_seed_determines_the_study(arm, result):
         assert (other.tracking_error[name] != error).all()
 
 
-def test_a_dask_cluster_finds_the_same_bits(arm, result):
+def test_a_dask_cluster_gives_the_same_bits(arm, result):
     pytest.importorskip('distributed')
     with monte_carlo.local_cluster(2) as executor:
         there = monte_carlo.study(arm, **SMALL, executor=executor, tasks=4)
@@ -81,7 +81,7 @@ def test_a_dask_cluster_finds_the_same_bits(arm, result):
             np.testing.assert_array_equal(a, b)
 
 
-def test_the_command_prints_figures_and_draws(tmp_path, capsys):
+def test_the_command_prints_figures_and_saves_a_picture(tmp_path, capsys):
     pytest.importorskip('matplotlib')
     picture = tmp_path / 'study.png'
     command = [

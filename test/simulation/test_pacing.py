@@ -8,10 +8,10 @@ from robot_dynamics.simulation.scheduling import LONGEST_LAG, TIMER_PERIOD, Pace
 DT = 1e-3
 
 
-def run(pace, looks, steps=0):
-    """Look at the clock at these times; return the times at which steps began."""
+def run(pace, readings, steps=0):
+    """Read the clock at these times; return the times at which steps began."""
     began = []
-    for now in looks:
+    for now in readings:
         pace.clock_jumped(now)
         while pace.is_due(now, steps):
             pace.begin_step(now, steps)
@@ -66,7 +66,7 @@ def test_the_measured_factor():
     assert pace.factor(1.5, 250) == pytest.approx(0.5)
     pace.clock_jumped(1.5)
     pace.clock_jumped(0.1)
-    assert pace.factor(0.2, 300) == 0  # nothing is known across a jump
+    assert pace.factor(0.2, 300) == 0  # no factor is measured across a jump
 
 
 def test_another_factor_restarts_the_schedule():

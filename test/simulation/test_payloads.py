@@ -36,7 +36,7 @@ def moving(arm, **options):
     return Simulator(arm, q=rng.normal(size=4), qd=rng.normal(size=4), **options)
 
 
-def test_an_arm_with_a_load_attached_moves_as_one_that_was_made_with_it(arm):
+def test_an_arm_with_an_attached_payload_moves_as_a_model_with_it(arm):
     link = arm.model.body_names[-1]
     attached = moving(arm)
     attached.attach(link, *LOAD)
@@ -71,7 +71,7 @@ def test_dropping_the_payload_restores_the_arm(arm):
 @pytest.mark.parametrize(
     'joint_models', [JointModels(), JointModels(elasticity=Elasticity(900.0))]
 )
-def test_the_state_is_continuous_and_energy_and_momentum_are_those_of_the_load(joint_models):
+def test_the_state_is_continuous_and_energy_and_momentum_are_those_of_the_payload(joint_models):
     model = random_tree(4, np.random.default_rng(3)).with_actuation(rotor_inertia=0.2)
     arm, link = Dynamics(model), model.body_names[-1]
     simulator = moving(arm, joint_models=joint_models)
@@ -82,7 +82,7 @@ def test_the_state_is_continuous_and_energy_and_momentum_are_those_of_the_load(j
     assert np.array_equal(simulator.q, q)
     assert np.array_equal(simulator.qd, qd)
     after = simulator.kinetic_energy() + simulator.potential_energy()
-    # The load's own energy, from the link's motion.
+    # The energy of the payload, from the link's motion.
     mass, com, inertia = LOAD
     T = arm.forward_kinematics(q, link)
     w, v = np.split(arm.jacobian(q, link) @ qd, 2)
@@ -156,12 +156,12 @@ def test_a_wrench_equals_its_joint_torques(arm):
     frames = [arm.model.body_names[1], arm.model.body_names[-1]]
     wrenches = {frame: rng.normal(size=6) for frame in frames}
     outside = rng.normal(size=4)
-    pushed, told = moving(arm), moving(arm)
+    pushed, reference = moving(arm), moving(arm)
     for _ in range(20):
-        torque = sum(arm.wrench_torque(told.q, F, frame) for frame, F in wrenches.items())
+        torque = sum(arm.wrench_torque(reference.q, F, frame) for frame, F in wrenches.items())
         pushed.step(np.ones(4), external=outside, wrenches=wrenches)
-        told.step(np.ones(4), external=outside + torque)
-    assert pushed.q == pytest.approx(told.q, abs=1e-14)
+        reference.step(np.ones(4), external=outside + torque)
+    assert pushed.q == pytest.approx(reference.q, abs=1e-14)
     assert np.array_equal(pushed.effort, np.ones(4))
 
 
@@ -171,7 +171,7 @@ def test_a_force_accelerates_the_link_in_its_direction():
     simulator = Simulator(arm)
     simulator.step([0.0, 0.0], wrenches={arm.model.link_names[-1]: [0, 0, 0, 0, 1.0, 0]})
     assert simulator.qd[0] > 0 or simulator.qd[1] > 0
-    # Holding up one kilogram at the tip takes as much as an upward force gives.
+    # The torque that holds one kilogram at the tip is that of an upward force.
     tip = arm.model.link_names[-1]
     loaded = Dynamics(planar_2r())
     weight = loaded.with_payload(tip, 1.0).gravity_torque([0.3, 0.4]) - loaded.gravity_torque(
@@ -194,14 +194,14 @@ def test_invalid_wrenches_are_rejected_by_name(arm):
     assert np.array_equal(simulator.q, before)
 
 
-def test_a_real_arm_carries_a_payload_at_once():
+def test_a_real_arm_has_the_weight_of_a_payload_at_once():
     arm = Dynamics(robots.load('panda'))
     simulator = Simulator(arm, payload_links=['panda_hand'])
     simulator.attach('panda_hand', 2.0, [0.0, 0.0, 0.1])
-    held = simulator.arm.gravity_torque(simulator.q)
-    simulator.step(held)
+    weight = simulator.arm.gravity_torque(simulator.q)
+    simulator.step(weight)
     assert np.abs(simulator.qd).max() < 1e-9
-    # Without the load the same torque lifts.
+    # Without the payload the same torque lifts the arm.
     simulator.drop('panda_hand')
-    simulator.step(held)
+    simulator.step(weight)
     assert np.abs(simulator.qd).max() > 1e-3

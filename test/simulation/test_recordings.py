@@ -64,7 +64,7 @@ def test_an_exact_motion_without_errors_satisfies_the_equation_of_motion():
     assert one.t == pytest.approx(np.arange(5000) / RATE)
 
 
-def test_what_a_drive_reports_differs_from_the_torque_by_gain_and_ripple():
+def test_the_reported_effort_differs_from_the_torque_by_gain_and_ripple():
     motion = fourier(2, 5.0)
     drives = HardwareProfile(drives=REAL.drives)
     (one,) = record_motion(ARM, motion, drives)
@@ -98,7 +98,7 @@ def test_a_tracked_motion_follows_better_with_the_right_model():
 
 
 @pytest.mark.parametrize('record', [record_motion, record_tracking])
-def test_a_seed_gives_the_same_bits_alone_and_among_others(record):
+def test_a_seed_gives_the_same_bits_alone_and_in_a_batch(record):
     motion = fourier(2, 0.5)
     several = record(ARM, motion, REAL, seeds=[5, 6, 7])
     (alone,) = record(ARM, motion, REAL, seeds=[6])

@@ -27,7 +27,7 @@ def make(elbow):
     return make
 
 
-def said(outcome):
+def answer_of(outcome):
     return outcome.success, outcome.message
 
 
@@ -47,16 +47,16 @@ def diverge(requests):
 def test_play_and_pause_report_the_state(make):
     requests = make()
     assert requests.state is State.PLAYING
-    assert said(requests.play()) == (True, 'was running already')
-    assert said(requests.pause()) == (True, 'paused')
+    assert answer_of(requests.play()) == (True, 'was running already')
+    assert answer_of(requests.pause()) == (True, 'paused')
     assert requests.pause().result is Result.ALREADY
     assert requests.state is State.PAUSED
     assert not requests.loop.is_due(100.0)
-    assert said(requests.play()) == (True, 'resumed')
+    assert answer_of(requests.play()) == (True, 'resumed')
     assert requests.loop.is_due(100.0)
 
 
-def test_a_pause_is_not_caught_up(make):
+def test_the_duration_of_a_pause_is_not_caught_up(make):
     requests = make()
     loop = requests.loop
     loop.step(0.0)
@@ -70,18 +70,18 @@ def test_a_pause_is_not_caught_up(make):
 def test_steps_only_while_paused(make):
     requests = make(start_paused=True, hold_until_command=False)
     requests.loop.command(ReceivedCommand(HOLD, None, 0.0))
-    assert said(requests.step()) == (True, 'at 0.001 s')
-    assert said(requests.step()) == (True, 'at 0.002 s')
-    assert said(requests.step(40)) == (True, 'at 0.042 s')
+    assert answer_of(requests.step()) == (True, 'at 0.001 s')
+    assert answer_of(requests.step()) == (True, 'at 0.002 s')
+    assert answer_of(requests.step(40)) == (True, 'at 0.042 s')
     np.testing.assert_array_equal(requests.loop.plant.effort, HOLD)
     requests.play()
-    assert said(requests.step()) == (False, 'running: pause first')
+    assert answer_of(requests.step()) == (False, 'running: pause first')
     requests.stop(START)
-    assert said(requests.step()) == (False, 'stopped: pause first')
+    assert answer_of(requests.step()) == (False, 'stopped: pause first')
     assert requests.loop.steps == 0
 
 
-def test_many_steps_are_as_many_single_ones(make):
+def test_n_steps_at_once_equal_n_single_steps(make):
     states = []
     for count, times in ((1, 50), (50, 1)):
         requests = make(start_paused=True)
@@ -116,7 +116,7 @@ def test_reset_returns_to_a_state_exactly_and_time_to_zero(make):
     go(requests, 100)
     plant = requests.loop.plant
     assert np.abs(plant.q - START.q).min() > 0
-    assert said(requests.reset(START)) == (True, 'reset')
+    assert answer_of(requests.reset(START)) == (True, 'reset')
     assert (requests.loop.stamp, requests.loop.commanded) == (0, False)
     assert (plant.q.tobytes(), plant.qd.tobytes()) == (START.q.tobytes(), START.qd.tobytes())
     assert plant.braked
@@ -131,7 +131,7 @@ def test_reset_returns_to_a_state_exactly_and_time_to_zero(make):
     assert motions[0] == motions[1]
 
 
-def test_an_arm_that_starts_in_motion_is_not_held(make):
+def test_an_arm_that_starts_in_motion_is_not_braked(make):
     requests = make()
     requests.reset(ELSEWHERE)
     np.testing.assert_array_equal(requests.loop.plant.qd, ELSEWHERE.qd)
@@ -141,7 +141,7 @@ def test_an_arm_that_starts_in_motion_is_not_held(make):
     assert np.abs(requests.loop.plant.q - ELSEWHERE.q).min() > 0
 
 
-def test_the_state_without_the_time_and_the_time_without_the_state(make):
+def test_state_and_time_can_be_reset_separately(make):
     requests = make()
     requests.loop.command(ReceivedCommand(HOLD, None, 0.0))
     go(requests, 20)
@@ -155,7 +155,7 @@ def test_the_state_without_the_time_and_the_time_without_the_state(make):
     np.testing.assert_array_equal(requests.loop.plant.q, START.q)
 
 
-def test_a_command_from_before_a_reset_answers_no_later_state(make):
+def test_a_command_from_before_a_reset_is_not_used_for_later_states(make):
     requests = make(lockstep=True, real_time_factor=0.0)
     loop = requests.loop
     for _ in range(3):
@@ -193,15 +193,15 @@ def test_stop_returns_to_the_start_and_waits(make):
     requests = make()
     requests.loop.command(ReceivedCommand(HOLD, None, 0.0))
     go(requests, 20)
-    assert said(requests.stop(START)) == (True, 'stopped')
+    assert answer_of(requests.stop(START)) == (True, 'stopped')
     assert requests.state is State.STOPPED
     assert requests.loop.steps == 0
     np.testing.assert_array_equal(requests.loop.plant.q, START.q)
     assert requests.stop(START).result is Result.ALREADY
     # "It can also be paused, which means starting simulation in a paused state immediately".
-    assert said(requests.pause()) == (True, 'paused')
+    assert answer_of(requests.pause()) == (True, 'paused')
     assert requests.stop(START).result is Result.DONE
-    assert said(requests.play()) == (True, 'resumed')
+    assert answer_of(requests.play()) == (True, 'resumed')
     assert requests.state is State.PLAYING
 
 
@@ -219,13 +219,13 @@ def test_a_motion_that_diverges_is_paused_until_a_reset(make):
     for refused in (requests.play(), requests.step(), requests.reset(None)):
         assert not refused.success
         assert 'reset to continue' in refused.message
-    assert said(requests.reset(START)) == (True, 'reset, paused')
+    assert answer_of(requests.reset(START)) == (True, 'reset, paused')
     assert not requests.loop.diverged
     assert requests.play().success
     assert requests.loop.is_due(1.0)
 
 
-def test_a_divergence_in_the_middle_of_many_steps_stops_there(make):
+def test_a_divergence_within_several_steps_ends_them(make):
     requests = make(start_paused=True)
     loop = requests.loop
     loop.command(ReceivedCommand(HOLD, None, 0.0))

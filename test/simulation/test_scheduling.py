@@ -90,7 +90,7 @@ def test_brakes_hold_until_the_first_command_and_time_goes_on(make):
     np.testing.assert_array_equal(loop.plant.effort, HOLD)
 
 
-def test_without_brakes_it_falls_from_the_start(make, elbow):
+def test_without_brakes_the_arm_falls_from_the_start(make, elbow):
     loop = make(hold_until_command=False)
     falling = Simulator(elbow, q=(0.3, -0.4), time_step=DT)
     for _ in range(10):
@@ -119,7 +119,10 @@ def test_the_fallback_when_commands_stop(make, choice):
     assert (loop.missed, loop.starved) == (0, False)
     moving = loop.plant.qd.copy()
     run(loop, now, 0.2)
-    assert (loop.missed, loop.starved) == (1, True)  # once per famine, not per step
+    assert (loop.missed, loop.starved) == (
+        1,
+        True,
+    )  # Once per interruption of the commands, not per step.
     if choice == 'brake':
         assert loop.plant.braked
         assert np.abs(moving).min() > 0
@@ -166,7 +169,9 @@ def test_each_step_waits_for_the_command_of_its_state(make):
         loop.state_published(0.0)
         assert not loop.needs_publishing(0.0, REPEAT)
         assert not loop.is_due(0.0)
-        loop.command(ReceivedCommand(HOLD, loop.stamp - MS, 0.0))  # the answer before: late
+        loop.command(
+            ReceivedCommand(HOLD, loop.stamp - MS, 0.0)
+        )  # The command for the previous state is late.
         assert not loop.is_due(0.0)
         answer(loop, 0.0)
         assert loop.is_due(0.0)
@@ -206,7 +211,7 @@ def test_a_missing_command_is_counted_and_the_arm_braked(make):
     assert (loop.missed, loop.starved) == (1, True)
     assert loop.plant.braked
     np.testing.assert_array_equal(loop.plant.qd, [0, 0])
-    # The controller is back: the motion goes on.
+    # The controller continues, and so does the motion.
     loop.state_published(0.502)
     answer(loop, 0.51)
     assert loop.is_due(0.51)

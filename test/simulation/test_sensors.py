@@ -47,7 +47,7 @@ def test_positions_are_multiples_of_the_resolution_within_half_a_step():
     assert (q - Q).std(axis=(0, 1)) == pytest.approx(step / np.sqrt(12), rel=0.02)
 
 
-def test_an_encoder_of_some_bits_has_two_to_that_power_steps_per_turn():
+def test_an_encoder_of_n_bits_has_2_to_the_n_steps_per_turn():
     assert 2**14 * encoder_resolution(14) == pytest.approx(2 * np.pi)
 
 
@@ -77,7 +77,7 @@ def test_noise_of_a_bandwidth_has_its_variance_and_correlation():
 def test_noise_of_a_bandwidth_is_stationary_from_the_first_sample_on():
     still, arms = np.zeros((6, 1, 2)), range(2000)
     noise = read(Sensors(effort_noise=1.0, effort_bandwidth=1.0), *[still] * 3, arms).effort
-    # The standard deviation of 4000 numbers is known to 1.1 %.
+    # The standard deviation of 4000 numbers has a standard error of 1.1 %.
     assert noise.std(axis=(1, 2)) == pytest.approx(np.ones(6), rel=0.05)
 
 
@@ -132,7 +132,7 @@ def test_jitter_is_uniform_and_equal_for_all_values_of_a_sample():
     assert age.std() == pytest.approx(3e-3 / np.sqrt(12), rel=0.02)
 
 
-def test_before_the_first_sample_the_arm_is_where_it_starts():
+def test_values_before_the_first_sample_are_those_of_the_start():
     assert np.array_equal(read(Sensors(latency=0.01)).q[:10], np.repeat(Q[:1], 10, axis=0))
 
 
@@ -167,7 +167,7 @@ def test_the_same_seed_gives_the_same_bits_for_any_number_of_samples_per_call(se
     assert np.array_equal(one.effort, whole.effort[0])
 
 
-def test_an_arm_has_the_same_errors_alone_and_among_others():
+def test_an_arm_has_the_same_errors_alone_and_in_a_batch():
     among = read(EVERYTHING, seeds=[7, 8, 9])
     alone = read(EVERYTHING, seeds=[8])
     for a, b in zip(among, alone, strict=True):

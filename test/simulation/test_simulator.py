@@ -67,7 +67,7 @@ def test_energy_drift_falls_with_the_order(arm):
 
 
 @pytest.mark.parametrize('name', ['kuka_iiwa', 'ur5'])
-def test_a_real_arm_falls_as_it_does_with_another_library(name):
+def test_a_falling_real_arm_agrees_with_pinocchio(name):
     pinocchio = pytest.importorskip('pinocchio')
     model = robots.load(name)
     arm = Dynamics(model.with_actuation(viscous=0.0, coulomb=0.0))
@@ -116,14 +116,14 @@ def test_gravity_torque_holds_the_arm_still(arm):
     assert np.abs(run.q - q).max() < 1e-12
 
 
-def test_effort_is_what_was_applied():
+def test_effort_is_the_applied_torque():
     arm = Dynamics(replace(planar_2r(), effort_limit=np.array([3.0, np.inf])))
-    limited, told = Simulator(arm), Simulator(arm)
+    limited, reference = Simulator(arm), Simulator(arm)
     limited.step([100.0, -7.0])
-    told.step([3.0, -7.0])
+    reference.step([3.0, -7.0])
     assert np.array_equal(limited.effort, [3.0, -7.0])
-    assert np.array_equal(limited.q, told.q)
-    assert np.array_equal(limited.qd, told.qd)
+    assert np.array_equal(limited.q, reference.q)
+    assert np.array_equal(limited.qd, reference.qd)
 
 
 def test_external_torques_are_not_clamped_and_not_effort():
@@ -277,7 +277,7 @@ def test_from_a_snapshot_the_same_commands_give_the_same_bits(joint_models):
     late = simulator.snapshot()
     simulator.restore(early)
     assert play(rows[100:]) == first
-    # There and back once more, loads included, and into another simulator of the same make.
+    # Once more, payloads included, and into another simulator with the same settings.
     simulator.restore(early)
     assert simulator.payloads == {}
     other = Simulator(Dynamics(model), joint_models=joint_models)
@@ -302,7 +302,7 @@ def test_a_snapshot_of_other_drives_is_rejected(arm):
     )
     with pytest.raises(ShapeError, match='drives of the snapshot store 3 torques, those of t'):
         prompt.restore(late.snapshot())
-    # It would have gone on without its drives.
+    # It would have continued without its drives.
     with pytest.raises(ShapeError, match='drives of the snapshot store 0 torques'):
         late.restore(prompt.snapshot())
 
@@ -312,7 +312,7 @@ def test_a_snapshot_restores_the_payload(arm):
     simulator.attach('link2', 1.0)
     loaded = simulator.snapshot()
     simulator.drop('link2')
-    # Of the same mass, but elsewhere.
+    # Of the same mass, with another centre of mass.
     simulator.attach('link2', 1.0, [0.3, 0.0, 0.0])
     simulator.restore(loaded)
     made = Dynamics(arm.model.with_payload('link2', 1.0))
@@ -323,7 +323,7 @@ def test_a_snapshot_restores_the_payload(arm):
     assert simulator.qd == pytest.approx(expected.qd, rel=1e-12)
 
 
-# -- explosions -----------------------------------------------------------------------------------
+# -- divergence -----------------------------------------------------------------------------------
 
 
 def test_diverging_energy_is_reported_before_it_overflows(arm):
@@ -332,14 +332,14 @@ def test_diverging_energy_is_reported_before_it_overflows(arm):
     with pytest.raises(SimulationDiverged, match=r'J more than the work done'):
         simulate(simulator, idle, 60.0)
     assert np.abs(simulator.qd).max() < 1e9
-    # It is left where it was, and a reset goes on.
+    # Its state is kept, and it continues after a reset.
     simulator.reset()
     simulator.step([0.0, 0.0])
 
 
 @pytest.mark.parametrize('integrator', INTEGRATORS)
 def test_large_work_of_the_drives_is_no_divergence(integrator):
-    # Thrown about by torques a hundred times its weight, at the edge of what the step allows.
+    # Torques of a hundred times its weight, near the largest stable step.
     arm = Dynamics(planar_2r().with_actuation(viscous=20.0))
     simulator = Simulator(arm, integrator=integrator)
     run = simulate(simulator, lambda t, q, qd: 3000.0 * np.sin([20 * t, 31 * t]), 0.5)

@@ -41,7 +41,7 @@ pushes = st.tuples(*[st.sampled_from([0.0, 0.0, 3.0, -3.0, 80.0, -80.0])] * N)
 
 
 class Sequences(RuleBasedStateMachine):
-    """Steps, resets, loads and snapshots in any order."""
+    """Steps, resets, payloads and snapshots in any order."""
 
     def __init__(self):
         super().__init__()
@@ -60,7 +60,7 @@ class Sequences(RuleBasedStateMachine):
             'payload_links': LINKS,
         }
         self.simulator = Simulator(ARM, **make)
-        # It is put in the same state before each step: nothing else may count.
+        # It is set to the same state before each step: nothing else may have an effect.
         self.other = Simulator(ARM, **make)
         self.steps = 0
 
@@ -91,22 +91,22 @@ class Sequences(RuleBasedStateMachine):
     def check(self, q, qd, tau):
         after, v = self.simulator.q, self.simulator.qd
         if isinstance(self.joint_models.stops, InelasticStop):
-            # To the limit, and from beyond it no farther.
+            # At most to the limit; from beyond it not farther.
             assert (after >= np.minimum(LOWER, q)).all()
             assert (after <= np.maximum(UPPER, q)).all()
         if self.joint_models.friction == 'stick_slip':
             rests = (qd == 0) & (v == 0) & (COULOMB > 0)
             assert (after[rests] == q[rests]).all()
         if not (qd.any() or v.any()):
-            # Nothing moves: what holds each joint is its friction, or the stop it is at.
-            held = tau - self.simulator.arm.gravity_torque(q)
+            # Nothing moves: each joint is held by its friction, or by the stop it is at.
+            friction = tau - self.simulator.arm.gravity_torque(q)
             below = np.where(q >= UPPER, np.inf, COULOMB)
             above = np.where(q <= LOWER, np.inf, COULOMB)
-            assert (held <= below + 1e-9).all()
-            assert (held >= -above - 1e-9).all()
+            assert (friction <= below + 1e-9).all()
+            assert (friction >= -above - 1e-9).all()
 
     @rule(link=st.sampled_from(LINKS), mass=st.sampled_from([0.0, 0.5, 8.0]))
-    def change_the_load(self, link, mass):
+    def change_the_payload(self, link, mass):
         before = self.simulator.q.tobytes(), self.simulator.qd.tobytes()
         for simulator in (self.simulator, self.other):
             if link in simulator.payloads:
@@ -147,7 +147,7 @@ def hold(simulator):
 
 
 @pytest.mark.parametrize('integrator', INTEGRATORS)
-def test_of_two_joints_at_their_stops_one_leaves_and_the_other_stays(integrator):
+def test_one_of_two_joints_leaves_its_stop_and_the_other_stays(integrator):
     joint_models = JointModels(stops=InelasticStop())
     simulator = Simulator(
         ARM, q=[0.3, -0.5, 0.0], joint_models=joint_models, integrator=integrator

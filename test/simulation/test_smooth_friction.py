@@ -59,7 +59,7 @@ def test_friction_never_adds_energy(friction, name):
     simulator = Simulator(arm, q=rng.normal(size=5), qd=3 * rng.normal(size=5), integrator=name)
     run = simulate(simulator, idle, 1.0)
     energy = arm.kinetic_energy(run.q, run.qd)
-    # Without friction this integrator itself is off by this much in a step.
+    # The error of this integrator in a step without friction.
     free = Dynamics(replace(arm.model, viscous=np.zeros(5), coulomb=np.zeros(5)))
     drift = simulate(Simulator(free, q=run.q[0], qd=run.qd[0], integrator=name), idle, 1.0)
     slack = np.abs(np.diff(free.kinetic_energy(drift.q, drift.qd))).max()
@@ -122,6 +122,6 @@ def test_no_step_of_a_falling_arm_adds_energy_whatever_the_integrator(robot, nam
     run = simulate(simulator, idle, 0.5)
     kinetic = arm.kinetic_energy(run.q, run.qd)
     gained = np.diff(kinetic + arm.potential_energy(run.q)).max()
-    # Those of order 1 are off by h^2 in a step of their own.
+    # Integrators of order 1 have an error of h^2 per step.
     first_order = name in ('explicit_euler', 'semi_implicit_euler')
     assert gained <= (1e-3 if first_order else 1e-9) * kinetic.max()

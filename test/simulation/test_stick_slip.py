@@ -19,7 +19,7 @@ def weightless(model):
 
 
 def one_joint(coulomb, viscous=0.0):
-    """Return an arm of inertia 1 kg m^2 per joint, whose joints do not feel each other."""
+    """Return an arm of inertia 1 kg m^2 per joint, whose joints are decoupled."""
     model = weightless(planar_2r(masses=(0.0, 0.0), inertias=(0.0, 0.0)))
     model = replace(model, reflected_inertia=np.ones(2))
     return Dynamics(model.with_actuation(viscous=viscous, coulomb=coulomb, rotor_inertia=1.0))
@@ -36,7 +36,7 @@ def test_a_joint_held_below_breakaway_does_not_creep(name):
     simulator = Simulator(arm, q=q0, joint_models=STICKING, integrator=name)
     assert (np.abs(arm.gravity_torque(q0)) < 60.0).all()
     run = simulate(simulator, constant(0.0, 0.0), 2.0)
-    # Not a bit of it.
+    # Bit for bit.
     assert np.array_equal(run.q, np.tile(q0, (len(run.q), 1)))
     assert not run.qd.any()
 
@@ -54,7 +54,7 @@ def test_above_breakaway_the_joint_moves_with_the_net_torque():
 def test_a_resting_joint_keeps_its_position_bit_for_bit_while_another_reverses(
     rests, pull, integrator
 ):
-    # Weight and the other joint's motion pull at the resting one: it would move by O(h^3) if its
+    # Weight and the other joint's motion load the resting one: it would move by O(h^3) if its
     # position were that of the free step, put right by h/2 times the change of its velocity.
     coulomb = np.full(2, 0.5)
     coulomb[rests] = 500.0
@@ -79,7 +79,7 @@ def test_a_sliding_joint_stops_where_its_energy_is_spent(h):
     run = simulate(simulator, constant(0.0, 0.0), 2.0)
     assert run.q[-1] == pytest.approx([9 / 4, -1 / 4], abs=2 * h * 3.0)
     assert np.array_equal(run.qd[-1], [0.0, 0.0])
-    # Once at rest, at rest: no chatter.
+    # It stays at rest: no chatter.
     at_rest = run.qd == 0.0
     assert (np.diff(at_rest.astype(int), axis=0) >= 0).all()
     assert (np.diff(np.abs(run.qd), axis=0) <= 0.0).all()
@@ -153,7 +153,7 @@ def test_friction_dissipates_and_brings_every_joint_to_rest(name, coulomb):
     )
     run = simulate(simulator, still, 4.0)
     energy = arm.kinetic_energy(run.q, run.qd)
-    # The integrators themselves are off by h^2 in a step.
+    # The integrators have an error of h^2 per step.
     assert np.diff(energy).max() <= 1e-4 * energy[0]
     assert not run.qd[-1].any()
     rests = (run.qd == 0.0).all(axis=1)
@@ -187,14 +187,14 @@ def test_a_real_arm_sinks_joint_after_joint(name):
     assert np.diff(energy).max() <= 1e-9 * peak
     resting = (run.qd[-1] == 0) & (run.qd[-2] == 0)
     assert resting.any()
-    # What rests is held by no more than its friction.
+    # Joints at rest are held by at most their dry friction.
     qdd = (run.qd[-1] - run.qd[-2]) / 1e-3
     needed = np.abs(arm.inverse_dynamics(run.q[-1], run.qd[-1], qdd))
     assert (needed <= model.coulomb * 1.01 + 1e-6)[resting].all()
 
 
 def test_sticking_is_the_limit_of_steep_smooth_friction():
-    # Pulled to and fro beyond breakaway: both laws move the joint by the same.
+    # Pulled back and forth beyond breakaway: both laws give the same motion.
     arm = one_joint(2.0)
 
     def pull(t, q, qd):
@@ -202,7 +202,7 @@ def test_sticking_is_the_limit_of_steep_smooth_friction():
 
     sticking = simulate(Simulator(arm, joint_models=STICKING), pull, 4.0)
     smooth = simulate(Simulator(arm, integrator='rk4'), pull, 4.0)
-    # The tanh law creeps at up to 0.01 rad/s where the other stands still.
+    # The tanh law creeps at up to 0.01 rad/s where the other is at rest.
     assert np.abs(sticking.q - smooth.q).max() < 0.01 * 4.0
     assert (sticking.qd[:, 0] == 0.0).mean() > 0.2
 

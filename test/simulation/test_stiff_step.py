@@ -21,7 +21,7 @@ SPRINGS = SpringDamperStop(stiffness=1e4, damping=100.0)
 
 
 class Joints:
-    """A body of which the step's velocity needs nothing but the friction."""
+    """A body of joints: the velocity of a step depends on their friction alone."""
 
     def __init__(self, friction):
         self.friction = friction
@@ -48,7 +48,7 @@ def velocity(contact, friction, guess, h):
 
 
 def residual(contact, friction, v, h):
-    """Return how far velocities are from  H v + h friction(v) = b, relative to b."""
+    """Return the residual of  H v + h friction(v) = b, relative to b."""
     b = contact.b
     return np.abs(contact.H @ v + h * friction.torque(v) - b).max() / np.abs(b).max()
 
@@ -62,7 +62,7 @@ def test_friction_at_the_end_of_a_step_balances_for_any_inertia():
     assert np.quantile(errors, 0.99) < 1e-8
 
 
-def test_secant_rounds_find_the_same_where_newtons_method_fails(monkeypatch):
+def test_secant_iterations_find_the_same_velocity_where_newtons_method_fails(monkeypatch):
     rng = np.random.default_rng(2)
     cases = [random_balance(rng) for _ in range(50)]
     quick = [velocity(*case) for case in cases]
@@ -73,8 +73,8 @@ def test_secant_rounds_find_the_same_where_newtons_method_fails(monkeypatch):
 
 
 @pytest.mark.parametrize('name', ['ur5', 'talos_left_arm'])
-def test_spring_stops_with_friction_need_few_rounds_on_a_light_wrist(name, monkeypatch):
-    # As many solutions of the contact problem as a step is long.
+def test_spring_stops_with_friction_need_few_iterations_on_a_light_wrist(name, monkeypatch):
+    # The number of contact problems that a step solves.
     calls, against = [0], stiff_step.against
 
     def counted(*args):

@@ -91,7 +91,7 @@ def test_an_arm_between_stops_loses_energy_with_every_integrator(name, stop):
     for _ in range(1000):
         simulator.step(np.zeros(5))
         energy.append(simulator.kinetic_energy() + simulator.potential_energy())
-    # The integrators themselves are off by h^2 in a step.
+    # The integrators have an error of h^2 per step.
     assert np.diff(energy).max() < 1e-3 * energy[0]
     assert energy[-1] < energy[0]
 
@@ -135,8 +135,8 @@ def test_a_fast_arm_does_not_pass_its_stops_while_other_joints_rest_at_theirs(
 
 
 def test_impacts_of_a_coupled_arm_err_by_the_square_of_the_step():
-    # Friction and stops take energy, in the metric of the step; what the arm has at the end of
-    # the step is off by O(h^2) all the same.
+    # Friction and stops dissipate energy in the metric of the step; the energy at the end of the
+    # step has an error of O(h^2) nevertheless.
     most = []
     for h in (1e-3, 2.5e-4):
         rng = np.random.default_rng(0)
@@ -192,7 +192,7 @@ def test_a_joint_that_starts_beyond_its_limit_may_return(stop, side):
     simulator = Simulator(arm, q=q, joint_models=JointModels(stops=STOPS[stop]))
     run = simulate(simulator, still, 0.2)
     if stop == 'inelastic':
-        # It is not pushed: nothing moves.
+        # Without a torque nothing moves.
         assert np.array_equal(run.q[-1], q)
     else:
         assert (side * run.q[:, 0]).min() < 0.2
@@ -214,7 +214,7 @@ def test_a_spring_stop_returns_the_energy_its_damper_does_not_dissipate():
             Dynamics(model), qd=[1.0, 0.0], joint_models=joint_models, time_step=h
         )
         back.append(-simulate(simulator, still, 0.4).qd[-1, 0])
-    # I x'' + d x' + k x = 0 from x = 0; it leaves where the push would turn into a pull.
+    # I x'' + d x' + k x = 0 from x = 0; it leaves where the force would become tensile.
     w, z = np.sqrt(k), d / (2 * np.sqrt(k))
     wd = w * np.sqrt(1 - z**2)
     t = np.linspace(1e-6, np.pi / wd, 200_001)
@@ -228,7 +228,7 @@ def test_a_spring_stop_returns_the_energy_its_damper_does_not_dissipate():
 
 
 def one_joint(**limits):
-    """Return an arm of inertia 1 kg m^2 per joint, whose joints do not feel each other."""
+    """Return an arm of inertia 1 kg m^2 per joint, whose joints are decoupled."""
     model = weightless(planar_2r(masses=(0.0, 0.0), inertias=(0.0, 0.0)))
     return replace(model, **{k: np.array([v, np.inf]) for k, v in limits.items()}).with_actuation(
         rotor_inertia=1.0
@@ -247,7 +247,7 @@ def test_a_stop_exerts_no_force_before_contact(gap):
 
 @pytest.mark.parametrize('friction', ['smooth', 'stick_slip'])
 def test_friction_acts_within_a_spring_stop(friction):
-    # I x'' + b x' + k x = 0: out of the spring with what b leaves of the speed.
+    # I x'' + b x' + k x = 0: it leaves the spring with the speed that b does not dissipate.
     k, b, depth, h = 1000.0, 5.0, 0.1, 1e-4
     model = one_joint(upper=0.0).with_actuation(rotor_inertia=1.0, viscous=b)
     joint_models = JointModels(stops=SpringDamperStop(k), friction=friction)
@@ -260,7 +260,7 @@ def test_friction_acts_within_a_spring_stop(friction):
     out = np.argmax(x < 0)
     speed = (x[out + 1] - x[out]) / (t[1] - t[0])
     assert simulator.qd[0] == pytest.approx(speed, rel=5e-3)
-    # Without friction all of it would come back.
+    # Without friction it would return with its full speed.
     assert abs(speed) < 0.95 * np.sqrt(k) * depth
 
 
@@ -269,7 +269,7 @@ def test_friction_acts_within_a_spring_stop(friction):
 def test_a_joint_ends_exactly_at_its_stop_however_stiff_its_damping(side, viscous):
     # Viscous friction that could stop the joint within a step: the step of that has stops, too.
     sign, h = {'lower': -1.0, 'upper': 1.0}[side], 1e-3
-    # Where h (at / h) is not at: a hair before the stop, or beyond it.
+    # Where h (at / h) is not at: just before the stop, or beyond it.
     places = np.random.default_rng(0).uniform(0.0, 0.01, 2000)
     awkward = places[h * (places / h) != places]
     assert len(awkward) > 10
@@ -297,6 +297,6 @@ def test_invalid_numbers_are_rejected_by_name():
     ):
         with pytest.raises(ModelError, match=message):
             Simulator(arm, joint_models=JointModels(stops=stop))
-    # The class instead of one of it would be no stop at all.
+    # The class instead of an instance would be no stop.
     with pytest.raises(ValueError, match=r'stops is <class .*; it must be an InelasticStop\(\)'):
         JointModels(stops=InelasticStop)

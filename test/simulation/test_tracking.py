@@ -60,7 +60,7 @@ def test_an_unknown_payload_sags_until_the_feedback_holds_it():
     np.testing.assert_allclose(sag[0], 0.0, atol=1e-12)
 
 
-def test_switches_leave_parts_of_the_model_out():
+def test_options_omit_parts_of_the_model():
     q, qd = np.random.default_rng(0).normal(size=(2, 5, 2))
     nothing = Switches(gravity=False, coriolis=False, inertia=False, friction=False)
     desired = moving().sample(0.3)

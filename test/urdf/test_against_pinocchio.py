@@ -75,7 +75,7 @@ def test_the_robots_of_the_other_tests(name):
 
 # -- every robot that is shipped --------------------------------------------------------------
 
-# Their files are wrong, or ask for something that has no dynamics here.
+# Their files are wrong, or contain joints that this package does not support.
 REFUSED = {
     'alex_psyonic_hands.urdf': "'Left_index_q2' mimics 'index_q1', which is not defined",
     'ur3.urdf': 'has no link',

@@ -22,7 +22,7 @@ EPS = np.finfo(float).eps
 
 
 @pytest.mark.parametrize('file', FILES, ids=lambda file: file.stem)
-def test_they_load_without_a_warning(file):
+def test_shipped_robots_load_without_a_warning(file):
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         model = load_urdf(file, strict_inertials=True)

@@ -13,7 +13,7 @@ MIMIC = '<mimic joint="j1" multiplier="-0.5" offset="0.2"/>'
 
 
 def in_base(links, positions):
-    """Return the pose of every link in the root, by multiplying what tf would."""
+    """Return the pose of every link in the root, by multiplying transforms as tf does."""
     poses = {links.root: np.eye(4)}
     for frame in links.frames:
         local = frame.pose(positions.get(frame.coordinate, 0.0))
@@ -26,7 +26,7 @@ def text_of(name):
 
 
 @pytest.mark.parametrize('name', robots.NAMES)
-def test_all_links_are_where_pinocchio_has_them(name):
+def test_link_frames_are_those_of_pinocchio(name):
     pin = pytest.importorskip('pinocchio')
     links = link_frames(text_of(name))
     model = pin.buildModelFromUrdf(str(robots.path(name)))
@@ -59,7 +59,7 @@ def joint_position(links, path, joint, positions):
 
 
 @pytest.mark.parametrize('name', robots.NAMES)
-def test_they_are_where_the_model_has_them(name):
+def test_link_frames_are_those_of_the_model(name):
     links, model = link_frames(text_of(name)), robots.load(name)
     assert links.coordinates == model.joint_names
     assert (links.root, *(frame.link for frame in links.frames)) == model.link_names

@@ -20,7 +20,7 @@ from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 EPS = np.finfo(float).eps
 
 
-# -- what is read ---------------------------------------------------------------------------
+# -- contents -------------------------------------------------------------------------------
 
 
 @given(n=st.integers(1, 12), seed=st.integers(0, 2**32 - 1))
@@ -61,7 +61,7 @@ def test_joint_types():
     model = parse_urdf(text)
     assert model.joint_names == ('turns', 'spins', 'slides')
     assert list(model.revolute) == [True, True, False]
-    # A continuous joint has no position limits, whatever its <limit> says.
+    # A continuous joint has no position limits, even if its <limit> has some.
     np.testing.assert_array_equal(model.lower, [-1, -np.inf, -1])
     np.testing.assert_array_equal(model.upper, [2, np.inf, 2])
 
@@ -110,7 +110,7 @@ def test_fixed_joints_merge_bodies_and_keep_frames():
     np.testing.assert_allclose(model.mass, [4])
     np.testing.assert_allclose(model.com[0], body.com, atol=4 * EPS)
     np.testing.assert_allclose(model.inertia_com[0], body.inertia_com, atol=16 * EPS)
-    # What is welded to the base is the base: 2 kg below and 2 kg at a height of 1 m.
+    # Links welded to the base belong to it: 2 kg below and 2 kg at a height of 1 m.
     assert model.base.mass == 4
     np.testing.assert_allclose(model.base.com, [0.1, 0, 0.5])
 
@@ -165,7 +165,7 @@ def test_gravity_must_be_three_finite_numbers(gravity):
 # -- files ----------------------------------------------------------------------------------
 
 
-def test_load_reads_what_parse_reads(tmp_path):
+def test_load_urdf_and_parse_urdf_give_the_same_robot(tmp_path):
     text = urdf_text.chain(urdf_text.LIMIT)
     file = tmp_path / 'robot.urdf'
     file.write_text(text)
@@ -234,7 +234,7 @@ def test_xacro_errors_name_the_file(tmp_path, wrong):
         load_urdf(file)
 
 
-# -- what is imperfect but loads ------------------------------------------------------------
+# -- warnings -------------------------------------------------------------------------------
 
 FLAT = (
     '<inertial><mass value="1"/>'

@@ -64,6 +64,6 @@ def test_positions_of_locked_joints():
 
 
 @pytest.mark.parametrize('bad', ['<robot', '<!DOCTYPE x><robot name="x"/>'])
-def test_what_is_no_urdf_is_rejected(bad):
+def test_text_that_is_no_urdf_is_rejected(bad):
     with pytest.raises(ModelError):
         bare_urdf(bad)

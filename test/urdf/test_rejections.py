@@ -131,7 +131,7 @@ def test_wrong_joints_are_rejected(text, message):
 
 
 def test_values_that_do_not_matter_are_not_read():
-    # A fixed joint has no axis and no limits; real descriptions write any kind of thing there.
+    # A fixed joint has no axis and no limits; real descriptions contain arbitrary values there.
     inside = '<axis xyz="0 0 0"/><limit effort="x"/><dynamics damping="-1"/><mimic/>'
     text = urdf_text.robot(
         *map(link, 'abc'), joint('j', 'a', 'b'), joint('k', 'b', 'c', inside, kind='fixed')
@@ -187,7 +187,7 @@ HOSTILE = {
 def test_hostile_text_is_rejected(text, message):
     with pytest.raises(ModelError, match=message) as error:
         parse_urdf(text)
-    # Nor does the message repeat megabytes.
+    # The message does not repeat megabytes.
     assert len(str(error.value)) < 50_000
 
 
@@ -210,7 +210,7 @@ NO_URDF = {
 
 
 @pytest.mark.parametrize(('text', 'message'), NO_URDF.values(), ids=NO_URDF.keys())
-def test_what_is_no_urdf_is_rejected(text, message):
+def test_text_that_is_no_urdf_is_rejected(text, message):
     with pytest.raises(ModelError, match=message):
         parse_urdf(text)
 
@@ -269,7 +269,7 @@ VALUES = st.one_of(
 
 
 def xml_text(text):
-    """Keep what an attribute can hold in XML 1.0, or ElementTree would write no XML at all."""
+    """Remove characters that XML 1.0 does not allow; ElementTree would write invalid XML."""
     return ''.join(c for c in text if c >= ' ' and not 0xD800 <= ord(c) < 0xE000)
 
 

@@ -243,7 +243,7 @@ def test_a_tip_that_does_not_move_is_rejected():
         parse_urdf(TREE, tip_link='base')
 
 
-# -- what is no tree ------------------------------------------------------------------------
+# -- rejected structures --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
