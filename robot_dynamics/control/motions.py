@@ -9,9 +9,11 @@ from robot_dynamics.control.partial_motion import Combined
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import Joined, Stop
+from robot_dynamics.errors import TrajectoryError
 
 SECOND = 1e9  # ns
 STOPPING = 'stopping'
+FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by another clock
 
 
 class Outcome(Enum):
@@ -31,6 +33,9 @@ class Phase(Enum):
     HOLDING = 'holding'
     FOLLOWING = 'following'
     STOPPING = 'stopping'
+
+
+FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by another clock
 
 
 class Streamed(NamedTuple):
@@ -82,3 +87,44 @@ class Pending(NamedTuple):
     def name(self) -> str:
         """Description for status and log."""
         return f'a trajectory of {self.trajectory.duration:g} s'
+
+    def is_due(self, now: int) -> bool:
+        """Return whether it starts at a time [ns], or has started before."""
+        return self.start is None or self.start <= now
+
+
+def description(motion: Motion | None, pending: Pending | None, now: int) -> str:
+    """Return what is followed at a time [ns] and next, for status and log."""
+    present = motion.name if motion is not None else ''
+    if pending is None:
+        return present or 'holding'
+    if pending.is_due(now):
+        return f'following {pending.name}'
+    return f'{present or "holding"}, then {pending.name}'
+
+
+def check_clock(stamp: int, now: int) -> None:
+    """Raise TrajectoryError if a start [ns] is so late that it is by another clock than now."""
+    if stamp and (stamp - now) / SECOND > FUTURE:
+        raise TrajectoryError(
+            f'the trajectory starts in {(stamp - now) / SECOND:.0f} s: its stamp is '
+            f'{stamp / SECOND:.3f} s and the joint states are at {now / SECOND:.3f} s; '
+            'are these the same clock?'
+        )
+
+
+def elapsed(trajectory: Trajectory, start: int | None, begin: int) -> float:
+    """Return the time [s] of a trajectory at which it begins; TrajectoryError if it is over.
+
+    Args:
+        trajectory: of any joints.
+        start: its stamp, ns; None: it starts when it begins.
+        begin: ns.
+    """
+    time = 0.0 if start is None else max(0.0, (begin - start) / SECOND)
+    if start is not None and time > trajectory.duration:
+        raise TrajectoryError(
+            f'the trajectory ended {time - trajectory.duration:.3f} s ago: its stamp is '
+            f'{start / SECOND:.3f} s and the joint states are at {begin / SECOND:.3f} s'
+        )
+    return time

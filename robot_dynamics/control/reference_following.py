@@ -19,7 +19,12 @@ import numpy as np
 
 from robot_dynamics.control import Reference, Trajectory, violations
 from robot_dynamics.control.joint_state import JointReading
-from robot_dynamics.control.limits import check_change, check_distance, reference_violations
+from robot_dynamics.control.limits import (
+    acceleration_limit,
+    check_change,
+    check_distance,
+    reference_violations,
+)
 from robot_dynamics.control.motions import (
     SECOND,
     STOPPING,
@@ -28,8 +33,12 @@ from robot_dynamics.control.motions import (
     Pending,
     Phase,
     Streamed,
+    check_clock,
+    description,
+    elapsed,
 )
 from robot_dynamics.control.partial_motion import Combined, combined
+from robot_dynamics.control.speed_override import SpeedOverride
 from robot_dynamics.control.tolerances import Tolerances, none
 from robot_dynamics.control.transitions import (
     SHORTEST_STOP,
@@ -39,11 +48,11 @@ from robot_dynamics.control.transitions import (
     joined,
     stop,
 )
+from robot_dynamics.control.turns import WholeTurns
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
-FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by another clock
 CLOSE = 0.01  # s; the least time counted for a change of velocity between two references
 
 
@@ -54,6 +63,7 @@ class ReferenceFollower:
         placed: whether the last reference was reset to the arm, so that it may differ from the
             one before.
         violated: whether the last state violated a tolerance.
+        speed: its `target` scales trajectories.
         outcome: how the trajectory that was accepted last has ended; None before that.
     """
 
@@ -77,6 +87,7 @@ class ReferenceFollower:
         self._stopping_time = stopping_time
         self.outcome: Outcome | None = None
         self.violated = False
+        self.speed = SpeedOverride()
         self.adjust(model, start_tolerance, input_timeout, tolerances)
         self._state: JointReading | None = None
         self._now = 0  # ns, of the last state; it never goes back but by a restart
@@ -90,6 +101,7 @@ class ReferenceFollower:
         tolerances: Tolerances | None = None,
     ) -> None:
         """Continue with other settings; the model's joints stay the same."""
+        self._turns = WholeTurns(model)
         self._tolerances = none(model.n) if tolerances is None else tolerances
         self._model = model
         self._tolerance = np.asarray(start_tolerance, dtype=float)
@@ -118,25 +130,21 @@ class ReferenceFollower:
 
     def _decelerate(self) -> None:
         motion, reference = self._motion, self._reference
-        if motion is None or reference is None or motion.name in ('', STOPPING):
+        if motion is None or reference is None or motion.phase is not Phase.FOLLOWING:
             return
         path = stop(self._model, reference, self._stopping_time(reference))
         self._motion = Motion(path, self._now, STOPPING)
+        self.speed.reset()
 
     @property
     def doing(self) -> str:
         """Description of the present motion, for status and log."""
-        present = self._motion.name if self._motion is not None else ''
-        if self._pending is None:
-            return present or 'holding'
-        if self._pending.start is None or self._pending.start <= self._now:
-            return f'following {self._pending.name}'
-        return f'{present or "holding"}, then {self._pending.name}'
+        return description(self._motion, self._pending, self._now)
 
     @property
     def phase(self) -> Phase:
         """What the reference does, with the next state."""
-        if self._pending is not None and not self._starts_later():
+        if self._pending is not None and self._pending.is_due(self._now):
             return Phase.FOLLOWING
         return Phase.HOLDING if self._motion is None else self._motion.phase
 
@@ -152,8 +160,8 @@ class ReferenceFollower:
 
     # -- what to follow ---------------------------------------------------------------------
 
-    def check(self, trajectory: Trajectory, stamp: int) -> None:
-        """Raise unless the trajectory can be followed; nothing changes.
+    def check(self, trajectory: Trajectory, stamp: int) -> Trajectory:
+        """Return the trajectory of all joints if it can be followed; nothing changes.
 
         Args:
             trajectory: some or all joints of the model. If its first point lies at t > 0, the
@@ -166,41 +174,35 @@ class ReferenceFollower:
         """
         state = self._known_state()
         begin = max(stamp, self._now)
-        if stamp and (stamp - self._now) / SECOND > FUTURE:
-            raise TrajectoryError(
-                f'the trajectory starts in {(stamp - self._now) / SECOND:.0f} s: its stamp is '
-                f'{stamp / SECOND:.3f} s and the joint states are at {self._now / SECOND:.3f} s; '
-                'are these the same clock?'
-            )
+        check_clock(stamp, self._now)
         start = self._start(state)
         if begin > self._now and self._motion is not None and start is self._reference:
             start = self._motion.sample(begin)
-        complete = trajectory.completed(self._model.joint_names, start.q)
+        complete = self._completed(trajectory, start)
         reasons = violations(complete, self._model, (start.q, state.q))
         if reasons:
             raise TrajectoryError('; '.join(reasons))
-        if begin == self._now or not self._is_streaming:  # else its start is not known yet
+        streams = self._motion is not None and isinstance(self._motion.path, Streamed)
+        if begin == self._now or not (streams or self.speed.is_on):
             self._path(trajectory, stamp or None, begin, start)
+        return complete
 
     def follow(
         self, trajectory: Trajectory, stamp: int, tolerances: Tolerances | None = None
-    ) -> None:
-        """Follow a trajectory from its start on; arguments and errors are those of `check`.
+    ) -> Trajectory:
+        """Follow a trajectory from its start on; arguments, result and errors are as of `check`.
 
         The present motion continues until then. The start is checked again at that time. It has
         the tolerances of `adjust` if None are given.
         """
-        self.check(trajectory, stamp)
+        complete = self.check(trajectory, stamp)
         self._pending = Pending(trajectory, stamp or None, tolerances or self._tolerances)
         self.outcome = None
+        return complete
 
-    def completed(self, trajectory: Trajectory) -> Trajectory:
-        """Return a trajectory of all joints; those that it lacks stay at the present reference.
-
-        Raises TrajectoryError if it has an unknown joint, or no state was received.
-        """
-        start = self._start(self._known_state())
-        return trajectory.completed(self._model.joint_names, start.q)
+    def _completed(self, trajectory: Trajectory, start: Reference) -> Trajectory:
+        complete = trajectory.completed(self._model.joint_names, start.q)
+        return self._turns.trajectory(complete, start.q)
 
     def _known_state(self) -> JointReading:
         if self._state is None:
@@ -216,6 +218,8 @@ class ReferenceFollower:
         """
         state = self._known_state()
         before = self._start(state)
+        if self._turns.any:
+            reference = reference._replace(q=self._turns.nearest(reference.q, before.q))
         reasons = reference_violations(reference, self._model, (before.q, state.q))
         if reasons:
             raise TrajectoryError('; '.join(reasons))
@@ -225,20 +229,13 @@ class ReferenceFollower:
         if motion is not None and isinstance(motion.path, Streamed):
             since = max(CLOSE, (self._now - motion.start) / SECOND)
         check_change(reference, before, since, self._model)
-        self._pending = self._pending if self._starts_later() else None
-        if self._pending is None:
+        if self._pending is None or self._pending.is_due(self._now):
+            self._pending = None
             self._conclude(Outcome.CANCELLED)
         self._moved |= before is not self._reference
         self._reference = before
         self._motion = Motion(Streamed(reference), self._now, 'following a stream of references')
-
-    @property
-    def _is_streaming(self) -> bool:
-        return self._motion is not None and isinstance(self._motion.path, Streamed)
-
-    def _starts_later(self) -> bool:
-        pending = self._pending
-        return pending is not None and pending.start is not None and pending.start > self._now
+        self.speed.reset()
 
     def _start(self, state: JointReading) -> Reference:
         """Return the start of a motion: the present reference, or the arm if it is elsewhere."""
@@ -251,21 +248,16 @@ class ReferenceFollower:
         self, trajectory: Trajectory, start: int | None, begin: int, reference: Reference
     ) -> Trajectory | Joined | Combined:
         """Return the path along a trajectory from the time `begin` [ns] on, from a reference."""
-        elapsed = 0.0 if start is None else max(0.0, (begin - start) / SECOND)
-        if start is not None and elapsed > trajectory.duration:
-            raise TrajectoryError(
-                f'the trajectory ended {elapsed - trajectory.duration:.3f} s ago: its stamp is '
-                f'{start / SECOND:.3f} s and the joint states are at {begin / SECOND:.3f} s'
-            )
-        names = self._model.joint_names
-        joints = np.array([name in trajectory.joint_names for name in names])
-        complete = trajectory.completed(names, reference.q)
-        if elapsed >= complete.times[0]:
-            entered = complete.sample(elapsed).q
+        entry = elapsed(trajectory, start, begin)
+        joints = np.isin(self._model.joint_names, trajectory.joint_names)
+        complete = self._completed(trajectory, reference)
+        if entry >= complete.times[0]:
+            entered = complete.sample(entry).q
             self._check_distance(entered, reference.q, 'the trajectory begins')
-        own = Reference(reference.q, *(np.where(joints, row, 0.0) for row in reference[1:]))
-        path = joined(complete, elapsed, own, self._model)
-        motion, began = self._motion, begin - round(elapsed * SECOND)
+        _, *rates = self.speed.unscaled(reference)
+        own = Reference(reference.q, *(np.where(joints, row, 0.0) for row in rates))
+        path = joined(complete, entry, own, self._model)
+        motion, began = self._motion, begin - round(entry * SECOND)
         if joints.all() or reference is not self._reference or motion is None or not motion.name:
             return path
         before, since = motion.path, motion.start
@@ -281,6 +273,12 @@ class ReferenceFollower:
         return bool((np.abs(wanted - q) > self._tolerance).any())
 
     # -- the reference ------------------------------------------------------------------------
+
+    def nearest(self, state: JointReading) -> JointReading:
+        """Return a state whose continuous joints are in the turn nearest to the reference."""
+        if self._reference is None or not self._turns.any:
+            return state
+        return state._replace(q=self._turns.nearest(state.q, self._reference.q))
 
     def reference(self, state: JointReading, returned: bool = False) -> tuple[Reference, str]:
         """Return the reference for this state, and why a motion was dropped, or ''.
@@ -302,28 +300,35 @@ class ReferenceFollower:
             self._now, self._pending = state.stamp, None
             return self._place(state).sample(self._now), why
         # Joint states of different drivers may overtake each other.
-        self._now = max(self._now, state.stamp)
-        self._reference = motion.sample(self._now)
+        before_now, self._now = self._now, max(self._now, state.stamp)
+        if motion.tolerances is not None and self.speed.is_on:
+            since, most = (self._now - before_now) / SECOND, acceleration_limit(self._model)
+            motion = self._motion = self.speed.advance(motion, self._now, since, most)
+        self._reference = self._sample(motion)
         return self._advance(motion, state)
+
+    def _sample(self, motion: Motion) -> Reference:
+        path = motion.sample(self._now)
+        return path if motion.tolerances is None else self.speed.scaled(path)
 
     def _advance(self, motion: Motion, state: JointReading) -> tuple[Reference, str]:
         """Begin a motion that is due, and end one that is over; return as `reference`."""
         why, path = '', motion.path
-        elapsed = self._now - motion.start
+        since = self._now - motion.start
         if isinstance(path, Streamed):
-            if elapsed > self._timeout:
+            if since > self._timeout:
                 why = 'the stream of references has stopped'
                 self._decelerate()
         else:
             why = self._violation(motion, state)
             if why:
                 self._decelerate()
-            elif motion.name and elapsed > path.duration * SECOND:
+            elif motion.name and since > path.duration * SECOND:
                 why = self._arrive(motion, state)
-        if self._pending is not None and not self._starts_later():
+        if self._pending is not None and self._pending.is_due(self._now):
             why = self._begin(self._pending, state)
         if why and self._motion is not None:
-            self._reference = self._motion.sample(self._now)
+            self._reference = self._sample(self._motion)
         assert self._reference is not None  # there is a motion
         return self._reference, why
 
@@ -332,8 +337,7 @@ class ReferenceFollower:
         if motion.tolerances is None:
             return ''
         assert self._reference is not None  # of this motion
-        names = self._model.joint_names
-        why = motion.tolerances.path_violation(self._reference, state, names)
+        why = motion.tolerances.path_violation(self._reference, state, self._model.joint_names)
         self.violated = bool(why)
         if why and self._pending is None:
             self._conclude(Outcome.PATH_VIOLATED)
@@ -367,7 +371,8 @@ class ReferenceFollower:
         self._pending = None
         self._motion = Motion(path, began, f'following {pending.name}', pending.tolerances)
         self.placed |= start is not self._reference
-        self._reference = self._motion.sample(self._now)
+        self.speed.begin(start)
+        self._reference = self._sample(self._motion)
         return ''
 
     def _place(self, state: JointReading) -> Motion:

@@ -293,6 +293,7 @@ class FeedforwardNode(RobotNode):
             self._progressed = now
         elif self._silent:
             return
+        state = follower.nearest(state)
         returned, self._silent, self._state = bool(self._silent), '', state
         doing, outcome = follower.doing, follower.outcome
         reference, dropped = follower.reference(state, returned)

@@ -108,6 +108,13 @@ class FeedforwardParameters(LiveRobotParameters):
         (0.0, POSITION[1]),
         live=True,
     )
+    speed_scale: float = parameter(
+        1.0,
+        'Speed of trajectories as a fraction of their own; it changes within the acceleration '
+        'limits; 0: they pause.',
+        (0.0, 1.0),
+        live=True,
+    )
     state_publish_rate: float = parameter(
         50.0,
         'Rate of ~/desired_state, ~/measured_state and ~/state_error, Hz; 0: with every torque.',

@@ -63,6 +63,7 @@ class ReferenceInput:
         self._settings, self._friction = settings, friction
         timeout = self._node.parameters.input_timeout
         self.follower.adjust(model, settings.start_tolerance, timeout, settings.tolerances)
+        self.follower.speed.target = self._node.parameters.speed_scale
 
     def stop(self) -> None:
         """End every motion: decelerate, then hold."""
@@ -85,13 +86,12 @@ class ReferenceInput:
             trajectory = messages.trajectory(message)
             if not node.parameters.allow_partial_joints_goal:
                 trajectory = trajectory.in_order(arm.model.joint_names)
-            accept(trajectory, messages.nanoseconds(message.header.stamp))
+            complete = accept(trajectory, messages.nanoseconds(message.header.stamp))
         except RobotDynamicsError as error:
             node.health.counts['trajectory rejected'] += 1
             node.get_logger().error(f'trajectory rejected: {error}')
             return self._report(f'trajectory rejected: {error}', REJECTED)
         self._report('', '')
-        complete = self.follower.completed(trajectory)
         efforts = waypoint_efforts(arm, complete, self._settings.switches, self._friction)
         self._filled_out.publish(messages.with_efforts(message, arm.model.joint_names, efforts))
 

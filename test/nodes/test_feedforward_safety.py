@@ -7,6 +7,7 @@ pytest.importorskip('rclpy')
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from elbow import ELBOW
 from feedforward_view import MOVE, MS, Q, Robot, close, point, trajectory
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
@@ -421,6 +422,62 @@ def test_limits_change_while_running(graph, elbow):
     assert list(robot.torque(3 * MS, 2 * Q - off)) == [-24, 9]
     assert not set_parameter(robot, torque_limit_scale=1.5)
     assert not set_parameter(robot, max_torque_rate=[1.0, 2.0, 3.0])
+
+
+def test_gains_change_while_running_without_a_step_of_the_torque(graph, elbow):
+    robot = Robot(graph, kp=[100.0], max_torque_rate=[-1.0])
+    q = Q - 0.02
+    robot.torque(0)
+    taus = [robot.torque(k * 5 * MS, q if k > 20 else Q) for k in range(1, 60)]
+    for name, gains in (('kp', [900.0, 300.0]), ('kd', [30.0]), ('kp', [0.0])):
+        assert set_parameter(robot, **{name: gains})
+        first = len(taus) + 1
+        taus += [robot.torque(k * 5 * MS, q, (0.2, 0.1)) for k in range(first, first + 30)]
+    steps = np.abs(np.diff(taus, axis=0))
+    assert (steps <= elbow.model.effort_limit / 0.1 * 5e-3 + 1e-9).all()
+    assert steps.max() > 2.4  # the rate limit was reached
+
+
+def test_the_speed_of_a_motion_changes_while_it_goes_on(graph, elbow):
+    robot = Robot(graph, kp=[100.0], state_publish_rate=0.0)
+    desired = graph.listen(JointState, 'feedforward_node/desired_state')
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    follower = robot.node.references.follower
+    for k in range(1, 1200, 5):
+        if k == 401:
+            assert set_parameter(robot, speed_scale=0.0)
+        if k == 801:
+            assert set_parameter(robot, speed_scale=0.5)
+        robot.torque(k * MS, Q if k == 1 else follower._reference.q)
+    graph.until(lambda: len(desired) >= 241, 'the desired states')
+    stamps = np.array([messages.nanoseconds(m.header.stamp) for m in desired]) / MS
+    speeds = np.array([m.velocity for m in desired])
+    assert not speeds[(stamps > 700) & (stamps < 801)].any()
+    assert np.abs(speeds[stamps < 400]).max() > 0.5
+    assert 0.1 < np.abs(speeds[stamps > 1100]).max() < 0.4
+    most = elbow.model.velocity_limit / 0.1 * 5e-3
+    assert (np.abs(np.diff(speeds, axis=0)) <= 1.001 * most).all()
+    assert not set_parameter(robot, speed_scale=1.5)
+
+
+def test_a_continuous_joint_goes_the_short_way_though_its_encoder_wraps(graph):
+    urdf = ELBOW.replace(
+        '<joint name="elbow" type="revolute">', '<joint name="elbow" type="continuous">'
+    )
+    urdf = urdf.replace('<limit lower="-2.5" upper="2.5" effort="20"', '<limit effort="20"')
+    robot = Robot(graph, description=urdf, kp=[100.0], max_torque_rate=[2000.0])
+    robot.torque(0, (0.1, 3.0))
+    # The points are in the order elbow, shoulder.
+    robot.follow(trajectory(point(1.0, (-3.0, 0.1))))
+    follower = robot.node.references.follower
+    taus = []
+    for k in range(1, 1200, 5):
+        q = follower._reference.q.copy()
+        q[1] = np.arctan2(np.sin(q[1]), np.cos(q[1]))
+        taus.append(robot.torque(k * MS, q))
+    np.testing.assert_allclose(follower._reference.q, [0.1, 2 * np.pi - 3.0])
+    assert np.abs(np.diff(taus, axis=0))[20:].max() < 1.0
 
 
 def test_tolerances_and_timeouts_change_while_running(graph):

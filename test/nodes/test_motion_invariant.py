@@ -218,6 +218,11 @@ class Motions(RuleBasedStateMachine):
     def release(self):
         self.follower.release()
 
+    @rule(scale=st.sampled_from([0.0, 0.05, 0.3, 1.0, 1.0]), count=st.integers(0, 60))
+    def speed(self, scale, count):
+        self.follower.speed.target = scale
+        self.states(count, 5, np.zeros(2))
+
     # -- settings ---------------------------------------------------------------------------
 
     @rule(tolerance=st.tuples(*2 * [st.floats(0.0, 0.2)]).map(np.array))

@@ -1,0 +1,127 @@
+"""Speed override: the path is the same, its speed is scaled, and nothing steps."""
+
+import numpy as np
+import pytest
+
+from robot_dynamics.control import Trajectory
+from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.limits import acceleration_limit
+from robot_dynamics.control.reference_following import ReferenceFollower
+
+S = 1_000_000_000
+NAMES = ('shoulder', 'elbow')
+STILL = [[0.0, 0.0]] * 3
+MOVE = Trajectory(NAMES, [0.0, 1.0, 2.0], [[0.0, 0.0], [1.0, -0.6], [0.2, 0.5]], STILL)
+
+
+class Run:
+    """A perfect arm, sampled at 1 kHz."""
+
+    def __init__(self, elbow):
+        self.model = elbow.model
+        self.follower = ReferenceFollower(self.model, np.full(2, 0.1), 0.1)
+        self.k, self.rows = 0, []
+        self.state(np.zeros(2))
+
+    def state(self, q):
+        reference, _ = self.follower.reference(
+            JointReading(round(self.k * 1e6), q, np.zeros(2), None)
+        )
+        self.rows.append(np.stack(reference))
+        self.k += 1
+
+    def states(self, count):
+        for _ in range(count):
+            self.state(self.rows[-1][0])
+        return np.array(self.rows[-count:])
+
+    def check(self):
+        """The velocity is that of the position, and the acceleration that of the velocity."""
+        q, qd, qdd = np.array(self.rows).transpose(1, 0, 2)
+        most = acceleration_limit(self.model)
+        np.testing.assert_allclose(np.diff(q, axis=0) / 1e-3, (qd[1:] + qd[:-1]) / 2, atol=2e-4)
+        assert (np.abs(np.diff(qd, axis=0)) <= 1.001e-3 * most).all()
+        jumps = np.abs(np.diff(qd, axis=0) / 1e-3 - (qdd[1:] + qdd[:-1]) / 2)
+        # The acceleration may step where a change begins or ends, and at the points of a cubic.
+        assert np.median(jumps) < 1e-3
+
+
+@pytest.fixture
+def run(elbow):
+    return Run(elbow)
+
+
+@pytest.mark.parametrize('scale', [0.5, 0.1])
+def test_a_motion_from_rest_has_the_scaled_speed_at_once(run, scale):
+    run.follower.speed.target = scale
+    run.follower.follow(MOVE, 0)
+    rows = run.states(1200)
+    q, qd, qdd = MOVE.sample(np.arange(1200) * 1e-3 * scale)
+    np.testing.assert_allclose(rows[:, 0], q, atol=1e-6)
+    np.testing.assert_allclose(rows[:, 1], qd * scale, atol=1e-5)
+    np.testing.assert_allclose(rows[:, 2], qdd * scale**2, atol=1e-4)
+
+
+@pytest.mark.parametrize('scale', [0.5, 0.05, 0.0])
+def test_a_change_during_the_motion_is_a_ramp(run, scale):
+    run.follower.follow(MOVE, 0)
+    run.states(400)
+    run.follower.speed.target = scale
+    run.states(300)
+    assert run.follower.speed.rate == scale
+    slow = run.states(200)
+    if scale == 0.0:
+        np.testing.assert_array_equal(slow[:, 1], 0.0)
+        np.testing.assert_array_equal(slow[:, 0], np.broadcast_to(slow[0, 0], (200, 2)))
+    run.follower.speed.target = 1.0
+    run.states(2000)
+    run.check()
+    np.testing.assert_allclose(run.rows[-1][0], MOVE.end.q, atol=1e-9)
+
+
+def test_the_path_is_the_same_at_any_speed(run):
+    run.follower.follow(MOVE, 0)
+    for k in range(60):
+        run.follower.speed.target = (0.2, 1.0, 0.5)[k % 3]
+        run.states(70)
+    dense = MOVE.sample(np.linspace(0.0, 2.0, 20001)).q
+    for q in np.array(run.rows)[::50, 0]:
+        assert np.abs(dense - q).max(axis=1).min() < 2e-4
+    run.check()
+
+
+@pytest.mark.parametrize('scale', [0.3, 0.05])
+def test_a_scaled_motion_is_stopped_and_replaced_without_a_step(run, scale):
+    run.follower.speed.target = scale
+    run.follower.follow(MOVE, 0)
+    run.states(1500)
+    q = run.rows[-1][0]
+    run.follower.follow(Trajectory(NAMES, [0.8], [q + 0.2], [[0.0, 0.0]]), 0)
+    run.states(round(500 / scale**0.5))
+    run.follower.stop()
+    run.states(100)
+    end = run.rows[-1][0] + 0.05
+    run.follower.follow(Trajectory(NAMES, [0.5], [end], [[0.0, 0.0]]), 0)
+    run.states(round(1100 / scale))
+    run.check()
+    np.testing.assert_allclose(run.rows[-1][0], end, atol=1e-9)
+
+
+def test_a_paused_motion_stays_the_present_one(run):
+    run.follower.follow(MOVE, 0)
+    run.states(400)
+    run.follower.speed.target = 0.0
+    run.states(5000)
+    assert run.follower.doing == 'following a trajectory of 2 s'
+    assert run.follower.outcome is None
+
+
+def test_a_path_beyond_the_acceleration_limit_can_be_slowed_down(run):
+    hard = Trajectory(
+        NAMES, [0.0, 0.5, 1.0], [[0, 0], [0.4, 0.4], [0, 0]], STILL, [[0, 0], [-100, -100], [0, 0]]
+    )
+    run.follower.follow(hard, 0)
+    run.states(450)
+    run.follower.speed.target = 0.0
+    run.states(300)
+    assert run.follower.speed.rate == 0.0
