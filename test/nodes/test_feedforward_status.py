@@ -156,6 +156,7 @@ def test_the_status_has_one_word_for_what_the_node_does(graph):
 def test_the_status_has_the_progress_of_a_motion(graph):
     robot = Robot(graph)
     robot.torque(0)
+    robot.wait_for_word('holding')
     assert values(robot.status[-1])['progress'] == ''
     robot.follow(trajectory(*MOVE))
     robot.torque(1 * MS)
