@@ -31,6 +31,7 @@ from robot_dynamics.spatial import Array
 
 FAR_ABOVE = 2.0  # times the frequency where the motion ends: above it, noise prevails
 LARGEST = 1e100  # N m or N: sums of squares of more may overflow
+COMPARABLE = 1e6  # ratio of torques and efforts, beyond which fits have no digits left
 CONSTANT = 1e-3  # of its root mean square: an effort that changes less is constant
 
 
@@ -177,6 +178,14 @@ def evaluate(
             *notes,
             f'causes are not searched: the motion ends at {of_motion:.3g} Hz, noise of velocities '
             f'and accelerations passes {cutoff:g} Hz; omit the cut-off frequency',
+        )
+    computed, effort = rms(curves.model).max(), rms(curves.effort).max()
+    if measured.any() and computed > COMPARABLE * effort:
+        measured = np.zeros_like(measured)
+        notes = (
+            *notes,
+            f'causes are not searched: torques of the model are {computed:.3g} N m or N, efforts '
+            f'{effort:.3g}; check gravity, masses and effort_scale',
         )
     columns = columns_of(arm, stretches, effort_gravity_compensated)
     noise = motion_noise(recording)

@@ -82,6 +82,13 @@ def test_a_cutoff_far_above_the_motion_gives_no_causes():
     assert 'causes are not searched: the motion ends at 2.5 Hz' in text(found)
 
 
+def test_causes_are_not_searched_if_torques_and_efforts_cannot_be_compared():
+    arm = Dynamics(MODEL.with_gravity((0.0, 0.0, -1e12)))
+    found = evaluate(arm, of_noisy_motion(MODEL, 0, 0.01))
+    assert (found.searched, found.causes) == (False, ())
+    assert 'causes are not searched: torques of the model are' in text(found)
+
+
 def heavier(body, factor):
     mass, tensor = MODEL.mass.copy(), MODEL.inertia_com.copy()
     mass[body] *= factor
