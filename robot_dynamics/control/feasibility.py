@@ -20,9 +20,10 @@ import numpy as np
 
 from robot_dynamics.control import spline
 from robot_dynamics.control.feedforward import feedforward, require_order
-from robot_dynamics.control.friction import Friction
+from robot_dynamics.control.friction import Friction, FrictionModel
 from robot_dynamics.control.limits import TOLERANCE, excursions
 from robot_dynamics.control.trajectory import Reference, Trajectory
+from robot_dynamics.control.transitions import at_rest, entry_segment
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.spatial import Array
@@ -126,7 +127,7 @@ def check_feasibility(
     trajectory: Trajectory,
     effort_limit: Array | None = None,
     velocity_limit: Array | None = None,
-    friction: Friction | None = None,
+    friction: FrictionModel | None = None,
 ) -> Feasibility:
     """Compare the torques and velocities of a trajectory with limits.
 
@@ -165,12 +166,33 @@ def check_feasibility(
     )
 
 
+def check_motion(
+    arm: Dynamics,
+    trajectory: Trajectory,
+    start: Array,
+    effort_limit: Array | None = None,
+    velocity_limit: Array | None = None,
+    friction: FrictionModel | None = None,
+) -> Feasibility:
+    """Compare as `check_feasibility`, with the way from rest at `start` (n,) to the first point.
+
+    Of both parts, the result is that of the lower feasible speed.
+    """
+    parts = [trajectory]
+    if trajectory.times[0] > 0:
+        parts.append(entry_segment(trajectory, 0.0, at_rest(start), float(trajectory.times[0])))
+    found = [
+        check_feasibility(arm, part, effort_limit, velocity_limit, friction) for part in parts
+    ]
+    return min(found, key=lambda part: (part.speed, part.margin))
+
+
 def slow_down(
     arm: Dynamics,
     trajectory: Trajectory,
     effort_limit: Array | None = None,
     velocity_limit: Array | None = None,
-    friction: Friction | None = None,
+    friction: FrictionModel | None = None,
 ) -> Trajectory:
     """Return the trajectory at its largest feasible speed, itself if it is feasible.
 
@@ -215,7 +237,7 @@ class _Motion:
     """A trajectory, the limits of its drives, and samples of its torques."""
 
     def __init__(
-        self, arm: Dynamics, trajectory: Trajectory, effort_limit: Array, friction: Friction
+        self, arm: Dynamics, trajectory: Trajectory, effort_limit: Array, friction: FrictionModel
     ):
         self._arm, self._trajectory = arm, trajectory
         self._limit, self._friction = effort_limit, friction
@@ -285,12 +307,11 @@ class _Motion:
 
     def _largest_of_samples(self, most: float) -> float:
         """Return the largest share of the speed below `most` that is feasible at the samples."""
-        x, viscous, coulomb = self.samples, self._friction.viscous, self._friction.coulomb
-        dry = Friction(np.zeros(()), coulomb).torque(most * x.qd)
+        x = self.samples
+        viscous = self._friction.coefficients['viscous'] * x.qd
+        dry = self._torque(x, most) - x.gravity - most * viscous - most**2 * x.inertial
         intervals = [
-            _infeasible(
-                side * x.inertial, side * viscous * x.qd, self._limit - side * (x.gravity + dry)
-            )
+            _infeasible(side * x.inertial, side * viscous, self._limit - side * (x.gravity + dry))
             for side in (1.0, -1.0)
         ]
         low, high = np.concatenate(intervals, axis=1)
@@ -298,7 +319,7 @@ class _Motion:
         while (blocked := (low < speed) & (speed < high)).any():
             speed = float(low[blocked].min())
         speed = max(speed, 0.0)
-        # Exact where dry friction has its full size; near standstill it changes with the speed.
+        # Exact where dry friction is constant; near standstill, and with load, it changes.
         load = self._load(speed)
         if abs(load - 1) <= ROUNDING:
             return speed
@@ -318,8 +339,8 @@ class _Motion:
 
     def _torque(self, samples: _Samples, speed: float) -> Array:
         """Return the torques (m, n) of samples at a share of the speed."""
-        friction = self._friction.torque(speed * samples.qd)
-        return np.asarray(samples.gravity + speed**2 * samples.inertial + friction)
+        rigid = samples.gravity + speed**2 * samples.inertial
+        return rigid + self._friction.torque(speed * samples.qd, rigid)
 
 
 def _infeasible(a: Array, b: Array, c: Array) -> Array:

@@ -204,6 +204,11 @@ class ReferenceFollower:
         complete = trajectory.completed(self._model.joint_names, start.q)
         return self._turns.trajectory(complete, start.q)
 
+    @property
+    def start(self) -> Reference:
+        """The reference at which a motion would begin now. Raises as `completed`."""
+        return self._start(self._known_state())
+
     def _known_state(self) -> JointReading:
         if self._state is None:
             raise TrajectoryError('no joint state of the whole robot has been received yet')

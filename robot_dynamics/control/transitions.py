@@ -147,7 +147,7 @@ def joined(
     wait = first - begin
     times = [wait] if wait >= JOIN_TIMES[0] else [T for T in JOIN_TIMES if wait < T]
     for T in times:
-        entry = _entry(trajectory, begin, start, T)
+        entry = entry_segment(trajectory, begin, start, T)
         ends = [point.q for point in entry.waypoints]
         reasons = limit_violations(entry, model, ends, acceleration=True)
         if not reasons:
@@ -162,7 +162,7 @@ def _is_on(wanted: Reference, start: Reference) -> bool:
     )
 
 
-def _entry(trajectory: Trajectory, begin: float, start: Reference, T: float) -> Trajectory:
+def entry_segment(trajectory: Trajectory, begin: float, start: Reference, T: float) -> Trajectory:
     """Return the segment that meets the trajectory T seconds after the time `begin`."""
     first, point = float(trajectory.times[0]), trajectory.waypoints[0]
     if first - begin == T:

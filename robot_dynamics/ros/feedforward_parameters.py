@@ -128,6 +128,14 @@ class FeedforwardParameters(LiveRobotParameters):
         (0.0, 1.0),
         live=True,
     )
+    on_infeasible: str = parameter(
+        'follow',
+        'Trajectories that need torques beyond these limits are followed with clamped torques and '
+        'a warning (follow), rejected (reject), or followed at their largest feasible speed, '
+        'within the velocity limits as well (slow_down).',
+        choices=('follow', 'reject', 'slow_down'),
+        live=True,
+    )
     max_torque_rate: tuple[float, ...] = parameter(
         [-1.0],
         'Largest change of torque, N m/s or N/s; one or one per joint; negative: that of the '

@@ -122,6 +122,25 @@ def with_efforts(
     )
 
 
+def at_speed(message: JointTrajectory, speed: float) -> JointTrajectory:
+    """Return the same path at `speed` times the speed; efforts are left out."""
+    return JointTrajectory(
+        header=message.header,
+        joint_names=message.joint_names,
+        points=[
+            JointTrajectoryPoint(
+                positions=point.positions,
+                velocities=[speed * x for x in point.velocities],
+                accelerations=[speed**2 * x for x in point.accelerations],
+                time_from_start=duration_message(
+                    nanoseconds(point.time_from_start) / SECOND / speed
+                ),
+            )
+            for point in message.points
+        ],
+    )
+
+
 def one_point(message: JointTrajectory, joint_names: tuple[str, ...]) -> Waypoint:
     """Return the point of a JointTrajectory that has one: how references stream.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics.control import Reference, gravity_only, waypoint_efforts
+from robot_dynamics.control import Reference, Trajectory, gravity_only, waypoint_efforts
+from robot_dynamics.control.feasibility import at_speed, check_motion
 from robot_dynamics.control.friction import FrictionModel
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.transitions import stopping_time
@@ -86,6 +88,10 @@ class ReferenceInput:
             trajectory = messages.trajectory(message)
             if not node.parameters.allow_partial_joints_goal:
                 trajectory = trajectory.in_order(arm.model.joint_names)
+            speed = self._feasible_speed(trajectory)
+            if speed < 1:
+                trajectory = at_speed(trajectory, speed)
+                message = messages.at_speed(message, speed)
             complete = accept(trajectory, messages.nanoseconds(message.header.stamp))
         except RobotDynamicsError as error:
             node.health.counts['trajectory rejected'] += 1
@@ -94,6 +100,35 @@ class ReferenceInput:
         self._report('', '')
         efforts = waypoint_efforts(arm, complete, self._settings.switches, self._friction)
         self._filled_out.publish(messages.with_efforts(message, arm.model.joint_names, efforts))
+
+    def _feasible_speed(self, trajectory: Trajectory) -> float:
+        """Return the share of its speed at which a trajectory is to be followed.
+
+        Raises TrajectoryError if it needs torques beyond the limits, and is not to be followed.
+        """
+        node, start = self._node, self.follower.start
+        choice = node.parameters.on_infeasible
+        found = check_motion(
+            node.arm,
+            self.follower.completed(trajectory),
+            start.q,
+            self._settings.limits.effort,
+            # Other violations of velocity limits are rejected by the follower.
+            None if choice == 'slow_down' else np.full(len(start.q), np.inf),
+            self._friction,
+        )
+        if found.feasible:
+            return 1.0
+        reasons = '; '.join(found.reasons)
+        if choice == 'reject':
+            raise TrajectoryError(reasons)
+        if choice == 'slow_down' and found.obstacle:
+            raise TrajectoryError(f'no speed is feasible: {found.obstacle}')
+        speed = found.speed if choice == 'slow_down' else 1.0
+        node.health.counts['trajectory infeasible'] += 1
+        action = f'followed at {speed:.1%} of its speed' if speed < 1 else 'torques are clamped'
+        node.get_logger().warning(f'trajectory infeasible, {action}: {reasons}')
+        return speed
 
     def _on_reference(self, message: JointTrajectory) -> None:
         node = self._node
