@@ -204,10 +204,13 @@ class ReferenceFollower:
         complete = trajectory.completed(self._model.joint_names, start.q)
         return self._turns.trajectory(complete, start.q)
 
-    @property
-    def start(self) -> Reference:
-        """The reference at which a motion would begin now. Raises as `completed`."""
-        return self._start(self._known_state())
+    def completed(self, trajectory: Trajectory) -> tuple[Trajectory, Reference]:
+        """Return the trajectory of all joints, and the reference at which it would begin now.
+
+        Raises TrajectoryError if it has an unknown joint, or no state was received.
+        """
+        start = self._start(self._known_state())
+        return self._completed(trajectory, start), start
 
     def _known_state(self) -> JointReading:
         if self._state is None:

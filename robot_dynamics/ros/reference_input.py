@@ -106,11 +106,12 @@ class ReferenceInput:
 
         Raises TrajectoryError if it needs torques beyond the limits, and is not to be followed.
         """
-        node, start = self._node, self.follower.start
+        node = self._node
         choice = node.parameters.on_infeasible
+        complete, start = self.follower.completed(trajectory)
         found = check_motion(
             node.arm,
-            self.follower.completed(trajectory),
+            complete,
             start.q,
             self._settings.limits.effort,
             # Other violations of velocity limits are rejected by the follower.
