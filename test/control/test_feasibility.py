@@ -9,6 +9,7 @@ import robots
 
 from robot_dynamics.control.feasibility import at_speed, check_feasibility, slow_down
 from robot_dynamics.control.friction import Friction
+from robot_dynamics.control.friction_laws import JointFriction, friction_law
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
@@ -146,6 +147,24 @@ def test_friction_of_slow_joints_changes_with_the_speed(elbow):
     trajectory = Trajectory(model.joint_names, [0.0, 1.0], [[0.0, 0.0], [0.02, 0.0]])
     slowed = slow_down(Dynamics(model), trajectory)
     assert pinocchio_load(model, slowed).max() == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize('law', ['load', 'stribeck'])
+def test_the_largest_speed_is_tight_with_other_friction_laws(law, elbow):
+    rng = np.random.default_rng(7)
+    model = drives(elbow, rng)
+    arm = Dynamics(model)
+    coefficients = {'viscous': np.array([0.3, 0.1]), law: np.array([0.15, 0.1])}
+    friction = JointFriction(friction_law(law), coefficients)
+    trajectory = random_trajectory(model, rng, 5)
+    assert not check_feasibility(arm, trajectory, friction=friction).feasible
+    slowed = slow_down(arm, trajectory, friction=friction)
+    q, qd, qdd = slowed.sample(np.linspace(0.0, slowed.duration, 50_001))
+    other = pin_model.PinRobot(model)
+    tau = np.array([other.inverse_dynamics(*row) for row in zip(q, qd, qdd, strict=True)])
+    level = np.abs(tau) if law == 'load' else np.exp(-((qd / 0.1) ** 2))
+    tau += coefficients['viscous'] * qd + coefficients[law] * level * np.tanh(qd / COULOMB_SPEED)
+    assert (np.abs(tau) / model.effort_limit).max() == pytest.approx(1.0, abs=1e-5)
 
 
 def test_velocity_limits_are_kept(elbow):
