@@ -336,8 +336,13 @@ class FeedforwardNode(RobotNode):
         if state.qd is None:
             return self._gravity(state)
         law, gains, switches, *_ = self._settings
-        self._tracked.move(reference.q)
-        return law(self.arm, reference, state.q, state.qd, switches, gains, self._tracked).tau
+        is_led = law is gravity_only
+        self._tracked.move(state.q if is_led else reference.q)
+        parts = law(self.arm, reference, state.q, state.qd, switches, gains, self._tracked)
+        share = self.parameters.lead_friction if is_led else 0.0
+        return (
+            parts.tau + share * self._tracked.torque(state.qd, parts.tau) if share else parts.tau
+        )
 
     def _gravity(self, state: JointReading) -> Array:
         if not self._settings.switches.gravity:

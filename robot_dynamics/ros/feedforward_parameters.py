@@ -62,6 +62,13 @@ class FeedforwardParameters(LiveRobotParameters):
     kd: tuple[float, ...] = parameter(
         [0.0], 'Feedback on velocities, N m s/rad or N s/m.', GAIN, live=True
     )
+    lead_friction: float = parameter(
+        0.0,
+        'Fraction of the friction at the measured velocity that gravity_only compensates; the '
+        'rest brakes the arm.',
+        (0.0, 1.0),
+        live=True,
+    )
     expected_rate: float = parameter(
         1000.0,
         'Rate of the joint states, Hz, for a warning: kd that is unstable at this rate, '

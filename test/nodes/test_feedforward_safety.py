@@ -62,6 +62,32 @@ def test_an_arm_led_by_hand_feels_no_weight_and_is_held_where_it_is_let_go(graph
     close(robot.torque(3 * MS, q - 0.01), elbow.gravity_torque(q - 0.01) + 100 * 0.01)
 
 
+def led_energies(robot, arm, begin, count=250):
+    """Return the kinetic energies of an arm that was pushed and is led by the node."""
+    q, qd, energies = Q.copy(), np.array([0.6, -0.9]), []
+    for k in range(begin, begin + count):
+        tau = robot.torque(k * MS, q, qd)
+        energies.append(qd @ arm.mass_matrix(q) @ qd / 2)
+        qd = qd + 1e-3 * arm.forward_dynamics(
+            q, qd, tau - arm.friction_torque(qd), friction='none'
+        )
+        q = q + 1e-3 * qd
+    return np.array(energies)
+
+
+def test_an_arm_led_by_hand_never_gains_energy_though_friction_is_compensated(graph, elbow):
+    robot = Robot(graph, control_law='gravity_only')
+    plain = led_energies(robot, elbow, begin=0)
+    assert set_parameter(robot, lead_friction=0.8)
+    lighter = led_energies(robot, elbow, begin=1000)
+    for energies in (plain, lighter):
+        # The torque is held over a step: it adds no more than h/2 tau M^-1 tau.
+        assert np.diff(energies).max() < 1e-4 * energies[0]
+        assert energies[-1] < energies[0]
+    assert lighter[-1] > 1.2 * plain[-1]
+    assert not set_parameter(robot, lead_friction=1.1)
+
+
 # -- what is missing ----------------------------------------------------------------------------
 
 
