@@ -120,13 +120,13 @@ def _print_findings(examination: Examination) -> None:
     for (_, _, kind), group in groupby(found, key=_group):
         for line in _lines(kind, list(group)):
             print(line)
-    counts = {
-        label: sum(f.severity == severity for f in found)
-        for severity, label in (('error', 'errors'), ('warning', 'warnings'), ('info', 'remarks'))
-    }
+    counts = [
+        (sum(f.severity == severity for f in found), label)
+        for severity, label in (('error', 'error'), ('warning', 'warning'), ('info', 'remark'))
+    ]
     repairs = sum(bool(f.repair) for f in found)
     hint = f'; {repairs} with a repair, which --fix OUT.urdf applies' if repairs else ''
-    print(', '.join(f'{count} {label}' for label, count in counts.items()) + hint)
+    print(', '.join(f'{count} {label}{"s" * (count != 1)}' for count, label in counts) + hint)
 
 
 def _group(finding: Finding) -> tuple[int, int, str]:
