@@ -22,9 +22,8 @@ from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.limits import (
     acceleration_limit,
     check_change,
-    check_distance,
-    reference_violations,
 )
+from robot_dynamics.control.motion_entry import MotionEntry
 from robot_dynamics.control.motions import (
     SECOND,
     STOPPING,
@@ -35,9 +34,8 @@ from robot_dynamics.control.motions import (
     Streamed,
     check_clock,
     description,
-    elapsed,
 )
-from robot_dynamics.control.partial_motion import Combined, combined
+from robot_dynamics.control.partial_motion import Combined
 from robot_dynamics.control.speed_override import SpeedOverride
 from robot_dynamics.control.tolerances import Tolerances, none
 from robot_dynamics.control.transitions import (
@@ -45,10 +43,8 @@ from robot_dynamics.control.transitions import (
     Joined,
     Stop,
     at_rest,
-    joined,
     stop,
 )
-from robot_dynamics.control.turns import WholeTurns
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
@@ -101,10 +97,9 @@ class ReferenceFollower:
         tolerances: Tolerances | None = None,
     ) -> None:
         """Continue with other settings; the model's joints stay the same."""
-        self._turns = WholeTurns(model)
+        self._entry = MotionEntry(model, start_tolerance, self._stopping_time)
         self._tolerances = none(model.n) if tolerances is None else tolerances
         self._model = model
-        self._tolerance = np.asarray(start_tolerance, dtype=float)
         self._timeout = round(input_timeout * SECOND)
 
     # -- ends -------------------------------------------------------------------------------
@@ -178,7 +173,7 @@ class ReferenceFollower:
         start = self._start(state)
         if begin > self._now and self._motion is not None and start is self._reference:
             start = self._motion.sample(begin)
-        complete = self._completed(trajectory, start)
+        complete = self._entry.completed(trajectory, start)
         reasons = violations(complete, self._model, (start.q, state.q))
         if reasons:
             raise TrajectoryError('; '.join(reasons))
@@ -200,17 +195,13 @@ class ReferenceFollower:
         self.outcome = None
         return complete
 
-    def _completed(self, trajectory: Trajectory, start: Reference) -> Trajectory:
-        complete = trajectory.completed(self._model.joint_names, start.q)
-        return self._turns.trajectory(complete, start.q)
-
     def completed(self, trajectory: Trajectory) -> tuple[Trajectory, Reference]:
         """Return the trajectory of all joints, and the reference at which it would begin now.
 
         Raises TrajectoryError if it has an unknown joint, or no state was received.
         """
         start = self._start(self._known_state())
-        return self._completed(trajectory, start), start
+        return self._entry.completed(trajectory, start), start
 
     def _known_state(self) -> JointReading:
         if self._state is None:
@@ -226,13 +217,7 @@ class ReferenceFollower:
         """
         state = self._known_state()
         before = self._start(state)
-        if self._turns.any:
-            reference = reference._replace(q=self._turns.nearest(reference.q, before.q))
-        reasons = reference_violations(reference, self._model, (before.q, state.q))
-        if reasons:
-            raise TrajectoryError('; '.join(reasons))
-        for q in (before.q, state.q):
-            self._check_distance(reference.q, q, 'the reference is')
+        reference = self._entry.checked(reference, before, state)
         motion, since = self._motion, CLOSE
         if motion is not None and isinstance(motion.path, Streamed):
             since = max(CLOSE, (self._now - motion.start) / SECOND)
@@ -246,47 +231,24 @@ class ReferenceFollower:
         self.speed.reset()
 
     def _start(self, state: JointReading) -> Reference:
-        """Return the start of a motion: the present reference, or the arm if it is elsewhere."""
-        present = self._reference
-        if present is None or self._is_off(present.q, state.q):
-            return at_rest(state.q)
-        return present
+        return self._entry.start(self._reference, state)
 
     def _path(
         self, trajectory: Trajectory, start: int | None, begin: int, reference: Reference
     ) -> Trajectory | Joined | Combined:
         """Return the path along a trajectory from the time `begin` [ns] on, from a reference."""
-        entry = elapsed(trajectory, start, begin)
-        joints = np.isin(self._model.joint_names, trajectory.joint_names)
-        complete = self._completed(trajectory, reference)
-        if entry >= complete.times[0]:
-            entered = complete.sample(entry).q
-            self._check_distance(entered, reference.q, 'the trajectory begins')
-        _, *rates = self.speed.unscaled(reference)
-        own = Reference(reference.q, *(np.where(joints, row, 0.0) for row in rates))
-        path = joined(complete, entry, own, self._model)
-        motion, began = self._motion, begin - round(entry * SECOND)
-        if joints.all() or reference is not self._reference or motion is None or not motion.name:
-            return path
-        before, since = motion.path, motion.start
-        if isinstance(before, Streamed):  # it ends with the stream
-            before = stop(self._model, reference, self._stopping_time(reference))
-            since = self._now
-        return combined(path, joints, before, (began - since) / SECOND)
-
-    def _check_distance(self, q: Array, present: Array, what: str) -> None:
-        check_distance(q, present, self._tolerance, self._model.joint_names, what)
-
-    def _is_off(self, wanted: Array, q: Array) -> bool:
-        return bool((np.abs(wanted - q) > self._tolerance).any())
+        before = self._motion if reference is self._reference else None
+        own = self.speed.unscaled(reference)
+        return self._entry.path(trajectory, start, begin, own, before)
 
     # -- the reference ------------------------------------------------------------------------
 
     def nearest(self, state: JointReading) -> JointReading:
         """Return a state whose continuous joints are in the turn nearest to the reference."""
-        if self._reference is None or not self._turns.any:
+        if self._reference is None:
             return state
-        return state._replace(q=self._turns.nearest(state.q, self._reference.q))
+        q = self._entry.nearest_turn(state.q, self._reference.q)
+        return state if q is state.q else state._replace(q=q)
 
     def reference(self, state: JointReading, returned: bool = False) -> tuple[Reference, str]:
         """Return the reference for this state, and why a motion was dropped, or ''.
@@ -405,6 +367,6 @@ class ReferenceFollower:
         gap = state.stamp - self._now
         if returned or gap > self._timeout:
             wanted = motion.sample(max(self._now, state.stamp)).q
-            if self._is_off(wanted, state.q):
+            if self._entry.is_off(wanted, state.q):
                 return f'no joint states for {gap / SECOND:.3f} s, and the arm is off its path'
         return ''

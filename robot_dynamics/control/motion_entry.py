@@ -1,0 +1,118 @@
+"""Start of a motion: the reference where it begins, and its path from there.
+
+A motion begins at the present reference, or at the arm, at rest, if the arm is elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.limits import check_distance, reference_violations
+from robot_dynamics.control.motions import SECOND, Motion, Streamed, elapsed
+from robot_dynamics.control.partial_motion import Combined, combined
+from robot_dynamics.control.trajectory import Reference, Trajectory
+from robot_dynamics.control.transitions import Joined, at_rest, joined, stop
+from robot_dynamics.control.turns import WholeTurns
+from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array
+
+
+class MotionEntry:
+    """Rules by which motions of a robot begin."""
+
+    def __init__(
+        self,
+        model: RobotModel,
+        start_tolerance: Array,
+        stopping_time: Callable[[Reference], float],
+    ):
+        """Use these settings.
+
+        Args:
+            model: the robot, for its limits.
+            start_tolerance: (n,) how far from the reference a motion may begin, rad or m.
+            stopping_time: returns the time [s] that a stop from a reference takes.
+        """
+        self._model = model
+        self._turns = WholeTurns(model)
+        self._tolerance = np.asarray(start_tolerance, dtype=float)
+        self._stopping_time = stopping_time
+
+    def start(self, present: Reference | None, state: JointReading) -> Reference:
+        """Return the start of a motion: the present reference, or the arm if it is elsewhere."""
+        if present is None or self.is_off(present.q, state.q):
+            return at_rest(state.q)
+        return present
+
+    def is_off(self, wanted: Array, q: Array) -> bool:
+        """Return whether a joint is further from its wanted position than the tolerance."""
+        return bool((np.abs(wanted - q) > self._tolerance).any())
+
+    def nearest_turn(self, q: Array, present: Array) -> Array:
+        """Return positions (n,) with continuous joints in the turn nearest to others (n,)."""
+        return self._turns.nearest(q, present) if self._turns.any else q
+
+    def completed(self, trajectory: Trajectory, start: Reference) -> Trajectory:
+        """Return a trajectory of all joints; those that it lacks stay at the start."""
+        complete = trajectory.completed(self._model.joint_names, start.q)
+        return self._turns.trajectory(complete, start.q)
+
+    def checked(self, reference: Reference, before: Reference, state: JointReading) -> Reference:
+        """Return a streamed reference, in the turns of the reference before it.
+
+        Raises:
+            TrajectoryError: it is beyond a limit, or too far from the arm or the reference before.
+        """
+        if self._turns.any:
+            reference = reference._replace(q=self._turns.nearest(reference.q, before.q))
+        reasons = reference_violations(reference, self._model, (before.q, state.q))
+        if reasons:
+            raise TrajectoryError('; '.join(reasons))
+        for q in (before.q, state.q):
+            self._check_distance(reference.q, q, 'the reference is')
+        return reference
+
+    def path(
+        self,
+        trajectory: Trajectory,
+        start: int | None,
+        begin: int,
+        reference: Reference,
+        before: Motion | None,
+    ) -> Trajectory | Joined | Combined:
+        """Return the path along a trajectory.
+
+        Args:
+            trajectory: some or all joints.
+            start: its stamp, ns; None: it starts when it begins.
+            begin: time at which the path begins, ns.
+            reference: reference at that time, with the rates of an unscaled speed.
+            before: the motion that leads to it, which joints that the trajectory lacks end;
+                None: they are held.
+
+        Raises:
+            TrajectoryError: the trajectory is over at that time, or too far from the reference.
+        """
+        entry = elapsed(trajectory, start, begin)
+        joints = np.isin(self._model.joint_names, trajectory.joint_names)
+        complete = self.completed(trajectory, reference)
+        if entry >= complete.times[0]:
+            entered = complete.sample(entry).q
+            self._check_distance(entered, reference.q, 'the trajectory begins')
+        rates = (np.where(joints, row, 0.0) for row in reference[1:])
+        path = joined(complete, entry, Reference(reference.q, *rates), self._model)
+        if joints.all() or before is None or not before.name:
+            return path
+        others, since = before.path, before.start
+        if isinstance(others, Streamed):  # it ends with the stream
+            others = stop(self._model, reference, self._stopping_time(reference))
+            since = begin
+        began = begin - round(entry * SECOND)
+        return combined(path, joints, others, (began - since) / SECOND)
+
+    def _check_distance(self, q: Array, present: Array, what: str) -> None:
+        check_distance(q, present, self._tolerance, self._model.joint_names, what)
