@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics.ros import executable as _main
-from robot_dynamics.ros import qos
+from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.health import Health
 from robot_dynamics.ros.serialization import JointStateWriter, MatrixWriter
 
@@ -42,7 +42,8 @@ class EchoNode(Node):
         self.health = Health()
         joints = tuple(self.declare_parameter('joints', ['']).value)
         n = len(joints)
-        matrix = MatrixWriter(n).fill(0, np.zeros((n, n)))
+        writer = MatrixWriter(n, messages.matrix_label(joints, 'base'))
+        matrix = writer.fill(0, np.zeros((n, n)))
         torque = JointStateWriter(joints, 'base', ('effort',)).fill(0, np.zeros(n))
         self._matrix = deserialize_message(matrix, Float64MultiArray)
         self._torque = deserialize_message(torque, JointState)

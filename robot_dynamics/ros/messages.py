@@ -3,11 +3,14 @@
 Torques are `sensor_msgs/JointState` with names, effort and the input's stamp. A mass or
 Coriolis matrix is a `std_msgs/Float64MultiArray`, row-major, dimensions labelled `rows` and
 `columns`. That type has no header, so the stamp of the torques it belongs to stands in the label:
-`rows; stamp 12.000000345`. `matrix_stamp` reads it.
+`rows; stamp 12.000000345`. Names of the joints and the frame follow the other label, as JSON:
+`columns; {"frame": "base", "joints": ["shoulder", "elbow"]}`. `matrix_stamp` and `matrix_joints`
+read them.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -83,6 +86,18 @@ def matrix_stamp(message: Float64MultiArray) -> int:
     """Return the stamp [ns] of the torques that a matrix message belongs to."""
     seconds, fraction = message.layout.dim[0].label.rpartition(' ')[2].split('.')
     return int(seconds) * SECOND + int(fraction)
+
+
+def matrix_label(joint_names: tuple[str, ...], frame_id: str) -> str:
+    """Return the label of the columns of a matrix: its joints and its frame, as JSON."""
+    return f'columns; {json.dumps({"frame": frame_id, "joints": joint_names})}'
+
+
+def matrix_joints(message: Float64MultiArray) -> tuple[tuple[str, ...], str]:
+    """Return the joint names of the rows and columns of a matrix message, and its frame."""
+    _, _, text = message.layout.dim[1].label.partition('; ')
+    label = json.loads(text)
+    return tuple(label['joints']), label['frame']
 
 
 def trajectory(message: JointTrajectory) -> Trajectory:

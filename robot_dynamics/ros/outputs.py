@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.serialization import MatrixWriter, torque_writer
+from robot_dynamics.ros.serialization import matrix_writer, torque_writer
 from robot_dynamics.spatial import Array
 
 
@@ -34,8 +34,8 @@ class TermPublishers:
 
     def use(self, arm: Dynamics) -> None:
         """Write messages for this robot."""
-        torque = torque_writer(arm.model, self._node.parameters.frame_prefix)
-        matrix = MatrixWriter(arm.model.n)
+        prefix = self._node.parameters.frame_prefix
+        torque, matrix = torque_writer(arm.model, prefix), matrix_writer(arm.model, prefix)
         self._outputs = {name: (publisher, torque) for name, publisher in self._torques.items()}
         self._outputs |= {name: (publisher, matrix) for name, publisher in self._matrices.items()}
 

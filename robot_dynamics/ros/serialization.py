@@ -23,7 +23,13 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from robot_dynamics.control.joint_state import JointDataError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.ros.messages import SECOND, MalformedMessage, decode, nanoseconds
+from robot_dynamics.ros.messages import (
+    SECOND,
+    MalformedMessage,
+    decode,
+    matrix_label,
+    nanoseconds,
+)
 from robot_dynamics.spatial import Array
 
 BEGIN = 4  # bytes at the beginning of a serialized message, which name the encoding
@@ -74,8 +80,9 @@ def torque_writer(model: RobotModel, frame_prefix: str) -> JointStateWriter:
 class MatrixWriter:
     """A Float64MultiArray that is serialized once, and whose numbers and stamp are overwritten."""
 
-    def __init__(self, n: int):
-        self._n = n
+    def __init__(self, n: int, columns: str = 'columns'):
+        """Write matrices (n, n); `columns` is the label of their second dimension."""
+        self._n, self._columns = n, columns
         self._stamp = -1
         self._label = memoryview(b'')
 
@@ -97,12 +104,18 @@ class MatrixWriter:
         message = Float64MultiArray(data=[0.0] * (n * n))
         message.layout.dim = [
             MultiArrayDimension(label=label, size=n, stride=n * n),
-            MultiArrayDimension(label='columns', size=n, stride=n),
+            MultiArrayDimension(label=self._columns, size=n, stride=n),
         ]
         self._bytes = bytearray(serialize_message(message))
         self._label = memoryview(self._bytes)[LABEL : LABEL + len(label)]
         # The numbers are the end of the message.
         self._view = np.frombuffer(self._bytes, offset=len(self._bytes) - 8 * n * n).reshape(n, n)
+
+
+def matrix_writer(model: RobotModel, frame_prefix: str) -> MatrixWriter:
+    """Return the writer of a robot's matrices, with its joints and the frame of its root link."""
+    columns = matrix_label(model.joint_names, frame_prefix + model.link_names[0])
+    return MatrixWriter(model.n, columns)
 
 
 class JointStateValues(NamedTuple):

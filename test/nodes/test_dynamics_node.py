@@ -58,6 +58,7 @@ class Ears:
     def matrix(self, topic, stamp):
         for message in self.matrices[topic]:
             if messages.matrix_stamp(message) == stamp:
+                assert messages.matrix_joints(message) == (('shoulder', 'elbow'), 'base')
                 return messages.matrix(message)
         return None
 

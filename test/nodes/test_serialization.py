@@ -136,10 +136,13 @@ def test_ros_reads_the_joint_states_that_are_written(names, frame, quantities):
 
 @pytest.mark.parametrize('n', [1, 2, 7])
 def test_ros_reads_the_matrices_that_are_written(n):
-    rng, writer = np.random.default_rng(n), MatrixWriter(n)
+    names, frame = tuple(f'j{i}, "ü"; {"x" * i}' for i in range(n)), 'left/base; 1'
+    rng = np.random.default_rng(n)
+    writer = MatrixWriter(n, messages.matrix_label(names, frame))
     for stamp in (0, 9_999_999_999, 10_000_000_000, STAMP):
         M = rng.normal(size=(n, n))
         message = deserialize_message(writer.fill(stamp, M), Float64MultiArray)
         np.testing.assert_array_equal(messages.matrix(message), M)
         assert messages.matrix_stamp(message) == stamp
+        assert messages.matrix_joints(message) == (names, frame)
         assert [dimension.stride for dimension in message.layout.dim] == [n * n, n]
