@@ -53,8 +53,7 @@ class EchoNode(Node):
             JointState,
             'joint_states',
             self._on_state,
-            qos.JOINT_STATES_IN,
-            qos_overriding_options=qos.overridable(),
+            **qos.overridable(qos.JOINT_STATES_IN),
         )
 
     def _publisher(self, kind: type, name: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from copy import copy
 from typing import TypeVar
 
 from sensor_msgs.msg import JointState
@@ -25,7 +24,7 @@ T = TypeVar('T')
 class JointStateTopic:
     """Part of a node: subscribes to joint_states while the node is active.
 
-    Best effort, which matches reliable and best-effort publishers; `qos_overrides` may change it.
+    Best effort, which matches reliable and best-effort publishers.
     """
 
     def __init__(
@@ -44,9 +43,8 @@ class JointStateTopic:
             'joint state',
             lambda data: read(self._decoded(data)),
             use,
-            copy(qos.JOINT_STATES_IN),  # rclpy writes the overrides into it
+            qos.JOINT_STATES_IN,
             raw=True,
-            qos_overriding_options=qos.overridable(),
         )
 
     @property

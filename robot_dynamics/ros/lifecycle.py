@@ -13,15 +13,17 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from rclpy.clock import Clock, ClockType
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from rclpy.qos import QoSProfile
+from rclpy.qos_overriding_options import InvalidQosOverridesError
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.ros import diagnostics, messages
+from robot_dynamics.ros import diagnostics, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics, Status
 from robot_dynamics.ros.health import Health
 from robot_dynamics.ros.parameters import ParameterError, changed, declare, specs
@@ -65,6 +67,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
     """
 
     table: ClassVar[type] = RobotParameters
+    _has_overrides = False  # the topics of rclpy itself come first, before parameters can exist
 
     def __init__(self, name: str, **kwargs: Any):
         """Declare the parameters; the keywords are those of rclpy's LifecycleNode.
@@ -73,6 +76,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
             RobotDynamicsError: the value of a parameter is rejected.
         """
         super().__init__(name, **kwargs)
+        self._has_overrides = True
         self.active = False
         self.base: Any = None
         self.arm: Any = None
@@ -112,12 +116,24 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         """Return a timer [s] that neither simulated time nor a jump of the clock can stop."""
         return self.create_timer(period, callback, clock=self._steady)
 
+    def create_publisher(
+        self, msg_type: type, topic: str, qos_profile: QoSProfile, **kwargs: Any
+    ) -> Any:
+        """Publish as rclpy does; `qos_overrides` parameters may change the profile.
+
+        Raises:
+            ParameterError: an override is rejected.
+        """
+        create = partial(super().create_publisher, msg_type, topic, **kwargs)
+        return self._with_overrides(create, topic, qos_profile)
+
     def create_subscription(
         self,
         msg_type: type,
         topic: str,
         callback: Callable[[Any], None],
-        *args: Any,
+        qos_profile: QoSProfile,
+        *,
         raw: bool = False,
         **kwargs: Any,
     ) -> Any:
@@ -125,7 +141,10 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
 
         rclpy decodes in the executor, where an error would end the process; here messages are
         taken as bytes and decoded before the callback. rclpy's own subscriptions, as that to
-        /clock, are made by this method as well.
+        /clock, are made by this method as well. `qos_overrides` parameters may change the profile.
+
+        Raises:
+            ParameterError: an override is rejected.
         """
 
         def on_bytes(data: bytes) -> None:
@@ -136,7 +155,19 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
             callback(message)
 
         taken = callback if raw else on_bytes
-        return super().create_subscription(msg_type, topic, taken, *args, raw=True, **kwargs)
+        create = partial(super().create_subscription, msg_type, topic, taken, raw=True, **kwargs)
+        return self._with_overrides(create, topic, qos_profile)
+
+    def _with_overrides(self, create: Callable[..., Any], topic: str, profile: QoSProfile) -> Any:
+        if not self._has_overrides:
+            return create(qos_profile=profile)
+        try:
+            return create(**qos.overridable(profile))
+        except (InvalidQosOverridesError, RuntimeError) as error:
+            raise ParameterError(
+                f'qos_overrides of {topic}: {error}; expected history keep_last or keep_all, '
+                'reliability reliable or best_effort, and a depth of at least 1'
+            ) from error
 
     def subscribe(
         self,

@@ -203,15 +203,21 @@ def declare(
         changes = {p.name: p.value for p in parameters if p.name in known}
         return snapshot(table, {**values(node.parameters), **changes})
 
+    def is_concerned(parameters: Any) -> bool:
+        # rclpy declares parameters of its own, for each topic.
+        return any(p.name in known for p in parameters)
+
     def after_set(parameters: Any) -> None:
-        adopt(candidate(parameters))
+        if is_concerned(parameters):
+            adopt(candidate(parameters))
 
     # Before Iron there is no callback after the change: then accepted values are adopted at once.
     has_post_callback = hasattr(node, 'add_post_set_parameters_callback')
 
     def on_set(parameters: Any) -> SetParametersResult:
         try:
-            accept(candidate(parameters))
+            if is_concerned(parameters):
+                accept(candidate(parameters))
         except RobotDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         if not has_post_callback:

@@ -1,10 +1,15 @@
 """Quality-of-service profiles, by purpose.
 
-Joint states are subscribed to best effort, which matches reliable and best-effort publishers; the
-user may override it (`qos_overrides`). Outputs are published reliably: a reliable subscriber,
-the default, does not match a best-effort publisher.
+Joint states are subscribed to best effort, which matches reliable and best-effort publishers.
+Outputs are published reliably: a reliable subscriber, the default, does not match a best-effort
+publisher. The user may override history, depth and reliability of every topic by parameters, as
+`qos_overrides./joint_states.subscription.reliability`.
 """
 
+from copy import copy
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.qos import (
     DurabilityPolicy,
     HistoryPolicy,
@@ -32,6 +37,14 @@ CLOCK = QoSProfile(
 )
 
 
-def overridable() -> QoSOverridingOptions:
-    """Return the options that let `qos_overrides` parameters change a subscription."""
-    return QoSOverridingOptions.with_default_policies()
+def overridable(profile: QoSProfile) -> dict[str, Any]:
+    """Return the arguments of a publisher or subscription whose profile parameters may change."""
+    return {
+        'qos_profile': copy(profile),  # rclpy writes the overrides into it
+        'qos_overriding_options': QoSOverridingOptions.with_default_policies(callback=_checked),
+    }
+
+
+def _checked(profile: QoSProfile) -> SetParametersResult:
+    reason = '' if profile.depth > 0 else f'the depth is {profile.depth}'
+    return SetParametersResult(successful=not reason, reason=reason)
