@@ -13,6 +13,7 @@ from launch.actions import (
     GroupAction,
     OpaqueFunction,
     SetEnvironmentVariable,
+    Shutdown,
 )
 from launch.conditions import IfCondition
 from launch.substitutions import (
@@ -30,6 +31,7 @@ from robot_dynamics.ros.launching import (
     check_namespace,
     description,
     root_link,
+    when_it_ends,
 )
 from robot_dynamics.ros.middleware import quick_discovery
 
@@ -112,6 +114,13 @@ ARGUMENTS = [
         description="Fixed frame of rviz2; the robot's root link if empty.",
     ),
     DeclareLaunchArgument(
+        'on_exit',
+        default_value='continue',
+        choices=['continue', 'respawn', 'shutdown'],
+        description='When a node of robot_dynamics ends: the others continue, it is started '
+        'again after 1 s, or the launch ends.',
+    ),
+    DeclareLaunchArgument(
         'log_level',
         default_value='info',
         choices=['debug', 'info', 'warn', 'error', 'fatal'],
@@ -139,13 +148,14 @@ def when(argument, value='true'):
     return IfCondition(EqualsSubstitution(LaunchConfiguration(argument), value))
 
 
-def node(executable, *parameters, **options):
+def node(context, executable, *parameters, **options):
     return Node(
         package='robot_dynamics',
         executable=executable,
         parameters=[*parameters, {'autostart': flag('autostart')}],
         arguments=['--ros-args', '--log-level', LaunchConfiguration('log_level')],
         output='screen',
+        **when_it_ends(context.launch_configurations['on_exit'], Shutdown),
         **options,
     )
 
@@ -203,6 +213,7 @@ def nodes(context):
             condition=when('state_publisher', 'robot_state_publisher'),
         ),
         node(
+            context,
             'state_publisher_node',
             share('config', 'state_publisher_node.yaml'),
             {
@@ -212,11 +223,13 @@ def nodes(context):
             condition=when('state_publisher', 'robot_dynamics'),
         ),
         node(
+            context,
             'dynamics_node',
             LaunchConfiguration('params_file'),
             {'frame_prefix': text('frame_prefix')},
         ),
         node(
+            context,
             'markers_node',
             LaunchConfiguration('markers_params_file'),
             {'tip_frame': text('tip_frame'), 'frame_prefix': text('frame_prefix')},

@@ -15,6 +15,7 @@ from launch.actions import (
     IncludeLaunchDescription,
     OpaqueFunction,
     SetEnvironmentVariable,
+    Shutdown,
 )
 from launch.conditions import IfCondition
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -29,6 +30,7 @@ from robot_dynamics.ros.launching import (
     description,
     feedback_gains,
     number,
+    when_it_ends,
 )
 from robot_dynamics.ros.middleware import quick_discovery
 
@@ -125,6 +127,13 @@ ARGUMENTS = [
         'rviz', default_value='true', choices=['true', 'false'], description='Start rviz2.'
     ),
     DeclareLaunchArgument(
+        'on_exit',
+        default_value='continue',
+        choices=['continue', 'respawn', 'shutdown'],
+        description='When a node of robot_dynamics ends: the others continue, it is started '
+        'again after 1 s, or the launch ends.',
+    ),
+    DeclareLaunchArgument(
         'log_level',
         default_value='info',
         choices=['debug', 'info', 'warn', 'error', 'fatal'],
@@ -139,6 +148,7 @@ SHARED = (
     'autostart',
     'quick_discovery',
     'rviz',
+    'on_exit',
     'log_level',
 )
 
@@ -147,7 +157,7 @@ def value(argument, kind):
     return ParameterValue(LaunchConfiguration(argument), value_type=kind)
 
 
-def node(executable, params_file, overrides=None, **options):
+def node(context, executable, params_file, overrides=None, **options):
     return Node(
         package='robot_dynamics',
         executable=executable,
@@ -161,6 +171,7 @@ def node(executable, params_file, overrides=None, **options):
             },
         ],
         output='screen',
+        **when_it_ends(context.launch_configurations['on_exit'], Shutdown),
         **options,
     )
 
@@ -187,6 +198,7 @@ def compute(context, computed):
 
 def nodes(context, computed):
     simulator = node(
+        context,
         'simulator_node',
         'simulator_params_file',
         {
@@ -202,12 +214,14 @@ def nodes(context, computed):
         },
     )
     feedforward = node(
+        context,
         'feedforward_node',
         'feedforward_params_file',
         computed['gains'],
         remappings=[('~/feedforward_torque', 'joint_effort')],
     )
     validator = node(
+        context,
         'pybullet_validator_node',
         'validator_params_file',
         condition=IfCondition(LaunchConfiguration('validate')),

@@ -21,6 +21,7 @@ class Context:
     def __init__(self, arguments):
         self.launch_configurations = dict(arguments)
         self.environment, self.namespace, self.started = {}, '', []
+        self.endings = {}  # of our nodes: on_exit, respawn and its delay [s]
 
 
 def text(context, value):
@@ -178,10 +179,28 @@ class IncludeLaunchDescription(Action):
         return [launch_file(text(context, self.source.location))]
 
 
+class Shutdown(Action):
+    def __init__(self, *, reason):
+        self.reason = reason
+
+
 class Node(Action):
-    def __init__(self, *, package, executable, parameters=(), arguments=(), condition=None, **_):
+    def __init__(
+        self,
+        *,
+        package,
+        executable,
+        parameters=(),
+        arguments=(),
+        condition=None,
+        on_exit=None,
+        respawn=False,
+        respawn_delay=None,
+        **_,
+    ):
         self.package, self.executable, self.condition = package, executable, condition
         self.parameters, self.arguments = parameters, arguments
+        self.ending = on_exit, respawn, respawn_delay
 
     def execute(self, context):
         parameters = {}
@@ -193,6 +212,8 @@ class Node(Action):
             else:
                 text(context, item)
         arguments = [text(context, item) for item in self.arguments]
+        if self.package == 'robot_dynamics':
+            context.endings[self.executable] = self.ending
         context.started.append((self.executable, context.namespace, parameters, arguments))
 
 

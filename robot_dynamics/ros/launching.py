@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from robot_dynamics.control import pd_gains
 from robot_dynamics.dynamics import Dynamics
@@ -20,6 +21,7 @@ from robot_dynamics.urdf.link_frames import link_frames
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf, urdf_text
 
 NAMESPACE = re.compile(r'(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*/?)?|/', re.ASCII)
+RESPAWN_DELAY = 1.0  # s
 
 
 class LaunchArgumentError(RobotDynamicsError, ValueError):
@@ -58,6 +60,20 @@ def check_namespace(arguments: Mapping[str, str]) -> None:
             f'namespace is {arguments["namespace"]!r}; expected names of letters, digits and '
             'underscores that begin with no digit, with / between them'
         )
+
+
+def when_it_ends(on_exit: str, shutdown: Callable[..., Any]) -> dict[str, Any]:
+    """Return the keywords of a launch_ros Node for a value of the argument `on_exit`.
+
+    Args:
+        on_exit: continue, respawn or shutdown.
+        shutdown: the class of the action that ends a launch, launch.actions.Shutdown.
+    """
+    if on_exit == 'respawn':
+        return {'respawn': True, 'respawn_delay': RESPAWN_DELAY}
+    if on_exit == 'shutdown':
+        return {'on_exit': shutdown(reason='a node of robot_dynamics has ended')}
+    return {}
 
 
 def description(arguments: Mapping[str, str]) -> str:

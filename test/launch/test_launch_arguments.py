@@ -29,6 +29,7 @@ EVERYWHERE = {
     'joint_state_publisher_gui': ['on'],
     'markers': [''],
     'rviz': ['True '],
+    'on_exit': ['restart', 'true'],
     'log_level': ['loud'],
     'markers_params_file': [NO_FILE],
 }
@@ -154,6 +155,20 @@ def test_valid_arguments_start_the_nodes_with_the_computed_values():
     assert feedforward['kd'] == gains['kd']
     assert nodes['rviz2'][1][-1] == 'left/panda_link0'
     assert nodes['robot_state_publisher'][0]['robot_description'] == PANDA.read_text()
+
+
+@pytest.mark.parametrize('file', BAD)
+@pytest.mark.parametrize('on_exit', [None, 'continue', 'respawn', 'shutdown'])
+def test_every_node_of_ours_ends_as_the_argument_says(file, on_exit):
+    given = {} if on_exit is None else {'on_exit': on_exit}
+    context, error = launched(file, markers='true', state_publisher='robot_dynamics', **given)
+    assert error is None
+    ours = {name for name, *_ in context.started if name.endswith('_node')}
+    assert set(context.endings) == ours
+    assert {'dynamics_node', 'markers_node', 'state_publisher_node'} <= ours
+    for action, respawn, delay in context.endings.values():
+        assert isinstance(action, launch_stand_in.Shutdown) == (on_exit == 'shutdown')
+        assert (respawn, delay) == ((True, 1.0) if on_exit == 'respawn' else (False, None))
 
 
 def test_gains_from_the_file_are_not_overridden():

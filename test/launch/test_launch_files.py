@@ -30,6 +30,7 @@ COMMON = {
     'log_level',
     'markers',
     'namespace',
+    'on_exit',
     'quick_discovery',
     'robot_description_file',
     'rviz',
@@ -85,7 +86,8 @@ def test_nodes_of_a_launch_file_exist(path):
         elif executable is not None:
             assert executable in OURS
     for call in calls(path, 'node'):
-        assert constant(call.args[0]) in OURS
+        assert call.args[0].id == 'context'
+        assert constant(call.args[1]) in OURS
 
 
 def test_the_simulation_starts_every_node():
