@@ -29,8 +29,8 @@ HAS_ROS = importlib.util.find_spec('rclpy') is not None
 
 # Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
 # clarabel, cvxpy, distributed, llvmlite, rosbags and threadpoolctl have no rosdep key; ROS
-# packages come from a ROS 2 distribution or its wheels, two of them with that of rclpy; control_msgs
-# and tf2_msgs have none.
+# packages come from a ROS 2 distribution or its wheels, two of them with that of rclpy;
+# control_msgs and tf2_msgs have none.
 DEPENDENCIES = {
     'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
     'builtin_interfaces': ('builtin_interfaces', 'ros-jazzy-rclpy'),
