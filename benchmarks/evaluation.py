@@ -194,8 +194,6 @@ def _realistic(
     true: Dynamics, error: Error, along: Reference, noise: Realistic, seed: int
 ) -> Recording:
     size = rms(true.inverse_dynamics(*along))
-    rng = np.random.default_rng(seed)
-    sign = rng.choice([-1.0, 1.0], (3, len(size)))
     profile = HardwareProfile(
         Sensors(
             position_resolution=encoder_resolution(20),
@@ -203,12 +201,15 @@ def _realistic(
             velocity_cutoff=100.0,
             effort_noise=0.02 * size,
             effort_bandwidth=20.0,
-            effort_offset=0.02 * size * sign[0],
+            effort_offset=0.02 * size * _signs(len(size), seed)[0],
             latency=1e-3,
             jitter=2e-4,
         ),
         Actuators(
-            bandwidth=100.0, gain=1 + noise.gain * sign[1], ripple=0.01 * size, ripple_periods=30.0
+            bandwidth=100.0,
+            gain=_gains(noise, len(size), seed),
+            ripple=0.01 * size,
+            ripple_periods=30.0,
         ),
         FrictionSettings(
             noise.friction, stribeck=(noise.friction == 'stribeck') * STRIBECK * size
@@ -216,6 +217,25 @@ def _realistic(
     )
     (one,) = record_motion(true, along, profile, seeds=[seed], rate=noise.rate)
     return Recording(error.true.joint_names, one.t, one.q, one.qd, error.scale * one.effort)
+
+
+def _signs(n: int, seed: int) -> Array:
+    """Return the signs (3, n) of the errors of sensors and drives."""
+    return np.asarray(np.random.default_rng(seed).choice([-1.0, 1.0], (3, n)))
+
+
+def _gains(noise: Realistic, n: int, seed: int) -> Array:
+    """Return the torques (n,) of the drives per reported torque."""
+    return np.asarray(1 + noise.gain * _signs(n, seed)[1])
+
+
+def recorded(true: Error, noise: Noise | Realistic, seed: int) -> Error:
+    """Return an error whose scale includes the gain of the drive, as the recording does."""
+    if not isinstance(noise, Realistic) or true.named is None or true.named[0] != 'scale':
+        return true
+    j = true.true.joint_names.index(true.named[1])
+    gain = _gains(noise, true.true.n, seed)[j]
+    return replace(true, value=(1 + true.value) / gain - 1)
 
 
 def error(name: str, kind: str, of: str, seed: int) -> Error:
@@ -310,7 +330,7 @@ def outcomes(
         noise, seed = NOISES[k], 100 * k + seed
         true = error(name, kind, of, seed)
         found = evaluate(arm(name), recording(true, of, noise, seed))
-        one = outcome(found, true, noise)
+        one = outcome(found, recorded(true, noise, seed), noise)
         table[kind, str(noise)].append(one)
         if one.false or not one.named or not all(one.covered) or one.undetermined:
             show(f'--- {kind} {true.named} {true.value}, {name}, {of}, {noise}, {seed}: {one}')

@@ -59,3 +59,21 @@ def whitened_rows(used: Array) -> Array:
     for lag in range(1, ORDER + 1):
         result &= used[ORDER - lag : len(used) - lag]
     return np.asarray(result)
+
+
+def noise_of(x: Array, used: Array, unknowns: int) -> Noise:
+    """Return the noise of residuals (R, n).
+
+    Args:
+        x: the residuals.
+        used: (R, n) bool: the samples to be used.
+        unknowns: that were fitted to all of them.
+    """
+    n = x.shape[1]
+    sigma, coefficients = np.zeros(n), np.zeros((ORDER, n))
+    for j in range(n):
+        a = coefficients[:, j] = autoregression(x[:, j], used[:, j])
+        rows = whitened_rows(used[:, j])
+        innovations = whitened(x[:, j], a)[rows]
+        sigma[j] = np.sqrt((innovations**2).sum() / max(1.0, rows.sum() - unknowns / n))
+    return Noise(sigma, coefficients)

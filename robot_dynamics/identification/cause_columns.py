@@ -70,6 +70,19 @@ class Columns(NamedTuple):
         own = np.einsum('kgj,kj->gj', self.of_joints, of_joints)
         return np.asarray(own + np.tensordot(of_robot, self.of_robot, axes=1))
 
+    def stacked(self) -> Array:
+        """Return columns and residual of each joint (n, R, 6 + P + 1), independent rows."""
+        parts = [self.of_joints, self.of_robot, self.residual[None]]
+        return np.concatenate([part[:, self.rows] for part in parts]).transpose(2, 1, 0)
+
+    def with_scale_of(self, of_joints: Array, of_robot: Array) -> Columns:
+        """Return the columns with scales of the torque that these unknowns correct."""
+        scale = OF_JOINTS.index('scale')
+        other, columns = of_joints.copy(), self.of_joints.copy()
+        other[scale] = 0.0
+        columns[scale] += self.torque(other, of_robot)
+        return self._replace(of_joints=columns)
+
 
 def moves(qd: Array) -> Array:
     """Return a mask of moving joints, of the shape of qd."""

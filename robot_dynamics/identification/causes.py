@@ -11,6 +11,9 @@ Noise of the motion is noise of the columns, which biases their products: with e
 columns X, the mean of (X + E)^T (X + E) is X^T X + E^T E. The same noise is therefore added to
 the motion once more, with either sign, and the change of the products is subtracted.
 
+The last fit allows for small errors of gain, friction and rotor inertia of every joint, with a
+narrow prior. There, a scale multiplies the torque that the other causes correct.
+
 Sources: Gautier, Dynamic identification of robots with power model, ICRA 1997 (weights); Cook and
 Stefanski, Simulation-extrapolation estimation in parametric measurement error models, J. American
 Statistical Association 89, 1994 (noise added to the columns).
@@ -18,10 +21,11 @@ Statistical Association 89, 1994 (noise added to the columns).
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +33,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.autoregression import (
     ORDER,
     Noise,
-    autoregression,
+    noise_of,
     whitened,
     whitened_rows,
 )
@@ -37,10 +41,11 @@ from robot_dynamics.identification.cause_columns import OF_JOINTS, OF_MOTION, Co
 from robot_dynamics.identification.hypotheses import (
     CERTAIN,
     Cause,
-    Hypothesis,
+    Findings,
     cause,
     exclusive,
     hypotheses,
+    inexact,
     possible,
     within_limits,
 )
@@ -64,18 +69,6 @@ ROUNDS = 10  # of estimating the noise
 CLOSE = 0.02  # relative: noise that changes less has converged
 AMBIGUOUS = 8.0  # in log probability: a cause that explains as much, but for this
 TINY = 1e-30
-
-
-class Findings(NamedTuple):
-    """Causes of the residuals."""
-
-    searched: bool  # whether joints moved enough to search causes
-    doubtful: bool  # whether causes were dropped as impossible, or invalid in some block
-    causes: tuple[Cause, ...]  # ordered by the share of the residual they explain
-    unexplained: Array  # (n,) root mean square of the remaining residual
-    torque: Array  # (G, n) of the causes
-    delay: tuple[float, float]  # s, of the efforts, and its standard deviation
-    undetermined: tuple[tuple[str, str], ...]  # kinds and joints of errors it would not show
 
 
 def find_causes(
@@ -123,19 +116,21 @@ class _Search:
         self._rows[:, ~measured] = False
         determined = np.tile(measured, (len(OF_JOINTS), 1))
         determined[OF_MOTION] &= ~standing
-        self._hypotheses = hypotheses(arm, link, columns, effort, determined)
+        found = hypotheses(arm, link, columns, effort, determined)
+        self._possible = list(range(len(found)))
+        self._hypotheses = [*found, *inexact(found)]
         self._exclusive = exclusive(self._hypotheses)
-        self._common = [g for g, h in enumerate(self._hypotheses) if h.kind in COMMON]
+        self._common = [g for g in self._possible if self._hypotheses[g].kind in COMMON]
         self._directions = np.concatenate([h.directions for h in self._hypotheses])
         self._prior = np.concatenate([h.prior for h in self._hypotheses])
         ends = np.cumsum([0, *(len(h.prior) for h in self._hypotheses)])
         self._groups = [range(*pair) for pair in pairwise(ends)]
-        self._data = [(2.0 if perturbed else 1.0, _stacked(columns))]
-        self._data += [(-1.0 / len(perturbed), _stacked(one)) for one in perturbed]
+        self._perturbed = perturbed
+        self._data = self._stacks()
 
     def findings(self) -> Findings:
         """Return the causes that remain after all checks."""
-        model, allowed = self._arm.model, list(range(len(self._hypotheses)))
+        model, allowed = self._arm.model, self._possible
         dropped = False
         while True:
             chosen, regression, noise = self._best(allowed)
@@ -159,7 +154,23 @@ class _Search:
         dropped = dropped or any(
             self._stands_out(g, chosen, regression) for g in large if g not in valid
         )
-        return self._reported(chosen, valid, allowed, regression, noise, dropped)
+        refined = self._scaled(solution)
+        regression = refined._regression(noise)
+        return refined._reported(chosen, valid, allowed, regression, noise, dropped)
+
+    def _stacks(self) -> list[tuple[float, Array]]:
+        count = len(self._perturbed)
+        stacks = [(2.0 if count else 1.0, self._columns.stacked())]
+        return stacks + [(-1.0 / count, one.stacked()) for one in self._perturbed]
+
+    def _scaled(self, solution: Solution) -> _Search:
+        """Return the search with scales of the corrected torque, not of the model's."""
+        errors = self._errors(solution.x)
+        result = copy.copy(self)
+        result._columns = self._columns.with_scale_of(*errors)
+        result._perturbed = [one.with_scale_of(*errors) for one in self._perturbed]
+        result._data = result._stacks()
+        return result
 
     def _best(self, allowed: Sequence[int]) -> tuple[list[int], Regression, Noise]:
         """Return the most probable choice of several searches, and the noise that it leaves.
@@ -234,15 +245,8 @@ class _Search:
 
     def _noise(self, solution: Solution) -> Noise:
         rest, _ = self._rest(solution)
-        n = len(self._effort)
-        sigma, coefficients = np.zeros(n), np.zeros((ORDER, n))
-        unknowns = np.count_nonzero(solution.x) / n
-        for j in range(n):
-            a = coefficients[:, j] = autoregression(rest[:, j], self._rows[:, j])
-            used = whitened_rows(self._rows[:, j])
-            innovations = whitened(rest[:, j], a)[used]
-            sigma[j] = np.sqrt((innovations**2).sum() / max(1.0, used.sum() - unknowns))
-        return Noise(self._floored(sigma), coefficients)
+        noise = noise_of(rest, self._rows, int(np.count_nonzero(solution.x)))
+        return noise._replace(sigma=self._floored(noise.sigma))
 
     def _floored(self, sigma: Array) -> Array:
         return np.sqrt(sigma**2 + (FLOOR * self._effort) ** 2 + TINY)
@@ -298,6 +302,13 @@ class _Search:
         more = np.sqrt(np.maximum(1.0, varied / np.where(size > 0, size, 1.0)))
         return Solution(x, C * np.outer(more, more))
 
+    def _fit(self, chosen: Sequence[int], regression: Regression, noise: Noise) -> Solution:
+        """Return the solution with the small errors of all joints that have no such cause."""
+        of_joints = [g for g in chosen if self._hypotheses[g].joint >= 0]
+        taken = np.asarray(self._exclusive[:, of_joints].any(axis=1))
+        small = [g for g in range(len(self._possible), len(taken)) if not taken[g]]
+        return self._spread(regression.solution([*chosen, *small]), noise)
+
     def _of(self, g: int, solution: Solution) -> tuple[Array, Array]:
         here = list(self._groups[g])
         return solution.x[here], solution.covariance[np.ix_(here, here)]
@@ -308,14 +319,16 @@ class _Search:
         return self._sum(only)
 
     def _sum(self, x: Array) -> Array:
-        errors = x @ self._directions
-        n = len(self._effort)
+        return self._columns.torque(*self._errors(x))
+
+    def _errors(self, x: Array) -> tuple[Array, Array]:
+        """Return the errors of joints (6, n) and of the robot (P,)."""
+        errors, n = x @ self._directions, len(self._effort)
         own = len(OF_JOINTS) * n
-        return self._columns.torque(errors[:own].reshape(-1, n), errors[own:])
+        return errors[:own].reshape(-1, n), errors[own:]
 
     def _cause(self, g: int, solution: Solution) -> Cause:
-        h: Hypothesis = self._hypotheses[g]
-        model = self._arm.model
+        h, model = self._hypotheses[g], self._arm.model
         value, covariance = self._of(g, solution)
         value = within_limits(model, h, value, covariance)
         return cause(model, self._link, h, value, covariance, self._torque(g, solution.x))
@@ -329,7 +342,7 @@ class _Search:
         noise: Noise,
         dropped: bool,
     ) -> Findings:
-        solution = self._spread(regression.solution(chosen), noise)
+        solution = self._fit(chosen, regression, noise)
         causes = []
         for g in reported:
             others = [other for other in chosen if other != g]
@@ -339,14 +352,14 @@ class _Search:
             for other in np.argsort(-gains):
                 if other == g or gains[other] < max(0.0, gains[g] - AMBIGUOUS):
                     continue
-                instead = self._spread(regression.solution([*others, int(other)]), noise)
+                instead = self._fit([*others, int(other)], regression, noise)
                 if possible(
                     self._arm.model, self._hypotheses[other], *self._of(int(other), instead)
                 ):
                     as_well = self._cause(int(other), instead)
                     alternatives.setdefault((as_well.kind, as_well.place), as_well)
             alternatives.pop((one.kind, one.place), None)
-            causes.append(_with_alternatives(one, tuple(alternatives.values())))
+            causes.append(replace(one, alternatives=tuple(alternatives.values())))
         causes.sort(key=lambda cause: -cause.size)
         torque = sum(
             (self._torque(g, solution.x) for g in reported), np.zeros_like(self._columns.qd)
@@ -360,7 +373,7 @@ class _Search:
     ) -> tuple[tuple[float, float], tuple[tuple[str, str], ...]]:
         """Return the delay of the efforts, and errors that the recording would not show."""
         delay, undetermined = (0.0, math.inf), []
-        for g, h in enumerate(self._hypotheses):
+        for g, h in zip(self._possible, self._hypotheses, strict=False):
             looked_for = h.kind in SHOULD_BE_VISIBLE and h.joint >= 0
             if not looked_for and h.kind != 'delay':
                 continue
@@ -380,16 +393,6 @@ class _Search:
             if not any((h.kind, h.place) == (kind, name) for h in self._hypotheses)
         ]
         return delay, tuple(undetermined)
-
-
-def _with_alternatives(one: Cause, alternatives: tuple[Cause, ...]) -> Cause:
-    return Cause(one.kind, one.place, one.value, one.error, one.joint, one.size, alternatives)
-
-
-def _stacked(columns: Columns) -> Array:
-    """Return the columns of each joint and its residual (n, R, 6 + P + 1), independent rows."""
-    parts = [columns.of_joints, columns.of_robot, columns.residual[None]]
-    return np.concatenate([part[:, columns.rows] for part in parts]).transpose(2, 1, 0)
 
 
 def _rms(x: Array) -> Array:

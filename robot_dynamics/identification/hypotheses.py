@@ -13,7 +13,8 @@ and another direction, or is absent.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,8 @@ from robot_dynamics.spatial import Array
 
 CERTAIN = 3.0  # standard deviations
 SCALE, LATE, RELATIVE = 0.5, 0.02, 0.5  # prior: -, s, of a link's mass
+INEXACT = 0.02  # of a joint's effort: prior of errors too small for causes
+INEXACT_IN = ('dry friction', 'viscous friction', 'rotor inertia', 'scale')
 TILTED = 5.0  # m/s^2, prior of gravity
 LONGER = 0.015  # m/s^2, of its magnitude in a small tilt
 LENGTH = 0.2  # m, prior of a centre of mass: at least
@@ -91,6 +94,18 @@ class Cause:
     alternatives: tuple[Cause, ...] = field(default=())
 
 
+class Findings(NamedTuple):
+    """Causes of the residuals."""
+
+    searched: bool  # whether joints moved enough to search causes
+    doubtful: bool  # whether causes were dropped as impossible, or invalid in some block
+    causes: tuple[Cause, ...]  # ordered by the share of the residual they explain
+    unexplained: Array  # (n,) root mean square of the remaining residual
+    torque: Array  # (G, n) of the causes
+    delay: tuple[float, float]  # s, of the efforts, and its standard deviation
+    undetermined: tuple[tuple[str, str], ...]  # kinds and joints of errors it would not show
+
+
 def hypotheses(
     arm: Dynamics, link: str, columns: Columns, effort: Array, determined: Array
 ) -> list[Hypothesis]:
@@ -133,6 +148,20 @@ def _of_gravity(gravity: Array, unit: Array) -> Iterator[Hypothesis]:
         across = np.linalg.svd(gravity[None])[2][[1, 2, 0]]
         yield Hypothesis('gravity', '', across @ unit, np.array([TILTED, TILTED, LONGER]))
         yield Hypothesis('gravity', '', -gravity[None] @ unit, np.ones(1))
+
+
+def inexact(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """Return the small errors that every joint has: gain, friction and inertia of its drive.
+
+    Args:
+        found: the possible causes.
+    """
+    small = []
+    for h in found:
+        if h.joint >= 0 and h.kind in INEXACT_IN:
+            of_effort = 1.0 if h.kind == 'scale' else h.prior
+            small.append(replace(h, prior=INEXACT * np.broadcast_to(of_effort, 1)))
+    return small
 
 
 def exclusive(found: Sequence[Hypothesis]) -> Array:

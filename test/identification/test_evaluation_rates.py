@@ -10,6 +10,7 @@ from benchmarks.evaluation import ERRORS, MOTIONS, NOISES, Noise, Realistic, out
 
 WHITE = [k for k, noise in enumerate(NOISES) if isinstance(noise, Noise)]
 REALISTIC = [k for k, noise in enumerate(NOISES) if isinstance(noise, Realistic)]
+GAINS = [k for k in REALISTIC if NOISES[k].gain]
 AS_WANTED = [k for k in WHITE if NOISES[k].position == 0 and NOISES[k].effort == 0.005]
 LITTLE = [k for k in AS_WANTED if NOISES[k].velocity in (0.005, 0.01)]
 FALSE, NAMED, COVERED = 0.05, 0.9, 0.95
@@ -28,6 +29,19 @@ def test_a_correct_model_of_one_robot_has_no_causes():
 def test_errors_of_one_robot_are_named():
     found = joined(outcomes(ERRORS, LITTLE[:1], ['panda'], ['slow']))
     assert rates(found)[:2] == (1.0, 0.0)
+
+
+def test_errors_of_one_arm_with_inexact_gains_cover_the_truth():
+    found = joined(outcomes(['payload', 'scale'], GAINS, ['panda'], ['slow']))
+    assert rates(found)[0] == 1
+    assert rates(found)[3] == 1
+
+
+@pytest.mark.slow
+def test_errors_of_arms_with_inexact_gains_cover_the_truth():
+    found = joined(outcomes(['payload', 'scale', 'tilt'], GAINS))
+    assert rates(found)[0] >= NAMED
+    assert rates(found)[3] >= COVERED
 
 
 @pytest.mark.slow
