@@ -36,7 +36,7 @@ ENOUGH_MOTION = 4.0  # s in which a joint moves: less is a recording of postures
 ENOUGH_SAMPLES = 200  # of a moving joint: fewer determine no friction
 BLOCKS = 24  # of time, left out one after the other
 DENSE = 16  # samples per period of the cut-off frequency
-LARGEST = 0.05  # a larger factor is an error of the model
+LARGEST = 0.05  # a factor that is certainly larger is an error of the model
 WEIGHTINGS = 3
 FRICTIONAL, SCALED = 3, 4  # features of a joint: friction and offset, and the model's torque
 CERTAIN = 3.0  # standard errors, and
@@ -230,7 +230,7 @@ def _from_motion(
     if with_friction:
         scaled = _fit(rows, SCALED)
         doubtful = scaled.doubtful_scales()
-        if any(abs(k - 1) > LARGEST for _, k, _ in doubtful):
+        if any(abs(k - 1) > LARGEST + CERTAIN * error for _, k, error in doubtful):
             notes.append(
                 f'the efforts differ from those of the model by more than {100 * LARGEST:.0f} %: '
                 'it has other errors than the payload, which the errors stated here do not '
