@@ -38,7 +38,6 @@ DEPENDENCIES = {
     'control_msgs': ('control_msgs', None),
     'cvxpy': (None, 'cvxpy'),
     'diagnostic_msgs': ('diagnostic_msgs', 'ros-jazzy-diagnostic-msgs'),
-    'control_msgs': ('control_msgs', None),
     'distributed': (None, 'distributed'),
     'geometry_msgs': ('geometry_msgs', 'ros-jazzy-geometry-msgs'),
     'lifecycle_msgs': ('lifecycle_msgs', 'ros-jazzy-lifecycle-msgs'),

@@ -40,6 +40,7 @@ LARGEST = 0.05  # a factor that is certainly larger is an error of the model
 WEIGHTINGS = 3
 FRICTIONAL, SCALED = 3, 4  # features of a joint: friction and offset, and the model's torque
 CERTAIN = 3.0  # standard errors, and
+CHANGE = 0.5  # part of the change of a payload by factors that counts as a standard error
 LARGE = 0.005  # : a factor between efforts and model that differs from 1 by more is fitted
 FLOOR = 1e-4  # of the effort: lowest standard deviation of a residual
 RANK = 1e-5  # relative, of scaled columns: combinations below are not determined
@@ -226,7 +227,8 @@ def _from_motion(
     """Return the payload by least squares, its errors by leaving out blocks of time."""
     parts = [piece.rows() for piece in pieces]
     rows = tuple(np.concatenate(x) for x in zip(*parts, strict=True))
-    fit, notes = _fit(rows, FRICTIONAL if with_friction else 0), []
+    plain = fit = _fit(rows, FRICTIONAL if with_friction else 0)
+    scaled, notes = None, []
     if with_friction:
         scaled = _fit(rows, SCALED)
         doubtful = scaled.doubtful_scales()
@@ -241,6 +243,10 @@ def _from_motion(
             factors = ', '.join(f'{names[j]} {k:.3f} ± {error:.1g}' for j, k, error in doubtful)
             notes.append(f'efforts differ from those of the model by factors, fitted: {factors}')
     value, error = fit.value(), fit.error()
+    if fit is scaled:
+        # Efforts that need factors are not exact otherwise, either: the change of the payload by
+        # the factors bounds what such errors do to it.
+        error = np.hypot(error, CHANGE * np.abs(value - plain.value()))
     return Payload(
         link,
         *_parts(value),
