@@ -1,7 +1,7 @@
 """Benchmarks of this package beside other libraries, in one run: `./run bench`.
 
 Results are compared before any time is measured. Then all sides of a ratio alternate within the
-same minute on the same machine. `docs/benchmarks.md` describes the method.
+same minute on the same machine. `docs/appendices/benchmarks.md` describes the method.
 
 ==================  ==============================================================================
 `robots`            arms and generated chains, each as one URDF that all sides read

@@ -19,8 +19,8 @@ Y, pi   `regressor`                see there     tau = Y pi, linear in the inert
 ======  =========================  ============  ==============================================
 
 `Dynamics.inverse_dynamics` and `forward_dynamics` leave friction out, `Dynamics.simulate` and the
-control laws include it; docs/simulation.md has a table of all functions. Values are not checked:
-NaN and infinity propagate to the results, as in NumPy.
+control laws include it; docs/guides/simulation.md has a table of all functions. Values are not
+checked: NaN and infinity propagate to the results, as in NumPy.
 
 Reading order: `spatial`, `model` (the robot), `kinematics`, `formulations` (derivations from the
 books), `algorithms` (the fast ones), `codegen` (from scalars to machine code), `programs` (their

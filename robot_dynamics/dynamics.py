@@ -9,7 +9,7 @@ The equation of motion throughout is
 
 `friction_torque` is its friction term. `simulate` and `rollout` include friction and
 `forward_dynamics` leaves it out, unless `friction='none'` or `'model'` says otherwise; every other
-method leaves it out. docs/simulation.md has the table for the whole package.
+method leaves it out. docs/guides/simulation.md has the table for the whole package.
 
 The algorithm behind each method is registered under the method's name in `programs.ALGORITHMS`.
 """
@@ -94,7 +94,7 @@ class Dynamics:
     raised or printed; the simulator and the nodes reject them. Angles of magnitude above 2^40 rad
     (about 1.1e12) give NaN in machine code: neighbouring float64 numbers are 1e-4 rad apart there.
 
-    Friction is not included unless a method says so: see the table in docs/simulation.md.
+    Friction is not included unless a method says so: see the table in docs/guides/simulation.md.
 
     Methods can be pickled (`multiprocessing`, Dask), as can the object: the other process compiles
     them again, or finds them in the cache.

@@ -1,4 +1,4 @@
-"""README and docs/parameters.md: code runs, tables match the code, links exist."""
+"""README and docs/reference/parameters.md: code runs, tables match the code, links exist."""
 
 import importlib
 import math
@@ -13,7 +13,7 @@ from robot_dynamics import cli, formulations
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / 'README.md').read_text()
-PARAMETERS = (ROOT / 'docs' / 'parameters.md').read_text()
+PARAMETERS = (ROOT / 'docs' / 'reference' / 'parameters.md').read_text()
 
 # Module of each table of parameters.
 TABLES = {

@@ -35,7 +35,7 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         action='append',
         choices=sorted(KINDS),
         metavar='KIND',
-        help='repair findings of this kind only (repeatable); docs/check.md lists the kinds',
+        help='repair findings of this kind only (repeatable); for kinds see docs/guides/check.md',
     )
     parser.add_argument(
         '--package-path',

@@ -24,7 +24,8 @@ conversion to screws; the two Newton–Euler modules have kinematics of their ow
     wrench: takes tip_wrench=, tip_frame=, the wrench of the environment on a frame of the robot
 
 Sources in full: Spong, Hutchinson and Vidyasagar, chapter 6; Lynch and Park, draft, chapter 9;
-Milićević, Golubović and Slavković; lecture notes, Lagrangian formulation. See docs/references.md.
+Milićević, Golubović and Slavković; lecture notes, Lagrangian formulation. See
+docs/textbook/references.md.
 
 The cost is that of inverse dynamics as written here, n the number of joints. M is the inertia of
 links and rotors; joint friction is in none of them, except that `viscous=` of the two Newton–Euler

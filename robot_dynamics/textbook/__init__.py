@@ -4,9 +4,9 @@ closed_forms      the examples of the textbooks, with their equations of motion 
 properties        bounds of inertia and energy, passivity, terms that are absent by design
 operation_counts  multiplications and additions of every formulation
 
-docs/textbook.md shows each with an example. The laws that hold for every robot (skew symmetry,
-power balance, linearity in the parameters, ...) are in `validation.identities`, the derivations in
-`formulations`.
+docs/textbook/textbook.md shows each with an example. The laws that hold for every robot (skew
+symmetry, power balance, linearity in the parameters, ...) are in `validation.identities`, the
+derivations in `formulations`.
 """
 
 from robot_dynamics.textbook.closed_forms import (

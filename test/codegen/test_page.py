@@ -1,4 +1,4 @@
-"""docs/compiler.md shows what the compiler does, not what it once did."""
+"""docs/appendices/compiler.md shows what the compiler does, not what it once did."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_stage_is_shown_as_it_is():
-    page = (ROOT / 'docs' / 'compiler.md').read_text(encoding='utf-8')
+    page = (ROOT / 'docs' / 'appendices' / 'compiler.md').read_text(encoding='utf-8')
     tree = canonical_tree(load_urdf(ROOT / 'urdf' / 'planar_2r.urdf'))
     program = trace(lambda q: gravity_torque(tree, q), {'q': 2}, name='gravity_torque')
 

@@ -1,4 +1,4 @@
-"""docs/evaluate.md: its output is current, and every part of it is explained."""
+"""docs/guides/evaluate.md: its output is current, and every part of it is explained."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from robot_dynamics.identification import recording, report
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
-PAGE = (Path(__file__).parents[2] / 'docs' / 'evaluate.md').read_text()
+PAGE = (Path(__file__).parents[2] / 'docs' / 'guides' / 'evaluate.md').read_text()
 NUMBER = re.compile(r'-?\d+(?:\.\d+)?(?:e-\d+)?')
 
 

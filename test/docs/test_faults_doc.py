@@ -1,4 +1,4 @@
-"""docs/faults.md: rows are complete, their tests exist, logged texts are in the sources."""
+"""docs/reference/faults.md: rows are complete, their tests and logged texts exist."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ import pytest
 
 TEST = Path(__file__).parents[1]
 ROOT = TEST.parent
-PAGE = (ROOT / 'docs' / 'faults.md').read_text()
+PAGE = (ROOT / 'docs' / 'reference' / 'faults.md').read_text()
 COLUMNS = ['condition', 'what is published', 'what is logged', 'how it recovers', 'test']
 OTHERS = {'incompatible QoS', 'requesting incompatible QoS'}  # logged by ROS
 FIELDS = re.compile(r'(success|successful): (true|false)')  # of an answer

@@ -1,4 +1,4 @@
-"""docs/formulations.md: its names exist, its tables are complete and current."""
+"""docs/textbook/formulations.md: its names exist, its tables are complete and current."""
 
 import importlib
 import re
@@ -21,7 +21,7 @@ from robot_dynamics.formulations import (
 from robot_dynamics.textbook import operation_counts as oc
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-DOC = (CHECKOUT / 'docs' / 'formulations.md').read_text()
+DOC = (CHECKOUT / 'docs' / 'textbook' / 'formulations.md').read_text()
 TESTS = '\n'.join(file.read_text() for file in (CHECKOUT / 'test').rglob('test_*.py'))
 
 

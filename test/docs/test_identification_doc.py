@@ -1,4 +1,4 @@
-"""docs/identification.md: its commands and examples run, and every option is explained."""
+"""docs/guides/identification.md: its commands and examples run, and every option is explained."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 from robot_dynamics import cli
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / 'docs' / 'identification.md').read_text()
+PAGE = (ROOT / 'docs' / 'guides' / 'identification.md').read_text()
 COMMAND = re.compile(r'^(?:sed|robot-dynamics|python) .*$', re.MULTILINE)
 
 
@@ -68,7 +68,7 @@ def test_every_option_is_explained(capsys):
 
 def test_pictures_are_there_and_small():
     for name in re.findall(r'\]\((\w+\.png)\)', PAGE):
-        assert 10_000 < (ROOT / 'docs' / name).stat().st_size < 200_000
+        assert 10_000 < (ROOT / 'docs' / 'guides' / name).stat().st_size < 200_000
 
 
 def test_the_example_in_python_runs():

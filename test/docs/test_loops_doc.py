@@ -1,4 +1,4 @@
-"""docs/loops.md: its example runs as printed, its names exist."""
+"""docs/guides/loops.md: its example runs as printed, its names exist."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.model.closures import EQUATIONS
 
-DOC = (Path(__file__).resolve().parents[2] / 'docs' / 'loops.md').read_text()
+DOC = (Path(__file__).resolve().parents[2] / 'docs' / 'guides' / 'loops.md').read_text()
 
 
 def test_the_example_runs(capsys):

@@ -11,7 +11,8 @@ OTHERS = {'joint_states', 'feedforward_node'}  # first cells that are no paramet
 
 
 def text(page):
-    return (ROOT / 'docs' / f'{page}.md').read_text()
+    (file,) = (ROOT / 'docs').rglob(f'{page}.md')
+    return file.read_text()
 
 
 @pytest.mark.parametrize('page', PAGES)

@@ -1,14 +1,15 @@
-"""docs/simulation_batch.md: its example runs and gives the values in its comments."""
+"""docs/guides/simulation_batch.md: its example runs and gives the values in its comments."""
 
 import re
 import warnings
 from pathlib import Path
 
-FILE = Path(__file__).parents[2] / 'docs' / 'simulation_batch.md'
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / 'docs' / 'guides' / 'simulation_batch.md'
 
 
 def test_the_example_prints_the_values_of_the_page(monkeypatch):
-    monkeypatch.chdir(FILE.parents[1])
+    monkeypatch.chdir(ROOT)
     code = re.findall(r'```python\n(.*?)```', FILE.read_text(encoding='utf-8'), re.DOTALL)[0]
     *lines, last = code.strip().splitlines()
     names: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""docs/simulation.md: its example runs, its names exist."""
+"""docs/guides/simulation.md: its example runs, its names exist."""
 
 import inspect
 import re
@@ -12,7 +12,7 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation import INTEGRATORS
 
 ROOT = Path(__file__).resolve().parents[2]
-DOC = (ROOT / 'docs' / 'simulation.md').read_text()
+DOC = (ROOT / 'docs' / 'guides' / 'simulation.md').read_text()
 
 
 def test_the_example_runs_and_its_comments_hold(monkeypatch):

@@ -1,4 +1,4 @@
-"""docs/textbook.md: its examples run, and every exported name is listed."""
+"""docs/textbook/textbook.md: its examples run, and every exported name is listed."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ import pytest
 
 from robot_dynamics import textbook
 
-DOC = (Path(__file__).resolve().parents[2] / 'docs' / 'textbook.md').read_text()
+DOC = (Path(__file__).resolve().parents[2] / 'docs' / 'textbook' / 'textbook.md').read_text()
 
 
 def test_the_examples_run_and_print_the_values_of_their_comments(capsys):

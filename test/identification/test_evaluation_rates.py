@@ -1,6 +1,7 @@
 """Rates of false causes, of causes found, and of errors that cover the truth.
 
-The table of docs/evaluate.md is that of `python -m benchmarks.evaluation`; here are parts of it.
+The table of docs/guides/evaluate.md is that of `python -m benchmarks.evaluation`; here are parts
+of it.
 """
 
 import numpy as np

@@ -1,6 +1,7 @@
 """Faults around a running node: nothing unsafe is published, the log has the reason, it recovers.
 
-The table of docs/faults.md names a test for each row; those that fit nowhere else are here.
+The table of docs/reference/faults.md names a test for each row; those that fit nowhere else are
+here.
 """
 
 import importlib.util

@@ -19,7 +19,7 @@ def entries():
         for key, value in yaml.safe_load(file.read_text()).items():
             if isinstance(value, dict) and 'ros__parameters' in value:
                 yield file.name, file.read_text(), key, file.stem, value['ros__parameters']
-    for page in (ROOT / 'README.md', *sorted(ROOT.glob('docs/*.md'))):
+    for page in (ROOT / 'README.md', *sorted(ROOT.glob('docs/**/*.md'))):
         for text in re.findall(r'```yaml\n(.*?)```', page.read_text(), re.DOTALL):
             for key, value in yaml.safe_load(text).items():
                 if isinstance(value, dict) and 'ros__parameters' in value:

@@ -1,5 +1,5 @@
-"""Misprints of the sources, listed in docs/formulations.md: as printed they fail, corrected they
-hold. Lost equations and wrong words are tested in their corrected form only.
+"""Misprints of the sources, listed in docs/textbook/formulations.md: as printed they fail,
+corrected they hold. Lost equations and wrong words are tested in their corrected form only.
 
 The reference is never the formulation that contains the correction: it is virtual work from
 positions, differences, energy, or another derivation.

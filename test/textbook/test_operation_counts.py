@@ -107,7 +107,7 @@ def test_only_the_recursions_are_linear(formulation, counts):
 
 
 def test_counts_are_below_the_published_ones(counts):
-    """As docs/formulations.md states."""
+    """As docs/textbook/formulations.md states."""
     for n in range(1, 7):
         ours = {f: counts[f][n - 1] for f in LISTED}
         theirs = {f: oc.published_operations(f, n) for f in LISTED}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from robot_dynamics.urdf_check.findings import KINDS, TIERS
 
-PAGE = (Path(__file__).parents[2] / 'docs' / 'check.md').read_text()
+PAGE = (Path(__file__).parents[2] / 'docs' / 'guides' / 'check.md').read_text()
 
 
 def test_the_page_lists_every_kind_with_its_tier_and_reason():

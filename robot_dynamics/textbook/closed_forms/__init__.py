@@ -20,7 +20,7 @@ tau = Y Theta.
     RigidBody             one free body, in two forms and in the inertial frame  Lynch, draft 9.2
 
 Spong is Spong, Hutchinson and Vidyasagar; Lynch is Lynch and Park; Uicker is Uicker, Pennock and
-Shigley: docs/references.md.
+Shigley: docs/textbook/references.md.
 """
 
 from robot_dynamics.textbook.closed_forms.cartesian_arm import CartesianArm as CartesianArm
