@@ -92,6 +92,8 @@ setup(
         'identify': ['cvxpy>=1.5', 'clarabel>=0.9', 'threadpoolctl>=3.5'],
         # Meshes of robot descriptions, STL and OBJ, and COLLADA.
         'check': ['trimesh>=4.4', 'pycollada>=0.8'],
+        # examples/notebooks, kept as text.
+        'notebooks': ['jupytext>=1.16', 'nbclient>=0.10', 'ipykernel>=6.29', 'matplotlib>=3.8'],
         'test': [
             'pytest>=8',
             'pytest-xdist>=3.5',
@@ -108,6 +110,9 @@ setup(
             'cvxpy>=1.5',
             'clarabel>=0.9',
             'threadpoolctl>=3.5',
+            'jupytext>=1.16',
+            'nbclient>=0.10',
+            'ipykernel>=6.29',
             # examples/time_optimal.py; it needs matplotlib.
             'toppra>=0.6.10',
             'import-linter>=2.5',
