@@ -10,6 +10,7 @@ section 12.3 (standard errors, condition number of the scaled regressor).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.identification.base_parameters import BaseParameters, independent_columns
-from robot_dynamics.identification.parameter_fit import PRIOR, RANK, Fit
+from robot_dynamics.identification.parameter_fit import INEXACT, PRIOR, RANK, Fit
 from robot_dynamics.identification.pseudo_inertia import divergence_curvature
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
@@ -136,7 +137,8 @@ def base_estimate(arm: Dynamics, fit: Fit) -> BaseEstimate:
         R = np.asarray(np.linalg.qr(both, mode='r'))
         rows.append(R[:, :-1])
         right.append(R[:, -1])
-    value, error, condition = _least_squares(np.concatenate(rows), np.concatenate(right))
+    inexact = 0.0 if problem.gains else INEXACT
+    value, error, condition = _least_squares(rows, right, inexact)
     grouping = base.grouping
     drive = x.rotor / x.gain
     all_parameters = [np.concatenate([t, r]) for t, r in (
@@ -157,18 +159,31 @@ def base_estimate(arm: Dynamics, fit: Fit) -> BaseEstimate:
     )
 
 
-def _least_squares(A: Array, b: Array) -> tuple[Array, Array, float]:
-    """Return the solution, standard deviations and the condition number of the scaled matrix."""
-    size = np.linalg.norm(A, axis=0)
+def _least_squares(
+    A: Sequence[Array], b: Sequence[Array], inexact: float
+) -> tuple[Array, Array, float]:
+    """Return the solution, standard deviations and the condition number of the scaled matrix.
+
+    Args:
+        A: columns of the rows of each joint.
+        b: their right-hand sides.
+        inexact: relative standard deviation of the scale of each joint's right-hand side.
+    """
+    every = np.concatenate(A)
+    size = np.linalg.norm(every, axis=0)
     seen = size > 0
-    U, sigma, Vt = np.linalg.svd(A[:, seen] / size[seen], full_matrices=False)
+    U, sigma, Vt = np.linalg.svd(every[:, seen] / size[seen], full_matrices=False)
     kept = sigma > RANK * sigma[0]
-    inverse = Vt[kept].T / sigma[kept]
-    value, error = np.zeros(A.shape[1]), np.full(A.shape[1], np.inf)
-    value[seen] = inverse @ (U[:, kept].T @ b) / size[seen]
+    inverse = (Vt[kept].T / sigma[kept]) @ U[:, kept].T / size[seen, None]
+    # What each joint contributes changes with its scale.
+    parts = np.split(inverse, np.cumsum([len(rows) for rows in A])[:-1], axis=1)
+    by_joint = np.array([part @ of_joint for part, of_joint in zip(parts, b, strict=True)])
+    variance = (inverse**2).sum(axis=1) + inexact**2 * (by_joint**2).sum(axis=0)
+    value, error = np.zeros(every.shape[1]), np.full(every.shape[1], np.inf)
+    value[seen] = by_joint.sum(axis=0)
     # Parameters with a part in directions that no row sees are not determined.
     blind = (Vt[~kept] ** 2).sum(axis=0) > 1e-6
-    error[seen] = np.where(blind, np.inf, np.linalg.norm(inverse, axis=1) / size[seen])
+    error[seen] = np.where(blind, np.inf, np.sqrt(variance))
     return value, error, float(sigma[0] / max(sigma[-1], 1e-300))
 
 

@@ -16,6 +16,7 @@ from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.control.friction_laws import STRIBECK_SPEED, TERMS
 from robot_dynamics.identification.base_fit import PARAMETERS
 from robot_dynamics.identification.estimation import Identification
+from robot_dynamics.identification.parameter_fit import INEXACT
 from robot_dynamics.model.inertia import from_parameters, to_parameters, transformed
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, inverse_pose
@@ -131,6 +132,7 @@ def as_json(found: Identification) -> dict[str, Any]:
             'held_out_residual': found.law_residuals,
         },
         'effort_scale_identifiable': known,
+        'assumed_scale_error': None if found.fit.problem.gains else INEXACT,
         'test': [_tested(found, j) for j in range(len(names))],
         'test_data': found.validation.source,
         'base_parameters': [

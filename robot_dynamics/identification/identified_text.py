@@ -6,7 +6,10 @@ import numpy as np
 
 from robot_dynamics.control.friction_laws import TERMS
 from robot_dynamics.identification.estimation import Identification
+from robot_dynamics.identification.parameter_fit import INEXACT
 from robot_dynamics.identification.validation import BETTER, SAME, WORSE, Validation
+
+CERTAIN = 3.0  # standard deviations
 
 
 def text(found: Identification) -> str:
@@ -116,6 +119,16 @@ def remarks(found: Identification) -> list[str]:
             'figures in N m hold for the effort scale shown in the files, residuals are in the '
             'recorded unit'
         )
+    if not found.fit.problem.gains:
+        lines.append(
+            'standard errors allow for an unknown scale of the efforts of each joint: 1 ± '
+            f'{INEXACT:g}'
+        )
+    if late := _lagging(found):
+        lines.append(
+            f'{", ".join(late)}: rotor inertia below zero by least squares, friction follows '
+            f'another law than {found.law.name} (--friction auto); standard errors assume this law'
+        )
     drift = found.drift
     lines += [
         f'{names[j]}: friction changes by {100 * drift.friction[j]:.2g} % over '
@@ -123,6 +136,19 @@ def remarks(found: Identification) -> list[str]:
         for j in np.flatnonzero(drift.significant)
     ]
     return [*lines, *found.notes]
+
+
+def _lagging(found: Identification) -> list[str]:
+    """Return the joints whose rotor inertia, by least squares, is certainly negative.
+
+    Friction that lags behind the velocity has the phase of a negative inertia.
+    """
+    rotor, base = '.rotor_inertia', found.base
+    return [
+        name.removesuffix(rotor)
+        for name, value, error in zip(base.names, base.value, base.error, strict=True)
+        if name.endswith(rotor) and value < -CERTAIN * error
+    ]
 
 
 def term_unit(term: str, angular: bool) -> str:

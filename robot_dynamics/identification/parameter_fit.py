@@ -39,6 +39,7 @@ CONVERGED = 1e-3  # relative change of the residuals' size
 FEWEST = 10  # rows of a joint at rest, or in motion, with a standard deviation of their own
 FLOOR = 1e-4  # of the effort: least standard deviation of a residual
 RIDGE = 1e-3  # of a column: fixes what no row determines
+INEXACT = 0.02  # standard deviation of the scale of a joint's efforts, if it is not estimated
 RANK = 1e-8  # relative: columns below it are dependent
 
 
@@ -252,32 +253,36 @@ def linear_problem(
     """Return A (rows, P) and b (rows,), weighted, linearised at x; compressed by QR."""
     n, T = x.friction.shape
     p = len(x.theta)
-    size = p + n * (T + 2) + (n if problem.gains else 0)
-    parts = []
-    for j in range(n):
-        A = np.zeros((len(terms.Y), size + 1))
-        A[:, :p] = x.gain[j] * terms.Y[:, j]
-        b = terms.effort[:, j] - x.gain[j] * terms.known[:, j] * (not problem.gains)
-        A[:, p + n * T + j] = 1.0
-        if problem.excited[j]:
-            A[:, p + T * j : p + T * (j + 1)] = terms.features[:, j]
-            A[:, p + n * (T + 1) + j] = terms.qdd[:, j] * problem.rotors
-        else:
-            b = b - terms.features[:, j] @ x.friction[j] - x.rotor[j] * terms.qdd[:, j]
-        if problem.gains:
-            tau = terms.Y[:, j] @ x.theta
-            A[:, p + n * (T + 2) + j] = tau + terms.known[:, j]
-            b = b + x.gain[j] * tau
-        A[:, -1] = b
-        parts.append(np.linalg.qr(weight[:, j, None] * A, mode='r'))
-    R = np.concatenate(parts)
-    ridge = np.zeros((size - p, size + 1))
+    R = np.concatenate([_rows_of_joint(problem, terms, weight, x, j) for j in range(n)])
     norms = np.linalg.norm(R[:, p:-1], axis=0)
+    ridge = np.zeros((len(norms), R.shape[1]))
     ridge[:, p:-1] = np.diag(RIDGE * np.where(norms > 0, norms, 1.0))
     if problem.gains:  # towards the last gains
         ridge[-n:, -1] = ridge[-n:, p:-1] @ np.concatenate([np.zeros(n * (T + 2)), x.gain])
     R = np.concatenate([R, ridge])
     return R[:, :-1], R[:, -1]
+
+
+def _rows_of_joint(problem: Problem, terms: Terms, weight: Array, x: Estimate, j: int) -> Array:
+    """Return columns of all unknowns and the right-hand side of one joint (P + 1, P + 1)."""
+    n, T = x.friction.shape
+    p = len(x.theta)
+    size = p + n * (T + 2) + (n if problem.gains else 0)
+    A = np.zeros((len(terms.Y), size + 1))
+    A[:, :p] = x.gain[j] * terms.Y[:, j]
+    b = terms.effort[:, j] - x.gain[j] * terms.known[:, j] * (not problem.gains)
+    A[:, p + n * T + j] = 1.0
+    if problem.excited[j]:
+        A[:, p + T * j : p + T * (j + 1)] = terms.features[:, j]
+        A[:, p + n * (T + 1) + j] = terms.qdd[:, j] * problem.rotors
+    else:
+        b = b - terms.features[:, j] @ x.friction[j] - x.rotor[j] * terms.qdd[:, j]
+    if problem.gains:
+        tau = terms.Y[:, j] @ x.theta
+        A[:, p + n * (T + 2) + j] = tau + terms.known[:, j]
+        b = b + x.gain[j] * tau
+    A[:, -1] = b
+    return np.asarray(np.linalg.qr(weight[:, j, None] * A, mode='r'))
 
 
 def lower_bounds(problem: Problem) -> Array:
@@ -334,28 +339,36 @@ def quadratic_fit(problem: Problem, terms: Terms, weight: Array) -> Estimate:
 def _covariance(problem: Problem, terms: Terms, weight: Array, x: Estimate) -> tuple[Array, Array]:
     """Return the inverse of the second derivatives at the minimum, and the prior deviations.
 
+    Efforts of a scale that is not estimated are exact but for a factor 1 + INEXACT e of each
+    joint, with e of unit variance: the estimate changes with it by the covariance times A^T b of
+    this joint's rows.
+
     Bounds are disregarded: the errors of coefficients that are 0 are those they would have.
     """
     A, _ = linear_problem(problem, terms, weight, x)
     p, scaled = len(x.theta), problem.scaled
     A = np.column_stack([scaled.columns(A[:, :p]), A[:, p:]])
     H = A.T @ A
-    curvature = PRIOR / 2 * divergence_curvature(x.X)
-    for i, block in enumerate(curvature):
+    # At the description: near a bound the divergence rises steeply, which is no information.
+    curvature = PRIOR / 2 * divergence_curvature(np.eye(4)[None])[0]
+    maps = np.zeros_like(H)
+    maps[p:, p:] = np.eye(len(H) - p)
+    prior = np.zeros(p)
+    for i, M in enumerate(scaled.maps):
         at = slice(10 * i, 10 * i + 10)
-        H[at, at] += block
+        H[at, at] += curvature
+        maps[at, at] = M
+        prior[at] = np.sqrt((M @ np.linalg.inv(curvature) @ M.T).diagonal())
     free = np.flatnonzero(H.diagonal() > 0)
     size = np.sqrt(H.diagonal()[free])
     cov = np.zeros_like(H)
     cov[np.ix_(free, free)] = np.linalg.pinv(
         H[np.ix_(free, free)] / np.outer(size, size), rcond=1e-14, hermitian=True
     ) / np.outer(size, size)
-    maps = np.zeros_like(H)
-    maps[p:, p:] = np.eye(len(H) - p)
-    prior = np.zeros(p)
-    unit = divergence_curvature(np.tile(np.eye(4), (scaled.nb, 1, 1)))
-    for i, M in enumerate(scaled.maps):
-        at = slice(10 * i, 10 * i + 10)
-        maps[at, at] = M
-        prior[at] = np.sqrt((M @ np.linalg.inv(PRIOR / 2 * unit[i]) @ M.T).diagonal())
+    if not problem.gains:
+        rows = [_rows_of_joint(problem, terms, weight, x, j) for j in range(len(x.gain))]
+        by_scale = np.array([R[:, :-1].T @ R[:, -1] for R in rows])
+        by_scale = INEXACT * np.column_stack([scaled.columns(by_scale[:, :p]), by_scale[:, p:]])
+        change = by_scale @ cov
+        cov = cov + change.T @ change
     return maps @ cov @ maps.T, prior

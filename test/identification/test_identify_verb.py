@@ -138,6 +138,7 @@ def test_json_has_the_documented_keys(written):
     assert figures['friction_law']['name'] == 'coulomb'
     assert 'tanh(v/0.01)' in figures['friction_law']['formula']
     assert figures['verdict'] == 'better'
+    assert figures['assumed_scale_error'] == 0.02
 
 
 def test_the_report_is_one_file_with_the_verdict_first(written):
