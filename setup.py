@@ -35,6 +35,15 @@ NO_PYBULLET_WHEEL = (
     'sys_platform != "linux" or platform_machine != "x86_64" or python_version >= "3.12"'
 )
 
+# The documentation site; MathJax and the search work offline.
+SITE = [
+    'sphinx>=8.1',
+    'furo>=2024.8.6',
+    'myst-nb>=1.2',
+    'sphinx-copybutton>=0.5.2',
+    'sphinx-mathjax-offline>=0.0.2',
+]
+
 
 def ros(distro):
     """Return the ROS 2 wheels of a distribution (CPython 3.10 to 3.14, Linux on x86_64)."""
@@ -94,6 +103,7 @@ setup(
         'check': ['trimesh>=4.4', 'pycollada>=0.8'],
         # examples/notebooks, kept as text.
         'notebooks': ['jupytext>=1.16', 'nbclient>=0.10', 'ipykernel>=6.29', 'matplotlib>=3.8'],
+        'docs': [*SITE, 'jupytext>=1.16', 'ipykernel>=6.29', 'matplotlib>=3.8'],
         'test': [
             'pytest>=8',
             'pytest-xdist>=3.5',
@@ -113,6 +123,7 @@ setup(
             'jupytext>=1.16',
             'nbclient>=0.10',
             'ipykernel>=6.29',
+            *SITE,
             # examples/time_optimal.py; it needs matplotlib.
             'toppra>=0.6.10',
             'import-linter>=2.5',

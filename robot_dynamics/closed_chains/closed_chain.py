@@ -147,7 +147,13 @@ class ClosedChain:
     ) -> Array:
         """Return the accelerations (n,) nearest to qdd that satisfy J qdd + c = 0.
 
-        As `velocity`; q and qd (n,) must satisfy the closures. Raises likewise.
+        Args:
+            q: (n,) closed posture, rad or m.
+            qd: (n,) velocities that satisfy the closures.
+            qdd: (n,) accelerations, rad/s^2 or m/s^2.
+            hold: names of joints that keep their acceleration.
+
+        Raises errors as `velocity`.
         """
         here = self.terms(self._vector('q', q), self._vector('qd', qd))
         return self._fitting('qdd', self._vector('qdd', qdd), here, hold)
@@ -155,12 +161,21 @@ class ClosedChain:
     # -- the equation of motion -----------------------------------------------------------------
 
     def terms(self, q: ArrayLike, qd: ArrayLike) -> ChainTerms:
-        """Return ChainTerms(M, b, phi, J, c) of a state (..., n), as in `closed_chain_terms`."""
+        """Return ChainTerms(M, b, phi, J, c) of a state.
+
+        Args:
+            q: (..., n) joint positions, rad or m.
+            qd: (..., n) joint velocities.
+
+        Returns:
+            M (..., n, n) and b (..., n) of the open tree, the closure errors phi (..., m), their
+            Jacobian J (..., m, n), and c (..., m), with which J qdd + c = 0.
+        """
         terms: ChainTerms = self._terms(q, qd)
         return terms
 
     def residual(self, q: ArrayLike) -> Array:
-        """Return phi (..., m), zero where the loops are closed: m, or rad between directions."""
+        """Return the closure errors phi (..., m) at q (..., n), m, or rad between directions."""
         return np.asarray(self.terms(q, np.zeros(self.arm.model.n)).phi)
 
     def constraints(self, here: ChainTerms) -> Constraints:
@@ -168,7 +183,7 @@ class ClosedChain:
         return constraints(here.M, here.J, self.independent)
 
     def conditioning(self, q: ArrayLike) -> Array:
-        """Return s_r / s_1 (...), which is 0 in singular postures.
+        """Return s_r / s_1 (...) at q (..., n) [rad or m]: 0 in singular postures.
 
         s are the singular values of the closure Jacobian, weighted by the mass matrix.
         """
@@ -177,9 +192,17 @@ class ClosedChain:
         return np.asarray(s[..., -1] / s[..., 0])
 
     def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> ConstrainedMotion:
-        """Return ConstrainedMotion(qdd, multipliers) under joint torques, all (..., n).
+        """Return ConstrainedMotion(qdd, multipliers) under joint torques.
 
             M qdd + b = tau + J^T lambda,    J qdd + c = 0
+
+        Args:
+            q: (..., n) closed posture, rad or m.
+            qd: (..., n) velocities that satisfy the closures.
+            tau: (..., n) joint torques, N m or N.
+
+        Returns:
+            qdd (..., n) and the multipliers lambda (..., m), forces or moments of the closures.
 
         Raises:
             SingularityError: the posture is singular.
@@ -205,9 +228,9 @@ class ClosedChain:
         """Return DrivingEffort(tau, multipliers) of a motion consistent with the closures.
 
         Args:
-            q: (..., n) closed posture.
+            q: (..., n) closed posture, rad or m.
             qd: (..., n) velocities.
-            qdd: (..., n) accelerations.
+            qdd: (..., n) accelerations, rad/s^2 or m/s^2.
             driven: names of the actuated joints; all if omitted. With more of them than degrees
                 of freedom, the smallest torques are returned.
 
@@ -229,7 +252,7 @@ class ClosedChain:
         """Return DrivenTerms(M, b), the equation of motion in the driven joints alone.
 
         Args:
-            q: (..., n) closed posture.
+            q: (..., n) closed posture, rad or m.
             qd: (..., n) velocities consistent with the closures.
             driven: names of the driven joints, as many as degrees of freedom.
 
@@ -254,6 +277,10 @@ class ClosedChain:
         World-aligned at the origin of frame b, moment first [N m, N]; the reaction on frame a is
         its opposite. Internal forces that redundant equations leave undetermined are the smallest
         possible.
+
+        Args:
+            q: (..., n) closed posture, rad or m.
+            multipliers: (..., m) those of `forward_dynamics` or `inverse_dynamics`.
         """
         wrenches: Array = self._wrenches(q, multipliers)
         return wrenches

@@ -158,7 +158,7 @@ def christoffel_symbols(model: RobotModel, q: Array) -> Array:
 
 
 def velocity_torques(model: RobotModel, q: Array, qd: Array) -> VelocityTorques:
-    """Return the centrifugal and the Coriolis torques; their sum is c."""
+    """Return the centrifugal and the Coriolis torques (n,) at q and qd (n,); their sum is c."""
     check_vector(model, qd=qd)
     Gamma, squares = christoffel_symbols(model, q), np.asarray(qd) ** 2
     # sum_j Gamma_ijj qd_j^2
@@ -271,7 +271,7 @@ def block_lie_bracket(V: Array) -> Array:
 
 
 def block_diagonal(blocks: list[Array]) -> Array:
-    """Return the matrix with the given blocks on its diagonal and zeros elsewhere."""
+    """Return the matrix with blocks (k, k) on its diagonal and zeros elsewhere."""
     return np.block(
         [
             [X if i == j else np.zeros((X.shape[0], Y.shape[1])) for j, Y in enumerate(blocks)]

@@ -86,7 +86,7 @@ def inverse_dynamics(
 
 
 def forward_equations(model: RobotModel, q: Array, qd: Array, qdd: Array) -> list[LinkMotion]:
-    """Return the link motions, from the base to the tips. Table 1, forward equations."""
+    """Return the link motions of q, qd and qdd (n,), base to tips. Table 1, forward equations."""
     theta, thetad, thetadd = model.S @ q + model.s0, model.S @ qd, model.S @ qdd
 
     # v̇_0 = -g: an upward acceleration of the base is equivalent to gravity.
@@ -119,9 +119,10 @@ def forward_equations(model: RobotModel, q: Array, qd: Array, qdd: Array) -> lis
 def backward_equations(
     model: RobotModel, motions: list[LinkMotion], touch: Contact
 ) -> tuple[list[Array], list[Array]]:
-    """Return force f_i and moment n_i about o_i, exerted on link i by its parent, base frame.
+    """Return forces f_i (3,) [N] and moments n_i (3,) about o_i [N m], on link i by its parent.
 
-    Table 1, backward equations; link i + 1 of the source is here every child of link i.
+    In the base frame. Table 1, backward equations; link i + 1 of the source is here every child of
+    link i.
     """
     f: list[Array] = [np.zeros(3)] * model.nb
     n: list[Array] = [np.zeros(3)] * model.nb

@@ -42,7 +42,7 @@ def _nothing(q: Array) -> Any:
 
 @dataclass(frozen=True)
 class Particles:
-    """Particles whose positions follow from n generalized coordinates. (6.19)."""
+    """Particles whose positions follow from n generalized coordinates q (n,). (6.19)."""
 
     masses: Sequence[float]  # (k,) kg
     positions: Callable[[Array], Any]  # r(q): q (n,) to (k, 3) or (k, 2), m

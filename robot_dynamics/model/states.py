@@ -63,7 +63,7 @@ def random_states(model: RobotModel, count: int, rng: np.random.Generator) -> St
 
 
 def random_postures(model: RobotModel, count: int = POSTURES, seed: int = 0) -> Array:
-    """Return random positions (count, n) within the position limits, determined by the seed."""
+    """Return positions within the limits, drawn with a seed: shape (count, n), rad or m."""
     lower, upper = position_range(model)
     return np.random.default_rng(seed).uniform(lower, upper, (count, model.n))
 

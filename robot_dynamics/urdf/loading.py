@@ -86,7 +86,14 @@ def parse_urdf(
 ) -> RobotModel:
     """Return the robot of a URDF text. The text may be untrusted; xacro is never evaluated.
 
-    Arguments, errors and warnings are those of `load_urdf`.
+    Args:
+        xml_text: the description.
+        gravity: (3,) gravity vector, base frame, m/s^2.
+        locked_joints: positions of locked joints [rad or m]; their links keep their mass.
+        tip_link: keep only the coordinates that move this link, and lock the others at 0.
+        strict_inertials: reject physically inconsistent inertias instead of warning.
+
+    Errors and warnings are those of `load_urdf`.
     """
     return _robot(xml_text, gravity, locked_joints, tip_link, strict_inertials)
 

@@ -126,7 +126,12 @@ def inertia_ellipsoid(body: Inertial, T: Array) -> Ellipsoid | None:
 
 
 def inertia_box(body: Inertial, T: Array) -> Box | None:
-    """Return the uniform box with the mass and tensor of a body; arguments as above."""
+    """Return the uniform box with the mass and tensor of a body, None without mass.
+
+    Args:
+        body: its inertia in its own frame.
+        T: (4, 4) pose of that frame in the base.
+    """
     if body.mass == 0:
         return None
     # sigma = m l^2 / 12

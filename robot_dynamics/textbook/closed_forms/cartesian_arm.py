@@ -33,7 +33,7 @@ class CartesianArm(EquationOfMotion):
         return np.array([self.g * (self.m1 + self.m2), 0.0])
 
     def potential_energy(self, q: Array) -> Array:
-        """Return P = g (m1 + m2) q1 [J]."""
+        """Return the scalar P = g (m1 + m2) q1 [J]."""
         return np.asarray(self.g * (self.m1 + self.m2) * q[0])
 
     def regressor(self, q: Array, qd: Array, qdd: Array) -> Array:
@@ -41,5 +41,5 @@ class CartesianArm(EquationOfMotion):
         return np.array([[qdd[0] + self.g, qdd[0] + self.g], [0.0, qdd[1]]])
 
     def parameters(self) -> Array:
-        """Return Theta = (m1, m2)."""
+        """Return Theta (2,) = (m1, m2)."""
         return np.array([self.m1, self.m2])

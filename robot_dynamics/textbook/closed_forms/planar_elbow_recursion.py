@@ -48,7 +48,7 @@ class PlanarElbowRecursion:
         return np.array([steps.tau1, steps.tau2])
 
     def steps(self, q: Array, qd: Array, qdd: Array) -> Recursion:
-        """Return every vector of the recursion."""
+        """Return every vector of the recursion; q, qd and qdd are (2,) [rad, s]."""
         e, sin2, cos2 = self.elbow, np.sin(q[1]), np.cos(q[1])
         # (6.164): the rotations are all about z
         w1, alpha1 = qd[0], qdd[0]

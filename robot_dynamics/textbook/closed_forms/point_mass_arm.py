@@ -44,7 +44,7 @@ class PointMassArm(EquationOfMotion):
         return np.array([(self.m1 + self.m2) * self.L1 * self.g * np.cos(q[0]) + g2, g2])
 
     def kinetic_energy(self, q: Array, qd: Array) -> Array:
-        """Return K_1 + K_2 [J], as printed below (9.7), m2 over all of the bracket."""
+        """Return the scalar K_1 + K_2 [J]; below (9.7), with m2 over all of the bracket."""
         m2, L1, L2, cos2 = self.m2, self.L1, self.L2, np.cos(q[1])
         K1 = self.m1 * L1**2 * qd[0] ** 2 / 2
         bracket = (L1**2 + 2 * L1 * L2 * cos2 + L2**2) * qd[0] ** 2
@@ -52,7 +52,7 @@ class PointMassArm(EquationOfMotion):
         return np.asarray(K1 + m2 * bracket / 2)
 
     def potential_energy(self, q: Array) -> Array:
-        """Return P_1 + P_2 [J]."""
+        """Return the scalar P_1 + P_2 [J]."""
         y1 = self.L1 * np.sin(q[0])
         return np.asarray(self.g * (self.m1 * y1 + self.m2 * (y1 + self.L2 * np.sin(q[0] + q[1]))))
 
@@ -69,5 +69,5 @@ class PointMassArm(EquationOfMotion):
         return np.array([[y11, y12], [0.0, y22]])
 
     def parameters(self) -> Array:
-        """Return Theta = (m1, m2)."""
+        """Return Theta (2,) = (m1, m2)."""
         return np.array([self.m1, self.m2])

@@ -34,7 +34,7 @@ class VerticalParticle(EquationOfMotion):
         return np.array([self.m * self.g])
 
     def potential_energy(self, q: Array) -> Array:
-        """Return P = m g y [J]."""
+        """Return the scalar P = m g y [J]."""
         return np.asarray(self.m * self.g * q[0])
 
     def regressor(self, q: Array, qd: Array, qdd: Array) -> Array:
@@ -42,7 +42,7 @@ class VerticalParticle(EquationOfMotion):
         return np.array([[qdd[0] + self.g]])
 
     def parameters(self) -> Array:
-        """Return Theta = (m)."""
+        """Return Theta (1,) = (m)."""
         return np.array([self.m])
 
 
@@ -93,7 +93,7 @@ class GearedLink(EquationOfMotion):
         return np.array([self.M * self.g * self.l * np.sin(q[0])])
 
     def potential_energy(self, q: Array) -> Array:
-        """Return P = M g l (1 - cos q) [J]."""
+        """Return the scalar P = M g l (1 - cos q) [J]."""
         return np.asarray(self.M * self.g * self.l * (1 - np.cos(q[0])))
 
     def regressor(self, q: Array, qd: Array, qdd: Array) -> Array:
@@ -101,7 +101,7 @@ class GearedLink(EquationOfMotion):
         return np.array([[qdd[0], qd[0], self.g * np.sin(q[0])]])
 
     def parameters(self) -> Array:
-        """Return Theta = (I, B, M l)."""
+        """Return Theta (3,) = (I, B, M l)."""
         return np.array([self.inertia, self.damping, self.M * self.l])
 
 
@@ -137,7 +137,7 @@ class ElasticJoint(EquationOfMotion):
         return np.array([self.M * self.g * self.l * np.sin(q[0]) + spring, -spring])
 
     def potential_energy(self, q: Array) -> Array:
-        """Return P = M g l (1 - cos q1) + 1/2 k (q1 - q2)^2 [J]."""
+        """Return the scalar P = M g l (1 - cos q1) + 1/2 k (q1 - q2)^2 [J]."""
         gravity = self.M * self.g * self.l * (1 - np.cos(q[0]))
         return np.asarray(gravity + self.k * (q[0] - q[1]) ** 2 / 2)
 
@@ -147,5 +147,5 @@ class ElasticJoint(EquationOfMotion):
         return np.array([[qdd[0], 0.0, gravity, stretch], [0.0, qdd[1], 0.0, -stretch]])
 
     def parameters(self) -> Array:
-        """Return Theta = (J_l, r^2 J_m, M l, k)."""
+        """Return Theta (4,) = (J_l, r^2 J_m, M l, k)."""
         return np.array([self.Jl, self.r**2 * self.Jm, self.M * self.l, self.k])

@@ -1,0 +1,74 @@
+"""Settings of the documentation site, which `./run docs` builds.
+
+Furo, notebooks, local MathJax and copy buttons are used where they are installed (the extra
+`docs`); without them, as under rosdoc2, the same pages are built with what there is.
+"""
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+sys.path[:0] = [str(DOCS), str(DOCS.parent)]
+
+from robot_dynamics import __version__  # noqa: E402
+
+
+def installed(*modules):
+    """Return those of the modules that are installed."""
+    return [module for module in modules if importlib.util.find_spec(module)]
+
+
+# Sphinx reads pages below this folder only.
+shutil.copytree(
+    DOCS.parent / 'examples' / 'notebooks',
+    DOCS / 'notebooks',
+    ignore=shutil.ignore_patterns('.*', '*.ipynb'),
+    dirs_exist_ok=True,
+)
+
+project = 'robot_dynamics'
+author = 'robot_dynamics maintainers'
+copyright = author
+version = release = __version__
+
+extensions = [
+    'sphinx.ext.autodoc',
+    'sphinx.ext.napoleon',
+    'sphinx.ext.mathjax',
+    'extensions.generated_pages',
+    'extensions.docstrings',
+    *(installed('myst_nb') or ['myst_parser']),
+    *installed('sphinx-mathjax-offline', 'sphinx_copybutton'),
+]
+source_suffix = {'.md': 'myst-nb' if installed('myst_nb') else 'markdown'}
+exclude_patterns = ['_build', '**/.ipynb_checkpoints']
+html_theme = (installed('furo', 'sphinx_rtd_theme') or ['alabaster'])[0]
+html_title = f'robot_dynamics {version}'
+html_static_path = ['static']
+html_css_files = ['site.css']
+html_theme_options = {'navigation_with_keys': True} if html_theme == 'furo' else {}
+html_copy_source = False
+
+# Markdown: equations between dollar signs, anchors of headings down to the third level.
+myst_enable_extensions = ['amsmath', 'deflist', 'dollarmath']
+myst_heading_anchors = 4
+# Blocks of settings and shell sessions have no language.
+highlight_language = 'none'
+
+# Notebooks are executed once; their results are kept beside the built pages.
+nb_execution_mode = 'cache'
+nb_execution_cache_path = str(DOCS / '_build' / 'notebooks')
+nb_execution_timeout = 600
+nb_execution_raise_on_error = True
+
+autodoc_member_order = 'bysource'
+autodoc_typehints = 'signature'
+autodoc_typehints_format = 'short'
+autodoc_type_aliases = {'Array': 'Array', 'ArrayLike': 'ArrayLike'}
+add_module_names = False
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+toc_object_entries_show_parents = 'hide'

@@ -1,0 +1,1 @@
+"""Extensions of Sphinx for this site: pages generated from the code, and its docstrings."""

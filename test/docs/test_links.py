@@ -1,0 +1,50 @@
+"""Links in the pages, the README and the notebooks lead to files and headings that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / 'README.md',
+    ROOT / 'CONTRIBUTING.md',
+    *sorted((ROOT / 'examples').rglob('*.md')),
+    *sorted(
+        page
+        for page in (ROOT / 'docs').rglob('*.md')
+        if not {'_build', 'notebooks'} & set(page.parts)
+    ),
+]
+LINK = re.compile(r'\]\(([^)\s]+)\)')
+
+
+def text_without_code(page):
+    text = re.sub(r'^```.*?^```', '', page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r'`[^`\n]*`', 'code', text)
+
+
+def anchors(page):
+    """Return the anchors that GitHub and Sphinx make of the headings of a page."""
+    text = re.sub(r'^```.*?^```', '', page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for heading in re.findall(r'^#+ (.*)$', text, re.MULTILINE):
+        plain = re.sub(r'[^\w\- ]', '', heading.replace('`', '').lower())
+        yield plain.strip().replace(' ', '-')
+    yield from re.findall(r'^\(([\w-]+)\)=$', text, re.MULTILINE)
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for link in LINK.findall(text_without_code(page)):
+        if re.match(r'https?://', link):
+            continue
+        target, _, anchor = link.partition('#')
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), link
+        if anchor:
+            assert anchor in anchors(file), link
+
+
+def test_every_folder_of_pages_has_pages():
+    folders = {page.parent.name for page in PAGES}
+    assert folders >= {'guides', 'reference', 'api', 'textbook', 'appendices'}

@@ -1,0 +1,80 @@
+"""The documentation site: it builds without warnings and without ROS, and works offline."""
+
+import html.parser
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / 'docs'
+BUILD = """
+import sys
+sys.modules['rclpy'] = None  # as where ROS is not installed
+from sphinx.cmd.build import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture(scope='module')
+def site(tmp_path_factory):
+    """Build the site without executing the notebooks, which have tests of their own."""
+    folder = tmp_path_factory.mktemp('site')
+    arguments = ['-W', '--keep-going', '-q', '-D', 'nb_execution_mode=off', '-b', 'html']
+    done = subprocess.run(
+        [sys.executable, '-c', BUILD, *arguments, str(DOCS), str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+class Loaded(html.parser.HTMLParser):
+    """Collects what a browser loads for a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.addresses = []
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if tag in ('script', 'img', 'iframe', 'source', 'video'):
+            self.addresses.append(found.get('src') or '')
+        if tag == 'link' and found.get('rel') in ('stylesheet', 'icon', 'preload'):
+            self.addresses.append(found['href'])
+
+
+@pytest.mark.slow
+def test_pages_load_nothing_from_the_network(site):
+    pages = list(site.rglob('*.html'))
+    assert len(pages) > 40
+    for page in pages:
+        loaded = Loaded()
+        loaded.feed(page.read_text())
+        for address in filter(None, loaded.addresses):
+            assert not re.match(r'(https?:)?//', address), (page.name, address)
+            assert (page.parent / address.split('?')[0].split('#')[0]).exists(), address
+
+
+@pytest.mark.slow
+def test_equations_and_the_search_are_local(site):
+    assert (site / '_static' / 'mathjax' / 'tex-chtml.js').stat().st_size > 500_000
+    assert list(site.glob('_static/mathjax/output/chtml/fonts/**/*.woff'))
+    index = (site / 'searchindex.js').read_text()
+    for word in ('coriolis', 'passiv', 'jacobian', 'feedforward_nod'):
+        assert f'"{word}' in index or f'{word}:' in index, word
+
+
+@pytest.mark.slow
+def test_every_verb_and_public_name_is_on_a_page(site):
+    from robot_dynamics.cli.commands import parser
+
+    commands = (site / 'reference' / 'command_line.html').read_text()
+    for verb in parser()._subparsers._group_actions[0].choices:
+        assert f'id="{verb}"' in commands
+    names = (site / 'reference' / 'api' / 'robot_dynamics.html').read_text()
+    for name in ('Dynamics.inverse_dynamics', 'load_urdf', 'RobotModel', 'ShapeError'):
+        assert f'id="robot_dynamics.{name}"' in names
