@@ -18,6 +18,7 @@ PARAMETERS = (ROOT / 'docs' / 'reference' / 'parameters.md').read_text()
 # Module of each table of parameters.
 TABLES = {
     'RobotParameters': 'ros.robot_parameters',
+    'DriveParameters': 'ros.robot_parameters',
     'LiveRobotParameters': 'ros.robot_parameters',
     'DynamicsParameters': 'nodes.dynamics_node',
     'FeedforwardParameters': 'ros.feedforward_parameters',

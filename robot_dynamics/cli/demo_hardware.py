@@ -75,6 +75,7 @@ def simulator_parameters(profile: HardwareProfile, robot: Path) -> dict[str, Any
     parameters = {
         'robot_description': actual.decode(),
         'sensors.seed': SEED,
+        'effort_offset': np.atleast_1d(np.asarray(profile.drives.offset, dtype=float)).tolist(),
         **_group('sensors', profile.sensors, (item.name for item in fields(Sensors))),
         **_group(
             'drives',

@@ -85,3 +85,34 @@ class Friction:
     def torque(self, qd: Array, tau: ArrayLike = 0.0) -> Array:
         """Return the torque (..., n) that overcomes friction at qd (..., n); tau has no effect."""
         return np.asarray(joint_friction(self.viscous, self.coulomb, qd))
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionWithOffset:
+    """Friction, and a constant torque that the drives need besides.
+
+    Attributes:
+        friction: of n joints.
+        offset: (n,) N m or N.
+    """
+
+    friction: FrictionModel
+    offset: Array
+
+    @property
+    def coefficients(self) -> Mapping[str, Array]:
+        """Those of the friction."""
+        return self.friction.coefficients
+
+    @property
+    def uses_load(self) -> bool:
+        """Whether friction depends on the torque that the drives transmit."""
+        return self.friction.uses_load
+
+    def move(self, q: Array) -> None:
+        """Take the positions (n,) of the next step of a motion."""
+        self.friction.move(q)
+
+    def torque(self, qd: Array, tau: ArrayLike = 0.0) -> Array:
+        """Return the torque (..., n) of both, for the arguments of `FrictionModel.torque`."""
+        return self.friction.torque(qd, tau) + self.offset

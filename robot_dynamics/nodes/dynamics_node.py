@@ -20,7 +20,8 @@ Offers
 
 If the robot measures efforts, `~/effort_residual` is the part that the model does not explain:
 
-    residual = effort_scale * effort - (M qdd + C qd + g + friction(qd) - J^T F_ext)
+    residual = effort_scale * effort - effort_offset
+               - (M qdd + C qd + g + friction(qd) - J^T F_ext)
 
 If the measured effort does not include gravity (`effort_gravity_compensated`), g is added to it.
 """
@@ -85,13 +86,6 @@ class DynamicsParameters(LiveRobotParameters):
     acceleration_cutoff: float = parameter(
         20.0, 'Cut-off frequency of that low-pass, Hz.', (0.1, 1000.0), live=True
     )
-    effort_scale: tuple[float, ...] = parameter(
-        [1.0],
-        'Factor from measured effort to N m or N, one value or one per joint: the torque constant '
-        'where a driver reports currents.',
-        (-1e6, 1e6),
-        live=True,
-    )
     effort_gravity_compensated: bool = parameter(
         False,
         'The measured effort does not include the torque that compensates gravity.',
@@ -135,6 +129,7 @@ class DynamicsNode(RobotNode):
         """Reject lists that have neither one value nor one per joint."""
         parameters.friction(arm.model)
         parameters.of_joints('effort_scale', arm.model)
+        parameters.of_joints('effort_offset', arm.model)
 
     def prepare(self, arm: Dynamics) -> None:
         """Compile the terms."""
@@ -167,6 +162,7 @@ class DynamicsNode(RobotNode):
     def _set_up(self, arm: Dynamics) -> None:
         self._friction = tracked(self.parameters.friction(arm.model), before=self._friction)
         self._effort_scale = self.parameters.of_joints('effort_scale', arm.model)
+        self._effort_offset = self.parameters.of_joints('effort_offset', arm.model)
 
     def _new_filter(self) -> AccelerationFilter:
         return AccelerationFilter(
@@ -197,7 +193,7 @@ class DynamicsNode(RobotNode):
         if external is not None:
             terms['external_torque'] = external
         if state.effort is not None and qdd is not None:
-            measured = self._effort_scale * state.effort
+            measured = self._effort_scale * state.effort - self._effort_offset
             if self.parameters.effort_gravity_compensated:
                 measured = measured + terms['gravity_torque']
             terms['effort_residual'] = effort_residual(measured, terms)

@@ -1,6 +1,6 @@
 """Lifecycle node that publishes the torque to follow a reference.
 
-    tau = M(q) qdd_d + C(q, qd) qd + g(q) + friction(qd_d) + Kp (q_d - q) + Kd (qd_d - qd)
+    tau = M(q) qdd_d + C(q, qd) qd + g(q) + friction(qd_d) + Kp (q_d - q) + Kd (qd_d - qd) + offset
 
 Subscribes
     joint_states             sensor_msgs/JointState           any order, extra joints ignored
@@ -121,7 +121,7 @@ class FeedforwardNode(RobotNode):
         self._tracked = tracked(self._friction)
         self._inertias = free_inertias(arm, random_postures(model))
         self._warn_of_gains(parameters, model)
-        self.torques.command(model, settings.limits, settings.order)
+        self.torques.command(model, settings.limits, settings.order, settings.per_torque)
         if goes_on:
             self.references.adjust(model, settings, self._friction)
             self.references.follower.stop()
@@ -142,6 +142,7 @@ class FeedforwardNode(RobotNode):
             self._warn_of_gains(parameters, model)
         self.references.adjust(model, self._settings, self._friction)
         self.torques.gate.limit(self._settings.limits)
+        self.torques.per_torque = self._settings.per_torque
         if before.law is not self._settings.law:
             if gravity_only in (before.law, self._settings.law):
                 self.references.follower.release()
@@ -339,16 +340,18 @@ class FeedforwardNode(RobotNode):
         is_led = law is gravity_only
         self._tracked.move(state.q if is_led else reference.q)
         parts = law(self.arm, reference, state.q, state.qd, switches, gains, self._tracked)
-        share = self.parameters.lead_friction if is_led else 0.0
-        return (
-            parts.tau + share * self._tracked.torque(state.qd, parts.tau) if share else parts.tau
-        )
+        tau = parts.tau
+        if is_led and self.parameters.lead_friction:
+            tau = tau + self.parameters.lead_friction * self._tracked.torque(state.qd, tau)
+        return tau + self._settings.offset
 
     def _gravity(self, state: JointReading) -> Array:
+        """Return the torque that holds the arm: gravity, unless the robot compensates it."""
+        offset = self._settings.offset
         if not self._settings.switches.gravity:
-            return np.zeros(len(state.q))
+            return offset
         arm: Dynamics = self.arm
-        return arm.gravity_torque(state.q)
+        return arm.gravity_torque(state.q) + offset
 
     # -- diagnostics ------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ Subscribes
     external_wrench              geometry_msgs/WrenchStamped      acts on a frame of the arm
     robot_description            std_msgs/String                  latched, if no parameter gives it
 Publishes, stamped with simulated time
-    joint_states                 sensor_msgs/JointState           as measured, with efforts
+    joint_states                 sensor_msgs/JointState           as measured, with efforts in the
+                                                                  unit of effort_scale
     /clock                       rosgraph_msgs/Clock              if `publish_clock`
     /diagnostics                 diagnostic_msgs/DiagnosticArray
 Services
@@ -81,6 +82,7 @@ class SimulatorNode(RobotNode):
 
     def prepare(self, arm: Dynamics) -> None:
         """Compile the step; raises if the robot cannot be simulated."""
+        self.parameters.efforts_per_torque(arm.model)
         still = np.zeros(arm.model.n)
         arm.forward_dynamics(still, still, still)
         self.parameters.settings(arm.model).plant(arm)
@@ -98,6 +100,7 @@ class SimulatorNode(RobotNode):
             plant, start, parameters.loop_options(), self._epoch, parameters.sensing(model)
         )
         self._control = RunControl(self._loop)
+        self._per_torque = parameters.efforts_per_torque(model)
         self._state = JointStateWriter(
             model.joint_names,
             parameters.frame_prefix + model.link_names[0],
@@ -176,7 +179,8 @@ class SimulatorNode(RobotNode):
         loop = self._loop
         if self._clock_out is not None:
             self._clock_out.publish(Clock(clock=messages.time_message(loop.stamp)))
-        self._states.publish(self._state.fill(loop.stamp, *loop.measured))
+        q, qd, effort = loop.measured
+        self._states.publish(self._state.fill(loop.stamp, q, qd, self._per_torque * effort))
         loop.state_published(now)
         self.recording.add_state()
 

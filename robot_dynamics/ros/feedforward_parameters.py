@@ -174,6 +174,12 @@ class FeedforwardParameters(LiveRobotParameters):
     publish_commands: bool = parameter(
         False, 'Publish effort_controller/commands as well, for ros2_control.'
     )
+    command_unit: str = parameter(
+        'torque',
+        'Unit of effort_controller/commands: torque (N m or N), or effort (torque divided by '
+        'effort_scale, for drives that take what they report, such as currents).',
+        choices=('torque', 'effort'),
+    )
     start_enabled: bool = parameter(
         True, 'Publish torques from the start; false: wait for the service ~/enable.'
     )
@@ -189,7 +195,8 @@ class FeedforwardParameters(LiveRobotParameters):
         """Return the parameters as arguments of the control laws for a robot.
 
         Raises:
-            ParameterError: a list has neither one value nor one per joint.
+            ParameterError: a list has neither one value nor one per joint, or a scale is too
+                small.
         """
         names = model.joint_names
         return Settings(
@@ -214,6 +221,10 @@ class FeedforwardParameters(LiveRobotParameters):
                 ramp_time=self.ramp_time,
             ),
             order=[names.index(name) for name in joint_order(self.joints, names)],
+            offset=self.of_joints('effort_offset', model),
+            per_torque=self.efforts_per_torque(model)
+            if self.command_unit == 'effort'
+            else np.ones(model.n),
         )
 
 
@@ -227,6 +238,8 @@ class Settings(NamedTuple):
     tolerances: Tolerances  # of trajectories
     limits: Limits
     order: list[int]  # of the model's joints in the parameter `joints`
+    offset: Array  # (n,) N m or N, added to every torque
+    per_torque: Array  # (n,) commands to ros2_control per N m or N
 
 
 def gain_warnings(

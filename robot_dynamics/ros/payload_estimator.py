@@ -24,6 +24,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.identification.payload import Payload, PayloadError, estimate_payload
 from robot_dynamics.identification.recording import Recording
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import diagnostics, messages, qos
 from robot_dynamics.ros.diagnostics import Status
 from robot_dynamics.ros.lifecycle import RobotNode
@@ -35,19 +36,20 @@ MOST = 100_000  # states
 LEAST = 4.0  # s of states
 POLL = 0.02  # s, between two polls of the background thread
 SWITCH_INTERVAL = 1e-4  # s, of Python's threads during an estimate
+State = tuple[int, Array, Array, Array]  # stamp [ns], q, qd, effort
 
 
 class PayloadEstimator:
     """Part of a node: keeps the last joint states, and estimates the payload from them.
 
-    The node has LiveRobotParameters, `payload_window`, `effort_scale` and
-    `effort_gravity_compensated`, and calls `record` with every state.
+    The node has LiveRobotParameters, `payload_window` and `effort_gravity_compensated`, and calls
+    `record` with every state.
     """
 
     def __init__(self, node: RobotNode):
         """Offer the service."""
         self._node = node
-        self._states: deque[tuple[int, Array, Array, Array]] = deque(maxlen=MOST)
+        self._states: deque[State] = deque(maxlen=MOST)
         self._thread = ThreadPoolExecutor(max_workers=1)  # started with the first task
         self._task: Future[Payload] | None = None
         self._arm: Dynamics | None = None  # of the task
@@ -108,35 +110,41 @@ class PayloadEstimator:
         node, parameters = self._node, self._node.parameters
         model = node.base.model
         self._arm = node.arm
-        arguments = {
-            'effort_scale': parameters.of_joints('effort_scale', model),
-            'effort_gravity_compensated': parameters.effort_gravity_compensated,
-        }
+        friction = parameters.friction(model).coefficients
         self._task = self._thread.submit(
             self._in_background,
-            model.with_gravity(parameters.gravity_in_base()),
-            parameters.friction(model),
+            model.with_gravity(parameters.gravity_in_base()).with_actuation(
+                viscous=friction['viscous'], coulomb=friction['coulomb']
+            ),
             list(self._states),
+            parameters.of_joints('effort_scale', model),
+            parameters.of_joints('effort_offset', model),
             parameters.payload_link(model),
-            arguments,
+            parameters.effort_gravity_compensated,
         )
         self._poll_timer.reset()
 
     def _in_background(
-        self, model: Any, friction: Any, states: list[Any], link: str, arguments: dict[str, Any]
+        self,
+        model: RobotModel,
+        states: list[State],
+        scale: Array,
+        offset: Array,
+        link: str,
+        gravity_compensated: bool,
     ) -> Payload:
         """Return the estimate; change nothing of the node."""
         interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_INTERVAL)
         try:
-            arm = Dynamics(
-                model.with_actuation(viscous=friction.viscous, coulomb=friction.coulomb)
-            )
             stamps, q, qd, effort = (np.array(x) for x in zip(*states, strict=True))
             new = np.diff(stamps, prepend=-1) != 0  # a state that was published twice
             t = (stamps[new] - stamps[0]) / SECOND
-            recording = Recording(model.joint_names, t, q[new], qd[new], effort[new])
-            return estimate_payload(arm, recording, link, **arguments)
+            tau = scale * effort[new] - offset
+            recording = Recording(model.joint_names, t, q[new], qd[new], tau)
+            return estimate_payload(
+                Dynamics(model), recording, link, effort_gravity_compensated=gravity_compensated
+            )
         finally:
             sys.setswitchinterval(interval)
 

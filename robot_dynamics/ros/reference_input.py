@@ -9,7 +9,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import Reference, Trajectory, gravity_only, waypoint_efforts
 from robot_dynamics.control.feasibility import at_speed, check_motion
-from robot_dynamics.control.friction import FrictionModel
+from robot_dynamics.control.friction import FrictionModel, FrictionWithOffset
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.transitions import stopping_time
 from robot_dynamics.dynamics import Dynamics
@@ -99,6 +99,7 @@ class ReferenceInput:
             return self._report(f'trajectory rejected: {error}', REJECTED)
         self._report('', '')
         efforts = waypoint_efforts(arm, complete, self._settings.switches, self._friction)
+        efforts += self._settings.offset
         self._filled_out.publish(messages.with_efforts(message, arm.model.joint_names, efforts))
 
     def _feasible_speed(self, trajectory: Trajectory) -> float:
@@ -116,7 +117,7 @@ class ReferenceInput:
             self._settings.limits.effort,
             # Other violations of velocity limits are rejected by the follower.
             None if choice == 'slow_down' else np.full(len(start.q), np.inf),
-            self._friction,
+            FrictionWithOffset(self._friction, self._settings.offset),
         )
         if found.feasible:
             return 1.0

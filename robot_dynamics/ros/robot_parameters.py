@@ -17,6 +17,7 @@ from robot_dynamics.ros.parameters import (
     EFFORT,
     POSITION,
     TIME,
+    ParameterError,
     given,
     joint_order,
     live,
@@ -27,6 +28,7 @@ from robot_dynamics.ros.parameters import (
 from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import parse_urdf
 
+SMALLEST_SCALE = 1e-9  # N m or N per unit of the drives, where it divides
 LONGEST_DIFFERENCE = 0.5  # s between two samples that still give a derivative
 
 
@@ -111,6 +113,12 @@ class RobotParameters:
         'friction>.',
         (-1e9, 1e9),
     )
+    rotor_inertia: tuple[float, ...] = parameter(
+        [0.0],
+        'Inertia of the rotors seen at the joints, kg m^2 or kg, one value or one per joint.',
+        (0.0, 1e6),
+        description_of_robot=True,
+    )
     frame_prefix: str = parameter(
         '',
         "Prefix of link names in the frame_id of messages, as `left/`: that of the robot's state "
@@ -131,18 +139,20 @@ class RobotParameters:
         return per_joint(ros_name(attribute), value, joint_order(self.joints, names), names)
 
     def robot(self, text: str | bytes) -> RobotModel:
-        """Return the robot of a URDF text, without payload, under the gravity of the parameters.
+        """Return the robot of a URDF text with its rotors, without payload.
 
         Raises:
             RobotDynamicsError: the description or a parameter is rejected, and why.
         """
-        return parse_urdf(
+        model = parse_urdf(
             text,
             gravity=self.gravity_in_base(),
             locked_joints=self.locked(),
             tip_link=self.tip_link or None,
             strict_inertials=self.strict_inertials,
         )
+        rotors = self.of_joints('rotor_inertia', model)
+        return model.with_actuation(rotor_inertia=rotors) if rotors.any() else model
 
     def varied(self, base: Dynamics) -> Dynamics:
         """Return a robot with the parameters that may change while the node is active.
@@ -198,16 +208,12 @@ class RobotParameters:
         )
         return self.payload__link or self.tip_link or next(moving)
 
-    def friction(self, model: RobotModel) -> FrictionModel:
-        """Return the friction of the parameters; that of the model where they are negative.
+    def coulomb_friction(self, model: RobotModel) -> Friction:
+        """Return viscous and Coulomb friction; that of the model where parameters are negative.
 
         Raises:
             ParameterError: neither one value nor one for each joint.
         """
-        return self.coulomb_friction(model)
-
-    def coulomb_friction(self, model: RobotModel) -> Friction:
-        """Return viscous and Coulomb friction. Raises ParameterError."""
         viscous = self.of_joints('friction__viscous', model)
         coulomb = self.of_joints('friction__coulomb', model)
         return Friction(
@@ -240,45 +246,77 @@ class VaryingRobotParameters(RobotParameters):
 
 
 @dataclass(frozen=True)
-class LiveRobotParameters(VaryingRobotParameters):
-    """Parameters of a node that answers joint states; friction may change as well."""
+class DriveParameters(RobotParameters):
+    """Friction laws and efforts of the drives.
 
-    friction__viscous: tuple[float, ...] = live(RobotParameters, 'friction__viscous')
-    friction__coulomb: tuple[float, ...] = live(RobotParameters, 'friction__coulomb')
+    With `rotor_inertia` and the coefficients of RobotParameters they are what robot-dynamics
+    identify writes beside a URDF.
+    """
+
     friction__law: str = parameter(
         'coulomb',
         'Law of friction: coulomb (viscous and Coulomb); load (Coulomb friction grows with the '
         'torque); stribeck (more friction at low speed); coulomb_memory, load_memory (a joint at '
         'standstill keeps its friction until it has moved by friction.presliding).',
         choices=tuple(LAWS),
-        live=True,
     )
     friction__load: tuple[float, ...] = parameter(
         [0.0],
         'Coulomb friction per transmitted torque, of the laws load and load_memory, one value or '
         'one per joint.',
         (0.0, 1.0),
-        live=True,
     )
     friction__stribeck: tuple[float, ...] = parameter(
         [0.0],
         'Additional friction at low speed, of the law stribeck, N m or N, one value or one per '
         'joint.',
         EFFORT,
-        live=True,
     )
     friction__presliding: tuple[float, ...] = parameter(
         [PRESLIDING],
         'Travel in which friction with memory reverses, rad or m, one value or one per joint.',
         (1e-9, 1.0),
-        live=True,
     )
-    rotor_inertia: tuple[float, ...] = parameter(
+    effort_scale: tuple[float, ...] = parameter(
+        [1.0],
+        'Factor from the efforts of the drives to N m or N, one value or one per joint: the '
+        'torque constant where a driver reports currents.',
+        (-1e6, 1e6),
+    )
+    effort_offset: tuple[float, ...] = parameter(
         [0.0],
-        'Inertia of the rotors seen at the joints, kg m^2 or kg, one value or one per joint.',
-        (0.0, 1e6),
-        description_of_robot=True,
+        'Constant part of the efforts of the drives, after effort_scale, which does not move the '
+        'arm, N m or N, one value or one per joint: it is added to the torque of the model.',
+        (-EFFORT[1], EFFORT[1]),
     )
+
+    def efforts_per_torque(self, model: RobotModel) -> Array:
+        """Return 1 / effort_scale (n,).
+
+        Raises:
+            ParameterError: neither one value nor one for each joint, or one too close to 0.
+        """
+        scale = self.of_joints('effort_scale', model)
+        if (np.abs(scale) < SMALLEST_SCALE).any():
+            raise ParameterError(
+                f'effort_scale is {list(self.effort_scale)}; the size of each value must be at '
+                f'least {SMALLEST_SCALE:g}'
+            )
+        return np.asarray(1 / scale)
+
+
+@dataclass(frozen=True)
+class LiveRobotParameters(VaryingRobotParameters, DriveParameters):
+    """Parameters of a node that answers joint states; friction and efforts may change as well."""
+
+    friction__viscous: tuple[float, ...] = live(RobotParameters, 'friction__viscous')
+    friction__coulomb: tuple[float, ...] = live(RobotParameters, 'friction__coulomb')
+    friction__law: str = live(DriveParameters, 'friction__law')
+    friction__load: tuple[float, ...] = live(DriveParameters, 'friction__load')
+    friction__stribeck: tuple[float, ...] = live(DriveParameters, 'friction__stribeck')
+    friction__presliding: tuple[float, ...] = live(DriveParameters, 'friction__presliding')
+    effort_scale: tuple[float, ...] = live(DriveParameters, 'effort_scale')
+    effort_offset: tuple[float, ...] = live(DriveParameters, 'effort_offset')
     input_timeout: float = parameter(
         0.1, 'How long the last value of a joint is held without a new one, s.', TIME, live=True
     )
@@ -293,14 +331,8 @@ class LiveRobotParameters(VaryingRobotParameters):
         50.0, 'Cutoff frequency of that low-pass filter, Hz.', (0.1, 1000.0), live=True
     )
 
-    def robot(self, text: str | bytes) -> RobotModel:
-        """Return the robot of a URDF text, with rotors and without payload."""
-        model = super().robot(text)
-        rotors = self.of_joints('rotor_inertia', model)
-        return model.with_actuation(rotor_inertia=rotors) if rotors.any() else model
-
     def friction(self, model: RobotModel) -> FrictionModel:
-        """Return the friction of the parameters, by their law."""
+        """Return the friction of the parameters, by their law. Raises ParameterError."""
         coulomb, law = self.coulomb_friction(model), LAWS[self.friction__law]
         others = {
             term: self.of_joints(f'friction__{term}', model)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.control.friction_laws import LAWS, PRESLIDING
+from robot_dynamics.control.friction_laws import LAWS
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
     EFFORT,
@@ -18,11 +18,12 @@ from robot_dynamics.ros.parameters import (
     POSITION,
     RATE,
     TIME,
+    ParameterError,
     given,
     live,
     parameter,
 )
-from robot_dynamics.ros.robot_parameters import RobotParameters
+from robot_dynamics.ros.robot_parameters import DriveParameters, RobotParameters
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Actuators,
@@ -47,7 +48,7 @@ UNLIMITED_AT_ZERO = ('rate_limit', 'bandwidth', 'velocity_cutoff', 'effort_bandw
 
 
 @dataclass(frozen=True)
-class SimulatorParameters(RobotParameters):
+class SimulatorParameters(DriveParameters):
     """Parameters of the simulator node."""
 
     friction__law: str = parameter(
@@ -58,23 +59,6 @@ class SimulatorParameters(RobotParameters):
         'low speed); coulomb_memory, load_memory (a joint at standstill yields elastically, over '
         'friction.presliding).',
         choices=('coulomb', 'stick_slip', *(name for name in LAWS if name != 'coulomb')),
-    )
-    friction__load: tuple[float, ...] = parameter(
-        [0.0],
-        'Coulomb friction per transmitted torque, of the laws load and load_memory, one value or '
-        'one per joint.',
-        (0.0, 1.0),
-    )
-    friction__stribeck: tuple[float, ...] = parameter(
-        [0.0],
-        'Additional friction at low speed, of the law stribeck, N m or N, one value or one per '
-        'joint.',
-        EFFORT,
-    )
-    friction__presliding: tuple[float, ...] = parameter(
-        [PRESLIDING],
-        'Travel in which friction with memory reverses, rad or m, one value or one per joint.',
-        (1e-9, 1.0),
     )
     stops__kind: str = parameter(
         'inelastic',
@@ -160,7 +144,7 @@ class SimulatorParameters(RobotParameters):
     )
     sensors__effort_offset: tuple[float, ...] = parameter(
         [0.0],
-        'Offset of the measured efforts, N m or N, one value or one per joint.',
+        'Offset of the measured efforts alone, N m or N, one value or one per joint.',
         (-EFFORT[1], EFFORT[1]),
     )
     sensors__effort_delay: float = parameter(
@@ -276,7 +260,7 @@ class SimulatorParameters(RobotParameters):
     )
 
     def robot(self, text: str | bytes) -> RobotModel:
-        """Return the robot of a URDF text, with friction and without payload."""
+        """Return the robot of a URDF text, with friction and rotors, without payload."""
         model = super().robot(text)
         friction = self.coulomb_friction(model)
         return model.with_actuation(viscous=friction.viscous, coulomb=friction.coulomb)
@@ -298,6 +282,7 @@ class SimulatorParameters(RobotParameters):
             strict_inertials=self.strict_inertials,
             viscous=model.viscous.tolist(),
             coulomb=model.coulomb.tolist(),
+            rotor_inertia=model.reflected_inertia.tolist(),
             time_step=self.time_step,
             integrator=self.integrator,
             joint_models=self.joint_models(model),
@@ -306,15 +291,28 @@ class SimulatorParameters(RobotParameters):
         )
 
     def joint_models(self, model: RobotModel) -> JointModels:
-        """Return friction, drives, stops and elasticity. Raises ParameterError, ValueError."""
+        """Return friction, drives, stops and elasticity.
+
+        Raises:
+            ParameterError: a parameter has neither one value nor one for each joint, or elastic
+                joints have a law of friction that needs rigid ones.
+        """
+        springs = self._group('elasticity', ('stiffness', 'damping'), model)
+        elasticity = Elasticity(**springs) if any(springs['stiffness']) else None
         law: str | FrictionSettings = 'smooth'
         if self.friction__law == 'stick_slip':
             law = 'stick_slip'
         elif self.friction__law != 'coulomb':
+            if elasticity is not None:
+                raise ParameterError(
+                    f'friction.law is {self.friction__law!r}, which needs rigid joints: with '
+                    "elasticity.stiffness it must be 'coulomb' or 'stick_slip'"
+                )
             names = 'load', 'stribeck', 'presliding'
             law = FrictionSettings(self.friction__law, **self._group('friction', names, model))
         drives = Actuators(
             velocity_limit=None if self.drives__speed_limits else np.inf,
+            offset=self.of_joints('effort_offset', model).tolist(),
             **self._group('drives', DRIVES, model),
         )
         stops: Stops | None = None
@@ -322,8 +320,6 @@ class SimulatorParameters(RobotParameters):
             stops = InelasticStop()
         elif self.stops__kind == 'spring':
             stops = SpringDamperStop(**self._group('stops', ('stiffness', 'damping'), model))
-        springs = self._group('elasticity', ('stiffness', 'damping'), model)
-        elasticity = Elasticity(**springs) if any(springs['stiffness']) else None
         return JointModels(law, drives, stops, elasticity)
 
     def sensing(self, model: RobotModel) -> Sensing | None:

@@ -22,7 +22,7 @@ MOTION = ('position', 'velocity')
 class StateOutput:
     """Part of a node: publishes the state of its joints, `state_publish_rate` times per second.
 
-    `~/desired_state` carries the torque as well, `~/measured_state` the measured effort;
+    `~/desired_state` carries the torque as well, `~/measured_state` the measured effort as torque;
     `~/state_error` is desired minus measured. What was not measured is NaN. Where control_msgs is
     installed, `~/controller_state` has the same in the message of joint_trajectory_controller.
     """
@@ -45,14 +45,17 @@ class StateOutput:
         self._due = StampRateLimit(self._node.parameters.state_publish_rate)
 
     def adopt(self, changes: set[str]) -> None:
-        """Follow a change of the rate."""
+        """Follow a change of the rate, or of the scale of efforts."""
         if 'state_publish_rate' in changes:
             self.activate()
+        if 'effort_scale' in changes and self._node.arm is not None:
+            self._scale = self._node.parameters.of_joints('effort_scale', self._node.arm.model)
 
     def use(self, arm: Dynamics) -> None:
         """Publish the joints of this robot."""
         model, parameters = arm.model, self._node.parameters
         self._names = model.joint_names
+        self._scale = parameters.of_joints('effort_scale', model)
         frame = parameters.frame_prefix + model.link_names[0]
         self._writers = [
             JointStateWriter(model.joint_names, frame, (*MOTION, *effort))
@@ -64,8 +67,9 @@ class StateOutput:
         if not self._due.is_due(state.stamp):
             return
         missing = np.full(len(state.q), np.nan)
+        measured = None if state.effort is None else self._scale * state.effort
         qd, effort, torque = (
-            missing if values is None else values for values in (state.qd, state.effort, tau)
+            missing if values is None else values for values in (state.qd, measured, tau)
         )
         error = reference.q - state.q, reference.qd - qd
         rows = (reference.q, reference.qd, torque), (state.q, qd, effort), error

@@ -1,7 +1,8 @@
 """Torques published by a node that commands motors: limited, guarded, and released at the end.
 
 `~/feedforward_torque`, and as a bridge to ros2_control `effort_controller/commands`, a
-Float64MultiArray in the order of the parameter `joints`, as forward_command_controller takes it.
+Float64MultiArray in the order of the parameter `joints`, as forward_command_controller takes it,
+in the unit of the parameter `command_unit`.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ class TorqueOutput:
         gate: limits every torque, and keeps the last one.
         guard: blocks the node while another one commands the motors.
         publishers: of torques and, with the bridge, of commands.
+        per_torque: (n,) commands of the bridge per N m or N.
     """
 
     gate: TorqueGate  # of the present robot
+    per_torque: Array
 
     def __init__(self, node: RobotNode, bridge: bool):
         """Create the publishers, that to ros2_control if `bridge`."""
@@ -53,16 +56,19 @@ class TorqueOutput:
             self.publishers.append(self._commands)
         self.guard = node.add(CommandGuard(node, self.publishers, lambda: self.gate.close()))
 
-    def command(self, model: RobotModel, limits: Limits, order: list[int]) -> None:
+    def command(
+        self, model: RobotModel, limits: Limits, order: list[int], per_torque: Array
+    ) -> None:
         """Command this robot; while the node is active, its joints continue at their last torques.
 
         Args:
             model: the robot.
             limits: of its torques.
             order: of the joints in `effort_controller/commands`.
+            per_torque: see the attribute.
         """
         is_active, names = self._node.active, self._names
-        self._names, self._order = model.joint_names, order
+        self._names, self._order, self.per_torque = model.joint_names, order, per_torque
         self._writer = torque_writer(model, self._node.parameters.frame_prefix)
         if is_active and names == model.joint_names:
             return self.gate.limit(limits)
@@ -74,7 +80,8 @@ class TorqueOutput:
         """Publish a torque (n,) that has passed the gate, for the state with this stamp, ns."""
         self._torque.publish(self._writer.fill(stamp, tau))
         if self._commands is not None:
-            self._commands.publish(Float64MultiArray(data=tau[self._order].tolist()))
+            commands = (self.per_torque * tau)[self._order]
+            self._commands.publish(Float64MultiArray(data=commands.tolist()))
 
     def release(self, stamp: int, tau: Array) -> None:
         """Bring the torque to a last one (n,) within its limits, at most in LONGEST_RELEASE."""

@@ -34,6 +34,7 @@ class SimulationSettings:
         gravity: (3,) in the base frame, m/s^2.
         locked_joints, tip_link, strict_inertials: as for `parse_urdf`.
         viscous, coulomb: friction coefficients; None: those of the URDF.
+        rotor_inertia: seen at the joints, kg m^2 or kg; None: no rotors.
         time_step: s.
         integrator: one of `INTEGRATORS`.
         joint_models: their numbers per joint are lists.
@@ -46,6 +47,7 @@ class SimulationSettings:
     strict_inertials: bool = False
     viscous: PerJoint | None = None
     coulomb: PerJoint | None = None
+    rotor_inertia: PerJoint | None = None
     time_step: float = 1e-3
     integrator: str = 'rk4'
     joint_models: JointModels = field(default_factory=JointModels)
@@ -84,7 +86,9 @@ class SimulationSettings:
             tip_link=self.tip_link,
             strict_inertials=self.strict_inertials,
         )
-        return model.with_actuation(viscous=self.viscous, coulomb=self.coulomb)
+        return model.with_actuation(
+            viscous=self.viscous, coulomb=self.coulomb, rotor_inertia=self.rotor_inertia
+        )
 
     def plant(self, arm: Dynamics) -> Plant:
         """Return a simulated arm at q = 0, at rest, with its programs compiled.

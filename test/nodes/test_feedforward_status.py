@@ -9,6 +9,7 @@ pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from feedforward_view import MOVE, MS, Q, Robot, close, point, sentence, trajectory, values
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import SetBool, Trigger
@@ -50,6 +51,22 @@ def test_desired_and_measured_states_and_their_difference(graph):
     assert np.isnan(measured.effort).all()  # the driver sent none
     close(error.position, wanted.q - q)
     close(error.velocity, wanted.qd - qd)
+
+
+def test_measured_efforts_are_torques_of_the_drives(graph):
+    robot = Robot(graph, state_publish_rate=0.0, effort_scale=[2.0, 3.0])
+    (measured,) = listen(graph)[1:2]
+    robot.states.publish(
+        JointState(name=['shoulder', 'elbow'], position=Q, velocity=0 * Q, effort=[0.5, 1.0])
+    )
+    graph.until(lambda: measured, 'the state')
+    assert list(measured[-1].effort) == [1.0, 3.0]
+    robot.node.set_parameters([Parameter('effort_scale', value=[4.0])])
+    robot.torque(MS)
+    robot.states.publish(
+        JointState(name=['shoulder', 'elbow'], position=Q, velocity=0 * Q, effort=[0.5, 1.0])
+    )
+    graph.until(lambda: list(measured[-1].effort) == [2.0, 4.0], 'the other scale')
 
 
 def test_states_have_a_rate_of_their_own(graph):

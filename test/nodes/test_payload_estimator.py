@@ -95,6 +95,17 @@ def test_states_are_answered_during_the_estimate(graph, start, motion):
     assert k > 2
 
 
+def test_efforts_of_identified_drives_give_the_payload(graph, start, motion):
+    offset = np.linspace(-1.0, 1.0, MODEL.n)
+    node, states = start(friction__law='load', effort_scale=[0.5], effort_offset=offset.tolist())
+    estimates = graph.listen(InertiaStamped, 'dynamics_node/payload_estimate', qos.LATCHED)
+    t, q, qd, tau = (x[::2] for x in motion)
+    publish(graph, node, states, t, q, qd, (tau + offset) / 0.5)
+    assert graph.call(Trigger, 'dynamics_node/estimate_payload').success
+    graph.until(lambda: estimates, 'the estimate')
+    assert estimates[0].inertia.m == pytest.approx(MASS, rel=0.02)
+
+
 def test_too_little_is_rejected_with_the_reason(graph, start, motion):
     node, states = start()
     assert not graph.call(Trigger, 'dynamics_node/estimate_payload').success

@@ -295,6 +295,17 @@ def test_parameters_of_the_robot_are_those_of_the_comparison(start):
     assert outputs.verdict('PASS')[0] == DiagnosticStatus.OK
 
 
+def test_rotors_of_the_parameters_are_compared_as_well(graph, start):
+    graph.start(DynamicsNode, rotor_inertia=[0.1, 0.05])
+    _, outputs = start(rotor_inertia=[0.1, 0.05])
+    outputs.verdict('PASS')
+    arm = Arm(graph)
+    move_until(graph, arm, lambda: len(outputs.residuals) >= 5, 'residuals')
+    assert max(np.abs(message.effort).max() for message in outputs.residuals) < 1e-9
+    graph.until(lambda: 'live mass matrix' in outputs.report[2], 'a report with matrices')
+    assert outputs.report[0] == DiagnosticStatus.OK
+
+
 def test_an_unknown_engine_is_rejected(graph):
     with pytest.raises(ParameterError, match="engines holds 'physx'; known are pybullet"):
         graph.start(PyBulletValidatorNode, engines=['physx'])

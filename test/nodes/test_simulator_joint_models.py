@@ -161,6 +161,32 @@ def test_elastic_joints_without_rotor_inertia_are_rejected(graph):
         graph.start(SimulatorNode, elasticity__stiffness=[100.0])
 
 
+def test_elastic_joints_with_rotors_are_simulated_and_repeated(graph, tmp_path):
+    log = tmp_path / 'run.log'
+    view = SimulatorView(
+        graph,
+        lockstep=True,
+        elasticity__stiffness=[500.0],
+        rotor_inertia=[0.1, 0.05],
+        effort_offset=[0.5, -0.5],
+        record_to=str(log),
+    )
+    view.drive(np.random.default_rng(0), 20)
+    assert view.record(False).success
+    assert cli.main(['replay', str(log)]) == 0
+
+
+def test_elastic_joints_with_a_friction_law_are_rejected_with_the_laws_that_are_possible(graph):
+    reason = r"friction\.law is 'load', which needs rigid joints: .* 'coulomb' or 'stick_slip'"
+    with pytest.raises(RobotDynamicsError, match=reason):
+        graph.start(
+            SimulatorNode,
+            elasticity__stiffness=[100.0],
+            rotor_inertia=[0.1],
+            friction__law='load',
+        )
+
+
 def test_drives_in_motion_begin_no_recording_and_after_a_reset_they_do(graph, tmp_path):
     view = SimulatorView(
         graph, lockstep=True, real_time_factor=0.0, drives__delay=0.002, record_to=str(tmp_path)

@@ -153,19 +153,23 @@ def test_a_sine_at_the_bandwidth_is_reduced_to_the_root_of_a_half():
     assert np.abs(applied[10_000:]).max(axis=0) == pytest.approx([0.5**0.5] * 2, rel=5e-3)
 
 
-def test_gain_and_ripple_act_on_the_joints_and_not_on_the_reported_effort():
+def test_gain_offset_and_ripple_act_on_the_joints_and_not_on_the_reported_effort():
     model = planar_2r()
     drives = Drives(
-        model, Actuators(gain=[1.05, 0.9], ripple=[0.5, 0.1], ripple_periods=[30.0, 8.0]), 1e-3
+        model,
+        Actuators(
+            gain=[1.05, 0.9], offset=[0.7, -0.2], ripple=[0.5, 0.1], ripple_periods=[30.0, 8.0]
+        ),
+        1e-3,
     )
     effort, q = np.random.default_rng(5).normal(size=(2, 400, 2))
     torque = drives.on_joints(effort, q)
-    expected = [1.05, 0.9] * effort + [0.5, 0.1] * np.sin([30.0, 8.0] * q)
+    expected = [1.05, 0.9] * effort - [0.7, -0.2] + [0.5, 0.1] * np.sin([30.0, 8.0] * q)
     assert torque == pytest.approx(expected, rel=1e-12)
     assert drives.reported(torque, q) == pytest.approx(effort, abs=1e-12)
     # No work over a period of the ripple.
     turn = np.linspace(0, 2 * np.pi / 30, 1000, endpoint=False)
-    ripple = drives.on_joints(np.zeros((1000, 2)), np.stack([turn, turn], axis=-1))[:, 0]
+    ripple = drives.on_joints(np.zeros((1000, 2)), np.stack([turn, turn], axis=-1))[:, 0] + 0.7
     assert ripple.mean() == pytest.approx(0, abs=1e-12)
     assert np.abs(ripple).max() == pytest.approx(0.5, rel=1e-4)
 
@@ -202,6 +206,7 @@ def test_a_simulator_with_every_property_returns_to_a_snapshot_bit_for_bit():
     [
         (Actuators(bandwidth=0.0), 'bandwidth is 0.0; it must be positive'),
         (Actuators(gain=0.0), 'gain is 0.0; it must be positive'),
+        (Actuators(offset=np.inf), 'size of offset is .*inf.*; it must be finite'),
         (Actuators(ripple=-1.0), 'ripple is -1.0; it must not be negative'),
     ],
 )

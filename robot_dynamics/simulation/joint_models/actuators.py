@@ -1,4 +1,4 @@
-"""Drives with delay, limits, bandwidth, gain errors and torque ripple.
+"""Drives with delay, limits, bandwidth, gain errors, offset and torque ripple.
 
 In the order in which they act on a commanded torque:
 
@@ -11,7 +11,8 @@ In the order in which they act on a commanded torque:
    torques on the joint are not affected.
 
 This is the torque that the drive reports, from its current. The torque on the joint is gain times
-that, plus a ripple that depends on the motor's position theta alone (cogging):
+that, minus a constant offset, plus a ripple that depends on the motor's position theta alone
+(cogging):
 
     ripple sin(ripple_periods theta).
 
@@ -50,6 +51,7 @@ class Actuators:
         velocity_limit: rad/s or m/s, inf for none; None for that of the model.
         bandwidth: of the torque, Hz, inf for no lag.
         gain: torque on the joint per torque that the drive reports.
+        offset: what the drive reports beyond that while it moves nothing, N m or N.
         ripple: amplitude, N m or N.
         ripple_periods: per rad or m of the joint.
     """
@@ -59,6 +61,7 @@ class Actuators:
     velocity_limit: ArrayLike | None = np.inf
     bandwidth: ArrayLike = np.inf
     gain: ArrayLike = 1.0
+    offset: ArrayLike = 0.0
     ripple: ArrayLike = 0.0
     ripple_periods: ArrayLike = 1.0
 
@@ -83,7 +86,8 @@ class Drives:
 
         Raises:
             ModelError: a limit, bandwidth or gain is not positive, the ripple is negative, one of
-                them has another shape than () or (n,), or the delay is negative or not finite.
+                them has another shape than () or (n,), the offset is not finite, or the delay is
+                negative or not finite.
         """
         if not (np.isfinite(actuators.delay) and actuators.delay >= 0):
             raise ModelError(f'delay is {actuators.delay} s; it must be finite and >= 0')
@@ -99,9 +103,11 @@ class Drives:
         self.share = low_pass_share(bandwidth, time_step)
         self.lags = bool((self.share < 1).any())
         self.gain = positive_per_joint(model, 'gain', actuators.gain)
+        self.offset = np.asarray(actuators.offset, dtype=float)
+        per_joint(model, 'size of offset', np.abs(self.offset))
         self.ripple = per_joint(model, 'ripple', actuators.ripple)
         self.ripple_periods = per_joint(model, 'ripple_periods', actuators.ripple_periods)
-        self.exact = bool((self.gain == 1).all()) and not self.ripple.any()
+        self.exact = bool((self.gain == 1).all()) and not (self.ripple.any() or self.offset.any())
         self.derates = bool(np.isfinite(self.velocity_limit).any())
         limited = self.derates or bool(np.isfinite(self.change).any())
         self.ideal = self.exact and not (self.lags or self.delay_steps or limited)
@@ -143,11 +149,12 @@ class Drives:
         """
         if self.exact:
             return effort
-        return np.asarray(self.gain * effort + self.ripple * np.sin(self.ripple_periods * theta))
+        ripple = self.ripple * np.sin(self.ripple_periods * theta)
+        return np.asarray(self.gain * effort - self.offset + ripple)
 
     def reported(self, torque: Array, theta: Array) -> Array:
         """Return the torques (..., n) that the drives report for those on the joints."""
         if self.exact:
             return torque
         ripple = self.ripple * np.sin(self.ripple_periods * theta)
-        return np.asarray((torque - ripple) / self.gain)
+        return np.asarray((torque + self.offset - ripple) / self.gain)
