@@ -1,4 +1,4 @@
-"""docs/reference/faults.md: rows are complete, their tests and logged texts exist."""
+"""docs/reference/faults.md: rows are complete, their logged texts exist, each row has tests."""
 
 import ast
 import re
@@ -10,22 +10,24 @@ import pytest
 TEST = Path(__file__).parents[1]
 ROOT = TEST.parent
 PAGE = (ROOT / 'docs' / 'reference' / 'faults.md').read_text()
-COLUMNS = ['condition', 'what is published', 'what is logged', 'how it recovers', 'test']
+TESTS = (ROOT / 'docs' / 'appendices' / 'fault_tests.md').read_text()
+COLUMNS = ['condition', 'what is published', 'what is logged', 'how it recovers']
 OTHERS = {'incompatible QoS', 'requesting incompatible QoS'}  # logged by ROS
 FIELDS = re.compile(r'(success|successful): (true|false)')  # of an answer
 NAME = re.compile(r'[a-z_]+|~/\w+')  # of a parameter, a topic or a service
 
 
-def table_rows():
+def table_rows(page):
     rows = [
         [cell.strip() for cell in line.strip('|').split(' | ')]
-        for line in PAGE.splitlines()
+        for line in page.splitlines()
         if line.startswith('|') and not line.startswith('|---')
     ]
-    return [row for row in rows if row != COLUMNS]
+    return [row for row in rows if row not in (COLUMNS, ['condition', 'test'])]
 
 
-ROWS = table_rows()
+ROWS = table_rows(PAGE)
+TESTED = table_rows(TESTS)
 each_row = pytest.mark.parametrize('row', ROWS, ids=lambda row: row[0][:60])
 
 
@@ -58,13 +60,23 @@ def source_texts():
 
 def test_every_table_line_is_parsed():
     assert len(ROWS) > 50
-    assert PAGE.count('\n|---') == PAGE.count('| condition |') == PAGE.count('\n## ')
+    for page in (PAGE, TESTS):
+        assert page.count('\n|---') == page.count('| condition |') == page.count('\n## ')
 
 
 @each_row
-def test_a_row_is_complete_and_its_tests_exist(row):
+def test_a_row_is_complete(row):
     assert len(row) == len(COLUMNS)
     assert all(row)
+
+
+def test_the_rows_of_both_pages_are_the_same():
+    assert [row[0] for row in TESTED] == [row[0] for row in ROWS]
+
+
+@pytest.mark.parametrize('row', TESTED, ids=lambda row: row[0][:60])
+def test_the_tests_of_a_row_exist(row):
+    assert len(row) == 2
     named = re.findall(r'`([\w/]+\.py)::(test_\w+)`', row[-1])
     assert named
     assert row[-1] == '<br>'.join(f'`{path}::{name}`' for path, name in named)

@@ -1,6 +1,6 @@
 """Faults around a running node: nothing unsafe is published, the log has the reason, it recovers.
 
-The table of docs/reference/faults.md names a test for each row; those that fit nowhere else are
+docs/appendices/fault_tests.md names a test for each row of its tables; those that fit nowhere else are
 here.
 """
 
