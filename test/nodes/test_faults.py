@@ -1,7 +1,6 @@
 """Faults around a running node: nothing unsafe is published, the log has the reason, it recovers.
 
-docs/appendices/fault_tests.md names a test for each row of its tables; those that fit nowhere else are
-here.
+docs/appendices/fault_tests.md names tests for each row; those that fit nowhere else are here.
 """
 
 import importlib.util
