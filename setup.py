@@ -86,6 +86,9 @@ setup(
     extras_require={
         'ros': ros('jazzy'),
         'ros-kilted': ros('kilted'),
+        # An action type for the tests of feedforward_node's action; control_msgs has no wheel.
+        'ros-test': ['ros-jazzy-test-msgs'],
+        'ros-kilted-test': ['ros-kilted-test-msgs'],
         # Without a wheel of PyBullet the validator uses the other two engines.
         'sim': [
             f'pybullet>=3.2.7; {PYBULLET_WHEEL}',

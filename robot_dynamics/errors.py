@@ -25,6 +25,14 @@ class TrajectoryError(RobotDynamicsError, ValueError):
     """A trajectory is invalid; the message names the point and the reason."""
 
 
+class JointNamesError(TrajectoryError):
+    """A trajectory lacks a joint of the robot, or names one that it does not have."""
+
+
+class TrajectoryOverError(TrajectoryError):
+    """All points of a trajectory lie in the past."""
+
+
 class LoopNotClosed(RobotDynamicsError, ValueError):  # noqa: N818  (says what is wrong)
     """A posture, velocity or acceleration violates the loop closures of a mechanism."""
 

@@ -79,6 +79,7 @@ OTHER_KEYS = {
     'ros2launch',
     'rviz2',
     'simulation_interfaces',
+    'test_msgs',
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from robot_dynamics.control.partial_motion import Combined
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import Joined, Stop
-from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.errors import TrajectoryError, TrajectoryOverError
 
 SECOND = 1e9  # ns
 STOPPING = 'stopping'
@@ -17,14 +18,33 @@ FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by ano
 
 
 class Outcome(Enum):
-    """How the trajectory that was accepted last has ended."""
+    """How a trajectory that was accepted has ended."""
 
     SUCCEEDED = 'succeeded'
     CANCELLED = 'cancelled'  # stopped, or replaced by a stream
+    REPLACED = 'replaced by another trajectory'
     REJECTED = 'rejected at its start'
     DROPPED = 'dropped'  # the arm was elsewhere, or time went back
     PATH_VIOLATED = 'path tolerance violated'
     GOAL_VIOLATED = 'goal tolerance violated'
+
+
+@dataclass
+class Execution:
+    """A trajectory that was accepted, until it has ended.
+
+    Attributes:
+        outcome: how it has ended; None before that.
+        reason: why it did not succeed, as far as the follower knows.
+    """
+
+    outcome: Outcome | None = None
+    reason: str = ''
+
+    def conclude(self, outcome: Outcome, reason: str = '') -> None:
+        """Keep how it ended, unless it ended before."""
+        if self.outcome is None:
+            self.outcome, self.reason = outcome, reason
 
 
 class Phase(Enum):
@@ -33,9 +53,6 @@ class Phase(Enum):
     HOLDING = 'holding'
     FOLLOWING = 'following'
     STOPPING = 'stopping'
-
-
-FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by another clock
 
 
 class Streamed(NamedTuple):
@@ -114,7 +131,7 @@ def check_clock(stamp: int, now: int) -> None:
 
 
 def elapsed(trajectory: Trajectory, start: int | None, begin: int) -> float:
-    """Return the time [s] of a trajectory at which it begins; TrajectoryError if it is over.
+    """Return the time [s] of a trajectory at which it begins; TrajectoryOverError if it is over.
 
     Args:
         trajectory: of any joints.
@@ -123,7 +140,7 @@ def elapsed(trajectory: Trajectory, start: int | None, begin: int) -> float:
     """
     time = 0.0 if start is None else max(0.0, (begin - start) / SECOND)
     if start is not None and time > trajectory.duration:
-        raise TrajectoryError(
+        raise TrajectoryOverError(
             f'the trajectory ended {time - trajectory.duration:.3f} s ago: its stamp is '
             f'{start / SECOND:.3f} s and the joint states are at {begin / SECOND:.3f} s'
         )

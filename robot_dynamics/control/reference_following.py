@@ -27,6 +27,7 @@ from robot_dynamics.control.motion_entry import MotionEntry
 from robot_dynamics.control.motions import (
     SECOND,
     STOPPING,
+    Execution,
     Motion,
     Outcome,
     Pending,
@@ -60,7 +61,7 @@ class ReferenceFollower:
             one before.
         violated: whether the last state violated a tolerance.
         speed: its `target` scales trajectories.
-        outcome: how the trajectory that was accepted last has ended; None before that.
+        execution: the trajectory that was accepted last, and how it has ended.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class ReferenceFollower:
             tolerances: of trajectories from now on; no limits if None.
         """
         self._stopping_time = stopping_time
-        self.outcome: Outcome | None = None
+        self.execution = Execution(Outcome.CANCELLED)  # no trajectory yet
         self.violated = False
         self.speed = SpeedOverride()
         self.adjust(model, start_tolerance, input_timeout, tolerances)
@@ -104,24 +105,19 @@ class ReferenceFollower:
 
     # -- ends -------------------------------------------------------------------------------
 
-    def release(self) -> None:
-        """Drop every motion at once; hold where the arm is at the next state."""
-        self._conclude(Outcome.CANCELLED)
+    def release(self, reason: str = '') -> None:
+        """Drop every motion at once, for a reason; hold where the arm is at the next state."""
+        self.execution.conclude(Outcome.CANCELLED, reason)
         self._motion: Motion | None = None
         self._pending: Pending | None = None
         self._reference: Reference | None = None
         self.placed = self._moved = False
 
-    def stop(self) -> None:
-        """End every motion: decelerate, then hold."""
-        self._conclude(Outcome.CANCELLED)
+    def stop(self, reason: str = '') -> None:
+        """End every motion, for a reason: decelerate, then hold."""
+        self.execution.conclude(Outcome.CANCELLED, reason)
         self._pending = None
         self._decelerate()
-
-    def _conclude(self, outcome: Outcome) -> None:
-        """Keep how the last trajectory ended, unless it ended before."""
-        if self.outcome is None:
-            self.outcome = outcome
 
     def _decelerate(self) -> None:
         motion, reference = self._motion, self._reference
@@ -192,7 +188,8 @@ class ReferenceFollower:
         """
         complete = self.check(trajectory, stamp)
         self._pending = Pending(trajectory, stamp or None, tolerances or self._tolerances)
-        self.outcome = None
+        self.execution.conclude(Outcome.REPLACED)
+        self.execution = Execution()
         return complete
 
     def completed(self, trajectory: Trajectory) -> tuple[Trajectory, Reference]:
@@ -224,7 +221,7 @@ class ReferenceFollower:
         check_change(reference, before, since, self._model)
         if self._pending is None or self._pending.is_due(self._now):
             self._pending = None
-            self._conclude(Outcome.CANCELLED)
+            self.execution.conclude(Outcome.CANCELLED, 'replaced by a stream of references')
         self._moved |= before is not self._reference
         self._reference = before
         self._motion = Motion(Streamed(reference), self._now, 'following a stream of references')
@@ -265,8 +262,8 @@ class ReferenceFollower:
             return self._advance(self._place(state), state)
         why = self._reason_to_place(before, motion, state, returned)
         if why:
+            self.execution.conclude(Outcome.DROPPED, why)
             why = why if self.moving else ''
-            self._conclude(Outcome.DROPPED)
             self._now, self._pending = state.stamp, None
             return self._place(state).sample(self._now), why
         # Joint states of different drivers may overtake each other.
@@ -310,7 +307,7 @@ class ReferenceFollower:
         why = motion.tolerances.path_violation(self._reference, state, self._model.joint_names)
         self.violated = bool(why)
         if why and self._pending is None:
-            self._conclude(Outcome.PATH_VIOLATED)
+            self.execution.conclude(Outcome.PATH_VIOLATED, why)
         return why
 
     def _arrive(self, motion: Motion, state: JointReading) -> str:
@@ -324,7 +321,8 @@ class ReferenceFollower:
                 return ''
             self.violated = bool(why)
             if self._pending is None:
-                self._conclude(Outcome.GOAL_VIOLATED if why else Outcome.SUCCEEDED)
+                outcome = Outcome.GOAL_VIOLATED if why else Outcome.SUCCEEDED
+                self.execution.conclude(outcome, why)
         self._hold(path.end)
         return why
 
@@ -335,7 +333,7 @@ class ReferenceFollower:
         try:
             path = self._path(pending.trajectory, pending.start, self._now, start)
         except TrajectoryError as error:
-            self._conclude(Outcome.REJECTED)
+            self.execution.conclude(Outcome.REJECTED, str(error))
             self.stop()
             return f'trajectory rejected at its start: {error}'
         self._pending = None

@@ -19,14 +19,20 @@ class Tolerances(NamedTuple):
 
     path: Array  # (n,) rad or m, during the motion
     goal: Array  # (n,) rad or m, at its end
-    stopped_velocity: float = 0.0  # rad/s or m/s, at its end
+    stopped_velocity: Array | float = 0.0  # (n,) rad/s or m/s, at its end
     goal_time: float = 0.0  # s, after which the goal must be reached; 0: it is awaited
+    path_velocity: Array | float = 0.0  # (n,) rad/s or m/s, during the motion
 
     def path_violation(
         self, reference: Reference, state: JointReading, joint_names: tuple[str, ...]
     ) -> str:
         """Return which joint is too far from the reference, or ''."""
-        return _beyond(reference.q - state.q, self.path, joint_names, 'off its path')
+        distance = _beyond(reference.q - state.q, self.path, joint_names, 'off its path')
+        if distance or state.qd is None or not np.any(self.path_velocity):
+            return distance
+        error = reference.qd - state.qd
+        most = np.broadcast_to(self.path_velocity, error.shape)
+        return _beyond(error, most, joint_names, 'in rad/s or m/s off its velocity')
 
     def goal_violation(
         self, goal: Reference, state: JointReading, joint_names: tuple[str, ...]
@@ -35,7 +41,7 @@ class Tolerances(NamedTuple):
         distance = _beyond(goal.q - state.q, self.goal, joint_names, 'off its goal')
         if distance or state.qd is None:
             return distance
-        slow = np.full(len(joint_names), self.stopped_velocity)
+        slow = np.broadcast_to(self.stopped_velocity, state.qd.shape)
         return _beyond(state.qd, slow, joint_names, 'in rad/s or m/s: not at rest')
 
 

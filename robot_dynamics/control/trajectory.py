@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.control import spline
 from robot_dynamics.control.spline import Waypoint
-from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.errors import JointNamesError, TrajectoryError
 from robot_dynamics.spatial import Array
 
 
@@ -148,7 +148,7 @@ class Trajectory:
         """Return the same trajectory with its joints in another order.
 
         Raises:
-            TrajectoryError: a joint is missing from the trajectory, or unknown to the robot.
+            JointNamesError: a joint is missing from the trajectory, or unknown to the robot.
         """
         wanted = tuple(joint_names)
         missing = [name for name in wanted if name not in self.joint_names]
@@ -164,7 +164,7 @@ class Trajectory:
         """Return the trajectory of all joints of a robot; those that it lacks stay at q (n,).
 
         Raises:
-            TrajectoryError: a joint is unknown to the robot.
+            JointNamesError: a joint is unknown to the robot.
         """
         wanted = tuple(joint_names)
         self._check_joints(wanted, [])
@@ -187,7 +187,7 @@ class Trajectory:
             if names
         ]
         if problems:
-            raise TrajectoryError(
+            raise JointNamesError(
                 f'the trajectory {" and ".join(problems)}; the robot has {", ".join(wanted)}'
             )
 
@@ -195,10 +195,10 @@ class Trajectory:
 def _checked_names(joint_names: Sequence[str]) -> tuple[str, ...]:
     names = tuple(joint_names)
     if not names:
-        raise TrajectoryError('the trajectory names no joint; expected at least one')
+        raise JointNamesError('the trajectory names no joint; expected at least one')
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise TrajectoryError(f'the trajectory names {", ".join(map(repr, repeated))} twice')
+        raise JointNamesError(f'the trajectory names {", ".join(map(repr, repeated))} twice')
     return names
 
 

@@ -17,6 +17,8 @@ Publishes
     ~/status                         diagnostic_msgs/DiagnosticStatus of the motion, latched
     ~/payload                        geometry_msgs/InertiaStamped     the present one, latched
     /diagnostics                     diagnostic_msgs/DiagnosticArray
+Actions
+    ~/follow_joint_trajectory        control_msgs/FollowJointTrajectory, if installed
 Services
     ~/enable                         std_srvs/SetBool
     ~/stop                           std_srvs/Trigger                 decelerate, then hold
@@ -66,6 +68,7 @@ from robot_dynamics.ros.reference_input import ReferenceInput
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.state_output import StateOutput
 from robot_dynamics.ros.torque_output import TorqueOutput
+from robot_dynamics.ros.trajectory_action import TrajectoryActionServer
 from robot_dynamics.spatial import Array
 
 WATCHDOG_PERIOD = 0.02  # s
@@ -92,6 +95,7 @@ class FeedforwardNode(RobotNode):
             ReferenceInput(self, self._publish_status, parameters.start_enabled)
         )
         self.states = self.add(StateOutput(self))
+        self.action = self.add(TrajectoryActionServer(self, self.references, self._obstacle))
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/stop', self._on_stop)
@@ -124,7 +128,7 @@ class FeedforwardNode(RobotNode):
         self.torques.command(model, settings.limits, settings.order, settings.per_torque)
         if goes_on:
             self.references.adjust(model, settings, self._friction)
-            self.references.follower.stop()
+            self.references.follower.stop('the robot description has changed')
             return self._publish_status()
         self.references.follow(model, settings, self._friction)
         if self.active:
@@ -145,9 +149,9 @@ class FeedforwardNode(RobotNode):
         self.torques.per_torque = self._settings.per_torque
         if before.law is not self._settings.law:
             if gravity_only in (before.law, self._settings.law):
-                self.references.follower.release()
+                self.references.follower.release('control_law has changed')
             else:
-                self.references.follower.stop()
+                self.references.follower.stop('control_law has changed')
             self._publish_status()
 
     def _warn_of_gains(self, parameters: FeedforwardParameters, model: RobotModel) -> None:
@@ -183,7 +187,7 @@ class FeedforwardNode(RobotNode):
         response.success, response.message = True, 'enabled' if request.data else 'disabled'
         if self.active:
             if not request.data:
-                self.references.follower.stop()
+                self.references.follower.stop('disabled')
                 self._leaving = self.torques.gate.is_open
             elif self._leaving:
                 self._leaving = False  # the reference and the torque continue
@@ -199,7 +203,7 @@ class FeedforwardNode(RobotNode):
         response.success = self.active
         response.message = f'the node is {self.state}'
         if self.active:
-            self.references.stop()
+            self.references.stop('stopped by ~/stop')
             response.message = self._description()
         return response
 
@@ -249,6 +253,14 @@ class FeedforwardNode(RobotNode):
             self._leaving = False
             self.torques.gate.close()
 
+    def _obstacle(self) -> str:
+        """Return why no goal can be followed at present, or ''."""
+        if not self.references.enabled:
+            return 'the node is disabled; ~/enable enables it'
+        if self.torques.guard.blocked:
+            return self.torques.guard.conflict
+        return self._silent
+
     def _description(self) -> str:
         """Return what the node does at present."""
         if not self.references.enabled:
@@ -296,22 +308,24 @@ class FeedforwardNode(RobotNode):
             return
         state = follower.nearest(state)
         returned, self._silent, self._state = bool(self._silent), '', state
-        doing, outcome = follower.doing, follower.outcome
+        doing, execution = follower.doing, follower.execution
+        was_open = execution.outcome is None
         reference, dropped = follower.reference(state, returned)
         if follower.placed and state.qd is not None:
             self.torques.gate.soften()
         commands = (self.references.enabled or self._leaving) and not self.torques.guard.blocked
         if not commands or state.qd is None:
-            follower.release()
+            follower.release(self._obstacle() or 'joint states without velocity')
         if dropped:
             self.get_logger().warning(f'{dropped}: {follower.doing}')
         if commands:
             self._command(self._tau(state, reference), state)
+        self.action.latest = state, reference
         self.states.publish(state, reference, self.torques.gate.last if commands else None)
         if dropped or returned or follower.doing != doing:
             event = ['joint states are back'] * returned + [dropped] * bool(dropped)
             word = motion_status.FAULTED if follower.violated else ''
-            if outcome is None and follower.outcome is Outcome.REJECTED:
+            if was_open and execution.outcome is Outcome.REJECTED:
                 word = motion_status.REJECTED
             self._publish_status('; '.join(event), word)
 

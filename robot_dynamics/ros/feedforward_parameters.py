@@ -129,6 +129,12 @@ class FeedforwardParameters(LiveRobotParameters):
         smallest=LOWEST_RATE,
         live=True,
     )
+    action_monitor_rate: float = parameter(
+        20.0,
+        'Rate of the feedback of ~/follow_joint_trajectory, at which results are given as well, '
+        'Hz.',
+        (0.1, RATE[1]),
+    )
     torque_limit_scale: float = parameter(
         1.0,
         "Torques are clamped to this fraction of the URDF's effort limits.",

@@ -11,8 +11,8 @@ from robot_dynamics.control import Reference, Trajectory, gravity_only, waypoint
 from robot_dynamics.control.feasibility import at_speed, check_motion
 from robot_dynamics.control.friction import FrictionModel, FrictionWithOffset
 from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.transitions import stopping_time
-from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
@@ -55,6 +55,8 @@ class ReferenceInput:
     def follow(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
         """Hold the arm at its next state."""
         timeout = self._node.parameters.input_timeout
+        if hasattr(self, 'follower'):
+            self.follower.release('the robot description has changed')
         self.follower = ReferenceFollower(
             model, settings.start_tolerance, timeout, self._stopping_time
         )
@@ -67,40 +69,59 @@ class ReferenceInput:
         self.follower.adjust(model, settings.start_tolerance, timeout, settings.tolerances)
         self.follower.speed.target = self._node.parameters.speed_scale
 
-    def stop(self) -> None:
+    @property
+    def tolerances(self) -> Tolerances:
+        """Tolerances of trajectories that have none of their own."""
+        return self._settings.tolerances
+
+    def stop(self, reason: str) -> None:
         """End every motion: decelerate, then hold."""
-        self.follower.stop()
+        self.follower.stop(reason)
         self._report('', '')
 
     def _stopping_time(self, reference: Reference) -> float:
         return stopping_time(self._node.arm, self._settings.limits.effort, reference)
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        node = self._node
-        if not node.active:
+        if not self._node.active:
             return
         if not message.points:
-            return self.stop()
-        arm: Dynamics = node.arm
-        accept = self.follower.follow if self.enabled else self.follower.check
+            return self.stop('stopped by a trajectory without points')
         try:
-            self._reject_if_led()
-            trajectory = messages.trajectory(message)
-            if not node.parameters.allow_partial_joints_goal:
-                trajectory = trajectory.in_order(arm.model.joint_names)
-            speed = self._feasible_speed(trajectory)
-            if speed < 1:
-                trajectory = at_speed(trajectory, speed)
-                message = messages.at_speed(message, speed)
-            complete = accept(trajectory, messages.nanoseconds(message.header.stamp))
+            self.follow_trajectory(message, self.tolerances)
         except RobotDynamicsError as error:
-            node.health.counts['trajectory rejected'] += 1
-            node.get_logger().error(f'trajectory rejected: {error}')
-            return self._report(f'trajectory rejected: {error}', REJECTED)
+            self.reject_trajectory(error)
+
+    def follow_trajectory(self, message: JointTrajectory, tolerances: Tolerances) -> None:
+        """Follow a trajectory with these tolerances; while disabled, it is only checked.
+
+        Raises:
+            RobotDynamicsError: why it is rejected.
+        """
+        node, arm = self._node, self._node.arm
+        self._reject_if_led()
+        trajectory = messages.trajectory(message)
+        if not node.parameters.allow_partial_joints_goal:
+            trajectory = trajectory.in_order(arm.model.joint_names)
+        speed = self._feasible_speed(trajectory)
+        if speed < 1:
+            trajectory = at_speed(trajectory, speed)
+            message = messages.at_speed(message, speed)
+        stamp = messages.nanoseconds(message.header.stamp)
+        if self.enabled:
+            complete = self.follower.follow(trajectory, stamp, tolerances)
+        else:
+            complete = self.follower.check(trajectory, stamp)
         self._report('', '')
         efforts = waypoint_efforts(arm, complete, self._settings.switches, self._friction)
         efforts += self._settings.offset
         self._filled_out.publish(messages.with_efforts(message, arm.model.joint_names, efforts))
+
+    def reject_trajectory(self, reason: RobotDynamicsError) -> None:
+        """Count, log and report a trajectory that is not followed."""
+        self._node.health.counts['trajectory rejected'] += 1
+        self._node.get_logger().error(f'trajectory rejected: {reason}')
+        self._report(f'trajectory rejected: {reason}', REJECTED)
 
     def _feasible_speed(self, trajectory: Trajectory) -> float:
         """Return the share of its speed at which a trajectory is to be followed.

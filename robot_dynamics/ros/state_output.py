@@ -19,6 +19,21 @@ TOPICS = ('desired_state', 'measured_state', 'state_error')
 MOTION = ('position', 'velocity')
 
 
+def desired_measured_error(
+    state: JointReading, reference: Reference, tau: Array | None = None
+) -> tuple[tuple[Array, ...], ...]:
+    """Return positions, velocities and efforts (n,): desired, measured, and without efforts error.
+
+    What is None or was not measured is NaN.
+    """
+    missing = np.full(len(state.q), np.nan)
+    qd, effort, torque = (
+        missing if values is None else values for values in (state.qd, state.effort, tau)
+    )
+    error = reference.q - state.q, reference.qd - qd
+    return (reference.q, reference.qd, torque), (state.q, qd, effort), error
+
+
 class StateOutput:
     """Part of a node: publishes the state of its joints, `state_publish_rate` times per second.
 
@@ -66,13 +81,9 @@ class StateOutput:
         """Publish a state, its reference, and the torque (n,) if there is one, when it is due."""
         if not self._due.is_due(state.stamp):
             return
-        missing = np.full(len(state.q), np.nan)
-        measured = None if state.effort is None else self._scale * state.effort
-        qd, effort, torque = (
-            missing if values is None else values for values in (state.qd, measured, tau)
-        )
-        error = reference.q - state.q, reference.qd - qd
-        rows = (reference.q, reference.qd, torque), (state.q, qd, effort), error
+        if state.effort is not None:
+            state = state._replace(effort=self._scale * state.effort)
+        rows = desired_measured_error(state, reference, tau)
         for publisher, writer, values in zip(self._publishers, self._writers, rows, strict=True):
             publisher.publish(writer.fill(state.stamp, *values))
         if self._controller is not None:

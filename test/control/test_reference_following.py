@@ -473,11 +473,11 @@ def test_the_outcome_of_a_trajectory_is_known_once_it_has_ended(follower):
     sampled(follower, 0.0)
     follower.follow(trajectory(), 0)
     run(follower, 0.0, 1.9)
-    assert follower.outcome is None
+    assert follower.execution.outcome is None
     assert follower.phase is Phase.FOLLOWING
     np.testing.assert_allclose(follower.progress, 0.95)
     run(follower, 1.901, 2.01)
-    assert follower.outcome is Outcome.SUCCEEDED
+    assert follower.execution.outcome is Outcome.SUCCEEDED
     assert follower.phase is Phase.HOLDING
     assert np.isnan(follower.progress)
 
@@ -491,7 +491,7 @@ def test_a_trajectory_that_is_not_followed_to_its_end_is_cancelled(follower, end
         follower.follow_reference(Reference(*rows[-1]))
     else:
         getattr(follower, end)()
-    assert follower.outcome is Outcome.CANCELLED
+    assert follower.execution.outcome is Outcome.CANCELLED
 
 
 def test_a_trajectory_that_no_longer_fits_has_been_dropped(follower):
@@ -499,7 +499,7 @@ def test_a_trajectory_that_no_longer_fits_has_been_dropped(follower):
     follower.follow(trajectory(), 0)
     sampled(follower, 0.0)
     sampled(follower, 1.0, q=(1.0, 1.0))
-    assert follower.outcome is Outcome.DROPPED
+    assert follower.execution.outcome is Outcome.DROPPED
 
 
 def test_an_arm_off_its_path_decelerates_without_a_step(elbow):
@@ -509,7 +509,7 @@ def test_an_arm_off_its_path_decelerates_without_a_step(elbow):
     reference, why = sampled(follower, 0.501, q=q)
     assert "joint 'shoulder' is 0.06" in why
     assert follower.violated
-    assert follower.outcome is Outcome.PATH_VIOLATED
+    assert follower.execution.outcome is Outcome.PATH_VIOLATED
     times, rows = run(follower, 0.502, 1.0)
     rows = np.concatenate([first, [np.stack(reference)], rows])
     assert_continuous([*begun, 0.501, *times], rows, elbow.model)
@@ -522,9 +522,9 @@ def test_a_pending_trajectory_begins_after_a_violation_and_has_its_own_outcome(e
     follower.follow(trajectory((0.5,), ((0.2, 0.1),)), round(0.6 * S))
     sampled(follower, 0.501, q=follower._reference.q + 0.06)
     assert follower.violated
-    assert follower.outcome is None
+    assert follower.execution.outcome is None
     run(follower, 0.502, 1.2)
-    assert follower.outcome is Outcome.SUCCEEDED
+    assert follower.execution.outcome is Outcome.SUCCEEDED
 
 
 @pytest.mark.parametrize('goal_time', [0.0, 0.3])
@@ -533,9 +533,10 @@ def test_a_goal_is_awaited_for_the_goal_time(elbow, goal_time):
     run(follower, 0.001, 2.0)
     end = np.array([0.0, 0.5])
     run(follower, 2.001, 2.29, arm=end + 0.02)
-    assert follower.outcome is None
+    assert follower.execution.outcome is None
     run(follower, 2.291, 2.4, arm=end + 0.02)
-    assert follower.outcome is (Outcome.GOAL_VIOLATED if goal_time else None)
+    assert follower.execution.outcome is (Outcome.GOAL_VIOLATED if goal_time else None)
     run(follower, 2.401, 2.41, arm=end)
-    assert follower.outcome is (Outcome.GOAL_VIOLATED if goal_time else Outcome.SUCCEEDED)
+    ended = Outcome.GOAL_VIOLATED if goal_time else Outcome.SUCCEEDED
+    assert follower.execution.outcome is ended
     assert_holds(follower._reference, end)

@@ -113,7 +113,7 @@ def test_a_paused_motion_stays_the_present_one(run):
     run.follower.speed.target = 0.0
     run.states(5000)
     assert run.follower.doing == 'following a trajectory of 2 s'
-    assert run.follower.outcome is None
+    assert run.follower.execution.outcome is None
 
 
 def test_a_path_beyond_the_acceleration_limit_can_be_slowed_down(run):

@@ -28,6 +28,14 @@ def test_each_joint_has_its_own_tolerance(q, joint):
         assert text.startswith(f"joint '{joint}'" if joint else '')
 
 
+def test_the_velocity_may_have_a_tolerance_on_the_path():
+    tolerances = Tolerances(np.zeros(2), np.zeros(2), path_velocity=np.array([0.0, 0.1]))
+    text = tolerances.path_violation(ORIGIN, at((0, 0), (5.0, -0.2)), NAMES)
+    assert text == "joint 'b' is 0.2 in rad/s or m/s off its velocity; the tolerance is 0.1"
+    assert tolerances.path_violation(ORIGIN, at((0, 0), (5.0, 0.05)), NAMES) == ''
+    assert tolerances.path_violation(ORIGIN, at((0, 0), None), NAMES) == ''
+
+
 def test_a_goal_is_reached_at_rest_only():
     tolerances = Tolerances(np.zeros(2), np.zeros(2), stopped_velocity=0.1)
     assert "'b' is 0.2" in tolerances.goal_violation(ORIGIN, at((0, 0), (0.05, -0.2)), NAMES)

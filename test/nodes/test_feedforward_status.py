@@ -252,7 +252,7 @@ def test_a_goal_is_awaited_and_reached(graph):
     assert robot.node.references.follower.moving
     robot.torque(451 * MS, GOAL)
     robot.wait_for_word('holding')
-    assert robot.node.references.follower.outcome.value == 'succeeded'
+    assert robot.node.references.follower.execution.outcome.value == 'succeeded'
 
 
 @pytest.mark.parametrize(('off', 'qd'), [(0.02, 0.0), (0.0, 0.3)], ids=['distance', 'velocity'])
