@@ -11,7 +11,8 @@ OTHERS = {'joint_states', 'feedforward_node'}  # first cells that are no paramet
 
 
 def text(page):
-    (file,) = (ROOT / 'docs').rglob(f'{page}.md')
+    # docs/reference/api has pages of the same names, made from the docstrings.
+    (file,) = (ROOT / 'docs').glob(f'*/{page}.md')
     return file.read_text()
 
 
