@@ -19,7 +19,11 @@ def output_of(name, capsys):
 
 
 def test_every_example_is_run():
-    others = ('nodes/test_nodes_without_launch.py', 'examples/test_record_simulated_arm.py')
+    others = (
+        'nodes/test_mit_drives.py',
+        'nodes/test_nodes_without_launch.py',
+        'examples/test_record_simulated_arm.py',
+    )
     files = [Path(__file__), *(Path(__file__).parents[1] / name for name in others)]
     tests = ''.join(file.read_text() for file in files)
     for path in EXAMPLES.iterdir():

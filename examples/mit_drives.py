@@ -1,0 +1,110 @@
+"""Drives in MIT mode: position, velocity, both gains and torque in one frame of 8 bytes.
+
+With `state_publish_rate: 0.0`, feedforward_node publishes position, velocity and torque of every
+joint on `~/desired_state`, once per joint state. This node packs them for the drives, which close
+the loop at their own rate with
+
+    tau = kp (q_d - q) + kd (qd_d - qd) + tau_ff
+
+Their gains replace `kp` and `kd` of feedforward_node, which stay 0. While that node is disabled
+its torques are NaN: no frame is sent, and the drives must time out.
+
+    ros2 run robot_dynamics feedforward_node --ros-args -p robot_description_file:=arm.urdf \\
+        -p state_publish_rate:=0.0
+    python examples/mit_drives.py shoulder elbow
+
+`StandInDrive` takes the place of a drive; for a real one, `receive` sends the frame on its bus.
+The ranges and the order of the fields are those of the data sheet of the drive.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import rclpy
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+KP, KD = 50.0, 1.0  # N m/rad, N m s/rad
+
+
+class Field(NamedTuple):
+    """Range and bits of a number in the frame."""
+
+    low: float
+    high: float
+    bits: int
+
+
+FIELDS = {
+    'q': Field(-12.5, 12.5, 16),  # rad
+    'qd': Field(-45.0, 45.0, 12),  # rad/s
+    'kp': Field(0.0, 500.0, 12),
+    'kd': Field(0.0, 5.0, 12),
+    'tau': Field(-54.0, 54.0, 12),  # N m
+}
+
+
+def pack(**values: float) -> bytes:
+    """Return a frame; numbers beyond their range are clamped to it."""
+    frame = 0
+    for name, (low, high, bits) in FIELDS.items():
+        share = (min(max(values[name], low), high) - low) / (high - low)
+        frame = frame << bits | round(share * (2**bits - 1))
+    return frame.to_bytes(8, 'big')
+
+
+def unpack(data: bytes) -> dict[str, float]:
+    """Return the numbers in a frame, rounded to its bits."""
+    frame, values = int.from_bytes(data, 'big'), {}
+    for name, (low, high, bits) in reversed(FIELDS.items()):
+        values[name] = low + (frame & 2**bits - 1) / (2**bits - 1) * (high - low)
+        frame >>= bits
+    return values
+
+
+class StandInDrive:
+    """What a drive does with its frames."""
+
+    def __init__(self) -> None:
+        self.desired = {'q': 0.0, 'qd': 0.0, 'kp': 0.0, 'kd': 0.0, 'tau': 0.0}
+        self.frames = 0
+
+    def receive(self, frame: bytes) -> None:
+        """Use a frame until the next one."""
+        self.desired = unpack(frame)
+        self.frames += 1
+
+    def torque(self, q: float, qd: float) -> float:
+        """Return the torque [N m] at a measured position [rad] and velocity [rad/s]."""
+        d = self.desired
+        return d['kp'] * (d['q'] - q) + d['kd'] * (d['qd'] - qd) + d['tau']
+
+
+class MitDrives(Node):
+    """Sends the desired states of feedforward_node to drives."""
+
+    def __init__(self, drives: Mapping[str, StandInDrive], **kwargs: Any):
+        """Subscribe; `drives` are found by the names of their joints."""
+        super().__init__('mit_drives', **kwargs)
+        self._drives = drives
+        self.create_subscription(JointState, 'feedforward_node/desired_state', self._on_state, 1)
+
+    def _on_state(self, desired: JointState) -> None:
+        rows = zip(desired.name, desired.position, desired.velocity, desired.effort, strict=True)
+        for name, q, qd, tau in rows:
+            if name in self._drives and not math.isnan(tau):
+                self._drives[name].receive(pack(q=q, qd=qd, kp=KP, kd=KD, tau=tau))
+
+
+def main() -> None:
+    """Run the node for the joints of the command line."""
+    rclpy.init()
+    rclpy.spin(MitDrives({name: StandInDrive() for name in sys.argv[1:]}))
+
+
+if __name__ == '__main__':
+    main()
