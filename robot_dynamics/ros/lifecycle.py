@@ -158,6 +158,18 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         create = partial(super().create_subscription, msg_type, topic, taken, raw=True, **kwargs)
         return self._with_overrides(create, topic, qos_profile)
 
+    def subscription_profile(self, topic: str, qos_profile: QoSProfile) -> QoSProfile:
+        """Return the profile of a subscription that a part makes by a node of its own.
+
+        Args:
+            topic: its full name.
+            qos_profile: without the `qos_overrides` parameters of this node.
+
+        Raises:
+            ParameterError: an override is rejected.
+        """
+        return self._with_overrides(partial(qos.declared, self, topic), topic, qos_profile)
+
     def _with_overrides(self, create: Callable[..., Any], topic: str, profile: QoSProfile) -> Any:
         if not self._has_overrides:
             return create(qos_profile=profile)

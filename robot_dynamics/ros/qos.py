@@ -16,7 +16,8 @@ from rclpy.qos import (
     QoSProfile,
     ReliabilityPolicy,
 )
-from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.qos_overriding_options import QoSOverridingOptions, _declare_qos_parameters
+from rclpy.subscription import Subscription
 
 # Old joint states are useless, but a delay of a few milliseconds must lose none.
 JOINT_STATES_IN = QoSProfile(
@@ -43,6 +44,14 @@ def overridable(profile: QoSProfile) -> dict[str, Any]:
         'qos_profile': copy(profile),  # rclpy writes the overrides into it
         'qos_overriding_options': QoSOverridingOptions.with_default_policies(callback=_checked),
     }
+
+
+def declared(
+    node: Any, topic: str, qos_profile: QoSProfile, qos_overriding_options: QoSOverridingOptions
+) -> QoSProfile:
+    """Declare the overrides of a subscription on a node that does not create it itself."""
+    _declare_qos_parameters(Subscription, node, topic, qos_profile, qos_overriding_options)
+    return qos_profile
 
 
 def _checked(profile: QoSProfile) -> SetParametersResult:

@@ -7,6 +7,7 @@ of a thousand messages per second those that are not needed leave their queues u
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 from rclpy.node import Node
@@ -45,19 +46,22 @@ class TermInput:
             start_parameter_services=False,
             enable_rosout=False,
         )
+        topics = {term: f'{dynamics_node}/{term}' for term in ('mass_matrix', *TORQUES)}
         self._subscriptions = {
-            name: self._node.create_subscription(
-                Float64MultiArray if name == 'mass_matrix' else JointState,
-                node.resolve_topic_name(topic),  # remappings are those of the owner
-                lambda _: None,
-                RECENT,
-                raw=True,
-            )
-            for name, topic in {
-                'joint_states': 'joint_states',
-                **{term: f'{dynamics_node}/{term}' for term in ('mass_matrix', *TORQUES)},
-            }.items()
+            name: self._subscription(name, topic)
+            for name, topic in {'joint_states': 'joint_states', **topics}.items()
         }
+
+    def _subscription(self, name: str, topic: str) -> Any:
+        # Remappings and overrides are those of the owner.
+        full_name = self._owner.resolve_topic_name(topic)
+        return self._node.create_subscription(
+            Float64MultiArray if name == 'mass_matrix' else JointState,
+            full_name,
+            lambda _: None,
+            self._owner.subscription_profile(full_name, RECENT),
+            raw=True,
+        )
 
     def use(self, arm: Dynamics) -> None:
         """Read the joints of this robot."""

@@ -12,7 +12,7 @@ ROOT = TEST.parent
 PAGE = (ROOT / 'docs' / 'reference' / 'faults.md').read_text()
 TESTS = (ROOT / 'docs' / 'appendices' / 'fault_tests.md').read_text()
 COLUMNS = ['condition', 'what is published', 'what is logged', 'how it recovers']
-OTHERS = {'incompatible QoS', 'requesting incompatible QoS'}  # logged by ROS
+OTHERS = {'incompatible QoS', 'requesting incompatible QoS', 'process has died'}  # logged by ROS
 FIELDS = re.compile(r'(success|successful): (true|false)')  # of an answer
 NAME = re.compile(r'[a-z_]+|~/\w+')  # of a parameter, a topic or a service
 

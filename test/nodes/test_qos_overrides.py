@@ -9,6 +9,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, ReliabilityPolicy
 
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
+from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.parameters import ParameterError
@@ -36,6 +37,10 @@ def test_every_topic_of_a_node_can_be_overridden(graph, monkeypatch, name):
         'publisher': topics(node.publishers),
         'subscription': topics(node.subscriptions),
     }
+    if name == 'pybullet_validator_node':
+        terms = topics(node._terms._subscriptions.values())
+        assert '/joint_states' in terms
+        found['subscription'] |= terms
     assert found['publisher']
     wanted = {
         f'{topic}.{kind}.{policy}'
@@ -70,6 +75,24 @@ def test_an_override_changes_its_topic_alone(graph):
     # The profiles of other nodes in this process are as before.
     assert (qos.LATCHED.depth, qos.STREAM_OUT.depth) == (latched, default)
     assert qos.JOINT_STATES_IN.history == HistoryPolicy.KEEP_LAST
+
+
+def test_terms_of_the_validator_can_be_overridden(graph):
+    topic = '/left/dynamics_node/mass_matrix'
+    node = graph.start(
+        PyBulletValidatorNode,
+        remap=['__ns:=/left'],
+        **overrides(topic, 'subscription', reliability='reliable', depth=3),
+    )
+    profiles = {s.topic_name: s.qos_profile for s in node._terms._subscriptions.values()}
+    assert profiles[topic].reliability == ReliabilityPolicy.RELIABLE
+    assert profiles[topic].depth == 3
+    assert profiles['/left/joint_states'].reliability == ReliabilityPolicy.BEST_EFFORT
+    with pytest.raises(ParameterError, match=r'qos_overrides of .*mass_matrix: .*depth is 0'):
+        graph.start(
+            PyBulletValidatorNode,
+            **overrides('/dynamics_node/mass_matrix', 'subscription', depth=0),
+        )
 
 
 def test_an_override_names_the_topic_after_remapping(graph):
