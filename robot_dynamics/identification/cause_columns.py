@@ -35,6 +35,8 @@ OF_JOINTS = (
     *('offset', 'scale'),
 )
 OF_MOTION = slice(0, 4)  # causes that have no effect at rest
+# Unknowns that are torques; the low-pass makes columns of short ones small.
+OF_TORQUE = ('dry friction', 'Stribeck friction', 'offset')
 STRIBECK_SPEED = 0.1  # rad/s or m/s: v_s
 GRAVITY, DELAY, BODIES = slice(0, 3), 3, slice(4, None)  # of the columns of the robot
 PER_BODY = 10  # parameters of an inertia: m, m c, tensor about the frame's origin

@@ -37,11 +37,18 @@ from robot_dynamics.identification.autoregression import (
     whitened,
     whitened_rows,
 )
-from robot_dynamics.identification.cause_columns import OF_JOINTS, OF_MOTION, Columns, moves
+from robot_dynamics.identification.cause_columns import (
+    OF_JOINTS,
+    OF_MOTION,
+    OF_TORQUE,
+    Columns,
+    moves,
+)
 from robot_dynamics.identification.hypotheses import (
     CERTAIN,
     Cause,
     Findings,
+    Hypothesis,
     cause,
     exclusive,
     hypotheses,
@@ -61,7 +68,7 @@ OF_MASS = 0.1  # of a link's: a smaller error alone is omitted
 OF_GRAVITY = 0.005  # of the effort: the same of an error of gravity
 COMMON = ('offset', 'delay')  # always in the last fit: the others' errors allow for them
 VISIBLE = 0.05  # of the effort: an error of this size should be
-SHOULD_BE_VISIBLE = ('dry friction', 'viscous friction', 'scale')
+SHOULD_BE_VISIBLE = ('dry friction', 'Stribeck friction', 'viscous friction', 'scale')
 BLOCKS = 6  # of time, each predicted by a fit of the others
 UNEXPLAINED = 1  # of the blocks that excite a cause: more must not contradict it
 TOGETHER = 5  # samples whose scores are added
@@ -271,7 +278,7 @@ class _Search:
         share = OF_GRAVITY if h.kind == 'gravity' else OF_EFFORT
         least = np.maximum(OF_RESIDUAL * _rms(self._columns.residual), share * self._effort)
         size = _rms(self._torque(g, x))
-        if h.kind == 'Stribeck friction':  # short, so that the low-pass reduces it
+        if h.kind in OF_TORQUE:
             size[h.joint] = abs(x[self._groups[g][0]])
         if h.kind == 'inertia' and len(h.prior) == 1:
             size *= min(1.0, abs(x[self._groups[g][0]]) / OF_MASS)
@@ -384,7 +391,8 @@ class _Search:
                 delay = float(value[0]), error
             else:
                 column = self._columns.of_joints[OF_JOINTS.index(h.kind), :, h.joint]
-                if CERTAIN * error * _rms(column) > VISIBLE * self._effort[h.joint]:
+                unit = 1.0 if h.kind in OF_TORQUE else _rms(column)
+                if _least(h, error) * unit > VISIBLE * self._effort[h.joint]:
                     undetermined.append((h.kind, h.place))
         undetermined += [
             (kind, name)
@@ -393,6 +401,12 @@ class _Search:
             if not any((h.kind, h.place) == (kind, name) for h in self._hypotheses)
         ]
         return delay, tuple(undetermined)
+
+
+def _least(h: Hypothesis, error: float) -> float:
+    """Return the smallest value of a cause's one unknown that is worth its price."""
+    # log probability x^2 / 2 error^2 - log(prior / error) > price, as in `selection`
+    return error * math.sqrt(2 * (h.price + max(0.0, math.log(h.prior[0] / error))))
 
 
 def _rms(x: Array) -> Array:

@@ -24,8 +24,8 @@ from robot_dynamics.identification.cause_columns import (
     DELAY,
     GRAVITY,
     OF_JOINTS,
+    OF_TORQUE,
     PER_BODY,
-    STRIBECK_SPEED,
     Columns,
 )
 from robot_dynamics.model.inertia import Inertial, to_parameters
@@ -44,8 +44,6 @@ EARTH = (9.7, 9.9)  # m/s^2
 LEAST_TILT = np.deg2rad(0.3)
 NO_GRAVITY = 0.2  # of gravity: less counts as none, compensated elsewhere
 REACH, LOAD_REACH = 0.25, 2.0  # m: of a centre of mass beyond the link's frames; of a load
-SLOW = 2 * STRIBECK_SPEED  # rad/s or m/s: Stribeck friction is the difference from faster motion
-ENOUGH_OF_BOTH = 0.03  # of the time
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +120,8 @@ def hypotheses(
     own = len(OF_JOINTS) * n
     size = np.sqrt((columns.of_joints**2).mean(axis=1))
     # As much torque as the joint has.
-    prior = effort / np.where(size > 0, size, np.inf)
+    of_torque = np.isin(OF_JOINTS, OF_TORQUE)[:, None]
+    prior = effort / np.where(size > 0, np.where(of_torque, 1.0, size), np.inf)
     prior[OF_JOINTS.index('scale')] = SCALE
     unit = np.eye(own + len(columns.of_robot))
     at = {kind: k * n for k, kind in enumerate(OF_JOINTS)}

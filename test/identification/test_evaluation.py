@@ -210,6 +210,30 @@ def test_friction_at_low_speed_is_named():
     assert 'panda_joint4: the model underestimates Stribeck friction by ' in text(found)
 
 
+def faster(factor, low_speed_friction, seed=0):
+    """Return what the robot records on the lively path, faster, with more friction of joint 4."""
+    t, q, qd, qdd = lively(MODEL, duration=20 * factor, rate=RATE / factor, seed=seed)
+    t, qd, qdd = t / factor, factor * qd, factor**2 * qdd
+    tau, v = torque(MODEL, q, qd, qdd), qd[:, 3]
+    tau[:, 3] += low_speed_friction * np.tanh(v / 0.01) * np.exp(-((v / 0.1) ** 2))
+    rng = np.random.default_rng(seed)
+    qd = qd + 0.01 * qd.std(axis=0) * rng.normal(size=qd.shape)
+    return Recording(NAMES, t, q, qd, tau + NOISE * rng.normal(size=tau.shape))
+
+
+def test_friction_at_low_speed_is_undetermined_if_the_low_pass_hides_it():
+    """Passages through low speed are short in fast motion."""
+    cause = ('Stribeck friction', 'panda_joint4')
+    assert cause not in evaluate(ARM, faster(1, 0.0)).undetermined
+    exact, wrong = faster(3, 0.0), faster(3, 2.0)
+    assert cause not in evaluate(ARM, exact).undetermined
+    assert cause in evaluate(ARM, exact, cutoff=3.0).undetermined
+    only_cause(evaluate(ARM, wrong), *cause)
+    hidden = evaluate(ARM, wrong, cutoff=3.0)
+    assert hidden.causes == ()
+    assert cause in hidden.undetermined
+
+
 def test_one_scale_of_all_joints_is_one_cause():
     run = recorded(MODEL)
     run.effort[:] *= 1.1
