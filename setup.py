@@ -109,7 +109,7 @@ setup(
         'docs': [*SITE, 'jupytext>=1.16', 'ipykernel>=6.29', 'matplotlib>=3.8'],
         'test': [
             'pytest>=8',
-            'pytest-xdist>=3.5',
+            'pytest-xdist>=3.8',
             'hypothesis>=6.100',
             'distributed>=2024.1',
             'pin>=2.7',

@@ -313,7 +313,8 @@ def outcome(found: Evaluation, true: Error, noise: Noise | Realistic) -> Outcome
                 covered.append(bool(inside.all()))
         elif not (isinstance(noise, Realistic) and cause.kind in REAL):
             false += 1
-    return Outcome(named, false, covered, found.doubtful or not found.searched)
+    cannot_tell = found.doubtful or not found.searched or true.named in found.undetermined
+    return Outcome(named, false, covered, cannot_tell)
 
 
 def outcomes(
@@ -322,12 +323,14 @@ def outcomes(
     names: Sequence[str] = tuple(ROBOTS),
     motions: Sequence[str] = MOTIONS,
     seeds: int = 1,
+    first_seed: int = 0,
     show: Callable[[str], None] = lambda line: None,
 ) -> dict[tuple[str, str], list[Outcome]]:
     """Return the outcomes by error and noise, of all robots, motions and seeds."""
     table: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
-    for kind, k, name, of, seed in product(kinds, noises, names, motions, range(seeds)):
-        noise, seed = NOISES[k], 100 * k + seed
+    recordings = list(enumerate(product(names, motions, range(seeds)), start=first_seed))
+    for kind, k, (i, (name, of, _)) in product(kinds, noises, recordings):
+        noise, seed = NOISES[k], len(recordings) * k + i
         true = error(name, kind, of, seed)
         found = evaluate(arm(name), recording(true, of, noise, seed))
         one = outcome(found, recorded(true, noise, seed), noise)
@@ -357,7 +360,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add('--robots', nargs='+', default=list(ROBOTS))
     add('--motions', nargs='+', default=MOTIONS)
     add('--noise', type=int, nargs='+', default=range(len(NOISES)), help='indices of NOISES')
-    add('--seeds', type=int, default=1)
+    add('--seeds', type=int, default=1, help='recordings of each robot, motion and noise')
+    add('--first-seed', type=int, default=0)
     add('--verbose', action='store_true', help='show recordings whose causes are not as wanted')
     options = parser.parse_args(arguments)
     table = outcomes(
@@ -366,6 +370,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.robots,
         options.motions,
         options.seeds,
+        options.first_seed,
         print if options.verbose else lambda line: None,
     )
     print('| error | noise | recordings | named | false cause | cannot tell | within 3 sigma |')

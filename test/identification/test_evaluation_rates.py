@@ -1,20 +1,18 @@
-"""Rates of false causes, of causes found, and of errors that cover the truth.
+"""Rates of false causes, of recordings of correct models.
 
 The table of docs/guides/evaluate.md is that of `python -m benchmarks.evaluation`; here are parts
 of it.
 """
 
-import numpy as np
 import pytest
 
-from benchmarks.evaluation import ERRORS, MOTIONS, NOISES, Noise, Realistic, outcomes, rates
+from benchmarks.evaluation import NOISES, Noise, Realistic, outcomes, rates
 
 WHITE = [k for k, noise in enumerate(NOISES) if isinstance(noise, Noise)]
 REALISTIC = [k for k, noise in enumerate(NOISES) if isinstance(noise, Realistic)]
-GAINS = [k for k in REALISTIC if NOISES[k].gain]
-AS_WANTED = [k for k in WHITE if NOISES[k].position == 0 and NOISES[k].effort == 0.005]
-LITTLE = [k for k in AS_WANTED if NOISES[k].velocity in (0.005, 0.01)]
-FALSE, NAMED, COVERED = 0.05, 0.9, 0.95
+# The largest noise of velocities, and none, at the lowest rate.
+WORST = [NOISES.index(Noise(velocity, 250.0)) for velocity in (0.02, None)]
+FALSE = 0.05
 
 
 def joined(table):
@@ -22,49 +20,16 @@ def joined(table):
 
 
 def test_a_correct_model_of_one_robot_has_no_causes():
-    worst = [k for k in AS_WANTED if NOISES[k].velocity in (0.02, None)]
-    found = joined(outcomes(['correct'], worst[::2], ['panda']))
-    assert rates(found)[1] == 0
-
-
-def test_errors_of_one_robot_are_named():
-    found = joined(outcomes(ERRORS, LITTLE[:1], ['panda'], ['slow']))
-    assert rates(found)[:2] == (1.0, 0.0)
-
-
-def test_errors_of_one_arm_with_inexact_gains_cover_the_truth():
-    found = joined(outcomes(['payload', 'scale'], GAINS, ['panda'], ['slow']))
-    assert rates(found)[0] == 1
-    assert rates(found)[3] == 1
-
-
-@pytest.mark.slow
-def test_errors_of_arms_with_inexact_gains_cover_the_truth():
-    found = joined(outcomes(['payload', 'scale', 'tilt'], GAINS))
-    assert rates(found)[0] >= NAMED
-    assert rates(found)[3] >= COVERED
+    assert rates(joined(outcomes(['correct'], WORST, ['panda'])))[1] == 0
 
 
 @pytest.mark.slow
 def test_correct_models_have_few_false_causes():
-    found = joined(outcomes(['correct'], WHITE, seeds=2))
-    assert len(found) == 12 * len(WHITE) * 2
+    found = joined(outcomes(['correct'], WHITE))
+    assert len(found) == 12 * len(WHITE)
     assert rates(found)[1] <= FALSE
 
 
 @pytest.mark.slow
 def test_correct_models_of_realistic_arms_have_few_false_causes():
-    assert rates(joined(outcomes(['correct'], REALISTIC, seeds=3)))[1] <= FALSE
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('kind', ERRORS)
-def test_errors_are_named_and_their_estimates_cover_the_truth(kind):
-    # In fast motion, friction at low speed is above the cut-off frequency.
-    motions = [of for of in MOTIONS if (kind, of) != ('Stribeck friction', 'fast')]
-    found = joined(outcomes([kind], LITTLE, motions=motions))
-    named, false, _, covered = rates(found)
-    assert named >= NAMED
-    assert false <= FALSE
-    assert np.isnan(covered) == (kind == 'inner link')
-    assert not covered < COVERED
+    assert rates(joined(outcomes(['correct'], REALISTIC, seeds=2)))[1] <= FALSE
