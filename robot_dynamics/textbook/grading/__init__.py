@@ -13,8 +13,7 @@ parameters   the single parameter that is wrong
 report       the result
 """
 
-from robot_dynamics.textbook.grading.functions import FunctionError
-from robot_dynamics.textbook.grading.grader import check
-from robot_dynamics.textbook.grading.report import Finding, Report
-
-__all__ = ['Finding', 'FunctionError', 'Report', 'check']
+from robot_dynamics.textbook.grading.functions import FunctionError as FunctionError
+from robot_dynamics.textbook.grading.grader import check as check
+from robot_dynamics.textbook.grading.report import Finding as Finding
+from robot_dynamics.textbook.grading.report import Report as Report
