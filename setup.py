@@ -104,6 +104,8 @@ setup(
         'identify': ['cvxpy>=1.5', 'clarabel>=0.9', 'threadpoolctl>=3.5'],
         # Meshes of robot descriptions, STL and OBJ, and COLLADA.
         'check': ['trimesh>=4.4', 'pycollada>=0.8'],
+        # The robot in the browser; other minor versions may change the page.
+        'view': ['viser>=1.1,<1.2', 'rich>=13', 'trimesh>=4.4', 'pycollada>=0.8'],
         # examples/notebooks, kept as text.
         'notebooks': ['jupytext>=1.16', 'nbclient>=0.10', 'ipykernel>=6.29', 'matplotlib>=3.8'],
         'docs': [*SITE, 'jupytext>=1.16', 'ipykernel>=6.29', 'matplotlib>=3.8'],
@@ -120,6 +122,9 @@ setup(
             'rosbags>=0.11.7',
             'trimesh>=4.4',
             'pycollada>=0.8',
+            # The view in the browser, with Debian's packages chromium and chromium-driver.
+            'viser>=1.1,<1.2',
+            'selenium>=4.20',
             'cvxpy>=1.5',
             'clarabel>=0.9',
             'threadpoolctl>=3.5',

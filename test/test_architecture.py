@@ -28,7 +28,7 @@ ROS = [
     'trajectory_msgs',
     'visualization_msgs',
 ]
-OPTIONAL = ['llvmlite', 'matplotlib', 'mujoco', 'pinocchio', 'pybullet', 'rich']
+OPTIONAL = ['llvmlite', 'matplotlib', 'mujoco', 'pinocchio', 'pybullet', 'rich', 'viser']
 
 # Packages and modules that import ROS when they are imported.
 NEED_ROS = (
@@ -63,6 +63,7 @@ VIOLATIONS = [  # contract, file, line added to it
     ('compiler-knows-no-robots', 'codegen/tracing/__init__.py', 'import robot_dynamics.model'),
     ('compiler-knows-no-robots', 'codegen/calls/__init__.py', 'import robot_dynamics.algorithms'),
     ('llvm-in-one-file', 'codegen/backends/llvm_straight_line.py', 'import llvmlite'),
+    ('viser-in-one-file', 'view/page.py', 'import viser'),
     ('ros-in-nodes', 'control/__init__.py', 'import rclpy'),
     ('ros-in-nodes', 'simulation/__init__.py', 'from sensor_msgs.msg import JointState'),
     (

@@ -28,8 +28,8 @@ NODES = {
 HAS_ROS = importlib.util.find_spec('rclpy') is not None
 
 # Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
-# clarabel, cvxpy, distributed, llvmlite, rosbags and threadpoolctl have no rosdep key; ROS
-# packages come from a ROS 2 distribution or its wheels, two of them with that of rclpy;
+# clarabel, cvxpy, distributed, llvmlite, rosbags, threadpoolctl, trimesh and viser have no rosdep
+# key; ROS packages come from a ROS 2 distribution or its wheels, two of them with that of rclpy;
 # control_msgs and tf2_msgs have none.
 DEPENDENCIES = {
     'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
@@ -62,6 +62,7 @@ DEPENDENCIES = {
     'trimesh': (None, 'trimesh'),
     'urdf_parser_py': ('urdfdom_py', 'urdf-parser-py'),
     'visualization_msgs': ('visualization_msgs', 'ros-jazzy-visualization-msgs'),
+    'viser': (None, 'viser'),
     'xacro': ('xacro', 'xacro'),
     'yaml': ('python3-yaml', 'PyYAML'),
 }

@@ -13,6 +13,7 @@
     identify    identify inertias and friction from a recording
     monte-carlo tracking errors of arms with random payloads
     precompile  compile the programs in advance, so that first calls are fast
+    view        the robot and its torques in the browser
     demo        a simulated arm follows a trajectory, with four ROS 2 nodes
     replay      replay a recorded simulation and verify it bit for bit
 

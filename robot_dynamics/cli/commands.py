@@ -24,6 +24,7 @@ from robot_dynamics.cli.simulate import add_simulate_options, simulate_robot
 from robot_dynamics.cli.terms import add_terms_options, terms
 from robot_dynamics.cli.trajectory import add_trajectory_options, trajectory
 from robot_dynamics.cli.validate import add_validate_options, validate_robot
+from robot_dynamics.cli.view import add_view_options, view
 from robot_dynamics.errors import RobotDynamicsError
 
 ERROR = 2  # exit code of an error, as in argparse
@@ -76,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
     add_payload_options(verb('payload', payload))
     add_excite_options(verb('excite', excite_robot))
     add_identify_options(verb('identify', identify_robot))
+    add_view_options(verb('view', view))
     add_monte_carlo_options(verb('monte-carlo', monte_carlo))
     add_precompile_options(verb('precompile', precompile))
     add_demo_options(verb('demo', demo))

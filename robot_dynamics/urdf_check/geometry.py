@@ -173,7 +173,7 @@ def _mesh(name: str, path: Path, scale: tuple[float, ...]) -> list[tuple[_Part, 
     try:
         scene: Any = trimesh.load_scene(path)
         mesh = scene.to_mesh()
-        mesh.apply_scale(np.array(scale) * _metres(scene))
+        mesh.apply_scale(np.array(scale) * metres(scene))
         hull = _mesh_part(mesh.convex_hull)
         exact = _mesh_part(mesh) if mesh.is_volume else hull
     except Exception as error:  # noqa: BLE001  (readers of mesh formats raise anything)
@@ -184,7 +184,7 @@ def _mesh(name: str, path: Path, scale: tuple[float, ...]) -> list[tuple[_Part, 
     return [(exact, hull)]
 
 
-def _metres(scene: Any) -> float:
+def metres(scene: Any) -> float:
     """Return the unit of a file, in m; COLLADA files state one."""
     unit, _, name = str(scene.metadata.get('units', '')).partition(' * ')
     return float(unit) if name == 'meters' else 1.0

@@ -22,6 +22,7 @@ BASE = {
     'monte-carlo': [ELBOW, '--samples', '2', '--duration', '0.01'],
     'trajectory': [MOTION, '--robot', ELBOW],
     'demo': ['--robot', '/no'],  # rejected before any node starts
+    'view': ['/no'],  # rejected before the server starts
 }
 # Verbs that read a recording, and what they need besides.
 RECORDED = {'evaluate': [], 'identify': [], 'payload': ['--link', 'link2']}

@@ -1,0 +1,15 @@
+"""Interactive view of a robot and its torques in the browser.
+
+state      posture, load and external force: the values that the page sets, checked
+scene      poses, arrows, ellipsoids and torques of a state, as plain data
+geometry   shapes of the links of a robot description
+bars       torques of the joints as HTML
+motion     motions that change the state over time: free fall, recordings, live joint states
+session    the one state that all browsers share, and the motion that changes it
+drawing    the scene as nodes of viser
+page       controls of the page
+server     the web server and its address
+run        the loop that updates the page
+
+Only `drawing`, `page` and `server` need viser (extra `[view]`).
+"""

@@ -1,0 +1,289 @@
+"""The scene as nodes of viser.
+
+Nodes are created once; `draw` moves them. Shapes are children of the frame of their body, so a
+posture is one pose per body, whatever the number of shapes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.model.coordinates import driven_body
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array
+from robot_dynamics.view.bars import COLOURS
+from robot_dynamics.view.geometry import GREY, Mesh, Shape
+from robot_dynamics.view.scene import ARROW_FACES, ARROW_VERTICES, TERMS, Proportions, Scene, ring
+from robot_dynamics.view.state import ViewState
+from robot_dynamics.visualization.shapes import Ellipsoid, inertia_ellipsoid, quaternion
+
+# What can be shown, in the order of the page, and whether it is at first
+LAYERS = {
+    'meshes': True,
+    'skeleton': False,
+    'inertia ellipsoids': False,
+    'centres of mass': False,
+    'joint axes': True,
+    **{f'torque: {term}': True for term in TERMS},
+    'gravity direction': True,
+    'manipulability at the tip': False,
+    'apparent inertia at the tip': False,
+}
+FLAT = 1e-4  # of the reach: half-axis of a flat ellipsoid
+Rgb = tuple[int, int, int]
+ELLIPSOID: Rgb = (96, 125, 170)
+COM: Rgb = (245, 196, 0)
+PAYLOAD: Rgb = (200, 80, 190)
+GRAVITY: Rgb = (70, 70, 76)
+MANIPULABILITY: Rgb = (40, 170, 190)
+TIP_INERTIA: Rgb = (225, 120, 60)
+
+
+def rgb(colour: str) -> Rgb:
+    """Return the numbers of a colour '#rrggbb'."""
+    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return red, green, blue
+
+
+class Drawing:
+    """Nodes of one robot in the scene of a server."""
+
+    def __init__(self, server: Any, model: RobotModel, sizes: Proportions) -> None:
+        self._server, self._scene, self._model, self._sizes = server, server.scene, model, sizes
+        self._shown = dict(LAYERS)
+        self._previous: dict[str, Any] = {}
+        self._has_payload = self._has_force = False
+        self._set_up_surroundings()
+        self._bodies = [self._frame(f'/robot/{i}') for i in range(model.nb)]
+        self._base = self._frame('/robot/base')
+        self._meshes: list[Any] = []
+        self._ellipsoids = self._add_inertia_ellipsoids()
+        reach = sizes.reach
+        self._coms = [
+            self._scene.add_icosphere(f'/com/{i}', radius=float(radius), color=COM)
+            for i, radius in enumerate(_com_radii(model, reach))
+        ]
+        self._rings = [
+            self._lines(f'/robot/{i}/ring', ring(model, i, sizes), (150, 156, 166), 0.004)
+            for i in sorted({driven_body(model, k) for k in range(model.n)})
+        ]
+        self._skeleton = self._lines('/skeleton', np.zeros((1, 2, 3)), (60, 64, 72), 0.012)
+        self._torques = [self._add_arrows(j) for j in range(model.n)]
+        self._gravity = self._arrows('/gravity', np.zeros((1, 2, 3)), GRAVITY, 0.007)
+        self._gravity_label = self._scene.add_label('/gravity/label', 'gravity')
+        self._force = self._arrows(
+            '/force/arrow', np.zeros((1, 2, 3)), rgb(COLOURS['external']), 0.01
+        )
+        self._payload = self._scene.add_icosphere('/payload', radius=0.04 * reach, color=PAYLOAD)
+        self._tip = {
+            'manipulability at the tip': self._ellipsoid('/tip/velocity', MANIPULABILITY),
+            'apparent inertia at the tip': self._ellipsoid('/tip/inertia', TIP_INERTIA),
+        }
+        for layer in LAYERS:
+            self.show(layer, LAYERS[layer])
+
+    # -- shapes --------------------------------------------------------------------------------
+
+    def add_shape(self, shape: Shape, mesh: Mesh | None) -> None:
+        """Add a shape of a link; `mesh` belongs to a shape of the kind 'mesh'."""
+        scene, name = self._scene, f'{self._parent(shape.body)}/shape_{len(self._meshes)}'
+        red, green, blue, opacity = shape.colour or GREY
+        look: dict[str, Any] = {
+            'color': (int(255 * red), int(255 * green), int(255 * blue)),
+            'opacity': None if opacity == 1 else opacity,
+        }
+        place: dict[str, Any] = {
+            'position': shape.pose[:3, 3],
+            'wxyz': wxyz(shape.pose[:3, :3]),
+            'visible': self._shown['meshes'],
+        }
+        if shape.kind == 'box':
+            node = scene.add_box(name, dimensions=shape.size, **look, **place)
+        elif shape.kind == 'cylinder':
+            radius, height = shape.size
+            node = scene.add_cylinder(name, radius=radius, height=height, **look, **place)
+        elif shape.kind == 'sphere':
+            node = scene.add_icosphere(name, radius=shape.size[0], **look, **place)
+        elif mesh is None:
+            return
+        elif mesh.glb is not None:
+            node = scene.add_glb(name, mesh.glb, **place)
+        else:
+            node = scene.add_mesh_simple(
+                name, mesh.vertices, mesh.faces, side='double', **look, **place
+            )
+        self._meshes.append(node)
+
+    def _add_inertia_ellipsoids(self) -> list[Any]:
+        nodes = []
+        for i in range(self._model.nb):
+            found = inertia_ellipsoid(self._model.inertial(i), np.eye(4))
+            if found is not None:
+                node = self._ellipsoid(f'{self._parent(i)}/inertia', ELLIPSOID)
+                self._place_ellipsoid(node, found)
+                nodes.append(node)
+        return nodes
+
+    # -- visibility ----------------------------------------------------------------------------
+
+    def show(self, layer: str, visible: bool) -> None:
+        """Show or hide one of `LAYERS`."""
+        self._shown[layer] = visible
+        for node in self._nodes(layer):
+            node.visible = visible
+
+    def _nodes(self, layer: str) -> list[Any]:
+        if layer.startswith('torque: '):
+            return []  # `draw` does
+        if layer in self._tip:
+            return [self._tip[layer]]
+        return {
+            'meshes': self._meshes,
+            'skeleton': [self._skeleton],
+            'inertia ellipsoids': self._ellipsoids,
+            'centres of mass': self._coms,
+            'joint axes': self._rings,
+            'gravity direction': [self._gravity, self._gravity_label],
+        }[layer]
+
+    # -- one state -----------------------------------------------------------------------------
+
+    def draw(self, state: ViewState, scene: Scene) -> None:
+        """Move all nodes to a scene; what has not moved is not sent again."""
+        for i, node in enumerate(self._bodies):
+            self._move(node, f'body {i}', scene.poses[i])
+        if self._shown['centres of mass']:
+            for i, node in enumerate(self._coms):
+                self._put(node, f'com {i}', scene.coms[i])
+        if self._shown['skeleton']:
+            self._set_points(self._skeleton, 'skeleton', scene.skeleton)
+        self._draw_torques(scene.arrows)
+        self._set_points(self._gravity, 'gravity', scene.gravity[None])
+        self._put(self._gravity_label, 'gravity label', scene.gravity[0])
+        self._draw_load(state, scene)
+        for layer, ellipsoid in (
+            ('manipulability at the tip', scene.manipulability),
+            ('apparent inertia at the tip', scene.tip_inertia),
+        ):
+            if self._shown[layer] and ellipsoid is not None:
+                self._place_ellipsoid(self._tip[layer], ellipsoid)
+
+    def _draw_torques(self, arrows: Array) -> None:
+        vertices = arrows.astype(np.float32)
+        for j, nodes in enumerate(self._torques):
+            for k, (term, node) in enumerate(nodes.items()):
+                node.visible = self._shown[f'torque: {term}'] and bool(vertices[j, k].any())
+                if node.visible and self._is_new(f'torque {j} {term}', vertices[j, k]):
+                    node.vertices = vertices[j, k]
+
+    def _add_arrows(self, joint: int) -> dict[str, Any]:
+        parent = self._parent(driven_body(self._model, joint))
+        return {
+            term: self._scene.add_mesh_simple(
+                f'{parent}/torque_{joint}_{term}',
+                np.zeros((ARROW_VERTICES, 3), np.float32),
+                ARROW_FACES,
+                color=rgb(COLOURS[term]),
+                flat_shading=True,
+                side='double',
+                cast_shadow=False,
+                receive_shadow=False,
+                visible=False,
+            )
+            for term in TERMS
+        }
+
+    def _draw_load(self, state: ViewState, scene: Scene) -> None:
+        self._payload.visible = state.load.mass > 0
+        self._force.visible = bool(state.force.any())
+        if self._payload.visible:
+            self._put(self._payload, 'payload', scene.payload)
+        if self._force.visible:
+            self._set_points(self._force, 'force', scene.force[None])
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def _set_up_surroundings(self) -> None:
+        scene, reach = self._scene, self._sizes.reach
+        scene.world_axes.visible = False
+        scene.add_grid(
+            '/ground',
+            cell_size=0.1 * reach,
+            section_size=0.5 * reach,
+            infinite_grid=True,
+            fade_distance=6 * reach,
+            fade_strength=1.5,
+            cell_color=(214, 218, 224),
+            section_color=(178, 184, 194),
+            shadow_opacity=0.18,
+        )
+        camera = self._server.initial_camera
+        camera.position = reach * np.array([1.3, -1.15, 0.95])
+        camera.look_at = reach * np.array([0.2, 0.0, 0.4])
+
+    def _parent(self, body: int) -> str:
+        return f'/robot/{body}' if body >= 0 else '/robot/base'
+
+    def _frame(self, name: str) -> Any:
+        return self._scene.add_frame(name, show_axes=False)
+
+    def _lines(self, name: str, points: Array, colour: Rgb, thickness: float) -> Any:
+        return self._scene.add_line_segments(
+            name, points, colour, thickness=thickness * self._sizes.reach
+        )
+
+    def _arrows(self, name: str, points: Array, colour: Rgb, shaft: float) -> Any:
+        reach = self._sizes.reach
+        return self._scene.add_arrows(
+            name,
+            points,
+            colour,
+            shaft_radius=shaft * reach,
+            head_radius=max(2.2 * shaft, 0.02) * reach,
+            head_length=0.05 * reach,
+        )
+
+    def _ellipsoid(self, name: str, colour: Rgb) -> Any:
+        return self._scene.add_icosphere(
+            name, radius=1.0, color=colour, opacity=0.45, cast_shadow=False, receive_shadow=False
+        )
+
+    def _place_ellipsoid(self, node: Any, ellipsoid: Ellipsoid) -> None:
+        half = np.maximum(ellipsoid.half_axes, FLAT * self._sizes.reach)
+        node.scale = tuple(half.tolist())
+        node.position = ellipsoid.pose[:3, 3]
+        node.wxyz = wxyz(ellipsoid.pose[:3, :3])
+
+    def _move(self, node: Any, key: str, T: Array) -> None:
+        if self._is_new(key, T):
+            node.position = T[:3, 3]
+            node.wxyz = wxyz(T[:3, :3])
+
+    def _put(self, node: Any, key: str, point: Array) -> None:
+        if self._is_new(key, point):
+            node.position = point
+
+    def _set_points(self, node: Any, key: str, points: Array) -> None:
+        points = points.astype(np.float32)
+        if self._is_new(key, points):
+            node.points = points
+
+    def _is_new(self, key: str, value: Array) -> bool:
+        old = self._previous.get(key)
+        if old is not None and np.array_equal(old, value):
+            return False
+        self._previous[key] = value
+        return True
+
+
+def wxyz(R: Array) -> Array:
+    """Return the quaternion (w, x, y, z) of a rotation."""
+    return np.roll(quaternion(R), 1)
+
+
+def _com_radii(model: RobotModel, reach: float) -> Array:
+    """Return the radius of each centre of mass (nb,), m: its cube is proportional to the mass."""
+    share = model.mass / max(float(model.mass.max()), 1e-12)
+    return np.asarray(reach * (0.006 + 0.016 * np.cbrt(share)))

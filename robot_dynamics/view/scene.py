@@ -1,0 +1,316 @@
+"""Poses, arrows, ellipsoids and joint torques of a state, as plain data in the base frame.
+
+The torques are the terms of the equation of motion, solved for the motors:
+
+    tau = M(q) qdd + C(q, qd) qd + g(q) + friction(qd) - J(q)^T F
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.kinematics import body_poses, com_positions, jacobian, point_jacobian
+from robot_dynamics.model.coordinates import driven_body
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array
+from robot_dynamics.view.state import ViewState, bent
+from robot_dynamics.visualization.shapes import (
+    Ellipsoid,
+    manipulability_ellipsoid,
+    tip_inertia_ellipsoid,
+)
+
+TERMS = ('gravity', 'Coriolis', 'inertia', 'friction', 'external')
+FULL_ARC = 1.5 * np.pi  # rad, of a torque at the effort limit
+LONGEST_ARC = 1.9 * np.pi
+ARC_SEGMENTS = 24
+ARROW_VERTICES = 4 * (ARC_SEGMENTS + 1) + 5
+RING, RING_SPACING = 0.14, 0.02  # of the reach: radius of the first arc, and between arcs
+THICKNESS, HEAD = 0.005, 0.014  # of the reach: half of the width of an arrow, and of its head
+FULL_LENGTH = 0.4  # of the reach: arrow of a force at the effort limit
+VISIBLE = 0.01  # of the effort limit: smaller torques have no arrow
+POSTURES = 32  # random ones, for the size of torques without an effort limit
+SMALLEST = 1e-9
+
+
+class Torques(NamedTuple):
+    """Terms of the equation of motion, (n,) each, N m or N."""
+
+    gravity: Array
+    coriolis: Array
+    inertia: Array
+    friction: Array
+    external: Array  # J^T F
+
+    @property
+    def motor(self) -> Array:
+        """Torques of the motors: the sum of the others, less J^T F."""
+        return np.asarray(
+            self.gravity + self.coriolis + self.inertia + self.friction - self.external
+        )
+
+
+class Bar(NamedTuple):
+    """Torques of one joint."""
+
+    joint: str
+    unit: str
+    limit: float  # infinite without an effort limit
+    full: float  # torque that fills half the bar
+    terms: tuple[float, ...]  # in the order of TERMS
+    motor: float
+    measured: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Proportions:
+    """Sizes of what is drawn, which suit one robot.
+
+    Attributes:
+        reach: distance of the farthest frame from the base, m.
+        full: (n,) torque drawn as a full arc: the effort limit, or the largest gravity torque of
+            random postures where there is none.
+    """
+
+    reach: float
+    full: Array
+
+    @classmethod
+    def of(cls, arm: Dynamics) -> Proportions:
+        """Return the proportions of a robot."""
+        model = arm.model
+        poses = body_poses(model, bent(model))
+        points = [poses[i, :3, 3] for i in range(model.nb)]
+        for body, placement in zip(model.frame_body, model.frame_placement, strict=True):
+            T = poses[body] if body >= 0 else np.eye(4)
+            points.append((T @ placement)[:3, 3])
+        reach = max(float(np.linalg.norm(points, axis=1).max()), 1e-3)
+        limit = model.effort_limit
+        return cls(reach, np.where(np.isfinite(limit), limit, _usual_torque(arm)))
+
+
+def _usual_torque(arm: Dynamics) -> Array:
+    """Return the largest gravity torques (n,) of random postures, and a fifth more."""
+    q = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSTURES, arm.model.n))
+    largest = np.max([np.abs(arm.gravity_torque(posture)) for posture in q], axis=0)
+    largest = np.maximum(largest, 0.05 * largest.max())
+    return np.asarray(np.where(largest > SMALLEST, 1.2 * largest, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """All that is drawn for one state."""
+
+    poses: Array  # (nb, 4, 4) of the bodies
+    coms: Array  # (nb, 3) centres of mass, payload included
+    skeleton: Array  # (k, 2, 3) lines between the joints, and to the tip
+    arrows: Array  # (n, terms, k, 3) about or along the joint axes, see `torque_arrows`
+    gravity: Array  # (2, 3) arrow
+    force: Array  # (2, 3) arrow
+    payload: Array  # (3,) position
+    manipulability: Ellipsoid
+    tip_inertia: Ellipsoid | None  # None if a joint moves no inertia
+    torques: Torques
+    bars: tuple[Bar, ...]
+
+
+def torques(arm: Dynamics, state: ViewState) -> Torques:
+    """Return the torques of a state; `arm` carries the state's load."""
+    return _torques(arm, state, jacobian(arm.model, state.q, state.force_link))
+
+
+def _torques(arm: Dynamics, state: ViewState, J: Array) -> Torques:
+    q, qd = state.q, state.qd
+    return Torques(
+        gravity=arm.gravity_torque(q),
+        coriolis=arm.coriolis_torque(q, qd),
+        inertia=arm.mass_matrix(q) @ state.qdd,
+        friction=arm.friction_torque(qd),
+        # tau = J_v^T f: the moment of the wrench at the link's origin is zero
+        external=J[3:].T @ state.force,
+    )
+
+
+def scene_of(arm: Dynamics, state: ViewState, sizes: Proportions) -> Scene:
+    """Return what is drawn for a state.
+
+    Args:
+        arm: the robot under the state's load.
+        state: what to show.
+        sizes: of this robot.
+    """
+    model, q = arm.model, state.q
+    poses = body_poses(model, q)
+    J, tip = _jacobian(model, poses, state.tip)
+    found = _torques(arm, state, _jacobian(model, poses, state.force_link)[0])
+    carrier = frame_in_base(model, poses, state.load.link)
+    return Scene(
+        poses=poses,
+        coms=com_positions(model, poses),
+        skeleton=_skeleton(model, poses, tip),
+        arrows=torque_arrows(model, found, sizes),
+        gravity=gravity_arrow(state, sizes),
+        force=force_arrow(frame_in_base(model, poses, state.force_link), state, sizes),
+        payload=carrier[:3, :3] @ np.array(state.load.com) + carrier[:3, 3],
+        # At a tip speed of 1 m/s, and an apparent mass of 1 kg, a third of the reach
+        manipulability=manipulability_ellipsoid(J, tip, 0.3 * sizes.reach),
+        tip_inertia=None
+        if arm.joint_without_inertia is not None
+        else tip_inertia_ellipsoid(J, arm.mass_matrix(q), tip, 0.3 * sizes.reach),
+        torques=found,
+        bars=_bars(model, found, state.measured, sizes),
+    )
+
+
+def frame_in_base(model: RobotModel, poses: Array, frame: str) -> Array:
+    """Return the pose (4, 4) of a frame, given the poses of the bodies."""
+    k = model.frame_index(frame)
+    body = model.frame_body[k]
+    placement: Array = model.frame_placement[k]
+    return np.asarray(poses[body] @ placement if body >= 0 else placement)
+
+
+def _jacobian(model: RobotModel, poses: Array, frame: str) -> tuple[Array, Array]:
+    """Return the Jacobian (6, n) of a frame, and its origin (3,)."""
+    origin = frame_in_base(model, poses, frame)[:3, 3]
+    body = int(model.frame_body[model.frame_index(frame)])
+    return np.asarray(point_jacobian(model, poses, body, origin) @ model.S), origin
+
+
+# -- arrows ------------------------------------------------------------------------------------
+
+
+def newtons_per_metre(state: ViewState) -> float:
+    """Return the force per length of its arrow: the robot's weight, at least 10 N, per metre."""
+    weight = float(state.model.mass.sum() * np.linalg.norm(state.model.gravity))
+    return max(weight, 10.0)
+
+
+def force_arrow(link: Array, state: ViewState, sizes: Proportions) -> Array:
+    """Return the arrow (2, 3) of the external force, from the origin of its link (4, 4)."""
+    start = link[:3, 3]
+    return np.stack([start, start + sizes.reach * state.force / newtons_per_metre(state)])
+
+
+def force_of_arrow(link: Array, end: Array, state: ViewState, sizes: Proportions) -> Array:
+    """Return the force (3,) [N] whose arrow ends at a point."""
+    return np.asarray((end - link[:3, 3]) * newtons_per_metre(state) / sizes.reach)
+
+
+def gravity_arrow(state: ViewState, sizes: Proportions) -> Array:
+    """Return the arrow (2, 3) of gravity, beside the robot."""
+    start = sizes.reach * np.array([-0.55, 0.55, 0.75])
+    return np.stack([start, start + 0.3 * sizes.reach / 9.81 * np.array(state.load.gravity)])
+
+
+def _skeleton(model: RobotModel, poses: Array, tip: Array) -> Array:
+    origins = poses[:, :3, 3]
+    parents = [origins[p] if p >= 0 else np.zeros(3) for p in model.parent]
+    lines = [np.stack(pair) for pair in zip(parents, origins, strict=True)]
+    return np.stack([*lines, np.stack([origins[-1], tip])])
+
+
+def torque_arrows(model: RobotModel, found: Torques, sizes: Proportions) -> Array:
+    """Return the vertices of the arrows of each joint, in the frame of the body it carries.
+
+    Returns:
+        (n, terms, k, 3) vertices of the triangles `ARROW_FACES`, m. Torques are arcs about the
+        axis, forces are straight. Those of terms below `VISIBLE` are all zero.
+    """
+    parts = np.stack(found, axis=1) / sizes.full[:, None]
+    arrows = np.zeros((model.n, len(TERMS), ARROW_VERTICES, 3))
+    for j in range(model.n):
+        i = driven_body(model, j)
+        for order, part in enumerate(parts[j]):
+            if abs(part) > VISIBLE:  # not for NaN
+                radius = sizes.reach * (RING + RING_SPACING * order)
+                arrows[j, order] = _arrow(model, i, float(part), radius, sizes)
+    return arrows
+
+
+def _arrow(model: RobotModel, i: int, part: float, radius: float, sizes: Proportions) -> Array:
+    """Return the vertices (k, 3) of one arrow; `part` is 1 at the effort limit."""
+    axis = model.axis[i]
+    if model.revolute[i]:
+        points = arc(axis, radius, float(np.clip(part * FULL_ARC, -LONGEST_ARC, LONGEST_ARC)))
+        up = np.broadcast_to(axis, points.shape)
+        sideways = points / radius
+        forward = np.sign(part) * np.cross(axis, sideways[-1])
+    else:
+        length = np.linspace(0.0, part * FULL_LENGTH * sizes.reach, ARC_SEGMENTS + 1)
+        sideways = np.tile(_normal(axis), (len(length), 1))
+        points = radius * sideways + length[:, None] * axis
+        up = np.cross(axis, sideways)
+        forward = np.sign(part) * axis
+    square = [(1, 1), (1, -1), (-1, -1), (-1, 1)]
+    corners = np.stack([a * up + b * sideways for a, b in square], axis=1)
+    tube = points[:, None] + THICKNESS * sizes.reach * corners
+    base = points[-1] + HEAD * sizes.reach * corners[-1]
+    tip = points[-1] + 3 * HEAD * sizes.reach * forward
+    return np.concatenate([tube.reshape(-1, 3), base, tip[None]])
+
+
+def _arrow_faces() -> Array:
+    """Return the triangles (m, 3) between the vertices of an arrow."""
+    faces = []
+    sides = [(k, (k + 1) % 4) for k in range(4)]
+    for row in range(0, 4 * ARC_SEGMENTS, 4):
+        for a, b in sides:
+            faces += [(row + a, row + b, row + 4 + b), (row + a, row + 4 + b, row + 4 + a)]
+    base, tip = ARROW_VERTICES - 5, ARROW_VERTICES - 1
+    faces += [(base + a, base + b, tip) for a, b in sides]
+    for square in (0, base):
+        faces += [(square, square + 2, square + 1), (square, square + 3, square + 2)]
+    return np.array(faces)
+
+
+def arc(axis: Array, radius: float, angle: float) -> Array:
+    """Return points (k, 3) of an arc about an axis through the origin, right-handed."""
+    a = np.linspace(0.0, angle, ARC_SEGMENTS + 1)[:, None]
+    start = _normal(axis)
+    return np.asarray(radius * (np.cos(a) * start + np.sin(a) * np.cross(axis, start)))
+
+
+def ring(model: RobotModel, i: int, sizes: Proportions) -> Array:
+    """Return the circle (k, 2, 3) of the first arc about the axis of body i, in its frame.
+
+    A prismatic joint has a line along its axis.
+    """
+    axis, radius = model.axis[i], RING * sizes.reach
+    if not model.revolute[i]:
+        return np.asarray(radius * np.array([[-axis, axis]]))
+    points = arc(axis, radius, 2 * np.pi)
+    return np.stack([points[:-1], points[1:]], axis=1)
+
+
+def _normal(axis: Array) -> Array:
+    normal = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+    return np.asarray(normal / np.linalg.norm(normal))
+
+
+ARROW_FACES = _arrow_faces()
+
+
+# -- bars --------------------------------------------------------------------------------------
+
+
+def _bars(
+    model: RobotModel, found: Torques, measured: Array | None, sizes: Proportions
+) -> tuple[Bar, ...]:
+    motor = found.motor
+    return tuple(
+        Bar(
+            joint=name,
+            unit='N m' if model.angular[k] else 'N',
+            limit=float(model.effort_limit[k]),
+            full=float(sizes.full[k]),
+            terms=tuple(float(tau[k]) for tau in found),
+            motor=float(motor[k]),
+            measured=None if measured is None else float(measured[k]),
+        )
+        for k, name in enumerate(model.joint_names)
+    )

@@ -1,0 +1,214 @@
+"""Posture, load and external force of the viewed robot: one immutable value, checked on change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array
+
+MOTIONS = ('position', 'velocity', 'acceleration')
+FREE_RANGE = {True: math.pi, False: 1.0}  # rad or m, of a joint without limits, by `angular`
+FAST = 3.0  # rad/s or m/s, of a joint without a velocity limit
+PER_SECOND = 4.0  # largest acceleration offered: the velocity limit in a quarter of a second
+MAX_MASS = 1000.0  # kg
+MAX_DISTANCE = 100.0  # m
+MAX_GRAVITY = 1000.0  # m/s^2
+MAX_FORCE = 1e6  # N
+
+
+class ViewError(RobotDynamicsError, ValueError):
+    """A value that was set in the page is wrong, or a motion cannot begin."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Gravity and payload: what changes the dynamics."""
+
+    gravity: tuple[float, ...]  # (3,) m/s^2, base frame
+    link: str
+    mass: float = 0.0  # kg
+    com: tuple[float, ...] = (0.0, 0.0, 0.0)  # in the frame of the link, m
+
+    def carried(self, arm: Dynamics) -> Dynamics:
+        """Return the dynamics of an arm, without payload, under this load."""
+        return arm.with_gravity(self.gravity).with_payload(self.link, self.mass, self.com)
+
+
+@dataclass(frozen=True, eq=False)
+class ViewState:
+    """What is shown: every browser shows the same.
+
+    Attributes:
+        model: the robot without payload.
+        q: (n,) joint positions, rad or m.
+        qd: (n,) joint velocities.
+        qdd: (n,) joint accelerations.
+        load: gravity and payload.
+        force_link: link at whose origin the force acts.
+        force: (3,) of the environment on the robot, base axes, N.
+        tip: frame of the ellipsoids.
+        measured: (n,) measured efforts, N m or N; None without measurement.
+        note: what the state is taken from, '' for one that was set.
+    """
+
+    model: RobotModel
+    q: Array
+    qd: Array
+    qdd: Array
+    load: Load
+    force_link: str
+    force: Array
+    tip: str
+    measured: Array | None = None
+    note: str = ''
+
+    @classmethod
+    def initial(cls, model: RobotModel) -> ViewState:
+        """Return a robot at rest, bent within its limits, without payload and force.
+
+        Raises:
+            ViewError: no link moves.
+        """
+        links = moving_links(model)
+        tip = links[-1]
+        still = np.zeros(model.n)
+        load = Load(tuple(model.gravity.tolist()), tip)
+        return cls(model, bent(model), still, still, load, tip, np.zeros(3), tip)
+
+    # -- changes, each checked -----------------------------------------------------------------
+
+    def with_joint(self, quantity: str, joint: int, value: object) -> ViewState:
+        """Return the state with another position, velocity or acceleration of one joint.
+
+        Raises:
+            ViewError: the value is not a number within the joint's range.
+        """
+        low, high = (float(end[joint]) for end in ranges(self.model)[quantity])
+        name = f'joint {self.model.joint_names[joint]!r}: {quantity}'
+        vector = self._vector(quantity).copy()
+        vector[joint] = _number(name, value, low, high)
+        return self._with(quantity, vector)
+
+    def with_posture(self, text: str) -> ViewState:
+        """Return the state with the positions that a text lists, at rest.
+
+        Raises:
+            ViewError: a word is not a number within the joint's range, or there are not n.
+        """
+        words = text.replace(',', ' ').split()
+        n = self.model.n
+        if len(words) != n:
+            raise ViewError(
+                f'the posture has {len(words)} values; expected {n}, for '
+                f'{", ".join(self.model.joint_names)}'
+            )
+        state = self.at_rest()
+        for joint, word in enumerate(words):
+            state = state.with_joint('position', joint, word)
+        return state
+
+    def at_rest(self) -> ViewState:
+        """Return the same posture without motion."""
+        still = np.zeros(self.model.n)
+        return replace(self, qd=still, qdd=still)
+
+    def with_gravity(self, values: Sequence[object]) -> ViewState:
+        """Return the state under another gravity vector, m/s^2. Raises ViewError."""
+        gravity = _vector('gravity', values, MAX_GRAVITY, 'm/s^2')
+        return replace(self, load=replace(self.load, gravity=gravity))
+
+    def with_payload(self, link: str, mass: object, com: Sequence[object]) -> ViewState:
+        """Return the state with another payload: a point mass [kg] at `com` [m] on a link.
+
+        Raises:
+            ViewError: the mass is negative, a value is not finite, or no such link moves.
+        """
+        load = replace(
+            self.load,
+            link=self._moving('the payload', link),
+            mass=_number('payload: mass', mass, 0.0, MAX_MASS),
+            com=_vector('payload: centre of mass', com, MAX_DISTANCE, 'm'),
+        )
+        return replace(self, load=load)
+
+    def with_force(self, link: str, values: Sequence[object]) -> ViewState:
+        """Return the state with another force [N] at the origin of a link. Raises ViewError."""
+        force = np.array(_vector('force', values, MAX_FORCE, 'N'))
+        return replace(self, force_link=self._moving('the force', link), force=force)
+
+    def with_tip(self, link: str) -> ViewState:
+        """Return the state with the ellipsoids at another link. Raises ViewError."""
+        return replace(self, tip=self._moving('the ellipsoids', link))
+
+    def _moving(self, what: str, link: str) -> str:
+        links = moving_links(self.model)
+        if link not in links:
+            raise ViewError(f'{what}: link {link!r} does not move; expected {", ".join(links)}')
+        return link
+
+    def _vector(self, quantity: str) -> Array:
+        return dict(zip(MOTIONS, (self.q, self.qd, self.qdd), strict=True))[quantity]
+
+    def _with(self, quantity: str, vector: Array) -> ViewState:
+        if quantity == 'position':
+            return replace(self, q=vector)
+        return replace(self, qd=vector) if quantity == 'velocity' else replace(self, qdd=vector)
+
+
+# -- values that depend on the robot -----------------------------------------------------------
+
+
+def moving_links(model: RobotModel) -> list[str]:
+    """Return the links that move, in tree order."""
+    return [
+        name
+        for name in model.link_names or model.body_names
+        if model.frame_body[model.frame_index(name)] >= 0
+    ]
+
+
+def ranges(model: RobotModel) -> dict[str, tuple[Array, Array]]:
+    """Return the lowest and highest position, velocity and acceleration offered, (n,) each."""
+    free = np.where(model.angular, FREE_RANGE[True], FREE_RANGE[False])
+    bounded_below, bounded_above = np.isfinite(model.lower), np.isfinite(model.upper)
+    lower = np.where(bounded_below, model.lower, np.where(bounded_above, model.upper, 0.0) - free)
+    upper = np.where(bounded_above, model.upper, np.where(bounded_below, model.lower, 0.0) + free)
+    speed = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, FAST)
+    rate = PER_SECOND * speed
+    return {
+        'position': (lower, upper),
+        'velocity': (-speed, speed),
+        'acceleration': (-rate, rate),
+    }
+
+
+def bent(model: RobotModel) -> Array:
+    """Return positions (n,) between zero and the middle of the limits: no joint is straight."""
+    lower, upper = ranges(model)['position']
+    middle = (lower + upper) / 2
+    slight = np.where(np.arange(model.n) % 2, 0.5, 0.15) * (model.angular & (middle == 0))
+    return np.asarray(np.clip(middle + slight, lower, upper))
+
+
+def _number(name: str, value: object, low: float, high: float) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ViewError(f'{name} is {value!r}; expected a number') from None
+    if not low <= number <= high:
+        raise ViewError(f'{name} is {number:g}; expected {low:g} to {high:g}')
+    return number
+
+
+def _vector(name: str, values: Sequence[object], limit: float, unit: str) -> tuple[float, ...]:
+    if len(values) != 3:
+        raise ViewError(f'{name} has {len(values)} values; expected three, in {unit}')
+    axes = zip('xyz', values, strict=True)
+    return tuple(_number(f'{name} {axis} [{unit}]', value, -limit, limit) for axis, value in axes)
