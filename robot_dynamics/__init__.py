@@ -99,6 +99,8 @@ else:
     def __getattr__(name: str) -> object:
         import importlib
 
+        if name == 'textbook':
+            return importlib.import_module(f'{__name__}.textbook')
         if name not in __all__:
             raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
         module = importlib.import_module(f'{__name__}.{_MODULES.get(name, "errors")}')

@@ -3,6 +3,7 @@
 closed_forms      the examples of the textbooks, with their equations of motion written out
 properties        bounds of inertia and energy, passivity, terms that are absent by design
 operation_counts  multiplications and additions of every formulation
+grading           `check`: a student's functions, checked against laws and a known robot
 
 docs/textbook/textbook.md shows each with an example. The laws that hold for every robot (skew
 symmetry, power balance, linearity in the parameters, ...) are in `validation.identities`, the
@@ -22,6 +23,7 @@ from robot_dynamics.textbook.closed_forms import (
     SliderCrank,
     VerticalParticle,
 )
+from robot_dynamics.textbook.grading import Finding, FunctionError, Report, check
 from robot_dynamics.textbook.operation_counts import (
     Operations,
     compiled_operations,
@@ -43,7 +45,9 @@ from robot_dynamics.textbook.properties import (
 __all__ = [
     'CartesianArm',
     'ElasticJoint',
+    'Finding',
     'FiveBarLinkage',
+    'FunctionError',
     'GearedLink',
     'InertiaBounds',
     'Operations',
@@ -51,10 +55,12 @@ __all__ = [
     'PlanarElbowRecursion',
     'PointMassArm',
     'RemoteElbow',
+    'Report',
     'RigidBody',
     'SliderCrank',
     'StructuralZeros',
     'VerticalParticle',
+    'check',
     'compiled_operations',
     'counted_operations',
     'general_arm',

@@ -21,6 +21,16 @@ def test_the_examples_run_and_print_the_values_of_their_comments(capsys):
             assert expected in printed
 
 
+def test_the_printed_report_is_that_of_the_example(capsys):
+    names = {}
+    for code in re.findall(r'```python\n(.*?)```', DOC, re.DOTALL):
+        exec(compile(code, 'textbook.md', 'exec'), names)
+        if 'report' in names:
+            break
+    (text,) = re.findall(r'```text\n(.*?)\n```', DOC, re.DOTALL)
+    assert repr(names['report']) == text
+
+
 def test_every_exported_name_is_listed():
     table = DOC.split('| name | contents |')[1].split('\n\n')[0]
     assert set(re.findall(r'`(\w+)`', table)) == set(textbook.__all__)

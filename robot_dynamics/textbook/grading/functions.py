@@ -1,0 +1,111 @@
+"""Functions under test: their arguments, their shapes, and the errors of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.errors import RobotDynamicsError, ShapeError
+from robot_dynamics.spatial import Array
+
+# Arguments of each function, and the number of dimensions of its result, n entries each.
+FORMS: dict[str, tuple[tuple[str, ...], int]] = {
+    'inverse_dynamics': (('q', 'qd', 'qdd'), 1),
+    'mass_matrix': (('q',), 2),
+    'coriolis_matrix': (('q', 'qd'), 2),
+    'coriolis_torque': (('q', 'qd'), 1),
+    'gravity_torque': (('q',), 1),
+    'forward_dynamics': (('q', 'qd', 'tau'), 1),
+    'kinetic_energy': (('q', 'qd'), 0),
+    'potential_energy': (('q',), 0),
+}
+
+
+class FunctionError(RobotDynamicsError, ValueError):
+    """A function under test cannot be called, raises an exception, or returns NaN or infinity."""
+
+
+class Function:
+    """A function under test, called with copies of its arguments; its results are checked.
+
+    Attributes:
+        call: its name and arguments, such as 'mass_matrix(q)'.
+        changed: the name of an argument that it has overwritten, None as long as there is none.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], n: int):
+        self.name, self._function = name, function
+        self._arguments, dimensions = FORMS[name]
+        self._shape = (n,) * dimensions
+        self.call = f'{name}({", ".join(self._arguments)})'
+        self.changed: str | None = None
+        if not callable(function):
+            raise FunctionError(
+                f'{name} is {function!r}; expected a function {self.call} that returns an array '
+                f'of shape {self._shape}'
+            )
+
+    def __call__(self, *values: Array) -> Array:
+        """Return the result as an array of the right shape.
+
+        Raises:
+            FunctionError: the function raises an exception, or returns NaN or infinity.
+            ShapeError: the result is no array of numbers, or has another shape.
+        """
+        copies = [np.array(value, dtype=float) for value in values]
+        try:
+            returned = self._function(*copies)
+        except Exception as error:
+            raise FunctionError(
+                f'{self.call} raised {type(error).__name__}: {error}; {self._place(values)}'
+            ) from error
+        for name, value, copy in zip(self._arguments, values, copies, strict=True):
+            if not np.array_equal(value, copy):
+                self.changed = name
+        return self._checked(returned, values)
+
+    def arguments_of(self, state: tuple[Array, Array, Array]) -> tuple[Array, ...]:
+        """Return the arguments in a state (q, qd, qdd); the torque of forward dynamics is qdd."""
+        return state[: len(self._arguments)]
+
+    def _checked(self, returned: Any, values: tuple[Array, ...]) -> Array:
+        if returned is None:
+            raise ShapeError(
+                f'{self.call} returned None; expected an array of shape {self._shape}: '
+                'is a return statement missing?'
+            )
+        try:
+            result = np.array(returned, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ShapeError(
+                f'{self.call} returned {type(returned).__name__} {returned!r}; expected an array '
+                f'of {self._shape} numbers'
+            ) from error
+        if result.shape != self._shape and not (self._shape == () and result.size == 1):
+            raise ShapeError(
+                f'{self.call} returned an array of shape {result.shape}; expected {self._shape}'
+                + self._hint(result)
+            )
+        result = result.reshape(self._shape)
+        if not np.isfinite(result).all():
+            raise FunctionError(
+                f'{self.call} returned {result.tolist()}; expected finite numbers; '
+                f'{self._place(values)}'
+            )
+        return result
+
+    def _hint(self, result: Array) -> str:
+        if len(self._shape) == 1 and result.size == self._shape[0]:
+            return ', a vector: np.ravel makes one of a column'
+        return ''
+
+    def _place(self, values: tuple[Array, ...]) -> str:
+        pairs = zip(self._arguments, values, strict=True)
+        return 'at ' + ', '.join(f'{name} = {vector(value)}' for name, value in pairs)
+
+
+def vector(value: Array) -> str:
+    """Return an array as a short text: four digits per entry."""
+    return np.array2string(np.asarray(value), precision=4, separator=', ', suppress_small=True)

@@ -1,0 +1,99 @@
+"""The check of a student's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.textbook.grading.examination import Examination
+from robot_dynamics.textbook.grading.functions import FORMS, Function, FunctionError
+from robot_dynamics.textbook.grading.references import Robot, free_states, reference
+from robot_dynamics.textbook.grading.report import Report, merged
+from robot_dynamics.textbook.grading.shared_laws import check_against_reference, check_together
+from robot_dynamics.textbook.grading.single_laws import check_alone
+
+STATES = 6  # random, the same ones in every check
+TOLERANCE = 1e-8
+
+
+def check(
+    robot: Robot | None = None,
+    *,
+    joints: int | None = None,
+    inverse_dynamics: Callable[..., Any] | None = None,
+    mass_matrix: Callable[..., Any] | None = None,
+    coriolis_matrix: Callable[..., Any] | None = None,
+    coriolis_torque: Callable[..., Any] | None = None,
+    gravity_torque: Callable[..., Any] | None = None,
+    forward_dynamics: Callable[..., Any] | None = None,
+    kinetic_energy: Callable[..., Any] | None = None,
+    potential_energy: Callable[..., Any] | None = None,
+    tolerance: float = TOLERANCE,
+) -> Report:
+    """Check functions of a robot's dynamics, and name the laws that fail.
+
+    Every function is checked alone (M symmetric, tau affine in qdd, ...), against the others
+    (dM/dt - 2 C skew-symmetric, g the gradient of P, ...) and against the robot. At least one is
+    needed. The equation of motion is without friction: M qdd + C qd + g = tau.
+
+    Args:
+        robot: the robot: a closed form such as `PlanarElbow(...)`, a RobotModel, a Dynamics or the
+            path of a URDF. None: the functions are checked alone and against each other.
+        joints: the number of coordinates n, needed without a robot.
+        inverse_dynamics: tau (n,) of q, qd and qdd.
+        mass_matrix: M (n, n) of q.
+        coriolis_matrix: C (n, n) of q and qd.
+        coriolis_torque: C qd (n,) of q and qd.
+        gravity_torque: g (n,) of q.
+        forward_dynamics: qdd (n,) of q, qd and tau.
+        kinetic_energy: K of q and qd, a scalar.
+        potential_energy: P of q, a scalar, with any zero level.
+        tolerance: of differences, relative to the largest compared value.
+
+    Returns:
+        The report: `passed`, `findings`, and a text when printed.
+
+    Raises:
+        FunctionError: no function is given; or one of them raises an exception, or returns NaN.
+        ShapeError: one of them returns an array of another shape.
+        ModelError: `robot` is not a robot, or missing without `joints`.
+
+    Sources: Spong, Hutchinson and Vidyasagar, sections 6.3 to 6.5; Lynch and Park, draft, section
+    9.5; `validation.identities`.
+    """
+    given = {
+        'mass_matrix': mass_matrix,
+        'coriolis_matrix': coriolis_matrix,
+        'coriolis_torque': coriolis_torque,
+        'gravity_torque': gravity_torque,
+        'inverse_dynamics': inverse_dynamics,
+        'forward_dynamics': forward_dynamics,
+        'kinetic_energy': kinetic_energy,
+        'potential_energy': potential_energy,
+    }
+    known = None if robot is None else reference(robot)
+    n = joints if known is None else known.n
+    if n is None or n < 1 or joints not in (None, n):
+        raise FunctionError(
+            f'joints is {joints}; expected {"a robot, or " if known is None else ""}'
+            f'{"the number of joints" if known is None else n}'
+        )
+    functions = {name: Function(name, f, n) for name, f in given.items() if f is not None}
+    if not functions:
+        raise FunctionError(f'no function is given; expected one or more of {", ".join(FORMS)}')
+    rng = np.random.default_rng(0)
+    states = free_states(n, STATES, rng) if known is None else known.states(STATES, rng)
+    examination = Examination(functions, n, states, known, tolerance)
+    check_alone(examination)
+    if known is not None:
+        check_against_reference(examination, known)
+    check_together(examination)
+    title = f'a robot of {n} joints' if known is None else known.text
+    return Report(
+        title,
+        tuple(examination.checked),
+        merged(examination.findings),
+        tuple(examination.notes),
+    )

@@ -1,0 +1,67 @@
+"""Laws of functions of a robot's dynamics, by name, with their sources."""
+
+from __future__ import annotations
+
+from robot_dynamics.textbook.grading.report import Law
+
+SPONG = 'Spong, Hutchinson and Vidyasagar'
+
+LAWS: dict[str, Law] = {
+    law.name: law
+    for law in (
+        Law('function_of_the_state', 'equal arguments give equal results', 'definition'),
+        Law('mass_matrix_symmetry', 'M = M^T', f'{SPONG}, (6.51)-(6.53)'),
+        Law('positive_definiteness', 'x^T M x > 0 for every x except 0', f'{SPONG}, section 6.5'),
+        Law(
+            'affine_in_acceleration',
+            'tau(q, qd, qdd) is affine in qdd: M(q) qdd and terms without qdd',
+            f'{SPONG}, (6.66)',
+        ),
+        Law(
+            'affine_in_torque',
+            'qdd(q, qd, tau) is affine in tau: M(q)^-1 tau and terms without tau',
+            f'{SPONG}, (6.66)',
+        ),
+        Law('inertia_of_position', 'M is a function of q alone', f'{SPONG}, (6.51)-(6.53)'),
+        Law(
+            'coriolis_quadratic',
+            'C(q, qd) is linear and C qd quadratic in qd',
+            f'{SPONG}, (6.65)-(6.67)',
+        ),
+        Law('kinetic_energy_quadratic', 'K(q, qd) is a quadratic form of qd', f'{SPONG}, (6.51)'),
+        Law(
+            'gravity_is_a_gradient',
+            'g = dP/dq: the gravity torque is the gradient of a potential energy',
+            f'{SPONG}, (6.64)',
+        ),
+        Law('gravity_at_rest', 'g(q) = tau(q, 0, 0)', f'{SPONG}, (6.66)'),
+        Law(
+            'mass_matrix_columns',
+            'M e_k = tau(q, 0, e_k) - tau(q, 0, 0)',
+            'Lynch and Park, draft, section 9.5',
+        ),
+        Law('kinetic_energy_of_mass_matrix', 'K = 1/2 qd^T M qd', f'{SPONG}, (6.51)'),
+        Law('coriolis_torque', 'C qd = tau(q, qd, 0) - tau(q, 0, 0)', f'{SPONG}, (6.66)'),
+        Law(
+            'forward_inverts_inverse',
+            'M qdd + C qd + g = tau, in forward and inverse dynamics',
+            f'{SPONG}, (6.66)',
+        ),
+        Law('skew_symmetry', 'dM/dt - 2 C is skew-symmetric', f'{SPONG}, proposition 6.1'),
+        Law(
+            'coriolis_of_inertia',
+            'C qd = dM/dt qd - 1/2 d(qd^T M qd)/dq',
+            f'{SPONG}, (6.57)-(6.62)',
+        ),
+        Law(
+            'power_balance',
+            'd(K + P)/dt = qd^T tau: the power of the motors is the rate of the energy',
+            f'{SPONG}, section 6.5',
+        ),
+        # The source of the next three is that of the robot.
+        Law('robot_inertia', 'M(q) is that of the robot', ''),
+        Law('robot_coriolis', 'C(q, qd) qd is that of the robot', ''),
+        Law('robot_gravity', 'g(q) is that of the robot', ''),
+    )
+}
+REFERENCE_LAWS = {'M': 'robot_inertia', 'h': 'robot_coriolis', 'g': 'robot_gravity'}

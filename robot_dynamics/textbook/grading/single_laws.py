@@ -1,0 +1,242 @@
+"""Laws of one function: its dependence on its arguments, symmetry and definiteness of M."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from robot_dynamics.spatial import Array
+from robot_dynamics.textbook.grading.examination import EPS, Examination, Sample, largest
+from robot_dynamics.textbook.grading.functions import Function
+from robot_dynamics.textbook.grading.terms import Source, gradient
+
+SLOW_STATES = 2  # for laws with derivatives by every coordinate
+
+
+def check_alone(e: Examination) -> None:
+    """Check the laws of single functions."""
+    for name, f in e.functions.items():
+        _check_repetition(e, name, f)
+        if name == 'inverse_dynamics':
+            _check_affine(e, name, f, 'affine_in_acceleration')
+        elif name == 'forward_dynamics':
+            _check_affine(e, name, f, 'affine_in_torque')
+        elif name == 'coriolis_matrix':
+            _check_linear(e, f)
+        elif name == 'coriolis_torque':
+            _check_quadratic(e, name, f)
+        elif name == 'kinetic_energy':
+            _check_energy(e, f)
+        elif name == 'gravity_torque':
+            _check_curl(e, f)
+    for source in e.sources:
+        if source.term == 'M' and not e.is_wrong(source):
+            _check_matrix(e, source)
+
+
+def _check_repetition(e: Examination, name: str, f: Function) -> None:
+    """Equal arguments, equal results; in another order of the calls."""
+    arguments = [f.arguments_of(row) for row in e.rows]
+    first = [f(*values) for values in arguments]
+    again = [f(*values) for values in reversed(arguments)][::-1]
+    samples = [Sample(b, a, *x) for a, b, x in zip(first, again, arguments, strict=True)]
+    finding = e.check('function_of_the_state', [name], samples, largest(first))
+    if finding is not None:
+        e.keep(finding, 'the result depends on earlier calls, or on random numbers')
+    elif f.changed is not None:
+        text = f'the function overwrites its argument {f.changed}; let it work on a copy'
+        e.fail('function_of_the_state', name, text)
+
+
+# -- dependence on accelerations, torques and velocities ------------------------------------------
+
+
+def _check_affine(e: Examination, name: str, f: Function, law: str) -> None:
+    """Superposition in the last argument; its factor at two velocities; h quadratic."""
+    zero = np.zeros(e.n)
+    sums, rests, moving = [], [], []
+    for k, (q, qd, a) in enumerate(e.rows):
+        b = e.states.qdd[k - 1]
+        rest = f(q, qd, zero)
+        expected = 2 * f(q, qd, a) - f(q, qd, b) - rest
+        sums.append(Sample(f(q, qd, 2 * a - b) - rest, expected, q, qd, a))
+        moving.append(f(q, qd, a) - rest)
+        rests.append(Sample(moving[-1], f(q, zero, a) - f(q, zero, zero), q, qd, a))
+    scale = largest(moving)
+    affine = e.check(law, [name], sums, scale)
+    inertia = None
+    if affine is not None:
+        e.keep(affine, _degree_in_last(e, f, e.tolerance * scale))
+    else:
+        inertia = e.check('inertia_of_position', [name], rests, scale)
+    if inertia is not None:
+        last = 'accelerations' if law == 'affine_in_acceleration' else 'torques'
+        e.keep(inertia, f'the factor of the {last} changes with qd')
+    if affine is not None or inertia is not None:
+        e.wrong.add((name, 'M'))
+    _check_quadratic(e, name, lambda q, qd: f(q, qd, zero) - f(q, zero, zero))
+
+
+def _degree_in_last(e: Examination, f: Function, small: float) -> str | None:
+    """Return the degree of a function in its last argument, if it is 2 or 3."""
+    zero = np.zeros(e.n)
+
+    def part(q: Array, qd: Array, a: Array) -> Array:
+        return f(q, qd, a) - f(q, qd, zero)
+
+    for power in (2, 3):
+        if all(
+            np.abs(part(q, v, 2 * a) - 2**power * part(q, v, a)).max() <= small
+            for q, v, a in e.rows
+        ):
+            return f'it is of degree {power} in its last argument, not 1'
+    return None
+
+
+def _check_quadratic(e: Examination, name: str, h: Callable[[Array, Array], Array]) -> None:
+    samples = []
+    for k, (q, qd, _) in enumerate(e.rows):
+        other = e.states.qd[k - 1]
+        # a quadratic form: h(a + b) + h(a - b) = 2 h(a) + 2 h(b)
+        samples.append(
+            Sample(h(q, qd + other) + h(q, qd - other), 2 * h(q, qd) + 2 * h(q, other), q, qd)
+        )
+        samples.append(Sample(h(q, -qd), h(q, qd), q, -qd))
+    finding = e.check('coriolis_quadratic', [name], samples, e.scales['h'])
+    if finding is not None:
+        e.wrong.add((name, 'h'))
+        e.keep(finding, _degree_in_velocity(e, h))
+
+
+def _degree_in_velocity(e: Examination, h: Callable[[Array, Array], Array]) -> str | None:
+    """Return the cause of a torque that is not quadratic in the velocities."""
+    small = e.tolerance * e.scales['h']
+
+    def odd(q: Array, qd: Array) -> Array:
+        return (h(q, qd) - h(q, -qd)) / 2
+
+    def has_degree(f: Callable[[Array, Array], Array], power: int) -> bool:
+        return all(np.abs(f(q, 2 * v) - 2.0**power * f(q, v)).max() <= small for q, v, _ in e.rows)
+
+    if any(np.abs(odd(q, v)).max() > small for q, v, _ in e.rows):
+        for power, kind in ((1, 'viscous'), (0, 'dry')):
+            if has_degree(odd, power):
+                return (
+                    f'it contains a term of degree {power} in qd, which changes its sign with qd: '
+                    f'{kind} friction? The equation of motion is without friction'
+                )
+        return None
+    for power in (0, 1, 3, 4):
+        if has_degree(h, power):
+            return f'it is of degree {power} in qd, not 2'
+    return None
+
+
+def _check_linear(e: Examination, C: Function) -> None:
+    """C(q, qd) linear in qd."""
+    samples = []
+    for k, (q, qd, _) in enumerate(e.rows):
+        other = e.states.qd[k - 1]
+        samples.append(Sample(C(q, qd - 2 * other), C(q, qd) - 2 * C(q, other), q, qd))
+    size = max(float(np.abs(C(q, qd)).max()) for q, qd, _ in e.rows)
+    # A C that is zero but for rounding is linear.
+    scale = max(size, e.tolerance * e.scales['h'])
+    finding = e.check('coriolis_quadratic', ['coriolis_matrix'], samples, scale)
+    if finding is None:
+        return
+    e.wrong.add(('coriolis_matrix', 'h'))
+    text = None
+    for power, cause in ((0, 'C does not depend on qd'), (2, 'C is quadratic in qd, not linear')):
+        if all(
+            np.abs(C(q, 2 * v) - 2.0**power * C(q, v)).max() <= e.tolerance * scale
+            for q, v, _ in e.rows
+        ):
+            text = cause
+    e.keep(finding, text)
+
+
+def _check_energy(e: Examination, K: Function) -> None:
+    """K(q, qd) a quadratic form of qd."""
+    samples = []
+    for k, (q, qd, _) in enumerate(e.rows):
+        other = e.states.qd[k - 1]
+        samples.append(
+            Sample(K(q, qd + other) + K(q, qd - other), 2 * K(q, qd) + 2 * K(q, other), q, qd)
+        )
+        samples.append(Sample(K(q, 2 * qd), 4 * K(q, qd), q, 2 * qd))
+    scale = largest(s.expected for s in samples)
+    finding = e.check('kinetic_energy_quadratic', ['kinetic_energy'], samples, scale)
+    if finding is not None:
+        e.wrong.add(('kinetic_energy', 'M'))
+        e.keep(finding, None)
+
+
+def _check_curl(e: Examination, g: Function) -> None:
+    """dg_i/dq_j = dg_j/dq_i."""
+    samples = []
+    for q, _, _ in e.rows[:SLOW_STATES]:
+        slope = gradient(g, q)
+        samples.append(Sample(slope, slope.T, q))
+    finding = e.check('gravity_is_a_gradient', ['gravity_torque'], samples, e.scales['g'])
+    if finding is not None:
+        text = 'dg_i/dq_j and dg_j/dq_i differ, so that g is the gradient of no potential energy'
+        e.keep(finding, text)
+
+
+# -- the inertia matrix ---------------------------------------------------------------------------
+
+
+def _check_matrix(e: Examination, source: Source) -> None:
+    values = e.values(source)
+    samples = [Sample(M, M.T, q) for M, (q, _, _) in zip(values, e.rows, strict=True)]
+    scale, tolerance = largest(values), e.tolerance_of(source)
+    finding = e.check('mass_matrix_symmetry', [source.function], samples, scale, tolerance)
+    if finding is not None:
+        e.keep(finding, _asymmetry(e, values, tolerance * scale))
+    elif _reference_is_regular(e):
+        _check_definiteness(e, source, values)
+
+
+def _asymmetry(e: Examination, values: Array, small: float) -> str | None:
+    upper, lower = (float(np.abs(f(values, k)).max()) for f, k in ((np.triu, 1), (np.tril, -1)))
+    if min(upper, lower) <= small:
+        return f'the {"upper" if upper <= small else "lower"} triangle is zero'
+    off = values * ~np.eye(e.n, dtype=bool)
+    if np.abs(off + off.swapaxes(1, 2)).max() <= small:
+        return 'm_ij = -m_ji: sign of one of them'
+    if e.reference is None:
+        return None
+    right = np.array([e.reference.terms.M(q) for q, _, _ in e.rows])
+    wrong = np.argwhere(np.abs(values - right).max(axis=0) > small) + 1
+    if len(wrong) == e.n**2:
+        return None
+    entries = ', '.join(f'm{"".join(map(str, entry))}' for entry in wrong.tolist())
+    return f'wrong: {entries}; the other entries are right'
+
+
+def _reference_is_regular(e: Examination) -> bool:
+    """Return whether the M of the reference is positive definite, as far as it is known."""
+    return e.reference is None or all(_smallest(e.reference.terms.M(q)) > 0 for q, _, _ in e.rows)
+
+
+def _check_definiteness(e: Examination, source: Source, values: Array) -> None:
+    law, smallest = 'positive_definiteness', [_smallest(M) for M in values]
+    samples = [
+        # The smallest eigenvalue is expected above 0.
+        Sample(np.array(min(low, 0.0)), np.array(0.0), q)
+        for low, (q, _, _) in zip(smallest, e.rows, strict=True)
+    ]
+    finding = e.check(law, [source.function], samples, largest(values), 0.0)
+    if finding is not None:
+        negative = all(np.linalg.eigvalsh(M)[-1] <= 0 for M in values)
+        e.keep(finding, 'M is negative: a sign?' if negative else 'M has a negative eigenvalue')
+    elif min(smallest) == 0.0:
+        e.fail(law, source.function, 'M is singular')
+
+
+def _smallest(M: Array) -> float:
+    """Return the smallest eigenvalue of M, 0 if it is within rounding of 0."""
+    eigenvalues = np.linalg.eigvalsh(M)
+    rounding = len(M) * EPS * float(np.abs(eigenvalues).max())
+    return 0.0 if abs(eigenvalues[0]) <= rounding else float(eigenvalues[0])

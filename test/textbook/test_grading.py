@@ -1,0 +1,582 @@
+"""The grader: right functions pass, each typical mistake is named by the law that it breaks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import robots
+import tiers
+from numpy import cos, sin
+
+import robot_dynamics as rd
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.formulations import (
+    FORMULATIONS,
+    closed_form_matrix,
+    newton_euler_link_frame,
+    twist_wrench,
+)
+from robot_dynamics.model import robots as samples
+from robot_dynamics.textbook import (
+    CartesianArm,
+    ElasticJoint,
+    FiveBarLinkage,
+    FunctionError,
+    GearedLink,
+    PlanarElbow,
+    PlanarElbowRecursion,
+    PointMassArm,
+    RemoteElbow,
+    SliderCrank,
+    VerticalParticle,
+    check,
+)
+from robot_dynamics.textbook.grading.functions import FORMS
+from robot_dynamics.validation.identities import Bound
+
+# Unequal parameters without common factors, so that no two mistakes have the same effect.
+VALUES = {'l1': 0.7, 'lc1': 0.3, 'lc2': 0.25, 'm1': 3.1, 'm2': 1.7, 'I1': 0.12, 'I2': 0.05}
+ELBOW = PlanarElbow(**VALUES)
+MODEL = samples.planar_2r((0.7, 0.5), (0.3, 0.25), (3.1, 1.7), (0.12, 0.05))
+GEARED = GearedLink(r=37.0, Jm=2e-4, Jl=0.61, M=2.1, l=0.43, Bm=3e-4, Bl=0.2)
+SYSTEMS = [
+    VerticalParticle(2.3),
+    GEARED,
+    ElasticJoint(r=37.0, Jm=2e-4, Jl=0.61, M=2.1, l=0.43, k=100.0),
+    CartesianArm(3.1, 1.7),
+    ELBOW,
+    RemoteElbow(**VALUES),
+    PointMassArm(1.3, 2.2, 0.7, 0.45),
+    FiveBarLinkage(
+        0.8, 0.37, (0.31, 0.17, 0.42, 0.56), (2.3, 1.1, 1.9, 0.7), (0.11, 0.02, 0.08, 0.05)
+    ),
+    SliderCrank(0.3, 0.8, (0.1, 0.4), (1.0, 2.0, 3.0), (0.1, 0.2)),
+]
+
+
+def functions_of(arm):
+    return {name: getattr(arm, name) for name in FORMS if hasattr(arm, name)}
+
+
+def functions_of_module(formulation, model):
+    bound = Bound(formulation, model)
+    return {name: getattr(bound, name) for name in FORMS if name in vars(formulation)}
+
+
+# -- right functions ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('system', SYSTEMS, ids=lambda s: type(s).__name__)
+def test_closed_forms_pass(system):
+    report = check(system, **functions_of(system))
+    assert report.passed, report
+    assert report.findings == ()
+    assert 'all' in repr(report)
+
+
+def test_the_recursion_of_newton_and_euler_passes():
+    assert check(ELBOW, inverse_dynamics=PlanarElbowRecursion(ELBOW).inverse_dynamics).passed
+
+
+MODELS = {
+    'planar_2r': MODEL,
+    'geared_link': samples.geared_link(37.0, 2e-4, 0.61, 2.1, 0.43),
+    'remote_elbow': samples.remote_elbow((0.7, 0.5), (0.3, 0.25), (3.1, 1.7), (0.12, 0.05)),
+    'five_bar': samples.five_bar(),
+    'random_tree_3': samples.random_tree(3, np.random.default_rng(5)),
+}
+
+
+@pytest.mark.parametrize(
+    'name', ['random_tree_3', *tiers.slow(n for n in MODELS if n != 'random_tree_3')]
+)
+@pytest.mark.parametrize('formulation', FORMULATIONS, ids=lambda f: f.__name__.split('.')[-1])
+def test_formulations_pass(formulation, name):
+    report = check(MODELS[name], **functions_of_module(formulation, MODELS[name]))
+    assert report.passed, report
+
+
+@pytest.mark.parametrize(
+    'name', ['panda', 'puma560', *tiers.slow(n for n in robots.NAMES if n != 'panda')]
+)
+def test_urdfs_pass(name):
+    model = samples.puma560() if name == 'puma560' else robots.load(name)
+    report = check(model, **functions_of(Dynamics(model)))
+    assert report.passed, report
+
+
+@pytest.mark.parametrize('formulation', [newton_euler_link_frame, twist_wrench])
+def test_formulations_pass_on_a_path(formulation):
+    report = check(
+        robots.path('double_pendulum'),
+        **functions_of_module(formulation, robots.load('double_pendulum')),
+    )
+    assert report.passed, report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('formulation', FORMULATIONS, ids=lambda f: f.__name__.split('.')[-1])
+def test_all_formulations_pass_on_a_real_arm(formulation):
+    model = robots.load('ur5')
+    report = check(model, **functions_of_module(formulation, model))
+    assert report.passed, report
+
+
+def test_functions_pass_without_a_robot():
+    assert check(joints=2, **functions_of(ELBOW)).passed
+
+
+def test_a_level_of_potential_energy_is_free():
+    level = {'potential_energy': lambda q: ELBOW.potential_energy(q) + 3.0}
+    assert check(ELBOW, gravity_torque=ELBOW.gravity_torque, **level).passed
+
+
+def test_another_skew_symmetric_factorization_is_a_note():
+    model = samples.random_tree(3, np.random.default_rng(5))
+    C = lambda q, qd: closed_form_matrix.coriolis_matrix_skew(model, q, qd)  # noqa: E731
+    report = check(model, mass_matrix=Dynamics(model).mass_matrix, coriolis_matrix=C)
+    assert report.passed
+    assert 'Christoffel' in report.notes[0]
+
+
+# -- typical mistakes -----------------------------------------------------------------------------
+
+M, C, g = ELBOW.mass_matrix, ELBOW.coriolis_matrix, ELBOW.gravity_torque
+K, P, ID = ELBOW.kinetic_energy, ELBOW.potential_energy, ELBOW.inverse_dynamics
+m1, m2, l1, lc1, lc2, I2 = 3.1, 1.7, 0.7, 0.3, 0.25, 0.05
+
+
+def inverse(M=M, C=C, g=g):
+    return lambda q, qd, qdd: M(q) @ qdd + C(q, qd) @ qd + g(q)
+
+
+def forward(M=M, C=C, g=g):
+    return lambda q, qd, tau: np.linalg.solve(M(q), tau - C(q, qd) @ qd - g(q))
+
+
+def h(q):
+    return -m2 * l1 * lc2 * sin(q[1])
+
+
+def with_values(name, **values):
+    return {name: getattr(replace(ELBOW, **values), name)}
+
+
+def not_christoffel(q, qd):
+    return np.array([[2 * h(q) * qd[1], h(q) * qd[1]], [-h(q) * qd[0], 0.0]])
+
+
+def mass_rate(q, qd):
+    return np.array([[2 * h(q) * qd[1], h(q) * qd[1]], [h(q) * qd[1], 0.0]])
+
+
+NO_C = {'C': lambda q, qd: np.zeros((2, 2))}
+NO_G = {'g': lambda q: np.zeros(2)}
+MINUS_G = {'g': lambda q: -g(q)}
+
+# functions -> the law, the function that is wrong, part of the cause (None: unknown)
+MISTAKES = {
+    'C is not the Christoffel matrix': (
+        {'coriolis_matrix': not_christoffel, 'mass_matrix': M},
+        ('skew_symmetry', 'coriolis_matrix', 'is C the matrix of Christoffel symbols'),
+    ),
+    'C transposed': (
+        {'coriolis_matrix': lambda q, qd: C(q, qd).T, 'mass_matrix': M},
+        ('robot_coriolis', 'coriolis_matrix', 'C is transposed'),
+    ),
+    'sign of C': (
+        {'coriolis_matrix': lambda q, qd: -C(q, qd), 'mass_matrix': M},
+        ('robot_coriolis', 'coriolis_matrix', 'the opposite sign'),
+    ),
+    'C is dM/dt': (
+        {'coriolis_matrix': mass_rate, 'mass_matrix': M},
+        ('robot_coriolis', 'coriolis_matrix', 'without the term -1/2 d(qd^T M qd)/dq'),
+    ),
+    'C is half of dM/dt': (
+        {'coriolis_matrix': lambda q, qd: mass_rate(q, qd) / 2, 'mass_matrix': M},
+        ('robot_coriolis', 'coriolis_matrix', '1/2 dM/dt qd in place of C qd'),
+    ),
+    'C of constant velocities': (
+        {'coriolis_matrix': lambda q, qd: C(q, np.ones(2)), 'mass_matrix': M},
+        ('coriolis_quadratic', 'coriolis_matrix', 'C does not depend on qd'),
+    ),
+    'C of second degree': (
+        {'coriolis_matrix': lambda q, qd: qd[0] * C(q, qd)},
+        ('coriolis_quadratic', 'coriolis_matrix', 'C is quadratic in qd'),
+    ),
+    'C with a cosine': (
+        {'coriolis_matrix': lambda q, qd: C(q + np.array([0, np.pi / 2]), qd)},
+        ('robot_coriolis', 'coriolis_matrix', 'q2 + pi/2 in place of q2 (sine for cosine'),
+    ),
+    'products of velocities once': (
+        {
+            'coriolis_torque': lambda q, qd: np.array(
+                [h(q) * (qd[0] * qd[1] + qd[1] ** 2), -h(q) * qd[0] ** 2]
+            )
+        },
+        ('robot_coriolis', 'coriolis_torque', 'products qd_j qd_k once instead of twice'),
+    ),
+    'no centrifugal terms': (
+        {'coriolis_torque': lambda q, qd: np.array([2 * h(q) * qd[0] * qd[1], 0.0])},
+        ('robot_coriolis', 'coriolis_torque', 'without centrifugal terms'),
+    ),
+    'sign of m21': (
+        {'mass_matrix': lambda q: M(q) * [[1, 1], [-1, 1]]},
+        ('mass_matrix_symmetry', 'mass_matrix', 'm_ij = -m_ji'),
+    ),
+    'upper triangle': (
+        {'mass_matrix': lambda q: np.triu(M(q))},
+        ('mass_matrix_symmetry', 'mass_matrix', 'the lower triangle is zero'),
+    ),
+    'I2 missing in m12 alone': (
+        {'mass_matrix': lambda q: M(q) - [[0, I2], [0, 0]]},
+        ('mass_matrix_symmetry', 'mass_matrix', 'wrong: m12'),
+    ),
+    'I2 missing in m12 and m21': (
+        {'mass_matrix': lambda q: M(q) - [[0, I2], [I2, 0]]},
+        ('robot_inertia', 'mass_matrix', 'm12 and m21 lack I2'),
+    ),
+    'sign of M': (
+        {'mass_matrix': lambda q: -M(q)},
+        ('positive_definiteness', 'mass_matrix', 'M is negative'),
+    ),
+    'M indefinite': (
+        {'mass_matrix': lambda q: M(q) * [[1, 1], [1, 0.1]]},
+        ('positive_definiteness', 'mass_matrix', 'M has a negative eigenvalue'),
+    ),
+    'parallel axis of link 1': (
+        {'mass_matrix': lambda q: M(q) - np.diag([m1 * lc1**2, 0])},
+        ('robot_inertia', 'mass_matrix', 'without m1 lc1^2 of the parallel-axis theorem'),
+    ),
+    'parallel axis of link 2': (
+        {'mass_matrix': lambda q: M(q) - m2 * lc2**2},
+        ('robot_inertia', 'mass_matrix', 'without m2 lc2^2 of the parallel-axis theorem'),
+    ),
+    'parallel axis of link 1 twice': (
+        {'mass_matrix': lambda q: M(q) + np.diag([m1 * lc1**2, 0])},
+        ('robot_inertia', 'mass_matrix', 'with m1 lc1^2 of the parallel-axis theorem twice'),
+    ),
+    'links without moments of inertia': (
+        with_values('mass_matrix', I1=0.0, I2=0.0),
+        ('robot_inertia', 'mass_matrix', 'without the moments of inertia'),
+    ),
+    'lc1 for l1': (
+        with_values('mass_matrix', l1=lc1),
+        ('robot_inertia', 'mass_matrix', 'lc1 in place of l1'),
+    ),
+    'masses interchanged': (
+        with_values('inverse_dynamics', m1=m2, m2=m1),
+        ('robot_gravity', 'inverse_dynamics', 'm1 and m2 interchanged'),
+    ),
+    'inverse of M': (
+        {'mass_matrix': lambda q: np.linalg.inv(M(q))},
+        ('robot_inertia', 'mass_matrix', 'the inverse of M'),
+    ),
+    'M depends on qd': (
+        {'inverse_dynamics': lambda q, v, a: ID(q, v, a) + np.array([0.1 * v[1] ** 2 * a[0], 0])},
+        ('inertia_of_position', 'inverse_dynamics', 'changes with qd'),
+    ),
+    'squares of accelerations': (
+        {'inverse_dynamics': lambda q, v, a: ID(q, v, a**2)},
+        ('affine_in_acceleration', 'inverse_dynamics', 'of degree 2'),
+    ),
+    'viscous friction': (
+        {'inverse_dynamics': lambda q, v, a: ID(q, v, a) + 0.3 * v},
+        ('coriolis_quadratic', 'inverse_dynamics', 'viscous friction?'),
+    ),
+    'dry friction': (
+        {'inverse_dynamics': lambda q, v, a: ID(q, v, a) + 0.3 * np.sign(v)},
+        ('coriolis_quadratic', 'inverse_dynamics', 'dry friction?'),
+    ),
+    'rows interchanged': (
+        {'inverse_dynamics': lambda q, v, a: ID(q, v, a)[::-1]},
+        ('robot_gravity', 'inverse_dynamics', 'those of joints 2, 1'),
+    ),
+    'joints in the opposite order': (
+        {'inverse_dynamics': lambda q, v, a: ID(q[::-1], v[::-1], a[::-1])[::-1]},
+        ('robot_inertia', 'inverse_dynamics', '2, 1 in arguments and result'),
+    ),
+    'absolute angles': (
+        {'inverse_dynamics': RemoteElbow(**VALUES).inverse_dynamics},
+        ('robot_inertia', 'inverse_dynamics', 'taken for absolute ones'),
+    ),
+    'no gravity': (
+        {'inverse_dynamics': inverse(**NO_G)},
+        ('robot_gravity', 'inverse_dynamics', 'it is zero'),
+    ),
+    'no Coriolis torque': (
+        {'inverse_dynamics': inverse(**NO_C)},
+        ('robot_coriolis', 'inverse_dynamics', 'it is zero'),
+    ),
+    'gravity of the opposite sign': (
+        {'inverse_dynamics': inverse(**MINUS_G), 'gravity_torque': g},
+        ('robot_gravity', 'inverse_dynamics', 'the opposite sign'),
+    ),
+    'sign of g': (
+        {'gravity_torque': lambda q: -g(q), 'potential_energy': P, 'inverse_dynamics': ID},
+        ('robot_gravity', 'gravity_torque', 'the opposite sign'),
+    ),
+    'degrees': (
+        {'gravity_torque': lambda q: g(np.deg2rad(q))},
+        ('robot_gravity', 'gravity_torque', 'q is taken for degrees'),
+    ),
+    'entries of g interchanged': (
+        {'gravity_torque': lambda q: g(q)[::-1]},
+        ('robot_gravity', 'gravity_torque', 'those of joints 2, 1'),
+    ),
+    'sine for cosine in g': (
+        {'gravity_torque': lambda q: g(q - [np.pi / 2, 0])},
+        ('robot_gravity', 'gravity_torque', 'q1 - pi/2 in place of q1'),
+    ),
+    'relative angle in g2': (
+        {'gravity_torque': lambda q: np.array([g(q)[0], m2 * lc2 * 9.81 * cos(q[1])])},
+        ('gravity_is_a_gradient', 'gravity_torque', 'gradient of no potential energy'),
+    ),
+    'g of 10 m/s^2': (
+        with_values('gravity_torque', g=10.0),
+        ('robot_gravity', 'gravity_torque', 'g = 10 m/s^2?'),
+    ),
+    'g forgotten': (
+        with_values('gravity_torque', g=1.0),
+        ('robot_gravity', 'gravity_torque', 'g = 1 m/s^2?'),
+    ),
+    'sign of P': (
+        {'potential_energy': lambda q: -P(q), 'gravity_torque': g},
+        ('robot_gravity', 'potential_energy', 'the opposite sign'),
+    ),
+    'K without the factor 1/2': (
+        {'kinetic_energy': lambda q, qd: 2 * K(q, qd), 'mass_matrix': M},
+        ('robot_inertia', 'kinetic_energy', '2 times the expected value'),
+    ),
+    'K of first degree': (
+        {'kinetic_energy': lambda q, qd: K(q, qd) + qd[0]},
+        ('kinetic_energy_quadratic', 'kinetic_energy', None),
+    ),
+    'forward dynamics without gravity': (
+        {'forward_dynamics': forward(**NO_G), 'inverse_dynamics': ID},
+        ('robot_gravity', 'forward_dynamics', 'it is zero'),
+    ),
+    'forward dynamics without Coriolis torque': (
+        {'forward_dynamics': forward(**NO_C)},
+        ('robot_coriolis', 'forward_dynamics', 'it is zero'),
+    ),
+    'forward dynamics with M for its inverse': (
+        {'forward_dynamics': lambda q, v, tau: M(q) @ (tau - C(q, v) @ v - g(q))},
+        ('robot_inertia', 'forward_dynamics', 'the inverse of M'),
+    ),
+    'rounded parameters': (
+        with_values('mass_matrix', I2=0.0501),
+        ('robot_inertia', 'mass_matrix', 'agrees to three digits'),
+    ),
+    'a mistake that has no name': (
+        {'mass_matrix': lambda q: M(q) + np.diag([0.1 * cos(q[0]) ** 2, 0])},
+        ('robot_inertia', 'mass_matrix', None),
+    ),
+    'printed coupling of Lynch and Park': (
+        {
+            'inverse_dynamics': inverse(
+                lambda q: M(q) + np.array([[0, h(q) * (cos(q[0]) - 1)], [0, 0]])
+            )
+        },
+        ('mass_matrix_symmetry', 'inverse_dynamics', 'wrong: m12'),
+    ),
+}
+
+
+@pytest.mark.parametrize('name', MISTAKES)
+def test_a_mistake_is_named_by_its_law_and_cause(name):
+    functions, (law, function, cause) = MISTAKES[name]
+    report = check(ELBOW, **functions)
+    assert not report.passed
+    found = [f for f in report.findings if f.law == law and function in f.functions]
+    assert found, report
+    finding = found[0]
+    assert not finding.follows
+    if cause is None:
+        assert finding.cause is None, report
+        assert 'cause: unknown' in repr(report)
+    else:
+        assert cause in (finding.cause or ''), report
+    assert finding.error > 1e-6
+    assert finding.place is not None
+    assert finding.place.q.shape == (2,)
+
+
+@pytest.mark.parametrize('name', MISTAKES)
+def test_right_functions_are_not_blamed(name):
+    functions, (_, wrong, _) = MISTAKES[name]
+    report = check(ELBOW, **functions)
+    for finding in report.findings:
+        if finding.law.startswith('robot_'):
+            assert finding.functions == (wrong,), report
+        elif not finding.follows:
+            assert wrong in finding.functions, report
+
+
+def test_the_place_is_that_of_the_largest_error():
+    report = check(ELBOW, gravity_torque=lambda q: g(q) + np.array([0.0, q[0] ** 2]))
+    (finding,) = [f for f in report.findings if f.law == 'robot_gravity']
+    place = finding.place
+    assert place.entry == (2,)
+    assert place.value == pytest.approx(place.expected + place.q[0] ** 2)
+    assert place.expected == pytest.approx(g(place.q)[1])
+
+
+def test_one_mistake_in_several_functions_is_one_finding():
+    wrong = replace(ELBOW, I2=0.0)
+    report = check(ELBOW, **functions_of(wrong))
+    (finding,) = report.findings
+    assert finding.cause == 'as if I2 were 0'
+    assert set(finding.functions) == {'mass_matrix', 'inverse_dynamics', 'kinetic_energy'}
+
+
+@pytest.mark.parametrize(
+    ('jm', 'cause'),
+    [
+        (0.0, 'as if Jm were 0'),
+        (GEARED.Jm / GEARED.r, 'r in place of r^2 at the inertia of the rotor'),
+        (GEARED.Jm / GEARED.r**2, 'without the gear ratio'),
+    ],
+)
+def test_the_inertia_of_a_rotor(jm, cause):
+    report = check(GEARED, mass_matrix=replace(GEARED, Jm=jm).mass_matrix)
+    (finding,) = report.findings
+    assert cause in finding.cause
+
+
+def test_a_state_is_remembered():
+    calls = []
+
+    def mass_matrix(q):
+        calls.append(q)
+        return M(q) * len(calls)
+
+    report = check(ELBOW, mass_matrix=mass_matrix)
+    finding = report.findings[0]
+    assert finding.law == 'function_of_the_state'
+    assert 'earlier calls' in finding.cause
+
+
+def test_an_overwritten_argument():
+    def gravity_torque(q):
+        result = g(q)
+        q[:] = 0.0
+        return result
+
+    (finding,) = check(ELBOW, gravity_torque=gravity_torque).findings
+    assert finding.law == 'function_of_the_state'
+    assert finding.cause == 'the function overwrites its argument q; let it work on a copy'
+
+
+# -- models ---------------------------------------------------------------------------------------
+
+
+def test_mistakes_in_a_urdf():
+    model = robots.load('ur5')
+    arm = Dynamics(model)
+    mass = model.mass.copy()
+    mass[2] = 0.0
+    tensors = model.inertia_com.copy()
+    tensors[2] = 0.0
+    for function, law, cause in (
+        (Dynamics(model.with_gravity([9.81, 0, 0])).inverse_dynamics, 'robot_gravity', 'along x'),
+        (
+            lambda q, v, a: arm.inverse_dynamics(q, v, a)[[0, 2, 1, 3, 4, 5]],
+            'robot_inertia',
+            'those of joints 1, 3, 2, 4, 5, 6',
+        ),
+        (
+            Dynamics(replace(model, mass=mass, inertia_com=tensors)).inverse_dynamics,
+            'robot_inertia',
+            f'link {model.body_names[2]!r} missing',
+        ),
+        (
+            Dynamics(replace(model, inertia_com=tensors)).inverse_dynamics,
+            'robot_inertia',
+            f'link {model.body_names[2]!r} without moments of inertia',
+        ),
+    ):
+        report = check(arm, inverse_dynamics=function)
+        (finding,) = [f for f in report.findings if f.law == law]
+        assert cause in finding.cause
+
+
+def test_missing_rotors_of_a_model():
+    arm = Dynamics(samples.geared_link(37.0, 2e-4, 0.61, 2.1, 0.43))
+    rigid = samples.geared_link(37.0, 0.0, 0.61, 2.1, 0.43)
+    (finding,) = check(arm, mass_matrix=Dynamics(rigid).mass_matrix).findings
+    assert 'without the inertia of the rotors' in finding.cause
+
+
+# -- without a robot ------------------------------------------------------------------------------
+
+ALONE = {
+    'C is not the Christoffel matrix': ('skew_symmetry', 'is C the matrix of Christoffel symbols'),
+    'sign of C': ('coriolis_of_inertia', 'the opposite sign'),
+    'C is dM/dt': ('coriolis_of_inertia', 'without the term -1/2 d(qd^T M qd)/dq'),
+    'no Coriolis torque': ('coriolis_of_inertia', 'it is zero'),
+    'sign of m21': ('mass_matrix_symmetry', 'm_ij = -m_ji'),
+    'sign of P': ('gravity_is_a_gradient', 'the opposite sign'),
+    'K without the factor 1/2': ('kinetic_energy_of_mass_matrix', '2 times'),
+    'gravity of the opposite sign': ('gravity_at_rest', 'the opposite sign'),
+    'viscous friction': ('coriolis_quadratic', 'viscous friction?'),
+}
+
+
+@pytest.mark.parametrize('name', ALONE)
+def test_mistakes_are_found_without_a_robot(name):
+    law, cause = ALONE[name]
+    report = check(joints=2, **MISTAKES[name][0])
+    (finding,) = [f for f in report.findings if f.law == law and not f.follows]
+    assert cause in finding.cause
+
+
+def test_energy_is_balanced_by_the_power():
+    report = check(joints=2, **MISTAKES['no Coriolis torque'][0])
+    assert 'power_balance' in [f.law for f in report.findings]
+
+
+# -- functions that cannot be checked -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('functions', 'error', 'message'),
+    [
+        ({'mass_matrix': lambda q: q}, ShapeError, r'shape \(2,\); expected \(2, 2\)'),
+        ({'gravity_torque': lambda q: g(q)[:, None]}, ShapeError, 'np.ravel'),
+        ({'gravity_torque': lambda q: None}, ShapeError, 'returned None.*return statement'),
+        ({'gravity_torque': lambda q: 'text'}, ShapeError, "returned str 'text'"),
+        ({'gravity_torque': lambda q: g(q) * np.nan}, FunctionError, 'nan.*expected finite'),
+        ({'gravity_torque': lambda q: q[5]}, FunctionError, 'raised IndexError: .*at q = '),
+        ({'gravity_torque': lambda q, qd: q}, FunctionError, 'raised TypeError'),
+        ({'gravity_torque': 3}, FunctionError, r'expected a function gravity_torque\(q\)'),
+        ({}, FunctionError, 'no function is given'),
+        ({'mass_matrix': M, 'joints': 3}, FunctionError, 'joints is 3; expected 2'),
+    ],
+)
+def test_errors(functions, error, message):
+    with pytest.raises(error, match=message):
+        check(ELBOW, **functions)
+
+
+@pytest.mark.parametrize(
+    ('robot', 'message'),
+    [
+        (3, 'robot is 3; expected a system'),
+        ('missing.urdf', 'missing.urdf'),
+        (None, 'expected a robot, or the number of joints'),
+    ],
+)
+def test_robots_that_are_none(robot, message):
+    with pytest.raises((ModelError, FunctionError), match=message):
+        check(robot, mass_matrix=M)
+
+
+def test_singular_forward_dynamics():
+    report = check(ELBOW, forward_dynamics=lambda q, v, tau: np.zeros(2))
+    assert report.findings[0].law == 'positive_definiteness'
+
+
+def test_the_name_of_the_package():
+    assert rd.textbook.check is check
