@@ -39,6 +39,7 @@ extensions = [
     'sphinx.ext.mathjax',
     'extensions.generated_pages',
     'extensions.docstrings',
+    'extensions.equation_numbers',
     *(installed('myst_nb') or ['myst_parser']),
     *installed('sphinx-mathjax-offline', 'sphinx_copybutton'),
 ]

@@ -22,8 +22,9 @@ def setup(app):
 
 
 def fill(_app, _page, source):
-    """Replace the places of a page by what they name."""
-    source[0] = PLACE.sub(generated, source[0])
+    """Replace the places of a page by what they name, and lead links to the notebooks taken in."""
+    text = PLACE.sub(generated, source[0])
+    source[0] = text.replace('(../../examples/notebooks/', '(../notebooks/')
 
 
 def generated(place):

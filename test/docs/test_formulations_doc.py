@@ -1,4 +1,4 @@
-"""docs/textbook/formulations.md: its names exist, its tables are complete and current."""
+"""docs/textbook: formulations and the sources; names exist, tables are complete and current."""
 
 import importlib
 import re
@@ -25,10 +25,10 @@ DOC = (CHECKOUT / 'docs' / 'textbook' / 'formulations.md').read_text()
 TESTS = '\n'.join(file.read_text() for file in (CHECKOUT / 'test').rglob('test_*.py'))
 
 
-def section(title):
+def section(title, page=DOC):
     """Return the text under a heading, up to the next one of its level or above."""
     level = len(title.split()[0])
-    rest = DOC.split(f'\n{title}\n')[1]
+    rest = page.split(f'\n{title}\n')[1]
     return re.split(rf'\n#{{1,{level}}} ', rest)[0]
 
 
@@ -52,13 +52,15 @@ def resolve(name):
     raise AssertionError(f'robot_dynamics has no {name}')
 
 
-SOURCES = (
-    'Spong, Hutchinson and Vidyasagar, chapter 6',
-    'Lynch and Park, draft chapter 9',
-    'Milićević, Golubović and Slavković',
-    'Lecture notes',
-)
-MAPPED = [(source, *row) for source in SOURCES for row in rows(section(f'### {source}'))]
+SOURCES = ('spong', 'lynch_park', 'milicevic', 'lecture_notes')
+PAGES = {
+    source: (CHECKOUT / 'docs' / 'textbook' / f'{source}.md').read_text() for source in SOURCES
+}
+MAPPED = [
+    (source, *row)
+    for source, page in PAGES.items()
+    for row in rows(section('## Equation by equation', page))
+]
 
 
 @pytest.mark.parametrize(('source', 'equations', 'what', 'where'), MAPPED)
@@ -99,7 +101,7 @@ def test_every_equation_is_mapped_once_and_in_order(source, expected):
     assert numbers(source) == {chapter: list(values) for chapter, values in expected.items()}
 
 
-MISPRINTS = rows(section('## Misprints'))
+MISPRINTS = [row for page in PAGES.values() for row in rows(section('## Misprints', page))]
 
 
 @pytest.mark.parametrize(('where', 'printed', 'right', 'proof'), MISPRINTS)

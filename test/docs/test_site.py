@@ -1,6 +1,7 @@
 """The documentation site: it builds without warnings and without ROS, and works offline."""
 
 import html.parser
+import json
 import re
 import subprocess
 import sys
@@ -78,3 +79,27 @@ def test_every_verb_and_public_name_is_on_a_page(site):
     names = (site / 'reference' / 'api' / 'robot_dynamics.html').read_text()
     for name in ('Dynamics.inverse_dynamics', 'load_urdf', 'RobotModel', 'ShapeError'):
         assert f'id="robot_dynamics.{name}"' in names
+
+
+@pytest.mark.slow
+def test_equations_have_tags_that_mathjax_accepts(site):
+    for page in site.rglob('*.html'):
+        for equation in re.findall(
+            r'\\begin\{split\}.*?\\end\{split\}', page.read_text(), re.DOTALL
+        ):
+            assert r'\tag' not in equation, page.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('number', 'page'),
+    [('6.63', 'spong'), ('9.55', 'lynch_park'), ('2.3', 'milicevic'), ('(46)', 'lecture_notes')],
+)
+def test_the_search_finds_the_number_of_an_equation(site, number, page):
+    index = json.loads(
+        (site / 'searchindex.js').read_text().removeprefix('Search.setIndex(').rstrip(')')
+    )
+    found = index['terms'][number]
+    assert index['docnames'].index(f'textbook/{page}') in (
+        found if isinstance(found, list) else [found]
+    )

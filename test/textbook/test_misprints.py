@@ -1,4 +1,4 @@
-"""Misprints of the sources, listed in docs/textbook/formulations.md: as printed they fail,
+"""Misprints of the sources, listed on the pages of docs/textbook: as printed they fail,
 corrected they hold. Lost equations and wrong words are tested in their corrected form only.
 
 The reference is never the formulation that contains the correction: it is virtual work from
