@@ -150,6 +150,7 @@ setup(
     entry_points={
         'console_scripts': [
             'robot-dynamics = robot_dynamics.cli:main',
+            'robot_dynamics_nodes = robot_dynamics.ros.executables:robot_dynamics_nodes',
             *(f'{node} = robot_dynamics.ros.executables:{node}' for node in NODES),
         ],
     },

@@ -156,7 +156,8 @@ def test_ament_finds_the_package(installed):
 
 def test_console_scripts_are_installed(installed):
     scripts = installed.metadata.entry_points.select(group='console_scripts')
-    assert {script.name for script in scripts} == NODES | {'robot-dynamics'}
+    others = {'robot-dynamics', 'robot_dynamics_nodes'}
+    assert {script.name for script in scripts} == NODES | others
     assert {path.name for path in installed.scripts.iterdir()} >= {s.name for s in scripts}
 
 

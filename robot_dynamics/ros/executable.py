@@ -1,4 +1,4 @@
-"""Start, run and stop a node: the exit path of all executables of the package.
+"""Start, run and stop nodes: the exit path of all executables of the package.
 
 Signals set a flag, and the executor makes one step at a time, so that SIGINT, SIGTERM and SIGHUP
 end the process with exit code 0, after the last command to the motors. An exception in a callback
@@ -15,6 +15,7 @@ import signal
 import sys
 import textwrap
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def new_executor(context: Any = None) -> Any:
 
 
 class NodeExecutor:
-    """Runs a node with the fastest executor, and a queue of bounded length.
+    """Runs nodes with the fastest executor, and a queue of bounded length.
 
     The events executor queues one event for each message received, even if the middleware, which
     keeps the newest few, has dropped that message since. In a flood of messages its memory and the
@@ -65,9 +66,9 @@ class NodeExecutor:
     it is too long an executor without a queue takes over.
     """
 
-    def __init__(self, node: Any):
+    def __init__(self, nodes: Sequence[Any]):
         """Begin with the fastest executor."""
-        self._node = node
+        self._nodes = nodes
         self._marked, self._reached = 0.0, True  # s, when the mark was queued; since reached
         self._callbacks = 0  # since then
         self._relieved_until: float | None = None  # s; None: by the fastest executor
@@ -96,57 +97,65 @@ class NodeExecutor:
         self._executor = executor
         self._relieved_until = None
         self._marked, self._reached, self._callbacks = 0.0, True, 0
-        executor.add_node(self._node)
+        for node in self._nodes:
+            executor.add_node(node)
 
     def _reach_mark(self) -> None:
         self._reached = True
 
     def _relieve(self, now: float) -> None:
-        self._executor.remove_node(self._node)
+        for node in self._nodes:
+            self._executor.remove_node(node)
+            node.health.counts['message floods'] += 1
         self._executor.shutdown()
         self._use(SingleThreadedExecutor())
         self._relieved_until = now + RELIEF
-        self._node.health.counts['message floods'] += 1
-        self._node.get_logger().warning(
+        self._nodes[0].get_logger().warning(
             f'messages arrive faster than they are processed: the queue was {LONGEST_DELAY} s '
             'long; only the newest messages are processed'
         )
 
 
-def run(node_class: type[Any], args: list[str] | None = None) -> int:
-    """Run a node until a signal or its own failure; return the exit code.
+def run(node_classes: Sequence[type[Any]], args: list[str] | None = None) -> int:
+    """Run nodes until a signal or the failure of one of them; return the exit code.
 
-    An exception in a callback ends the node as well, after its last command.
+    An exception in a callback ends them as well, after their last commands.
     """
     stop: list[int] = []
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as by nohup
             signal.signal(number, lambda caught, _frame: stop.append(caught))
+    nodes: list[Any] = []
+    executor = None
     try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-        node = node_class()
-    except CANNOT_START as error:
-        return _failed(node_class.__name__, error)
-    node.is_ending = lambda: bool(stop)
-    executor = NodeExecutor(node)
-    try:
-        _turn(executor, node, stop)
+        try:
+            rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+            for node_class in node_classes:
+                nodes.append(node_class())
+                nodes[-1].is_ending = lambda: bool(stop)
+        except CANNOT_START as error:
+            return _failed(node_classes[len(nodes)].__name__, error)
+        executor = NodeExecutor(nodes)
+        _turn(executor, nodes, stop)
     finally:
-        failure = node.failure
-        node.end()
-        executor.shutdown()
-        node.destroy_node()
-    if failure is not None:
-        return _failed(node_class.__name__, failure)
+        for node in nodes:
+            node.end()
+        if executor is not None:
+            executor.shutdown()
+        for node in nodes:
+            node.destroy_node()
+    for node in nodes:
+        if node.failure is not None:
+            return _failed(type(node).__name__, node.failure)
     rclpy.try_shutdown()
     return 0
 
 
-def _turn(executor: NodeExecutor, node: Any, stop: list[int]) -> None:
+def _turn(executor: NodeExecutor, nodes: Sequence[Any], stop: list[int]) -> None:
     frozen = False
-    while not stop and node.failure is None:
+    while not stop and all(node.failure is None for node in nodes):
         executor.spin_once()
-        if node.active and not frozen:
+        if not frozen and all(node.active for node in nodes):
             # Exempt present objects from collection: a full one takes tens of ms.
             gc.collect()
             gc.freeze()
@@ -164,7 +173,7 @@ def main(node_class: type[Any]) -> None:
     if not {'-h', '--help'}.isdisjoint(sys.argv[1:]):
         print(usage(node_class))
         sys.exit(0)
-    sys.exit(run(node_class))
+    sys.exit(run([node_class]))
 
 
 def usage(node_class: type[Any]) -> str:

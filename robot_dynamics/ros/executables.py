@@ -5,22 +5,59 @@ from __future__ import annotations
 import sys
 from functools import partial
 from importlib import import_module
+from itertools import takewhile
+from typing import Any
 
-NO_ROS = 2  # exit code, that of a command line that cannot be executed
+CANNOT_START = 2  # exit code, that of a command line that cannot be executed
+NODES = {
+    'dynamics_node': 'DynamicsNode',
+    'feedforward_node': 'FeedforwardNode',
+    'simulator_node': 'SimulatorNode',
+    'pybullet_validator_node': 'PyBulletValidatorNode',
+    'markers_node': 'MarkersNode',
+    'state_publisher_node': 'StatePublisherNode',
+}
 
 
 def start(node: str) -> None:
     """Run a node of this package and exit with its exit code."""
+    _require_ros(node)
+    _module(node).main()
+
+
+def robot_dynamics_nodes() -> None:
+    """Run the nodes that the command line names in one process, with one executor."""
+    names = list(takewhile(lambda word: word != '--ros-args', sys.argv[1:]))
+    unknown = [name for name in names if name not in NODES]
+    if unknown or not names:
+        given = ', '.join(map(repr, unknown)) or 'no node'
+        print(
+            f'usage: robot_dynamics_nodes NODE ... [--ros-args ...]: {given} given; expected '
+            f'some of {", ".join(NODES)}',
+            file=sys.stderr,
+        )
+        sys.exit(CANNOT_START)
+    _require_ros('robot_dynamics_nodes')
+    from robot_dynamics.ros import executable
+
+    sys.exit(executable.run([getattr(_module(name), NODES[name]) for name in names]))
+
+
+def _module(node: str) -> Any:
+    return import_module(f'robot_dynamics.nodes.{node}')
+
+
+def _require_ros(name: str) -> None:
+    """Exit unless rclpy can be imported."""
     try:
         import rclpy  # noqa: F401
     except ImportError as error:
         print(
-            f'{node} needs ROS 2, and rclpy cannot be imported ({error}): source a ROS 2 '
+            f'{name} needs ROS 2, and rclpy cannot be imported ({error}): source a ROS 2 '
             "distribution, or install its wheels with pip install '.[ros]'",
             file=sys.stderr,
         )
-        sys.exit(NO_ROS)
-    import_module(f'robot_dynamics.nodes.{node}').main()
+        sys.exit(CANNOT_START)
 
 
 dynamics_node = partial(start, 'dynamics_node')

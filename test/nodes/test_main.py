@@ -11,7 +11,7 @@ pytest.importorskip('rclpy')
 import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from live_nodes import line_with, start_node
+from live_nodes import line_with, start_node, start_python
 from rclpy.context import Context
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -119,10 +119,59 @@ def test_an_exception_in_a_callback_ends_a_controller_after_its_last_torque(
 
     monkeypatch.setattr(_main.signal, 'signal', lambda *_: None)
     with pytest.raises(ZeroDivisionError):
-        _main.run(Faulty)
+        _main.run([Faulty])
     rclpy.try_shutdown()
     assert torques[0].any()
     assert not torques[-1].any()
+
+
+def start_several(*arguments):
+    program = 'from robot_dynamics.ros.executables import robot_dynamics_nodes as run; run()'
+    return start_python('-c', program, *arguments)
+
+
+def test_several_nodes_in_one_process(graph, robot_file):
+    process = start_several(
+        'dynamics_node',
+        'feedforward_node',
+        *('--ros-args', '-p', robot_file, '-p', 'max_torque_rate:=[0.0]', '-p', 'ramp_time:=0.0'),
+    )
+    terms = graph.listen(JointState, 'dynamics_node/gravity_torque')
+    torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')
+    states = graph.publisher(JointState, 'joint_states')
+    state = JointState(name=['shoulder', 'elbow'], position=[0.1, 0.2], velocity=[0.0, 0.0])
+    state.header.stamp.sec = 1
+
+    def answered():
+        states.publish(state)
+        return terms and torques and any(torques[-1].effort)
+
+    graph.until(answered, 'both answers')
+    assert list(torques[-1].effort) == pytest.approx(list(terms[-1].effort), rel=1e-9)
+    process.send_signal(signal.SIGTERM)
+    graph.until(lambda: not any(torques[-1].effort), 'the last torque')
+    rest, _ = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 0
+    assert 'Traceback' not in rest
+
+
+def test_a_node_that_cannot_start_ends_all_of_its_process(tmp_path):
+    bad = ('-p', 'robot_description:=\'<robot name="x"/>\'')
+    process = start_several('dynamics_node', 'markers_node', '--ros-args', *bad)
+    output, _ = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 1
+    (line,) = (line for line in output.splitlines() if 'ERROR' in line)
+    assert '[DynamicsNode]' in line
+    assert "robot 'x' has no link" in line
+
+
+@pytest.mark.parametrize('names', [[], ['dynamics_node', 'dinamics_node']])
+def test_an_unknown_node_is_named(names):
+    output, _ = (process := start_several(*names)).communicate(timeout=DEADLINE)
+    assert process.returncode == 2
+    assert output.startswith('usage: robot_dynamics_nodes NODE ... ')
+    assert ("'dinamics_node' given" if names else 'no node given') in output
+    assert 'expected some of dynamics_node, feedforward_node' in output
 
 
 @pytest.mark.parametrize(
@@ -210,7 +259,7 @@ def test_a_flood_leaves_no_long_queue_behind(monkeypatch):
     node.create_subscription(String, 'flood', lambda m: flood.append(m.data), qos.JOINT_STATES_IN)
     node.create_subscription(String, 'after', after.append, 10)
     floods, once = (source.create_publisher(String, topic, 10) for topic in ('flood', 'after'))
-    executor = _main.NodeExecutor(node)
+    executor = _main.NodeExecutor([node])
     while not (floods.get_subscription_count() and once.get_subscription_count()):
         executor.spin_once()
     for k in range(20_000):
