@@ -35,6 +35,9 @@ NO_PYBULLET_WHEEL = (
     'sys_platform != "linux" or platform_machine != "x86_64" or python_version >= "3.12"'
 )
 
+IDENTIFY = ['cvxpy>=1.5', 'clarabel>=0.9', 'threadpoolctl>=3.5']
+CHECK = ['trimesh>=4.4', 'pycollada>=0.8']
+
 # The documentation site; MathJax and the search work offline.
 SITE = [
     'sphinx>=8.1',
@@ -101,14 +104,20 @@ setup(
         # Recordings of real robots, for comparison with a model.
         'bags': ['rosbags>=0.11.7'],
         # Identification: a convex solver with its modelling layer.
-        'identify': ['cvxpy>=1.5', 'clarabel>=0.9', 'threadpoolctl>=3.5'],
+        'identify': IDENTIFY,
         # Meshes of robot descriptions, STL and OBJ, and COLLADA.
-        'check': ['trimesh>=4.4', 'pycollada>=0.8'],
+        'check': CHECK,
         # The robot in the browser; other minor versions may change the page.
-        'view': ['viser>=1.1,<1.2', 'rich>=13', 'trimesh>=4.4', 'pycollada>=0.8'],
+        'view': ['viser>=1.1,<1.2', 'rich>=13', *CHECK],
         # examples/notebooks, kept as text.
         'notebooks': ['jupytext>=1.16', 'nbclient>=0.10', 'ipykernel>=6.29', 'matplotlib>=3.8'],
-        'docs': [*SITE, 'jupytext>=1.16', 'ipykernel>=6.29', 'matplotlib>=3.8'],
+        # The site has the notebooks with their results.
+        'docs': [
+            *SITE,
+            *('jupytext>=1.16', 'ipykernel>=6.29', 'matplotlib>=3.8'),
+            *IDENTIFY,
+            *CHECK,
+        ],
         'test': [
             'pytest>=8',
             'pytest-xdist>=3.8',
@@ -120,14 +129,11 @@ setup(
             'modern_robotics>=1.1',
             'mcap>=1.1',
             'rosbags>=0.11.7',
-            'trimesh>=4.4',
-            'pycollada>=0.8',
+            *CHECK,
+            *IDENTIFY,
             # The view in the browser, with Debian's packages chromium and chromium-driver.
             'viser>=1.1,<1.2',
             'selenium>=4.20',
-            'cvxpy>=1.5',
-            'clarabel>=0.9',
-            'threadpoolctl>=3.5',
             'jupytext>=1.16',
             'nbclient>=0.10',
             'ipykernel>=6.29',
