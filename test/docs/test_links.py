@@ -13,7 +13,7 @@ PAGES = [
     *sorted(
         page
         for page in (ROOT / 'docs').rglob('*.md')
-        if not {'_build', 'notebooks'} & set(page.parts)
+        if not {'_build', 'notebooks'} & set(page.relative_to(ROOT).parts)
     ),
 ]
 LINK = re.compile(r'\]\(([^)\s]+)\)')
