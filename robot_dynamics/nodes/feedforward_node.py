@@ -218,12 +218,17 @@ class FeedforwardNode(RobotNode):
         self.torques.guard.enable()
 
     def _on_watchdog(self) -> None:
-        """Apply `on_timeout` while joint states are missing, or their stamps stand still."""
-        now, timeout = time.monotonic(), self.parameters.silence_timeout
+        """Apply `on_timeout` if joint states are missing, and keep the status up to date."""
         if not self.active:
             return
-        if now - self._progressed < timeout:
-            return self._follow_status(now)
+        now = time.monotonic()
+        if now - self._progressed >= self.parameters.silence_timeout:
+            self._bridge_silence(now)
+        self._follow_status(now)
+
+    def _bridge_silence(self, now: float) -> None:
+        """Apply `on_timeout` while joint states are missing, or their stamps stand still."""
+        timeout = self.parameters.silence_timeout
         choice, state = self.parameters.on_timeout, self._state
         if not self._silent:
             self._silent = 'no joint states'

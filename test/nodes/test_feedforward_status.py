@@ -170,6 +170,16 @@ def test_the_status_has_one_word_for_what_the_node_does(graph):
     assert {message.hardware_id for message in robot.status} == {'elbow'}
 
 
+@pytest.mark.parametrize('choice', ['stop', 'hold', 'gravity'])
+def test_a_disabled_node_is_idle_though_joint_states_have_stopped(graph, choice):
+    robot = Robot(graph, silence_timeout=0.05, on_timeout=choice)
+    robot.torque(0)
+    robot.wait_for_word('waiting')
+    assert graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False)).success
+    robot.wait_for_word('idle')
+    graph.until(lambda: not any(robot.torques[-1].effort), 'the last torque')
+
+
 def test_the_status_has_the_progress_of_a_motion(graph):
     robot = Robot(graph)
     robot.torque(0)
