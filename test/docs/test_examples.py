@@ -15,6 +15,8 @@ PAGES = [
     for page in sorted((ROOT / 'docs' / folder).glob('*.md'))
     if page.stem not in TESTED
 ]
+GUIDES = ('batches_and_derivatives', 'contact', 'payloads')
+PAGES += [ROOT / 'docs' / 'guides' / f'{name}.md' for name in GUIDES]
 
 
 def code_of(page):

@@ -47,4 +47,4 @@ def test_links_lead_somewhere(page):
 
 def test_every_folder_of_pages_has_pages():
     folders = {page.parent.name for page in PAGES}
-    assert folders >= {'guides', 'reference', 'api', 'textbook', 'appendices'}
+    assert folders >= {'start', 'guides', 'concepts', 'reference', 'api', 'textbook', 'appendices'}

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ('visualization', 'several_robots', 'ros2_control', 'feedforward')
+PAGES = (
+    'visualization',
+    'several_robots',
+    'ros2_control',
+    'feedforward',
+    'first_node',
+    'first_robot',
+)
 OTHERS = {'joint_states', 'feedforward_node'}  # first cells that are no parameters
 
 
