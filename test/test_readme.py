@@ -1,4 +1,4 @@
-"""README and docs/reference/parameters.md: code runs, tables match the code, links exist."""
+"""README, parameters, install and ros2_control: code runs, tables match the code, links exist."""
 
 import importlib
 import math
@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import yaml
 
-from robot_dynamics import cli, formulations
+from robot_dynamics import cli
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / 'README.md').read_text()
 PARAMETERS = (ROOT / 'docs' / 'reference' / 'parameters.md').read_text()
+ROS2_CONTROL = (ROOT / 'docs' / 'guides' / 'ros2_control.md').read_text()
+INSTALL = (ROOT / 'docs' / 'start' / 'install.md').read_text()
 
 # Module of each table of parameters.
 TABLES = {
@@ -29,8 +31,8 @@ TABLES = {
 }
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf'```{language}\n(.*?)```', README, re.DOTALL)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf'```{language}\n(.*?)```', page, re.DOTALL)
 
 
 def test_python_runs(monkeypatch):
@@ -85,33 +87,24 @@ def test_links_exist():
 
 
 def test_yaml_applies_in_every_namespace():
-    (text,) = blocks('yaml')
+    (text,) = blocks('yaml', ROS2_CONTROL)
     keys = yaml.safe_load(text)
     assert all(key.startswith('/**/') for key in keys)
     assert '/**/feedforward_node' in keys
 
 
 def test_gains_are_those_of_the_command_line(capsys):
-    (text,) = blocks('yaml')
+    (text,) = blocks('yaml', ROS2_CONTROL)
     ours = yaml.safe_load(text)['/**/feedforward_node']['ros__parameters']
     assert cli.main(['gains', 'panda', '--rate', '1000']) == 0
     printed = yaml.safe_load(capsys.readouterr().out)['/**/feedforward_node']['ros__parameters']
     assert {key: ours[key] for key in printed} == printed
 
 
-def test_growth_is_that_of_the_formulations():
-    """The column of the README equals that of the docstring of formulations."""
-    rows = dict(re.findall(r'^\| `(\w+)` \|.*\| (n(?:\^\d)?) \|$', README, re.MULTILINE))
-    assert set(rows) == {
-        module.__name__.rsplit('.', 1)[-1] for module in formulations.FORMULATIONS
-    }
-    for name, growth in rows.items():
-        (line,) = [x for x in formulations.__doc__.splitlines() if x.split()[:1] == [name]]
-        assert f' {growth} ' in line
-
-
 def test_extras_are_those_of_setup():
-    named = set(re.findall(r"'\.\[([\w,-]+)\]'", README.split('## Install')[1].split('\n## ')[0]))
+    named = set(re.findall(r"'\.\[([\w,-]+)\]'", INSTALL))
+    named |= set(re.findall(r'^\| `(\w+)` \| ', INSTALL.split('## Extras')[1], re.MULTILINE))
+    assert len(named) > 6
     extras = (ROOT / 'setup.py').read_text().split('extras_require')[1]
     for extra in {part for group in named for part in group.split(',')}:
         assert f"'{extra}': " in extras, extra

@@ -38,7 +38,7 @@ ENTRIES = list(entries())
 
 
 def test_there_are_files_to_look_at():
-    assert {'feedforward_node.yaml', 'controllers.yaml', 'README.md'} <= {
+    assert {'feedforward_node.yaml', 'controllers.yaml', 'ros2_control.md'} <= {
         name for name, *_ in ENTRIES
     }
 
