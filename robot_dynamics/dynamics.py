@@ -23,6 +23,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -680,6 +681,25 @@ class Dynamics:
         return _joint_without_inertia(self.model, self.tree)
 
     # -- programs ---------------------------------------------------------------------------------
+
+    def plot(self, q: ArrayLike, file: str | Path | None = None) -> Any:
+        """Draw the robot in a posture: links, joint axes, and inertia ellipsoids.
+
+        Args:
+            q: (n,) joint positions, rad or m.
+            file: to save the figure.
+
+        Returns:
+            The matplotlib Figure.
+
+        Raises:
+            MatplotlibMissing: it is not installed.
+            ShapeError: q is not (n,).
+        """
+        # The only use of a higher layer: figures know models, not this class.
+        from robot_dynamics.visualization.robot_figure import plot_robot
+
+        return plot_robot(self.model, q, file)
 
     def precompile(self, *methods: str, frames: Sequence[str] = ()) -> None:
         """Compile methods now, into the cache on disk, instead of at their first calls.

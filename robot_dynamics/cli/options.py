@@ -12,7 +12,11 @@ import numpy as np
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import picture_formats
+from robot_dynamics.visualization.figures import (
+    AnimationFormatError,
+    animation_writer,
+    picture_formats,
+)
 
 MAX_NUMBER = 1e12  # keeps squares finite and angles within 2^40 rad
 MAX_COUNT = 1_000_000  # of states or samples
@@ -127,6 +131,20 @@ def new_picture(text: str) -> Path:
         raise argparse.ArgumentTypeError(
             f'is {text}; expected a name that ends in .{", .".join(formats)}'
         )
+    return file
+
+
+def new_animation(text: str) -> Path:
+    """Return the path of an animation to write, .gif or .mp4.
+
+    Raises:
+        MatplotlibMissing: it is not installed.
+    """
+    file = new_file(text)
+    try:
+        animation_writer(file, 1)
+    except AnimationFormatError as error:
+        raise argparse.ArgumentTypeError(str(error).replace('animation is', 'is', 1)) from error
     return file
 
 

@@ -13,6 +13,7 @@ from robot_dynamics.cli.options import (
     MAX_COUNT,
     add_robot,
     add_state,
+    new_animation,
     new_file,
     new_picture,
     positive,
@@ -22,8 +23,13 @@ from robot_dynamics.cli.output import read_robot
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
-from robot_dynamics.simulation.run import plot
+from robot_dynamics.simulation import (
+    INTEGRATORS,
+    Simulator,
+    animate_run,
+    plot_run,
+    simulate,
+)
 from robot_dynamics.spatial import Array
 
 
@@ -37,6 +43,11 @@ def add_simulate_options(parser: argparse.ArgumentParser) -> None:
     add('--integrator', choices=sorted(INTEGRATORS), default='rk4', help='(rk4)')
     add('--csv', type=new_file, help='file for time, positions and velocities')
     add('--picture', type=new_picture, help='figure file; needs matplotlib')
+    add(
+        '--animate',
+        type=new_animation,
+        help='animation of the robot in real time, .gif, or .mp4 with ffmpeg; needs matplotlib',
+    )
 
 
 def simulate_robot(options: argparse.Namespace) -> int:
@@ -74,7 +85,9 @@ def simulate_robot(options: argparse.Namespace) -> int:
     if options.csv is not None:
         _write_csv(options.csv, arm.model, run.t, run.q, run.qd)
     if options.picture is not None:
-        plot(run, arm.model, options.picture)
+        plot_run(run, arm, options.picture)
+    if options.animate is not None:
+        animate_run(run, arm, options.animate)
     return 0
 
 

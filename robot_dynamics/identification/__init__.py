@@ -53,4 +53,5 @@ from robot_dynamics.identification.payload import estimate_payload as estimate_p
 from robot_dynamics.identification.recording import Recording as Recording
 from robot_dynamics.identification.recording import RecordingError as RecordingError
 from robot_dynamics.identification.recording import by_joint as by_joint
+from robot_dynamics.identification.report import plot as plot
 from robot_dynamics.identification.report import text as text

@@ -1,6 +1,7 @@
 """Simulation of arms under given torques with a fixed step, without ROS.
 
-`simulator` holds the state of one arm; `run` returns a motion as arrays; `joint_models` are
+`simulator` holds the state of one arm; `run` returns a motion as arrays,
+`figures` draws it; `joint_models` are
 friction, stops, elasticity and drives; `steps` are integrators and contact. Torques known in
 advance are faster in `Dynamics.simulate` and `rollout`. `ensembles` simulates batches of arms,
 `closed_chains` mechanisms with kinematic loops. `commands` are the inputs of a simulated arm with
@@ -12,6 +13,7 @@ from robot_dynamics.simulation.closed_chains import ClosedLoopSimulator
 from robot_dynamics.simulation.ensembles.batch import BatchRun, PerStep, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
+from robot_dynamics.simulation.figures import animate_run, plot_run
 from robot_dynamics.simulation.hardware import HardwareProfile, ProfileError, load_profile
 from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
@@ -52,9 +54,11 @@ __all__ = [
     'Simulator',
     'Snapshot',
     'SpringDamperStop',
+    'animate_run',
     'encoder_resolution',
     'load_profile',
     'payload_parameters',
+    'plot_run',
     'record_motion',
     'record_tracking',
     'simulate',

@@ -1,22 +1,19 @@
-"""Simulated motion as arrays, from a simulator, a torque law and a duration; and its figure."""
+"""Simulated motion as arrays, from a simulator, a torque law and a duration."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation.arguments import checked_period
 from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.simulation.steps import adaptive
 from robot_dynamics.simulation.steps.adaptive import Adaptive
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import sheet
 
 # tau (n,) = torque(t, q, qd)
 TorqueLaw = Callable[[float, Array, Array], ArrayLike]
@@ -82,31 +79,3 @@ def _no_torque(_t: float, q: Array, _qd: Array) -> Array:
 
 def _row(simulator: Simulator) -> tuple[float, Array, Array, Array]:
     return simulator.time, simulator.q, simulator.qd, simulator.effort
-
-
-def plot(run: Run, model: RobotModel, file: str | Path | None = None) -> Any:
-    """Draw a motion, a curve per joint; save it if a file is given.
-
-    Returns:
-        The matplotlib Figure.
-
-    Raises:
-        MatplotlibMissing: it is not installed.
-    """
-    figure = sheet(10, 6)
-    axes = figure.subplots(2, 1, sharex=True)
-    rows = (
-        ('position [rad or m]', run.q),
-        ('velocity [rad/s or m/s]', run.qd),
-    )
-    for axis, (label, values) in zip(axes, rows, strict=True):
-        axis.plot(run.t, values, linewidth=1.2)
-        axis.set_ylabel(label)
-        axis.grid(alpha=0.25)
-        axis.margins(x=0.01)
-    axes[0].set_title(model.name)
-    axes[0].legend(model.joint_names, loc='center left', bbox_to_anchor=(1, 0.5), frameon=False)
-    axes[-1].set_xlabel('time [s]')
-    if file is not None:
-        figure.savefig(file)
-    return figure

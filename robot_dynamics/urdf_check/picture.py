@@ -12,6 +12,7 @@ from robot_dynamics.spatial import Array
 from robot_dynamics.urdf_check.description import Link
 from robot_dynamics.urdf_check.examination import Examination
 from robot_dynamics.visualization.figures import sheet
+from robot_dynamics.visualization.robot_figure import draw_ellipsoid, equal_axes
 from robot_dynamics.visualization.shapes import inertia_ellipsoid
 
 COLOURS = {'error': 'tab:red', 'warning': 'tab:orange', 'info': 'tab:blue'}
@@ -48,12 +49,8 @@ def draw(examination: Examination) -> Any:
     for severity, meaning in MEANINGS.items():
         axes.plot([], [], color=COLOURS[severity], label=f'inertia, {meaning}')
     axes.plot([], [], color='gray', linewidth=0.6, label='bounding box of the geometry')
-    low, high = np.min(points, axis=0), np.max(points, axis=0)
-    half = max(float((high - low).max()) / 2, 1e-3)
-    for k, limits in enumerate((axes.set_xlim, axes.set_ylim, axes.set_zlim)):
-        limits((low + high)[k] / 2 - half, (low + high)[k] / 2 + half)
-    axes.set(xlabel='x, m', ylabel='y, m', zlabel='z, m', title=robot.root.get('name', ''))
-    axes.set_box_aspect((1, 1, 1))
+    axes.set_title(robot.root.get('name', ''))
+    equal_axes(axes, np.array([np.min(points, axis=0), np.max(points, axis=0)]))
     axes.legend(loc='upper left')
     return figure
 
@@ -82,16 +79,5 @@ def _draw_ellipsoid(axes: Any, link: Link, T: Array, colour: str) -> None:
         return
     body = Inertial(link.body.mass, link.body.com, link.tensor)
     ellipsoid = inertia_ellipsoid(body, T)
-    if ellipsoid is None:
-        return
-    u, v = np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13)
-    ball = np.stack(
-        [
-            np.outer(np.cos(u), np.sin(v)),
-            np.outer(np.sin(u), np.sin(v)),
-            np.outer(np.ones_like(u), np.cos(v)),
-        ],
-        axis=-1,
-    )
-    surface = (ball * ellipsoid.half_axes) @ ellipsoid.pose[:3, :3].T + ellipsoid.pose[:3, 3]
-    axes.plot_surface(*np.moveaxis(surface, -1, 0), color=colour, alpha=0.35, linewidth=0)
+    if ellipsoid is not None:
+        draw_ellipsoid(axes, ellipsoid, colour)

@@ -1,5 +1,9 @@
-"""Geometry that shows the dynamics of a robot (`shapes`), and matplotlib figures (`figures`)."""
+"""Geometry that shows the dynamics of a robot (`shapes`), and matplotlib figures.
 
+`robot_figure` draws a robot, `figures` creates figures and animations.
+"""
+
+from robot_dynamics.visualization.robot_figure import plot_robot
 from robot_dynamics.visualization.shapes import (
     Arrow,
     Box,
@@ -21,6 +25,7 @@ __all__ = [
     'inertia_ellipsoid',
     'joint_torque_arrows',
     'manipulability_ellipsoid',
+    'plot_robot',
     'quaternion',
     'tip_inertia_ellipsoid',
     'weight_arrows',

@@ -1,7 +1,8 @@
-"""Creation of matplotlib figures; matplotlib is an optional dependency."""
+"""Creation of matplotlib figures and animations; matplotlib is an optional dependency."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from robot_dynamics.errors import RobotDynamicsError
@@ -29,6 +30,36 @@ def picture_formats() -> list[str]:
         MatplotlibMissing: it is not installed.
     """
     return sorted(_figure_class()().canvas.get_supported_filetypes())
+
+
+class AnimationFormatError(RobotDynamicsError, ValueError):
+    """Animations cannot be written in this format."""
+
+
+def animation_writer(file: Path, frames_per_second: int) -> Any:
+    """Return the matplotlib writer of an animation: GIF by Pillow, MP4 by ffmpeg.
+
+    Raises:
+        MatplotlibMissing: it is not installed.
+        AnimationFormatError: another suffix, or MP4 without ffmpeg.
+    """
+    _figure_class()
+    # matplotlib itself needs Pillow.
+    from matplotlib.animation import FFMpegWriter, PillowWriter
+
+    suffix = file.suffix.lower()
+    if suffix not in ('.gif', '.mp4'):
+        raise AnimationFormatError(
+            f'animation is {file}; expected a name that ends in .gif or .mp4'
+        )
+    if suffix == '.gif':
+        return PillowWriter(fps=frames_per_second)
+    if not FFMpegWriter.isAvailable():
+        raise AnimationFormatError(
+            f'animation is {file}: MP4 needs the program ffmpeg, which is not found; install '
+            'ffmpeg, or give a name that ends in .gif'
+        )
+    return FFMpegWriter(fps=frames_per_second)
 
 
 def _figure_class() -> Any:

@@ -253,6 +253,30 @@ def test_simulate_draws_the_motion(run, tmp_path):
     assert file.stat().st_size > 10_000
 
 
+def test_simulate_animates_the_motion(run, tmp_path):
+    pytest.importorskip('matplotlib')
+    file = tmp_path / 'fall.gif'
+    assert run('simulate', ELBOW, '--duration', 0.05, '--animate', file)[0] == 0
+    assert file.read_bytes().startswith(b'GIF8')
+
+
+def test_an_animation_in_an_unknown_format_is_an_error_before_the_work(capsys):
+    pytest.importorskip('matplotlib')
+    with pytest.raises(SystemExit, match='2'):
+        cli.main(['simulate', 'nowhere.urdf', '--animate', 'x.avi'])
+    errors = capsys.readouterr().err
+    assert 'argument --animate: is x.avi; expected a name that ends in .gif or .mp4' in errors
+    assert errors.count('\n') == 1
+
+
+def test_an_animation_without_ffmpeg_is_an_error_before_the_work(capsys, monkeypatch):
+    pytest.importorskip('matplotlib')
+    monkeypatch.setattr('matplotlib.animation.FFMpegWriter.isAvailable', lambda: False)
+    with pytest.raises(SystemExit, match='2'):
+        cli.main(['simulate', ELBOW, '--animate', 'x.mp4'])
+    assert 'argument --animate: is x.mp4: MP4 needs the program ffmpeg' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize('verb', ['compare', 'simulate', 'monte-carlo'])
 def test_a_picture_in_an_unknown_format_is_an_error_before_the_work(verb, capsys, monkeypatch):
     pytest.importorskip('matplotlib')

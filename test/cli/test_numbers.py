@@ -40,7 +40,14 @@ VALUES = [
     'x',
     '',
 ]
-NO_NUMBERS = {None, Path, options.folder, options.new_file, options.new_picture}
+NO_NUMBERS = {
+    None,
+    Path,
+    options.folder,
+    options.new_animation,
+    options.new_file,
+    options.new_picture,
+}
 
 
 def verbs():
