@@ -106,16 +106,21 @@ def feedforward(
     """
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
     check_shapes(arm, reference, q, qd, gains, friction)
-    zero = np.zeros(np.broadcast_shapes(q.shape, qd.shape, reference.q.shape))
+    # Kp (q_d - q) + Kd (qd_d - qd)
+    feedback = gains.kp * (reference.q - q) + gains.kd * (reference.qd - qd)
+    zero = np.zeros_like(feedback)
+
+    def part(torque: Array) -> Array:
+        return torque if torque.shape == zero.shape else zero + torque
+
     return FeedForward(
-        gravity=zero + arm.gravity_torque(q) if switches.gravity else zero,
-        coriolis=zero + arm.coriolis_torque(q, qd) if switches.coriolis else zero,
-        inertia=zero + inertia_torque(arm, q, reference.qdd) if switches.inertia else zero,
-        friction=zero + _friction_torque(arm, reference, q, qd, friction)
+        gravity=part(arm.gravity_torque(q)) if switches.gravity else zero,
+        coriolis=part(arm.coriolis_torque(q, qd)) if switches.coriolis else zero,
+        inertia=part(inertia_torque(arm, q, reference.qdd)) if switches.inertia else zero,
+        friction=part(_friction_torque(arm, reference, q, qd, friction))
         if switches.friction
         else zero,
-        # Kp (q_d - q) + Kd (qd_d - qd)
-        feedback=gains.kp * (reference.q - q) + gains.kd * (reference.qd - qd),
+        feedback=feedback,
     )
 
 
@@ -178,10 +183,10 @@ def check_shapes(
 ) -> None:
     """Raise ShapeError unless every argument has n entries per row."""
     n = arm.model.n
-    rows = {'q': q, 'qd': qd, **{f'reference.{k}': v for k, v in reference._asdict().items()}}
-    for name, value in rows.items():
-        if np.shape(value)[-1:] != (n,):
-            raise ShapeError(f'{name} has shape {np.shape(value)}; it must be (..., {n})')
+    names = 'q', 'qd', 'reference.q', 'reference.qd', 'reference.qdd'
+    for name, row in zip(names, (q, qd, *reference), strict=True):
+        if np.shape(row)[-1:] != (n,):
+            raise ShapeError(f'{name} has shape {np.shape(row)}; it must be (..., {n})')
     per_joint = {'kp': gains.kp, 'kd': gains.kd}
     if friction is not None:
         per_joint |= friction.coefficients

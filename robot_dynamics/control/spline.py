@@ -22,6 +22,7 @@ import numpy as np
 from robot_dynamics.spatial import Array
 
 COEFFICIENTS = 6
+ORDERS = np.arange(COEFFICIENTS)
 
 
 class Waypoint(NamedTuple):
@@ -80,12 +81,10 @@ def derivative(coefficients: Array) -> Array:
 
 
 def evaluate(coefficients: Array, s: Array) -> Array:
-    """Return q(s) (..., n) for coefficients (..., 6, n) and times s (...), by Horner's rule."""
-    s = np.asarray(s)[..., None]
-    value = coefficients[..., -1, :]
-    for k in reversed(range(COEFFICIENTS - 1)):
-        value = value * s + coefficients[..., k, :]
-    return np.asarray(value)
+    """Return q(s) (..., n) for coefficients (..., 6, n) and times s (...)."""
+    # One product: for a single time Horner's rule takes four times as long.
+    powers = np.asarray(s)[..., None, None] ** ORDERS
+    return np.asarray((powers @ coefficients)[..., 0, :])
 
 
 def hull(coefficients: Array, T: Array) -> tuple[Array, Array]:

@@ -51,6 +51,8 @@ def none(n: int) -> Tolerances:
 
 
 def _beyond(error: Array, most: Array, joint_names: tuple[str, ...], what: str) -> str:
+    if not most.any():
+        return ''
     over = (most > 0) & (np.abs(error) > most)
     if not over.any():
         return ''

@@ -30,7 +30,8 @@ class Limits(NamedTuple):
 
     def clamped(self, tau: Array) -> Array:
         """Return torques (..., n) within the effort limits."""
-        return np.clip(tau, -self.effort, self.effort)
+        # np.clip takes three times as long for a few joints.
+        return np.minimum(np.maximum(tau, -self.effort), self.effort)
 
 
 class TorqueGate:
@@ -60,6 +61,7 @@ class TorqueGate:
         if not (limits.rate > 0).all():
             raise ValueError(f'rate is {limits.rate}; it must be positive, inf for no limit')
         self._limits = limits
+        self._has_rate = bool(np.isfinite(limits.rate).any())
 
     def soften(self) -> None:
         """Begin another soft start, from the last torque."""
@@ -100,11 +102,12 @@ class TorqueGate:
     def step(self, tau: Array, dt: float) -> Array:
         """Return the torque (n,) to be given `dt` [s] after the last one, without soft start."""
         effort, rate = self._limits.effort, self._limits.rate
-        beyond, tau = np.abs(tau) > effort, self._limits.clamped(tau)
+        beyond = np.abs(tau) > effort
         if beyond.any():
+            tau = self._limits.clamped(tau)
             self._counts['torque at its limit'] += 1
             self._saturated |= beyond
-        if np.isfinite(rate).any():
+        if self._has_rate:
             # |tau_k - tau_(k-1)| <= rate dt; dt = 0 allows no change, even at infinite rate
             most = rate * dt if dt > 0 else np.zeros_like(rate)
             change = tau - self.last

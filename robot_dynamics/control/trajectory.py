@@ -119,11 +119,15 @@ class Trajectory:
         if len(self.times) == 1:
             q = np.broadcast_to(self.waypoints[0].q, (*t.shape, self.n)).copy()
             return Reference(q, np.zeros_like(q), np.zeros_like(q))
-        k = np.clip(np.searchsorted(self.times, t, side='right') - 1, 0, len(self.times) - 2)
-        s = np.clip(t, self.times[0], self.times[-1]) - self.times[k]
-        q, qd, qdd = spline.evaluate(self.polynomials[:, k], s)
+        within = np.minimum(np.maximum(t, self.times[0]), self.times[-1])
+        inner = self.times[1:-1]  # where one segment ends and the next one begins
+        k = inner.searchsorted(within, side='right')
+        q, qd, qdd = spline.evaluate(self.polynomials[:, k], within - self.times[k])
+        moving = within == t
+        if moving.all():
+            return Reference(q, qd, qdd)
         # At rest outside the time range.
-        moving = ((t >= self.times[0]) & (t <= self.times[-1]))[..., None]
+        moving = moving[..., None]
         return Reference(q, np.where(moving, qd, 0.0), np.where(moving, qdd, 0.0))
 
     def at_waypoints(self) -> Reference:
