@@ -326,7 +326,8 @@ class FeedforwardNode(RobotNode):
         if commands:
             self._command(self._tau(state, reference), state)
         self.action.latest = state, reference
-        self.states.publish(state, reference, self.torques.gate.last if commands else None)
+        torque = self.torques.gate.last if commands else None
+        self.states.publish(state, reference, torque, follower.speed.rate)
         if dropped or returned or follower.doing != doing:
             event = ['joint states are back'] * returned + [dropped] * bool(dropped)
             word = motion_status.FAULTED if follower.violated else ''

@@ -30,6 +30,7 @@ def filled(
     stamp: int,
     reference: Reference,
     *rows: tuple[Array, ...],
+    speed: float = 1.0,
 ) -> Any:
     """Return a JointTrajectoryControllerState with the state of the joints.
 
@@ -39,6 +40,7 @@ def filled(
         stamp: ns.
         reference: the desired motion (n,), for its accelerations.
         rows: desired, measured and error; each has positions, velocities and maybe efforts (n,).
+        speed: of the trajectory, as a fraction of its own.
     """
     message.header.stamp = messages.time_message(stamp)
     message.joint_names = list(joint_names)
@@ -50,6 +52,8 @@ def filled(
         for name in names:
             if hasattr(message, name):
                 setattr(message, name, point)
+    if hasattr(message, 'speed_scaling_factor'):
+        message.speed_scaling_factor = speed
     if hasattr(message, 'output'):
         message.output = JointTrajectoryPoint(effort=rows[0][2].tolist())
     return message

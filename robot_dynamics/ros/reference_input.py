@@ -103,7 +103,7 @@ class ReferenceInput:
         trajectory = messages.trajectory(message)
         if not node.parameters.allow_partial_joints_goal:
             trajectory = trajectory.in_order(arm.model.joint_names)
-        speed = self._feasible_speed(trajectory)
+        speed, warning = self._feasible_speed(trajectory)
         if speed < 1:
             trajectory = at_speed(trajectory, speed)
             message = messages.at_speed(message, speed)
@@ -112,6 +112,9 @@ class ReferenceInput:
             complete = self.follower.follow(trajectory, stamp, tolerances)
         else:
             complete = self.follower.check(trajectory, stamp)
+        if warning:
+            node.health.counts['trajectory infeasible'] += 1
+            node.get_logger().warning(f'trajectory infeasible, {warning}')
         self._report('', '')
         efforts = waypoint_efforts(arm, complete, self._settings.switches, self._friction)
         efforts += self._settings.offset
@@ -123,8 +126,8 @@ class ReferenceInput:
         self._node.get_logger().error(f'trajectory rejected: {reason}')
         self._report(f'trajectory rejected: {reason}', REJECTED)
 
-    def _feasible_speed(self, trajectory: Trajectory) -> float:
-        """Return the share of its speed at which a trajectory is to be followed.
+    def _feasible_speed(self, trajectory: Trajectory) -> tuple[float, str]:
+        """Return the share of its speed at which a trajectory is to be followed, and a warning.
 
         Raises TrajectoryError if it needs torques beyond the limits, and is not to be followed.
         """
@@ -141,17 +144,15 @@ class ReferenceInput:
             FrictionWithOffset(self._friction, self._settings.offset),
         )
         if found.feasible:
-            return 1.0
+            return 1.0, ''
         reasons = '; '.join(found.reasons)
         if choice == 'reject':
             raise TrajectoryError(reasons)
         if choice == 'slow_down' and found.obstacle:
             raise TrajectoryError(f'no speed is feasible: {found.obstacle}')
         speed = found.speed if choice == 'slow_down' else 1.0
-        node.health.counts['trajectory infeasible'] += 1
         action = f'followed at {speed:.1%} of its speed' if speed < 1 else 'torques are clamped'
-        node.get_logger().warning(f'trajectory infeasible, {action}: {reasons}')
-        return speed
+        return speed, f'{action}: {reasons}'
 
     def _on_reference(self, message: JointTrajectory) -> None:
         node = self._node

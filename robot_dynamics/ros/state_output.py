@@ -77,8 +77,17 @@ class StateOutput:
             for effort in (('effort',), ('effort',), ())
         ]
 
-    def publish(self, state: JointReading, reference: Reference, tau: Array | None) -> None:
-        """Publish a state, its reference, and the torque (n,) if there is one, when it is due."""
+    def publish(
+        self, state: JointReading, reference: Reference, tau: Array | None, speed: float
+    ) -> None:
+        """Publish when it is due.
+
+        Args:
+            state: measured.
+            reference: desired.
+            tau: the torque (n,) if there is one.
+            speed: of the trajectory, as a fraction of its own.
+        """
         if not self._due.is_due(state.stamp):
             return
         if state.effort is not None:
@@ -87,6 +96,9 @@ class StateOutput:
         for publisher, writer, values in zip(self._publishers, self._writers, rows, strict=True):
             publisher.publish(writer.fill(state.stamp, *values))
         if self._controller is not None:
+            message = self._type()
             self._controller.publish(
-                controller_state.filled(self._type(), self._names, state.stamp, reference, *rows)
+                controller_state.filled(
+                    message, self._names, state.stamp, reference, *rows, speed=speed
+                )
             )

@@ -63,3 +63,9 @@ def test_follow_is_the_default_and_warns(choice, graph):
     (filled,) = robot.filled
     assert messages.nanoseconds(filled.points[-1].time_from_start) == 150 * MS
     assert robot.node.health.counts['trajectory infeasible'] == 1
+
+
+def test_a_trajectory_that_is_rejected_for_its_limits_is_not_reported_as_followed(graph):
+    robot = moved(graph, trajectory(FAST[0], point(0.15, (0.6, 3.5))), **SCALE)
+    robot.wait_for_event("trajectory rejected: joint 'shoulder'")
+    assert robot.node.health.counts['trajectory infeasible'] == 0

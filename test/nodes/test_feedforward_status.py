@@ -99,7 +99,7 @@ def stand_in(*fields):
     [
         ('desired', 'actual', 'error'),
         ('desired', 'actual', 'error', 'reference', 'feedback', 'output'),
-        ('reference', 'feedback', 'error', 'output'),
+        ('reference', 'feedback', 'error', 'output', 'speed_scaling_factor'),
     ],
     ids=['before Humble', 'Humble', 'later'],
 )
@@ -108,8 +108,9 @@ def test_the_message_of_joint_trajectory_controller_is_filled(fields):
     q, qd, qdd, tau = np.arange(8.0).reshape(4, 2)
     rows = (q, qd, tau), (q + 1, qd + 1, tau), (q - 1, qd - 1)
     message = controller_state.filled(
-        stand_in(*fields), ('a', 'b'), 3 * 10**9 + 5, Reference(q, qd, qdd), *rows
+        stand_in(*fields), ('a', 'b'), 3 * 10**9 + 5, Reference(q, qd, qdd), *rows, speed=0.3
     )
+    assert vars(message).get('speed_scaling_factor', 0.3) == 0.3
     assert messages.nanoseconds(message.header.stamp) == 3 * 10**9 + 5
     assert message.joint_names == ['a', 'b']
     names = [('reference', 'desired'), ('feedback', 'actual'), ('error',)]
@@ -132,15 +133,15 @@ def test_the_state_of_the_controller_is_published_where_its_message_is_installed
     monkeypatch.setattr(
         controller_state,
         'filled',
-        lambda message, names, stamp, reference, *rows: Float64MultiArray(
-            data=[*reference.q, *rows[1][0]]
+        lambda message, names, stamp, reference, *rows, speed: Float64MultiArray(
+            data=[*reference.q, *rows[1][0], speed]
         ),
     )
     robot = Robot(graph)
     received = graph.listen(Float64MultiArray, 'feedforward_node/controller_state')
     robot.torque(0)
     graph.until(lambda: received, 'the state')
-    close(received[0].data, [*Q, *Q])
+    close(received[0].data, [*Q, *Q, 1.0])
 
 
 # -- status -------------------------------------------------------------------------------------
