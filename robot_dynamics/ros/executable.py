@@ -89,6 +89,14 @@ class NodeExecutor:
             if now - self._marked > LONGEST_DELAY and self._callbacks > LONGEST_QUEUE:
                 self._relieve(now)
 
+    def finish(self) -> None:
+        """Call what is queued, at most for 0.1 s: answers to clients of services and actions."""
+        end = time.monotonic() + _POLL
+        for _ in range(2):  # the result of a goal is a task that queues a second one
+            mark = self._executor.create_task(lambda: None)
+            while not mark.done() and time.monotonic() < end:
+                self._executor.spin_once(timeout_sec=_POLL)
+
     def shutdown(self) -> None:
         """Stop calling callbacks."""
         self._executor.shutdown()
@@ -137,6 +145,9 @@ def run(node_classes: Sequence[type[Any]], args: list[str] | None = None) -> int
             return _failed(node_classes[len(nodes)].__name__, error)
         executor = NodeExecutor(nodes)
         _turn(executor, nodes, stop)
+        for node in nodes:
+            node.end()
+        executor.finish()
     finally:
         for node in nodes:
             node.end()

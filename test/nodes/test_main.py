@@ -17,6 +17,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.executable import new_executor
 
@@ -123,6 +124,28 @@ def test_an_exception_in_a_callback_ends_a_controller_after_its_last_torque(
     rclpy.try_shutdown()
     assert torques[0].any()
     assert not torques[-1].any()
+
+
+def test_answers_that_a_node_queues_at_its_end_are_sent(monkeypatch, elbow_urdf):
+    from robot_dynamics.nodes.dynamics_node import DynamicsNode
+    from robot_dynamics.ros import executable as _main
+
+    sent = []
+
+    class Answering(DynamicsNode):
+        def __init__(self):
+            description = Parameter('robot_description', value=elbow_urdf)
+            super().__init__(parameter_overrides=[description])
+            self.create_timer(0.01, lambda: self.fail(RobotDynamicsError('over')))
+
+        def deactivate(self):
+            queue = self.executor.create_task
+            # As the result of a goal: a task that queues a second one.
+            queue(lambda: queue(lambda: sent.append('result')))
+
+    monkeypatch.setattr(_main.signal, 'signal', lambda *_: None)
+    assert _main.run([Answering]) == 1
+    assert sent == ['result']
 
 
 def start_several(*arguments):
