@@ -258,10 +258,5 @@ def effort_residual(measured: Array, terms: dict[str, Array]) -> Array:
     return residual
 
 
-def main() -> None:
-    """Run the node."""
-    executable.main(DynamicsNode)
-
-
 if __name__ == '__main__':
-    main()
+    executable.main(DynamicsNode)

@@ -394,10 +394,5 @@ class FeedforwardNode(RobotNode):
         return {'joints at their limit': ', '.join(saturated) or 'none'}
 
 
-def main() -> None:
-    """Run the node."""
-    executable.main(FeedforwardNode)
-
-
 if __name__ == '__main__':
-    main()
+    executable.main(FeedforwardNode)

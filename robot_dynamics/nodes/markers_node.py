@@ -230,10 +230,5 @@ def _at_tip(
     return shapes
 
 
-def main() -> None:
-    """Run the node."""
-    executable.main(MarkersNode)
-
-
 if __name__ == '__main__':
-    main()
+    executable.main(MarkersNode)

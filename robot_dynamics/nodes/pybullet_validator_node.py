@@ -307,10 +307,5 @@ class PyBulletValidatorNode(RobotNode):
         )
 
 
-def main() -> None:
-    """Run the node."""
-    executable.main(PyBulletValidatorNode)
-
-
 if __name__ == '__main__':
-    main()
+    executable.main(PyBulletValidatorNode)

@@ -270,10 +270,5 @@ class SimulatorNode(RobotNode):
         }
 
 
-def main() -> None:
-    """Run the node."""
-    executable.main(SimulatorNode)
-
-
 if __name__ == '__main__':
-    main()
+    executable.main(SimulatorNode)

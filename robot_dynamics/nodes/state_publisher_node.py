@@ -183,10 +183,5 @@ def transform_message(T: Array) -> Transform:
     return Transform(translation=Vector3(x=x, y=y, z=z), rotation=quaternion_message(T[:3, :3]))
 
 
-def main() -> None:
-    """Run the node."""
-    executable.main(StatePublisherNode)
-
-
 if __name__ == '__main__':
-    main()
+    executable.main(StatePublisherNode)

@@ -22,7 +22,9 @@ NODES = {
 def start(node: str) -> None:
     """Run a node of this package and exit with its exit code."""
     _require_ros(node)
-    _module(node).main()
+    from robot_dynamics.ros import executable
+
+    executable.main(_node_class(node))
 
 
 def robot_dynamics_nodes() -> None:
@@ -40,11 +42,12 @@ def robot_dynamics_nodes() -> None:
     _require_ros('robot_dynamics_nodes')
     from robot_dynamics.ros import executable
 
-    sys.exit(executable.run([getattr(_module(name), NODES[name]) for name in names]))
+    sys.exit(executable.run([_node_class(name) for name in names]))
 
 
-def _module(node: str) -> Any:
-    return import_module(f'robot_dynamics.nodes.{node}')
+def _node_class(node: str) -> type[Any]:
+    node_class: type[Any] = getattr(import_module(f'robot_dynamics.nodes.{node}'), NODES[node])
+    return node_class
 
 
 def _require_ros(name: str) -> None:

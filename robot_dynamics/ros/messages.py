@@ -20,7 +20,7 @@ from geometry_msgs.msg import Wrench
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message
 from rosgraph_msgs.msg import Clock
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.control.spline import Waypoint
@@ -116,42 +116,23 @@ def trajectory(message: JointTrajectory) -> Trajectory:
     )
 
 
-def with_efforts(
-    message: JointTrajectory, joint_names: tuple[str, ...], efforts: Array
+def trajectory_message(
+    header: Header, motion: Trajectory, joint_names: tuple[str, ...], efforts: Array
 ) -> JointTrajectory:
-    """Return the same trajectory with efforts (points, n); `joint_names` is their order."""
-    order = [joint_names.index(name) for name in message.joint_names]
+    """Return a trajectory with efforts (points, n) as a message; `joint_names` is their order."""
+    order = [joint_names.index(name) for name in motion.joint_names]
     return JointTrajectory(
-        header=message.header,
-        joint_names=message.joint_names,
+        header=header,
+        joint_names=motion.joint_names,
         points=[
             JointTrajectoryPoint(
-                positions=point.positions,
-                velocities=point.velocities,
-                accelerations=point.accelerations,
+                positions=point.q.tolist(),
+                velocities=[] if point.qd is None else point.qd.tolist(),
+                accelerations=[] if point.qdd is None else point.qdd.tolist(),
                 effort=row[order].tolist(),
-                time_from_start=point.time_from_start,
+                time_from_start=duration_message(t),
             )
-            for point, row in zip(message.points, efforts, strict=True)
-        ],
-    )
-
-
-def at_speed(message: JointTrajectory, speed: float) -> JointTrajectory:
-    """Return the same path at `speed` times the speed; efforts are left out."""
-    return JointTrajectory(
-        header=message.header,
-        joint_names=message.joint_names,
-        points=[
-            JointTrajectoryPoint(
-                positions=point.positions,
-                velocities=[speed * x for x in point.velocities],
-                accelerations=[speed**2 * x for x in point.accelerations],
-                time_from_start=duration_message(
-                    nanoseconds(point.time_from_start) / SECOND / speed
-                ),
-            )
-            for point in message.points
+            for t, point, row in zip(motion.times, motion.waypoints, efforts, strict=True)
         ],
     )
 

@@ -106,7 +106,6 @@ class ReferenceInput:
         speed, warning = self._feasible_speed(trajectory)
         if speed < 1:
             trajectory = at_speed(trajectory, speed)
-            message = messages.at_speed(message, speed)
         stamp = messages.nanoseconds(message.header.stamp)
         if self.enabled:
             complete = self.follower.follow(trajectory, stamp, tolerances)
@@ -118,7 +117,10 @@ class ReferenceInput:
         self._report('', '')
         efforts = waypoint_efforts(arm, complete, self._settings.switches, self._friction)
         efforts += self._settings.offset
-        self._filled_out.publish(messages.with_efforts(message, arm.model.joint_names, efforts))
+        names = arm.model.joint_names
+        self._filled_out.publish(
+            messages.trajectory_message(message.header, trajectory, names, efforts)
+        )
 
     def reject_trajectory(self, reason: RobotDynamicsError) -> None:
         """Count, log and report a trajectory that is not followed."""

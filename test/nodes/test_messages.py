@@ -93,9 +93,13 @@ def test_a_trajectory_message():
     np.testing.assert_array_equal(trajectory.times, [0, 1.5])
     np.testing.assert_array_equal(trajectory.waypoints[1].q, [2, 1])
     assert trajectory.waypoints[0].qdd is None
-    filled = received(messages.with_efforts(message, ('a', 'b'), np.array([[1, 2], [3, 4.0]])))
+    efforts = np.array([[1.0, 2.0], [3.0, 4.0]])
+    filled = received(messages.trajectory_message(message.header, trajectory, ('a', 'b'), efforts))
+    assert filled.joint_names == ['b', 'a']
     assert [p.effort.tolist() for p in filled.points] == [[2, 1], [4, 3]]
     assert filled.points[1].positions.tolist() == [2, 1]
+    assert filled.points[0].accelerations.tolist() == []
+    assert filled.points[1].accelerations.tolist() == [0, 0]
     assert filled.points[1].time_from_start == message.points[1].time_from_start
 
 
