@@ -12,7 +12,9 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]
 
-from robot_dynamics import __version__  # noqa: E402
+import robot_dynamics  # noqa: E402
+
+NOTEBOOKS = Path(robot_dynamics.__file__).parents[1] / 'examples' / 'notebooks'
 
 
 def installed(*modules):
@@ -20,18 +22,15 @@ def installed(*modules):
     return [module for module in modules if importlib.util.find_spec(module)]
 
 
-# Sphinx reads pages below this folder only.
-shutil.copytree(
-    DOCS.parent / 'examples' / 'notebooks',
-    DOCS / 'notebooks',
-    ignore=shutil.ignore_patterns('.*', '*.ipynb'),
-    dirs_exist_ok=True,
-)
+# Sphinx reads pages below this folder only. Not every notebook of an earlier build is still one.
+shutil.rmtree(DOCS / 'notebooks', ignore_errors=True)
+if NOTEBOOKS.is_dir() and installed('myst_nb'):
+    shutil.copytree(NOTEBOOKS, DOCS / 'notebooks', ignore=shutil.ignore_patterns('.*', '*.ipynb'))
 
 project = 'robot_dynamics'
 author = 'robot_dynamics maintainers'
 copyright = author
-version = release = __version__
+version = release = robot_dynamics.__version__
 
 extensions = [
     'sphinx.ext.autodoc',
@@ -44,7 +43,8 @@ extensions = [
     *installed('sphinx-mathjax-offline', 'sphinx_copybutton'),
 ]
 source_suffix = {'.md': 'myst-nb' if installed('myst_nb') else 'markdown'}
-exclude_patterns = ['_build', '**/.ipynb_checkpoints']
+# rosdoc2 adds pages of its own, with links that lead nowhere.
+exclude_patterns = ['_build', '**/.ipynb_checkpoints', 'standard_docs', 'user_docs']
 html_theme = (installed('furo', 'sphinx_rtd_theme') or ['alabaster'])[0]
 html_title = f'robot_dynamics {version}'
 html_static_path = ['static']
@@ -63,6 +63,8 @@ nb_execution_mode = 'cache'
 nb_execution_cache_path = str(DOCS / '_build' / 'notebooks')
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
+# rosdoc2 executes this file and extends it: the reader of Markdown is chosen above.
+rosdoc2_settings = {'support_markdown': False}
 
 autodoc_member_order = 'bysource'
 autodoc_typehints = 'signature'
