@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -130,11 +131,25 @@ def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> i
     if options.output is not None and (options.force or not worse):
         parameters = options.output.with_suffix('.yaml')
         options.output.write_bytes(urdf)
-        parameters.write_text(node_parameters(found))
+        parameters.write_text(node_parameters(found, _robot_parameters(options)))
         print(f'written: {options.output}, {parameters}')
     elif options.output is not None:
         print(f'{options.output} is not written: the model is worse; --force writes it')
     return NOT_WRITTEN if worse and not options.force else 0
+
+
+def _robot_parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that concern the robot as parameters of the nodes."""
+    locked: dict[str, float] = chain_of(options)['locked_joints']
+    parameters = {
+        'tip_link': options.tip_link,
+        'locked_joints': list(locked),
+        'locked_positions': list(locked.values()),
+        'gravity': options.gravity,
+        'base_orientation': options.base_orientation,
+        'effort_gravity_compensated': options.effort_gravity_compensated,
+    }
+    return {name: value for name, value in parameters.items() if value}
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ The URDF differs from the description in <inertial> and <dynamics> alone. What a
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,14 +86,20 @@ def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLink
     return edited(urdf, changes)
 
 
-def node_parameters(found: Identification) -> str:
-    """Return the parameters of the nodes as YAML: with the URDF they are the identified model."""
+def node_parameters(found: Identification, robot: Mapping[str, Any] | None = None) -> str:
+    """Return the parameters of the nodes as YAML: with the URDF they are the identified model.
+
+    Args:
+        found: the result.
+        robot: further parameters, such as `tip_link`, which choose the joints of the description.
+    """
     law = found.law
     friction: dict[str, Any] = {'law': law.name}
     friction |= {term: _floats(found.friction[:, i]) for i, term in enumerate(law.terms)}
     if law.memory:
         friction['presliding'] = _floats(found.presliding)
     parameters = {
+        **(robot or {}),
         'joints': list(found.model.joint_names),
         'friction': friction,
         'rotor_inertia': _floats(found.rotor_inertia),

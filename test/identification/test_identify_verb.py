@@ -93,6 +93,8 @@ def test_urdf_and_parameters_are_the_identified_arm(written):
     model = load_urdf(written / 'a.urdf', **CHAIN, strict_inertials=True)
     parameters = yaml.safe_load((written / 'a.yaml').read_text())['/**']['ros__parameters']
     assert parameters['joints'] == list(MODEL.joint_names)
+    assert parameters['tip_link'] == 'panda_link8'
+    assert 'locked_joints' not in parameters
     for j, joint in enumerate(figures['joints']):
         assert joint['name'] == MODEL.joint_names[j]
         assert model.viscous[j] == pytest.approx(joint['viscous'], rel=1e-8)
@@ -166,9 +168,14 @@ def test_a_worse_model_is_not_written_unless_forced(bags, run, tmp_path):
     assert shown.splitlines()[1].startswith('worse: ')
     assert f'{file} is not written: the model is worse' in shown
     assert not list(tmp_path.iterdir())
-    code, *_ = run(*arguments, '--output', file, '--force')
+    code, *_ = run(*arguments, '--output', file, '--force', '--lock', 'panda_joint7=0.5')
     assert code == 0
     assert {path.name for path in tmp_path.iterdir()} == {'x.urdf', 'x.yaml'}
+    # The options that choose the joints are parameters of the nodes.
+    parameters = yaml.safe_load((tmp_path / 'x.yaml').read_text())['/**']['ros__parameters']
+    assert parameters['locked_joints'] == ['panda_joint7']
+    assert parameters['locked_positions'] == [0.5]
+    assert parameters['joints'] == list(MODEL.joint_names[:6])
 
 
 @pytest.mark.parametrize(
