@@ -84,7 +84,7 @@ class TrajectoryActionServer:
             node,
             self._type,
             NAME,
-            execute_callback=self._on_accepted,
+            execute_callback=self._on_accepted,  # required; it is not called
             goal_callback=self._on_goal,
             handle_accepted_callback=self._on_accepted,
             cancel_callback=self._on_cancel,

@@ -4,6 +4,7 @@ control_msgs has no wheel. A goal is sent as another action: its number stands f
 fields of FollowJointTrajectory, its sequences for the fields of results and feedback.
 """
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -350,9 +351,10 @@ def test_a_goal_may_start_later_and_be_canceled_before(client):
 # -- messages -----------------------------------------------------------------------------------
 
 
-def test_without_control_msgs_there_is_no_action(graph):
-    robot = Robot(graph)
+def test_without_control_msgs_there_is_no_action(graph, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'control_msgs.action', None)
     assert trajectory_action.action_type() is None
+    robot = Robot(graph)
     robot.torque(0)
     names = [name for name, _ in robot.node.get_topic_names_and_types()]
     assert not [name for name in names if 'follow_joint_trajectory' in name]
