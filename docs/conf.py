@@ -39,6 +39,7 @@ extensions = [
     'extensions.generated_pages',
     'extensions.docstrings',
     'extensions.equation_numbers',
+    'extensions.interface_tables',
     *(installed('myst_nb') or ['myst_parser']),
     *installed('sphinx-mathjax-offline', 'sphinx_copybutton'),
 ]

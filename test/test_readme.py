@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import os
 import re
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from robot_dynamics import cli
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / 'README.md').read_text()
-PARAMETERS = (ROOT / 'docs' / 'reference' / 'parameters.md').read_text()
+PARAMETER_PAGE = ROOT / 'docs' / 'reference' / 'parameters.md'
 ROS2_CONTROL = (ROOT / 'docs' / 'guides' / 'ros2_control.md').read_text()
 INSTALL = (ROOT / 'docs' / 'start' / 'install.md').read_text()
 
@@ -74,11 +75,18 @@ def parameter_table(name: str) -> str:
 
 @pytest.mark.parametrize('name', TABLES)
 def test_parameter_tables_are_those_of_the_code(name):
+    """WRITE_PARAMETERS=1 writes the tables."""
     pytest.importorskip('rclpy', reason='the nodes need ROS 2')
-    pattern = rf'<!-- parameters {name} -->\n(.*?)\n?<!-- end -->'
-    written = re.search(pattern, PARAMETERS, re.DOTALL)
+    pattern = rf'(<!-- parameters {name} -->\n)(.*?)(\n?<!-- end -->)'
+    if os.environ.get('WRITE_PARAMETERS'):
+        text = PARAMETER_PAGE.read_text()
+        table = parameter_table(name)
+        PARAMETER_PAGE.write_text(
+            re.sub(pattern, lambda found: found[1] + table + found[3], text, flags=re.DOTALL)
+        )
+    written = re.search(pattern, PARAMETER_PAGE.read_text(), re.DOTALL)
     assert written
-    assert written.group(1) == parameter_table(name)
+    assert written[2] == parameter_table(name)
 
 
 def test_links_exist():

@@ -1,7 +1,7 @@
 """Rates of false causes, of recordings of correct models.
 
-The table of docs/guides/evaluate.md is that of `python -m benchmarks.evaluation`; here are parts
-of it.
+docs/appendices/evaluation_rates.md has the table of `python -m benchmarks.evaluation`; here are
+parts of it.
 """
 
 import pytest

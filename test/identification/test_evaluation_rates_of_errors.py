@@ -1,6 +1,7 @@
 """Rates of errors named, and of estimates that cover the truth.
 
-The table of docs/evaluate.md is that of `python -m benchmarks.evaluation`; here are parts of it.
+docs/appendices/evaluation_rates.md has the table of `python -m benchmarks.evaluation`; here are
+parts of it.
 """
 
 import numpy as np
