@@ -16,7 +16,7 @@ from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Duration
 from feedforward_view import MOVE, MS, Robot, close, point, trajectory
 from rclpy.action import ActionClient
-from std_msgs.msg import Header
+from std_msgs.msg import Header, String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -25,7 +25,7 @@ from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory_action import Code, Ending, Result
 from robot_dynamics.errors import JointNamesError, TrajectoryError
-from robot_dynamics.ros import messages, trajectory_action
+from robot_dynamics.ros import messages, qos, trajectory_action
 from robot_dynamics.ros.trajectory_action import TrajectoryActionServer
 
 WHOLE = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
@@ -281,6 +281,10 @@ def conflict(client):
     client.graph.nodes.append(other)
 
 
+def lose_velocities(client):
+    client.robot.torque(351 * MS, WHOLE.sample(0.35).q, qd=None)
+
+
 def wait(client):
     """Send no more joint states."""
 
@@ -297,6 +301,7 @@ def wait(client):
         (lead, 'control_law has changed'),
         (go_back, 'the time of the joint states went back'),
         (conflict, '/other commands the same motors'),
+        (lose_velocities, 'joint states without velocity'),
         (wait, 'no joint states'),
     ],
     ids=lambda value: getattr(value, '__name__', ''),
@@ -310,6 +315,24 @@ def test_what_ends_a_motion_aborts_its_goal(graph, monkeypatch, event, words):
     status, code, reason = client.result(handle)
     assert (status, code) == (GoalStatus.STATUS_ABORTED, Code.INVALID_GOAL)
     assert words in reason
+
+
+@pytest.mark.parametrize(
+    ('before', 'after'),
+    [('value="0.7"', 'value="1.4"'), ('"elbow"', '"knee"')],
+    ids=['heavier', 'other joints'],
+)
+def test_another_robot_aborts_a_goal(graph, monkeypatch, elbow_urdf, before, after):
+    descriptions = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
+    descriptions.publish(String(data=elbow_urdf))
+    client = Client(graph, monkeypatch, description=None)
+    graph.until(lambda: client.robot.node.active, 'the robot')
+    client.robot.torque(0)
+    handle = client.follow(trajectory(*MOVE))
+    descriptions.publish(String(data=elbow_urdf.replace(before, after)))
+    status, code, reason = client.result(handle)
+    assert (status, code) == (GoalStatus.STATUS_ABORTED, Code.INVALID_GOAL)
+    assert reason == 'the robot description has changed'
 
 
 def test_a_goal_ended_by_missing_joint_states_is_not_resumed(graph, monkeypatch):
