@@ -67,11 +67,6 @@ class RobotSource:
             String, 'robot_description', self._on_description, qos.LATCHED
         )
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether another robot is being compiled."""
-        return self._task is not None
-
     def newest_text(self) -> str:
         """Return the newest URDF text; empty if the parameters name a file."""
         parameters = self._node.parameters

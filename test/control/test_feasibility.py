@@ -8,7 +8,7 @@ import pytest
 import robots
 
 from robot_dynamics.control.feasibility import at_speed, check_feasibility, slow_down
-from robot_dynamics.control.friction import Friction
+from robot_dynamics.control.friction import Friction, FrictionWithOffset
 from robot_dynamics.control.friction_laws import JointFriction, friction_law
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.dynamics import Dynamics
@@ -164,6 +164,19 @@ def test_the_largest_speed_is_tight_with_other_friction_laws(law, elbow):
     tau = np.array([other.inverse_dynamics(*row) for row in zip(q, qd, qdd, strict=True)])
     level = np.abs(tau) if law == 'load' else np.exp(-((qd / 0.1) ** 2))
     tau += coefficients['viscous'] * qd + coefficients[law] * level * np.tanh(qd / COULOMB_SPEED)
+    assert (np.abs(tau) / model.effort_limit).max() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_largest_speed_is_tight_with_an_offset_of_the_drives(elbow):
+    rng = np.random.default_rng(3)
+    model = drives(elbow, rng)
+    arm, trajectory = Dynamics(model), random_trajectory(model, rng, 5)
+    offset = np.array([0.2, -0.2]) * model.effort_limit
+    friction = FrictionWithOffset(Friction(model.viscous, model.coulomb), offset)
+    assert not check_feasibility(arm, trajectory, friction=friction).feasible
+    slowed = slow_down(arm, trajectory, friction=friction)
+    q, qd, qdd = slowed.sample(np.linspace(0.0, slowed.duration, 50_001))
+    tau = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd) + offset
     assert (np.abs(tau) / model.effort_limit).max() == pytest.approx(1.0, abs=1e-5)
 
 

@@ -39,7 +39,7 @@ def test_a_frame_has_64_bits_and_its_numbers_return():
 @pytest.fixture
 def arm(graph):
     """Return a node, and the drives of its joints."""
-    robot = Robot(graph, state_publish_rate=0.0, compensate_friction=False)
+    robot = Robot(graph, state_publish_rate=0.0, compensate_friction=False, silence_timeout=30.0)
     drives = {name: EXAMPLE['StandInDrive']() for name in NAMES}
     graph.nodes.append(EXAMPLE['MitDrives'](drives, context=graph.context))
     graph.executor.add_node(graph.nodes[-1])

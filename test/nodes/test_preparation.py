@@ -107,7 +107,7 @@ def test_a_node_that_was_cleaned_up_meanwhile_takes_what_it_is_configured_with(r
     robot.node.trigger_cleanup()
     assert robot.node.arm is None
     robot.allowed.set()
-    robot.graph.until(lambda: not robot.node.robot.is_busy, 'its end')
+    robot.graph.until(lambda: robot.node.robot._task is None, 'its end')
     assert robot.node.arm is None
     request = ChangeState.Request()
     for transition in (1, 3):  # configure, activate
