@@ -138,6 +138,7 @@ setup(
             'nbclient>=0.10',
             'ipykernel>=6.29',
             *SITE,
+            'sympy>=1.12',
             # examples/time_optimal.py; it needs matplotlib.
             'toppra>=0.6.10',
             'import-linter>=2.5',

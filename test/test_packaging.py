@@ -54,6 +54,7 @@ DEPENDENCIES = {
     'sensor_msgs': ('sensor_msgs', 'ros-jazzy-sensor-msgs'),
     'std_msgs': ('std_msgs', 'ros-jazzy-std-msgs'),
     'std_srvs': ('std_srvs', 'ros-jazzy-std-srvs'),
+    'sympy': ('python3-sympy', 'sympy'),
     'tf2_msgs': ('tf2_msgs', None),
     'trajectory_msgs': ('trajectory_msgs', 'ros-jazzy-trajectory-msgs'),
     'threadpoolctl': (None, 'threadpoolctl'),

@@ -12,6 +12,7 @@ from robot_dynamics import __version__
 from robot_dynamics.cli.check import add_check_options, check
 from robot_dynamics.cli.compare import add_compare_options, compare_robot
 from robot_dynamics.cli.demo import add_demo_options, demo
+from robot_dynamics.cli.derive import add_derive_options, derive_robot
 from robot_dynamics.cli.evaluate import add_evaluate_options, evaluate_recording
 from robot_dynamics.cli.excite import add_excite_options, excite_robot
 from robot_dynamics.cli.gains import add_gains_options, gains
@@ -72,6 +73,7 @@ def parser() -> argparse.ArgumentParser:
     add_trajectory_options(verb('trajectory', trajectory))
     add_validate_options(verb('validate', validate_robot))
     add_compare_options(verb('compare', compare_robot))
+    add_derive_options(verb('derive', derive_robot))
     add_simulate_options(verb('simulate', simulate_robot))
     add_evaluate_options(verb('evaluate', evaluate_recording))
     add_payload_options(verb('payload', payload))

@@ -3,6 +3,7 @@
 closed_forms      the examples of the textbooks, with their equations of motion written out
 properties        bounds of inertia and energy, passivity, terms that are absent by design
 operation_counts  multiplications and additions of every formulation
+derivation        `derive`: M, C and g of a small robot in the letters of a book
 grading           `check`: a student's functions, checked against laws and a known robot
 
 docs/textbook/textbook.md shows each with an example. The laws that hold for every robot (skew
@@ -23,6 +24,7 @@ from robot_dynamics.textbook.closed_forms import (
     SliderCrank,
     VerticalParticle,
 )
+from robot_dynamics.textbook.derivation import Derivation, SympyMissing, derive
 from robot_dynamics.textbook.grading import Finding, FunctionError, Report, check
 from robot_dynamics.textbook.operation_counts import (
     Operations,
@@ -44,6 +46,7 @@ from robot_dynamics.textbook.properties import (
 
 __all__ = [
     'CartesianArm',
+    'Derivation',
     'ElasticJoint',
     'Finding',
     'FiveBarLinkage',
@@ -59,10 +62,12 @@ __all__ = [
     'RigidBody',
     'SliderCrank',
     'StructuralZeros',
+    'SympyMissing',
     'VerticalParticle',
     'check',
     'compiled_operations',
     'counted_operations',
+    'derive',
     'general_arm',
     'inertia_bounds',
     'inertia_ceiling',

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics import textbook
+from robot_dynamics import cli, textbook
 
 DOC = (Path(__file__).resolve().parents[2] / 'docs' / 'textbook' / 'textbook.md').read_text()
 
@@ -29,6 +29,14 @@ def test_the_printed_report_is_that_of_the_example(capsys):
             break
     (text,) = re.findall(r'```text\n(.*?)\n```', DOC, re.DOTALL)
     assert repr(names['report']) == text
+
+
+def test_the_commands_print_what_the_page_shows(capsys):
+    for command, output in re.findall(
+        r'```console\n\$ robot-dynamics (.*?)\n(.*?)```', DOC, re.DOTALL
+    ):
+        assert cli.main(command.split()) == 0
+        assert capsys.readouterr().out == output
 
 
 def test_every_exported_name_is_listed():

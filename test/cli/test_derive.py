@@ -1,0 +1,59 @@
+"""The verb `derive`: LaTeX, a Python module, and errors in one line."""
+
+import sys
+
+import pytest
+
+from robot_dynamics import cli
+from robot_dynamics.textbook import derive
+from robot_dynamics.urdf.loading import load_urdf
+
+pytest.importorskip('sympy')
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*arguments):
+        code = cli.main(['derive', *map(str, arguments)])
+        output, errors = capsys.readouterr()
+        return code, output, errors
+
+    return run
+
+
+def test_latex_is_printed(run):
+    code, output, errors = run('planar_2r', '--notation', 'siciliano')
+    assert (code, errors) == (0, '')
+    assert output == derive(load_urdf('planar_2r'), 'siciliano').latex() + '\n'
+
+
+def test_a_module_is_printed(run):
+    code, output, _ = run('planar_2r', '--as', 'python', '--numbers')
+    assert code == 0
+    module = {}
+    exec(output, module)
+    assert module['gravity_torque']([0.0, 0.0]) == pytest.approx([19.62, 4.905])
+
+
+def test_a_part_of_a_robot(run):
+    assert run('panda', '--tip-link', 'panda_link2')[0] == 0
+
+
+def test_too_many_joints_are_an_error(run):
+    code, output, errors = run('panda')
+    assert (code, output) == (2, '')
+    assert errors.startswith("robot-dynamics: robot 'panda' has 7 joints")
+    assert errors.count('\n') == 1
+
+
+def test_an_unknown_notation_is_an_error(capsys):
+    with pytest.raises(SystemExit, match='2'):
+        cli.main(['derive', 'planar_2r', '--notation', 'craig'])
+    assert "invalid choice: 'craig'" in capsys.readouterr().err
+
+
+def test_without_sympy(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'sympy', None)
+    code, _, errors = run('planar_2r')
+    assert code == 2
+    assert errors.endswith('pip install sympy\n')

@@ -1,0 +1,218 @@
+"""Derived equations of motion: the printed results of the books, and the library's numbers."""
+
+import ast
+import sys
+
+import numpy as np
+import pytest
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError
+from robot_dynamics.model import robots as samples
+from robot_dynamics.model.dh import from_dh
+from robot_dynamics.textbook import SympyMissing, check, derive
+from robot_dynamics.textbook.derivation.notations import NOTATIONS
+from robot_dynamics.urdf.loading import load_urdf
+
+sympy = pytest.importorskip('sympy')
+
+ELBOW = samples.planar_2r((0.7, 0.5), (0.3, 0.25), (3.1, 1.7), (0.12, 0.05))
+
+
+def expression(text):
+    return sympy.sympify(text, locals={name: sympy.Symbol(name) for name in ('I1', 'I2', 'g')})
+
+
+def parts(sum_):
+    return set(sympy.Add.make_args(sum_))
+
+
+# -- printed results --------------------------------------------------------------------------
+
+
+def test_the_elbow_of_spong_term_by_term():
+    """Section 6.4.2, (6.86)-(6.90)."""
+    d = derive(ELBOW, 'spong')
+    # The same terms, not only the same function.
+    assert parts(d.M[0, 0]) == {
+        expression('m1*lc1**2'),
+        expression('m2*(l1**2 + lc2**2 + 2*l1*lc2*cos(q2))'),
+        expression('I1'),
+        expression('I2'),
+    }
+    assert d.M[0, 1] == d.M[1, 0]
+    assert parts(d.M[0, 1]) == {expression('m2*(lc2**2 + l1*lc2*cos(q2))'), expression('I2')}
+    assert parts(d.M[1, 1]) == {expression('m2*lc2**2'), expression('I2')}
+    h, value = d.h
+    assert str(h) == 'h'
+    assert value == expression('-m2*l1*lc2*sin(q2)')
+    rows = [[h * d.qd[1], h * (d.qd[0] + d.qd[1])], [-h * d.qd[0], sympy.Integer(0)]]
+    assert d.C.tolist() == rows
+    assert parts(d.g[0]) == {
+        expression('(m1*lc1 + m2*l1)*g*cos(q1)'),
+        expression('m2*lc2*g*cos(q1 + q2)'),
+    }
+    assert d.g[1] == expression('m2*lc2*g*cos(q1 + q2)')
+
+
+def test_the_elbow_of_the_bundled_urdf_has_the_same_letters():
+    assert derive(load_urdf('planar_2r')).M == derive(ELBOW).M
+
+
+def test_the_latex_of_the_elbow():
+    text = derive(ELBOW, 'spong').latex()
+    assert (
+        'd_{11} &= m_{1} \\ell_{c1}^{2} + m_{2} \\left(\\ell_{1}^{2} + 2 \\ell_{1} \\ell_{c2} '
+        '\\cos{\\left(q_{2} \\right)} + \\ell_{c2}^{2}\\right) + I_{1} + I_{2} \\\\'
+    ) in text
+    assert 'h &= - m_{2} \\ell_{1} \\ell_{c2} \\sin{\\left(q_{2} \\right)} \\\\' in text
+    assert 'c_{12} &= h \\left(\\dot{q}_{1} + \\dot{q}_{2}\\right) \\\\' in text
+    assert text.startswith('% planar_2r, in the letters of Spong')
+    assert text.endswith('\\end{align*}')
+
+
+def test_the_two_link_arm_of_lynch_and_park():
+    """Draft, section 9.1.1, with the misprints corrected."""
+    d = derive(samples.point_mass_2r(), 'lynch-park')
+    M = [
+        ['(m1 + m2)*L1**2 + m2*(2*L1*L2*cos(theta2) + L2**2)', 'm2*(L1*L2*cos(theta2) + L2**2)'],
+        ['m2*(L1*L2*cos(theta2) + L2**2)', 'm2*L2**2'],
+    ]
+    assert (
+        (d.M - sympy.Matrix([[expression(x) for x in row] for row in M])).expand().is_zero_matrix
+    )
+    c = [
+        '-m2*L1*L2*sin(theta2)*(2*thetad1*thetad2 + thetad2**2)',
+        'm2*L1*L2*thetad1**2*sin(theta2)',
+    ]
+    torque = d.coriolis_torque()
+    assert (torque - sympy.Matrix([expression(x) for x in c])).expand().is_zero_matrix
+    g = [
+        '(m1 + m2)*L1*g*cos(theta1) + m2*g*L2*cos(theta1 + theta2)',
+        'm2*g*L2*cos(theta1 + theta2)',
+    ]
+    assert (d.g - sympy.Matrix([expression(x) for x in g])).expand().is_zero_matrix
+    assert '\\mathfrak{m}_{2} L_{2}^{2}' in d.latex()
+
+
+def test_the_five_bar_linkage_of_spong():
+    """Section 6.4.4, (6.107)-(6.110)."""
+    d = derive(samples.five_bar())
+    coupling = '(m3*l2*lc3 - m4*l1*lc4)*cos(q2 - q1)'
+    assert parts(d.M[0, 0]) == {
+        expression(x) for x in ('m1*lc1**2', 'm3*lc3**2', 'm4*l1**2', 'I1', 'I3')
+    }
+    assert (d.M[0, 1] - expression(coupling)).expand() == 0
+    assert d.g[0] == expression('g*cos(q1)*(m1*lc1 + m3*lc3 + m4*l1)')
+    assert d.g[1] == expression('g*cos(q2)*(m2*lc2 + m3*l2 - m4*lc4)')
+
+
+def test_the_remotely_driven_elbow_of_spong():
+    """Section 6.4.3: the coupling of (6.96) depends on p2 - p1 alone, g1 on p1, g2 on p2."""
+    d = derive(samples.remote_elbow())
+    assert d.M[0, 1] == expression('m2*l1*lc2*cos(q1 - q2)')
+    assert d.g[1] == expression('m2*lc2*g*cos(q2)')
+
+
+def test_letters_of_the_other_books():
+    d = derive(ELBOW, 'siciliano')
+    assert parts(d.M[1, 1]) == {expression('ml2*l2**2'), sympy.Symbol('Il2')}
+    assert 'b_{22} &= m_{\\ell_2} \\ell_{2}^{2} + I_{\\ell_2}' in d.latex()
+    text = derive(ELBOW, 'milicevic').latex()
+    assert 'D_{22} &=' in text
+    assert 'h_{2} &= m_{2} a_{1} \\bar{r}_{2} \\dot{q}_{1}^{2}' in text
+    assert 'c_{2} &= m_{2} \\bar{r}_{2} g' in text
+
+
+# -- numbers ----------------------------------------------------------------------------------
+
+
+def spatial_arm(n):
+    rng = np.random.default_rng(n)
+    kinematics = [(0.0, np.pi / 2, 0.3, 0.0), (0.4, 0.0, 0.0, 0.0), (0.3, 0.2, 0.1, 0.0)]
+    return from_dh(
+        [(*row, 'revolute') for row in kinematics[:n]],
+        convention='standard',
+        inertias=[samples.random_inertial(rng) for _ in range(n)],
+        name=f'spatial_{n}',
+    )
+
+
+def geared():
+    return samples.geared_link(37.0, 2e-4, 0.61, 2.1, 0.43)
+
+
+MODELS = {
+    'elbow': ELBOW,
+    'urdf': load_urdf('planar_2r'),
+    'scara': load_urdf('scara_rrp'),
+    'five_bar': samples.five_bar(),
+    'remote_elbow': samples.remote_elbow(),
+    'cartesian': samples.cartesian_arm(),
+    'geared_link': geared(),
+    'panda_2': load_urdf('panda', tip_link='panda_link2'),
+    'tree': samples.random_tree(3, np.random.default_rng(0)),
+    'spatial_2': spatial_arm(2),
+}
+
+
+def assert_the_same(model, **options):
+    module = {}
+    text = derive(model, **options).python()
+    ast.parse(text)
+    exec(text, module)
+    report = check(
+        Dynamics(model),
+        mass_matrix=module['mass_matrix'],
+        coriolis_matrix=module['coriolis_matrix'],
+        gravity_torque=module['gravity_torque'],
+        inverse_dynamics=module['inverse_dynamics'],
+        tolerance=2e-13,
+    )
+    assert report.passed, report
+
+
+@pytest.mark.parametrize('name', MODELS)
+@pytest.mark.parametrize('numbers', [False, True])
+def test_the_module_has_the_numbers_of_the_library(name, numbers):
+    assert_the_same(MODELS[name], numbers=numbers)
+
+
+@pytest.mark.parametrize('notation', NOTATIONS)
+def test_every_notation_has_the_same_numbers(notation):
+    assert_the_same(ELBOW, notation=notation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('numbers', [False, True])
+def test_three_joints_in_space(numbers):
+    assert_the_same(spatial_arm(3), numbers=numbers)
+
+
+def test_values_are_those_of_the_model():
+    values = {str(symbol): value for symbol, value in derive(ELBOW).values.items()}
+    assert values == {
+        **{'l1': 0.7, 'lc1': 0.3, 'lc2': 0.25, 'm1': 3.1, 'm2': 1.7, 'I1': 0.12, 'I2': 0.05},
+        'g': pytest.approx(9.81),
+    }
+
+
+# -- errors -----------------------------------------------------------------------------------
+
+
+def test_too_many_joints():
+    with pytest.raises(ModelError, match=r'has 7 joints .*expected 1 to 3 joints with letters'):
+        derive(load_urdf('panda'))
+    with pytest.raises(ModelError, match='to 4 with numbers'):
+        derive(load_urdf('puma560'), numbers=True)
+
+
+def test_an_unknown_notation():
+    with pytest.raises(ModelError, match="notation is 'craig'; expected one of spong, lynch-park"):
+        derive(ELBOW, 'craig')
+
+
+def test_without_sympy(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'sympy', None)
+    with pytest.raises(SympyMissing, match='pip install sympy'):
+        derive(ELBOW)
