@@ -14,6 +14,13 @@ NOTEBOOKS = sorted(path for path in FOLDER.glob('*.md') if path.name != 'README.
 CELL_TIMEOUT = 300  # s
 
 every_notebook = pytest.mark.parametrize('path', NOTEBOOKS, ids=lambda path: path.stem)
+executed = pytest.mark.parametrize(
+    'path',
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if k else [])
+        for k, path in enumerate(NOTEBOOKS)
+    ],
+)
 
 
 def code_of(notebook):
@@ -25,8 +32,7 @@ def run(notebook, folder):
     nbclient.NotebookClient(notebook, timeout=CELL_TIMEOUT, resources=resources).execute()
 
 
-@pytest.mark.slow
-@every_notebook
+@executed
 def test_every_cell_runs_and_its_checks_hold(path, tmp_path, monkeypatch):
     monkeypatch.setenv('OMP_NUM_THREADS', '1')
     notebook = jupytext.read(path)
