@@ -5,20 +5,49 @@ from __future__ import annotations
 import argparse
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from robot_dynamics.cli.options import folder
-from robot_dynamics.cli.output import concise_warnings
-from robot_dynamics.cli.recording_options import add_chain, chain_of
+import numpy as np
+
+from robot_dynamics.cli.options import folder, positive
+from robot_dynamics.cli.output import concise_warnings, read_robot
+from robot_dynamics.cli.recording_options import (
+    add_efforts,
+    add_robot_changes,
+    chain_of,
+    changed,
+    gravity_of,
+    per_joint,
+    recorded_robot,
+)
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.urdf.loading import load_urdf, robot_file, urdf_text
+from robot_dynamics.urdf.loading import parse_urdf, robot_file, urdf_text
 from robot_dynamics.urdf.meshes import mesh_folders
+
+if TYPE_CHECKING:
+    from robot_dynamics.ros.live_robot import LiveRobot
+    from robot_dynamics.view.motion import Motion
+    from robot_dynamics.view.page import Controls
 
 ROBOT = Path('panda')
 HOST, PORT = 'localhost', 8080
 MAX_PORT = 65535
+PATIENCE = 10.0  # s, for a description on a topic
+
+
+@dataclass(frozen=True, eq=False)
+class _Subject:
+    """What is shown: a robot, its description, what moves it, and the first tab of the page."""
+
+    model: RobotModel
+    urdf: str | bytes
+    controls: Controls
+    motion: Motion | None = None
+    live: LiveRobot | None = None
 
 
 def add_view_options(parser: argparse.ArgumentParser) -> None:
@@ -28,10 +57,9 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
         'robot',
         type=Path,
         nargs='?',
-        default=ROBOT,
-        help=f'path of a .urdf or .xacro file, or a bundled robot ({ROBOT})',
+        help=f'path of a .urdf or .xacro file, or a bundled robot ({ROBOT}, or the '
+        'robot_description of the recording or the topic)',
     )
-    add_chain(parser)
     add(
         '--package-path',
         action='append',
@@ -42,6 +70,20 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
     )
     add('--host', default=HOST, help=f'network interface ({HOST}: this machine only)')
     add('--port', type=_port, default=PORT, help=f'({PORT}); 0: any free port')
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument('--bag', type=Path, metavar='RUN', help='play a rosbag2 recording')
+    source.add_argument('--live', action='store_true', help='follow ROS 2 topics')
+    add('--topic', default='', help='with --bag: the joint states (the only one with efforts)')
+    add('--namespace', default='', help='with --live: of joint_states and robot_description')
+    add('--frame-prefix', default='', help='with --live: of link names in messages, as left/')
+    add(
+        '--timeout',
+        type=positive,
+        default=PATIENCE,
+        help=f'with --live: longest wait for robot_description, s ({PATIENCE:g})',
+    )
+    add_robot_changes(parser)
+    add_efforts(parser)
 
 
 def view(options: argparse.Namespace) -> int:
@@ -51,16 +93,15 @@ def view(options: argparse.Namespace) -> int:
     """
     from robot_dynamics.view.server import open_server, url
 
-    with concise_warnings():
-        model = load_urdf(options.robot, **chain_of(options))
-    server = open_server(options.host, options.port, model.name)
-    print(f'{model.name}: {url(server)}', flush=True)
-    folders = mesh_folders(robot_file(options.robot), options.package_path)
-    _serve(server, model, urdf_text(options.robot), folders)
+    subject = _subject(options)
+    server = open_server(options.host, options.port, subject.model.name)
+    print(f'{subject.model.name}: {url(server)}', flush=True)
+    file = robot_file(options.robot or Path.cwd() / 'robot_description')
+    _serve(server, subject, mesh_folders(file, options.package_path))
     return 0
 
 
-def _serve(server: Any, model: RobotModel, urdf: str | bytes, folders: Sequence[Path]) -> None:
+def _serve(server: Any, subject: _Subject, folders: Sequence[Path]) -> None:
     """Show a robot until the program is interrupted."""
     from robot_dynamics.view.drawing import Drawing
     from robot_dynamics.view.geometry import shapes_of
@@ -69,18 +110,88 @@ def _serve(server: Any, model: RobotModel, urdf: str | bytes, folders: Sequence[
     from robot_dynamics.view.session import Session
     from robot_dynamics.view.state import ViewState
 
-    session = Session(Dynamics(model), ViewState.initial(model))
-    drawing = Drawing(server, model, session.sizes)
-    page = Page(server, session, drawing)
+    session = Session(Dynamics(subject.model), ViewState.initial(subject.model))
+    drawing = Drawing(server, subject.model, session.sizes)
+    page = Page(server, session, drawing, subject.controls)
+    session.start(subject.motion)
+    if subject.live is not None:
+        subject.live.follow(subject.model.joint_names, session.touch, page.report)
     ended = threading.Event()
-    loading = threading.Thread(
-        target=add_shapes, args=(drawing, page, shapes_of(urdf, model), folders, ended)
-    )
-    loading.start()
+    shapes = shapes_of(subject.urdf, subject.model)
+    threading.Thread(
+        target=add_shapes, args=(drawing, page, shapes, folders, ended), daemon=True
+    ).start()
     try:
         run(session, page, ended)
     finally:
         ended.set()
+        if subject.live is not None:
+            subject.live.close()
+
+
+# -- what is shown -----------------------------------------------------------------------------
+
+
+def _subject(options: argparse.Namespace) -> _Subject:
+    if options.bag is not None:
+        return _recorded(options)
+    if options.live:
+        return _live(options)
+    from robot_dynamics.view.joint_controls import JointControls
+
+    file = options.robot or ROBOT
+    model = read_robot(file, gravity=gravity_of(options), **chain_of(options))
+    return _Subject(changed(model, options), urdf_text(file), JointControls())
+
+
+def _recorded(options: argparse.Namespace) -> _Subject:
+    from robot_dynamics.identification import RecordingError, by_joint, read_bag
+    from robot_dynamics.view.motion import Playback
+    from robot_dynamics.view.playback_controls import PlaybackControls
+
+    bag = read_bag(options.bag, options.topic, description=options.robot is None)
+    with concise_warnings():
+        model = recorded_robot(options, bag)
+    names = model.joint_names
+    scale = per_joint(names, 'effort-scale', options.effort_scale or [1.0])
+    try:
+        recording = by_joint(bag.samples, names)
+        recording = replace(recording, effort=scale * recording.effort)
+        playback = Playback(recording, options.cutoff, options.effort_gravity_compensated)
+    except RecordingError as error:
+        raise RecordingError(f'{options.bag}: {error}') from error
+    urdf = bag.description if options.robot is None else urdf_text(options.robot)
+    return _Subject(model, urdf, PlaybackControls(playback, str(options.bag)), playback)
+
+
+def _live(options: argparse.Namespace) -> _Subject:
+    from robot_dynamics.view.live_controls import LiveControls
+    from robot_dynamics.view.motion import Follow
+
+    try:
+        from robot_dynamics.ros.live_robot import LiveRobot
+    except ImportError as error:
+        raise RobotDynamicsError(
+            f'--live needs ROS 2, which cannot be imported ({error}): source it, or pip install '
+            "'.[ros]'"
+        ) from error
+    live = LiveRobot(options.namespace, options.frame_prefix)
+    try:
+        if options.robot is None:
+            urdf: str | bytes = live.description(options.timeout)
+        else:
+            urdf = urdf_text(options.robot)
+        with concise_warnings():
+            model = parse_urdf(urdf, gravity=gravity_of(options), **chain_of(options))
+        model = changed(model, options)
+        scale = per_joint(model.joint_names, 'effort-scale', options.effort_scale or [1.0])
+    except BaseException:
+        live.close()
+        raise
+    states, description = live.topics
+    topics = f'joint states: `{states}`\n\ndescription: `{options.robot or description}`'
+    motion = Follow(live, np.asarray(scale), options.effort_gravity_compensated)
+    return _Subject(model, urdf, LiveControls(topics), motion, live)
 
 
 def _port(text: str) -> int:

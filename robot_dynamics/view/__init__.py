@@ -7,9 +7,8 @@ bars       torques of the joints as HTML
 motion     motions that change the state over time: free fall, recordings, live joint states
 session    the one state that all browsers share, and the motion that changes it
 drawing    the scene as nodes of viser
-page       controls of the page
-server     the web server and its address
+page       the page, with load, layers and torques; its first tab is one of
+           joint_controls, playback_controls, live_controls
+server     the web server and its address: the one file that imports viser (extra `[view]`)
 run        the loop that updates the page
-
-Only `drawing`, `page` and `server` need viser (extra `[view]`).
 """

@@ -6,6 +6,7 @@ posture is one pose per body, whatever the number of shapes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,10 @@ class Drawing:
         self._force = self._arrows(
             '/force/arrow', np.zeros((1, 2, 3)), rgb(COLOURS['external']), 0.01
         )
+        self._handle = self._scene.add_transform_controls(
+            '/force/handle', scale=0.22 * reach, disable_rotations=True, visible=False
+        )
+        self._dragging = False
         self._payload = self._scene.add_icosphere('/payload', radius=0.04 * reach, color=PAYLOAD)
         self._tip = {
             'manipulability at the tip': self._ellipsoid('/tip/velocity', MANIPULABILITY),
@@ -148,6 +153,21 @@ class Drawing:
             'gravity direction': [self._gravity, self._gravity_label],
         }[layer]
 
+    def show_force_handle(self, visible: bool) -> None:
+        """Show or hide the handle at the end of the external force."""
+        self._handle.visible = visible
+
+    def on_force_drag(self, callback: Callable[[Array], None]) -> None:
+        """Call back with the position (3,) of the handle while it is dragged."""
+
+        def dragged(event: Any) -> None:
+            if event.phase != 'update':
+                self._dragging = event.phase == 'start'
+                self._previous.pop('force handle', None)
+            callback(np.array(event.target.position))
+
+        self._handle.on_update(dragged)
+
     # -- one state -----------------------------------------------------------------------------
 
     def draw(self, state: ViewState, scene: Scene) -> None:
@@ -200,6 +220,8 @@ class Drawing:
         self._force.visible = bool(state.force.any())
         if self._payload.visible:
             self._put(self._payload, 'payload', scene.payload)
+        if not self._dragging:
+            self._put(self._handle, 'force handle', scene.force[1])
         if self._force.visible:
             self._set_points(self._force, 'force', scene.force[None])
 
@@ -220,8 +242,8 @@ class Drawing:
             shadow_opacity=0.18,
         )
         camera = self._server.initial_camera
-        camera.position = reach * np.array([1.3, -1.15, 0.95])
-        camera.look_at = reach * np.array([0.2, 0.0, 0.4])
+        camera.position = reach * np.array([1.5, -1.3, 1.05])
+        camera.look_at = reach * np.array([0.2, 0.0, 0.45])
 
     def _parent(self, body: int) -> str:
         return f'/robot/{body}' if body >= 0 else '/robot/base'

@@ -1,19 +1,44 @@
-"""Motions of the viewed robot: free fall with friction and stops."""
+"""Motions of the viewed robot: free fall, a recording, and joint states that arrive live."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from robot_dynamics.control.filters import AccelerationFilter
+from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.recording import Recording
+from robot_dynamics.identification.smoothing import cutoff_of, smooth
 from robot_dynamics.simulation import InelasticStop, JointModels, Simulator
-from robot_dynamics.view.state import Load, ViewState
+from robot_dynamics.view.state import Load, ViewState, number
 
 TIME_STEP = 1e-3  # s
 ROUNDING = 1e-6  # of a step
 LONGEST = 0.1  # s simulated at a time: a loop that was interrupted does not catch up
+CUTOFF = 5.0  # Hz, of live accelerations
+MAX_GAP = 0.5  # s, between live states
+
+
+class Motion(Protocol):
+    """A change of the state over time."""
+
+    def advance(self, arm: Dynamics, state: ViewState, seconds: float) -> ViewState:
+        """Return the state some seconds later: the same object if nothing has changed.
+
+        Args:
+            arm: the robot under the state's load.
+            state: the present one.
+            seconds: since the last call.
+
+        Raises:
+            RobotDynamicsError: the motion ends; the message says why.
+        """
 
 
 class Fall:
@@ -25,9 +50,7 @@ class Fall:
         self._rest = 0.0  # s, not yet simulated
 
     def advance(self, arm: Dynamics, state: ViewState, seconds: float) -> ViewState:
-        """Return the state some seconds later.
-
-        The acceleration is that of the last step.
+        """Return the state some seconds later; its acceleration is that of the last step.
 
         Raises:
             ModelError: a joint moves no inertia.
@@ -59,3 +82,124 @@ class Fall:
             simulator.step(np.zeros(arm.model.n), wrenches=wrench)
             qdd = (simulator.qd - before) / TIME_STEP
         return replace(state, q=simulator.q, qd=simulator.qd, qdd=qdd)
+
+
+class Playback:
+    """A recording, played with a variable speed.
+
+    Motion and efforts are low-passed without lag, as for `evaluate`, so that both sides of the
+    equation of motion can be compared.
+
+    Attributes:
+        duration: s.
+        time: s since the beginning, of the state that is shown.
+        playing: whether the time advances.
+        speed: 1 is that of the recording.
+    """
+
+    def __init__(
+        self, recording: Recording, cutoff: float | None = None, gravity_compensated: bool = False
+    ) -> None:
+        """Begin at the first sample.
+
+        Args:
+            recording: of the joints of the robot, efforts in N m or N.
+            cutoff: Hz, of the low-pass; by default where the motion ends.
+            gravity_compensated: the efforts do not include the gravity torque, which is added.
+
+        Raises:
+            RecordingError: there are too few samples for the cut-off frequency.
+        """
+        stretches, _ = smooth(recording, cutoff_of(recording) if cutoff is None else cutoff)
+        parts = [
+            (*(x[s.inner] for x in (s.t, s.q, s.qd, s.qdd)), s.smoothed(s.effort))
+            for s in stretches
+        ]
+        t, *self._motion = map(np.concatenate, zip(*parts, strict=True))
+        self._t = t - t[0]
+        self._compensated = gravity_compensated
+        self._shown = -1  # index
+        self.duration = float(self._t[-1])
+        self.time, self.playing, self.speed = 0.0, False, 1.0
+
+    def advance(self, arm: Dynamics, state: ViewState, seconds: float) -> ViewState:
+        """Return the recorded state at the present time; at the end the time stops."""
+        if self.playing:
+            self.time += self.speed * seconds
+            if self.time >= self.duration:
+                self.time, self.playing = self.duration, False
+        k = int(np.clip(np.searchsorted(self._t, self.time, 'right') - 1, 0, len(self._t) - 1))
+        if k == self._shown:
+            return state
+        self._shown = k
+        q, qd, qdd, effort = (x[k] for x in self._motion)
+        measured = effort + arm.gravity_torque(q) if self._compensated else effort
+        return replace(state, q=q, qd=qd, qdd=qdd, measured=measured)
+
+    def seek(self, time: object) -> None:
+        """Show another time [s]. Raises ViewError unless it is within the recording."""
+        self.time = number('time [s]', time, 0.0, self.duration)
+
+    def toggle(self) -> None:
+        """Pause, or play: from the beginning at the end of the recording."""
+        if not self.playing and self.time >= self.duration:
+            self.time = 0.0
+        self.playing = not self.playing
+
+
+class LiveSource(Protocol):
+    """Receives the joint states and the payload of a robot."""
+
+    def newest(self) -> JointReading | None:
+        """Return the newest complete joint state, None before the first."""
+
+    def payload(self) -> tuple[str, float, Sequence[float]] | None:
+        """Return link, mass [kg] and centre of mass [m] of the payload, None if it is unknown."""
+
+
+class Follow:
+    """The joint states of a live robot."""
+
+    def __init__(
+        self, source: LiveSource, scale: ArrayLike = 1.0, gravity_compensated: bool = False
+    ) -> None:
+        """Begin.
+
+        Args:
+            source: of the joint states.
+            scale: factor from the efforts to N m or N, one for all joints or (n,).
+            gravity_compensated: the efforts do not include the gravity torque, which is added.
+        """
+        self._source, self._scale = source, np.asarray(scale, dtype=float)
+        self._compensated = gravity_compensated
+        self._stamp: int | None = None
+        self._payload: object = None
+        self._accelerations = AccelerationFilter(cutoff=CUTOFF, max_gap=MAX_GAP)
+
+    def advance(self, arm: Dynamics, state: ViewState, seconds: float) -> ViewState:
+        """Return the newest state; missing velocities count as zero.
+
+        Raises:
+            ViewError: the payload is on a link that does not move.
+        """
+        payload = self._source.payload()
+        if payload is not None and payload != self._payload:
+            self._payload = payload
+            state = state.with_payload(*payload)
+        reading = self._source.newest()
+        if reading is None or reading.stamp == self._stamp:
+            return state
+        self._stamp = reading.stamp
+        still = np.zeros(arm.model.n)
+        qd = still if reading.qd is None else reading.qd
+        qdd = self._accelerations.update(reading.stamp / 1e9, qd)
+        measured = None if reading.effort is None else self._scale * reading.effort
+        if measured is not None and self._compensated:
+            measured = measured + arm.gravity_torque(reading.q)
+        return replace(
+            state,
+            q=reading.q,
+            qd=qd,
+            qdd=still if qdd is None else qdd,
+            measured=measured,
+        )

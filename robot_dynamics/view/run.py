@@ -18,14 +18,17 @@ IDLE = 1.0  # s
 
 
 def run(session: Session, page: Page, ended: threading.Event) -> None:
-    """Update the page at most once per period, until `ended` is set."""
+    """Update the page at most once per period, until `ended` is set.
+
+    A motion that is paused is continued by `Session.touch`.
+    """
     last = time.monotonic()
     while not ended.is_set():
         due = session.wait(IDLE)
         began = time.monotonic()
         try:
             session.advance(began - last)
-            if due or session.motion is not None:
+            if due:
                 page.show(*session.scene())
         except RobotDynamicsError as error:
             page.report(str(error))

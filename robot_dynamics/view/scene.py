@@ -196,14 +196,14 @@ def force_arrow(link: Array, state: ViewState, sizes: Proportions) -> Array:
     return np.stack([start, start + sizes.reach * state.force / newtons_per_metre(state)])
 
 
-def force_of_arrow(link: Array, end: Array, state: ViewState, sizes: Proportions) -> Array:
-    """Return the force (3,) [N] whose arrow ends at a point."""
-    return np.asarray((end - link[:3, 3]) * newtons_per_metre(state) / sizes.reach)
+def force_of_arrow(start: Array, end: Array, state: ViewState, sizes: Proportions) -> Array:
+    """Return the force (3,) [N] whose arrow has these ends."""
+    return np.asarray((end - start) * newtons_per_metre(state) / sizes.reach)
 
 
 def gravity_arrow(state: ViewState, sizes: Proportions) -> Array:
     """Return the arrow (2, 3) of gravity, beside the robot."""
-    start = sizes.reach * np.array([-0.55, 0.55, 0.75])
+    start = sizes.reach * np.array([-0.45, -0.55, 0.8])
     return np.stack([start, start + 0.3 * sizes.reach / 9.81 * np.array(state.load.gravity)])
 
 

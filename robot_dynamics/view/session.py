@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Protocol
 
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.view.motion import Motion
 from robot_dynamics.view.scene import Proportions, Scene, scene_of
 from robot_dynamics.view.state import Load, ViewState
-
-
-class Motion(Protocol):
-    """A change of the state over time."""
-
-    def advance(self, arm: Dynamics, state: ViewState, seconds: float) -> ViewState:
-        """Return the state some seconds later; `arm` carries the state's load.
-
-        Raises:
-            RobotDynamicsError: the motion ends; the message says why.
-        """
 
 
 class Session:
@@ -57,6 +46,10 @@ class Session:
             self.state = change(self.state)
         self._changed.set()
 
+    def touch(self) -> None:
+        """Show the state again, or let a motion continue that was paused."""
+        self._changed.set()
+
     def start(self, motion: Motion | None) -> None:
         """Begin another motion, or end the present one."""
         with self._lock:
@@ -74,12 +67,14 @@ class Session:
         with self._lock:
             if self.motion is None:
                 return
+            before = self.state
             try:
-                self.state = self.motion.advance(self.arm, self.state, seconds)
+                self.state = self.motion.advance(self.arm, before, seconds)
             except Exception:
                 self.motion = None
                 raise
-        self._changed.set()
+            if self.state is not before:
+                self._changed.set()
 
     def scene(self) -> tuple[ViewState, Scene]:
         """Return the present state and what is drawn for it."""

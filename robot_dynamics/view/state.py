@@ -55,7 +55,6 @@ class ViewState:
         force: (3,) of the environment on the robot, base axes, N.
         tip: frame of the ellipsoids.
         measured: (n,) measured efforts, N m or N; None without measurement.
-        note: what the state is taken from, '' for one that was set.
     """
 
     model: RobotModel
@@ -67,7 +66,6 @@ class ViewState:
     force: Array
     tip: str
     measured: Array | None = None
-    note: str = ''
 
     @classmethod
     def initial(cls, model: RobotModel) -> ViewState:
@@ -92,8 +90,8 @@ class ViewState:
         """
         low, high = (float(end[joint]) for end in ranges(self.model)[quantity])
         name = f'joint {self.model.joint_names[joint]!r}: {quantity}'
-        vector = self._vector(quantity).copy()
-        vector[joint] = _number(name, value, low, high)
+        vector = self.motion(quantity).copy()
+        vector[joint] = number(name, value, low, high)
         return self._with(quantity, vector)
 
     def with_posture(self, text: str) -> ViewState:
@@ -133,7 +131,7 @@ class ViewState:
         load = replace(
             self.load,
             link=self._moving('the payload', link),
-            mass=_number('payload: mass', mass, 0.0, MAX_MASS),
+            mass=number('payload: mass', mass, 0.0, MAX_MASS),
             com=_vector('payload: centre of mass', com, MAX_DISTANCE, 'm'),
         )
         return replace(self, load=load)
@@ -153,7 +151,8 @@ class ViewState:
             raise ViewError(f'{what}: link {link!r} does not move; expected {", ".join(links)}')
         return link
 
-    def _vector(self, quantity: str) -> Array:
+    def motion(self, quantity: str) -> Array:
+        """Return positions, velocities or accelerations (n,), by their name in `MOTIONS`."""
         return dict(zip(MOTIONS, (self.q, self.qd, self.qdd), strict=True))[quantity]
 
     def _with(self, quantity: str, vector: Array) -> ViewState:
@@ -197,18 +196,19 @@ def bent(model: RobotModel) -> Array:
     return np.asarray(np.clip(middle + slight, lower, upper))
 
 
-def _number(name: str, value: object, low: float, high: float) -> float:
+def number(name: str, value: object, low: float, high: float) -> float:
+    """Return a value as a number within a range. Raises ViewError, which names it."""
     try:
-        number = float(value)  # type: ignore[arg-type]
+        result = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise ViewError(f'{name} is {value!r}; expected a number') from None
-    if not low <= number <= high:
-        raise ViewError(f'{name} is {number:g}; expected {low:g} to {high:g}')
-    return number
+    if not low <= result <= high:
+        raise ViewError(f'{name} is {result:g}; expected {low:g} to {high:g}')
+    return result
 
 
 def _vector(name: str, values: Sequence[object], limit: float, unit: str) -> tuple[float, ...]:
     if len(values) != 3:
         raise ViewError(f'{name} has {len(values)} values; expected three, in {unit}')
     axes = zip('xyz', values, strict=True)
-    return tuple(_number(f'{name} {axis} [{unit}]', value, -limit, limit) for axis, value in axes)
+    return tuple(number(f'{name} {axis} [{unit}]', value, -limit, limit) for axis, value in axes)

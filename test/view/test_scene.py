@@ -98,7 +98,7 @@ def test_a_force_and_its_arrow_are_inverse(arm, state):
     link = frame_in_base(arm.model, kinematics.body_poses(arm.model, state.q), LINK)
     start, end = force_arrow(link, state, sizes)
     np.testing.assert_array_equal(start, link[:3, 3])
-    np.testing.assert_allclose(force_of_arrow(link, end, state, sizes), state.force, rtol=1e-12)
+    np.testing.assert_allclose(force_of_arrow(start, end, state, sizes), state.force, rtol=1e-12)
     weight = 9.81 * arm.model.mass.sum()
     length = sizes.reach * np.linalg.norm(state.force) / weight
     assert np.linalg.norm(end - start) == pytest.approx(length)

@@ -1,0 +1,160 @@
+"""Joint states, payload and description of a robot on topics, received in a thread.
+
+Subscribes, relative to a namespace
+    robot_description   std_msgs/String                 latched
+    joint_states        sensor_msgs/JointState          best effort
+    payload             geometry_msgs/InertiaStamped    latched; frame_id may have a prefix
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import rclpy
+from geometry_msgs.msg import InertiaStamped
+from rclpy.context import Context
+from rclpy.exceptions import InvalidNamespaceException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.validate_namespace import validate_namespace
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from robot_dynamics.control import VelocityFilter
+from robot_dynamics.control.joint_state import JointDataError, JointReading, JointStateReader
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.ros import qos
+
+NODE = 'robot_dynamics_view'
+HELD = 1.0  # s, a value of a joint without a new one
+POLL = 0.02  # s
+
+
+class LiveRobotError(RobotDynamicsError):
+    """A robot cannot be followed: a wrong namespace, or nothing is published."""
+
+
+class LiveRobot:
+    """A node that receives a robot's topics in a thread of its own.
+
+    Attributes:
+        topics: fully qualified names of the joint states and of the description.
+    """
+
+    def __init__(self, namespace: str = '', frame_prefix: str = '') -> None:
+        """Subscribe.
+
+        Args:
+            namespace: of the topics, such as 'left'.
+            frame_prefix: of the link names in messages, such as 'left/'.
+
+        Raises:
+            LiveRobotError: the namespace is invalid.
+        """
+        try:
+            validate_namespace(f'/{namespace.removeprefix("/")}')
+        except InvalidNamespaceException as error:
+            raise LiveRobotError(
+                f'--namespace is {namespace!r}: {" ".join(str(error).split())}'
+            ) from error
+        self._prefix = frame_prefix
+        self._context = Context()
+        rclpy.init(context=self._context, args=[])
+        self._node = rclpy.create_node(NODE, namespace=namespace, context=self._context)
+        self._text = ''
+        self._reader: JointStateReader | None = None
+        self._reading: JointReading | None = None
+        self._payload: tuple[str, float, tuple[float, ...]] | None = None
+        self._call: Callable[[], None] = lambda: None
+        self._report: Callable[[str], None] = lambda _: None
+        subscribe = self._node.create_subscription
+        description = subscribe(String, 'robot_description', self._on_description, qos.LATCHED)
+        states = subscribe(JointState, 'joint_states', self._on_state, qos.JOINT_STATES_IN)
+        subscribe(InertiaStamped, 'payload', self._on_payload, qos.LATCHED)
+        self.topics = states.topic_name, description.topic_name
+        self._thread = threading.Thread(target=self._spin, daemon=True)
+        self._thread.start()
+
+    def description(self, timeout: float) -> str:
+        """Return the URDF text, once it is published.
+
+        Raises:
+            LiveRobotError: none is published in time [s].
+        """
+        end = time.monotonic() + timeout
+        while not self._text:
+            if time.monotonic() > end:
+                raise LiveRobotError(
+                    f'no robot_description on {self.topics[1]} within {timeout:g} s: start '
+                    'robot_state_publisher there, name its namespace by --namespace, or name a '
+                    'file of the robot'
+                )
+            time.sleep(POLL)
+        return self._text
+
+    def follow(
+        self,
+        joint_names: tuple[str, ...],
+        call: Callable[[], None],
+        report: Callable[[str], None],
+    ) -> None:
+        """Collect the states of these joints.
+
+        Args:
+            joint_names: of the robot.
+            call: called in the thread of the node when there is something new.
+            report: called with the reason why a message is rejected.
+        """
+        self._call, self._report = call, report
+        self._reader = JointStateReader(joint_names, HELD, VelocityFilter(max_gap=HELD))
+
+    def newest(self) -> JointReading | None:
+        """Return the newest complete state, None before the first."""
+        return self._reading
+
+    def payload(self) -> tuple[str, float, tuple[float, ...]] | None:
+        """Return link, mass [kg] and centre of mass [m] of the payload, None if it is unknown."""
+        return self._payload
+
+    def close(self) -> None:
+        """End the node."""
+        self._context.try_shutdown()
+        self._thread.join(timeout=1.0)
+
+    def _spin(self) -> None:
+        executor = SingleThreadedExecutor(context=self._context)
+        executor.add_node(self._node)
+        try:
+            executor.spin()
+        except ExternalShutdownException:
+            pass
+        finally:
+            executor.shutdown()
+            self._node.destroy_node()
+
+    def _on_description(self, message: Any) -> None:
+        if self._text and message.data != self._text:
+            self._report('robot_description has changed: start the view again')
+        elif message.data:
+            self._text = message.data
+
+    def _on_state(self, message: Any) -> None:
+        if self._reader is None:
+            return
+        stamp = message.header.stamp
+        try:
+            reading = self._reader.read(message, stamp.sec * 1_000_000_000 + stamp.nanosec)
+        except JointDataError as error:
+            self._report(f'{self.topics[0]}: {error}')
+            return
+        if reading is not None:
+            self._reading = reading
+            self._call()
+
+    def _on_payload(self, message: Any) -> None:
+        com = message.inertia.com
+        link = message.header.frame_id.removeprefix(self._prefix)
+        self._payload = link, message.inertia.m, (com.x, com.y, com.z)
+        self._call()

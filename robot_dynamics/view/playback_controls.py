@@ -1,0 +1,59 @@
+"""Controls of a recording: play and pause, time, speed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robot_dynamics.view.motion import Playback
+from robot_dynamics.view.page import Page
+from robot_dynamics.view.state import ViewState
+
+SPEEDS = {'1/10': 0.1, '1/4': 0.25, '1/2': 0.5, '1': 1.0, '2': 2.0, '4': 4.0}
+FOLLOWING = 3  # frames between updates of the time slider
+
+
+class PlaybackControls:
+    """Play and pause, a slider of the time, and the speed."""
+
+    title = 'Recording'
+
+    def __init__(self, playback: Playback, name: str) -> None:
+        """Control a playback of the recording `name`."""
+        self._playback, self._name = playback, name
+        self._frames = 0
+
+    def add(self, page: Page) -> None:
+        """Add the controls to the present tab of a page."""
+        gui, playback = page.gui, self._playback
+        self._session = page.session
+        gui.add_markdown(f'`{self._name}`')
+        self._button = gui.add_button('Play')
+        self._time = gui.add_slider(
+            'time [s]', min=0.0, max=playback.duration, step=0.01, initial_value=0.0
+        )
+        speed = gui.add_dropdown('speed', list(SPEEDS), initial_value='1')
+        self._button.on_click(page.on(lambda _: self._toggle()))
+        self._time.on_update(page.on(self._seek))
+        speed.on_update(page.on(self._set_speed))
+
+    def show(self, state: ViewState) -> None:
+        """Show the time a few times per second."""
+        self._frames += 1
+        if not self._playback.playing or self._frames % FOLLOWING == 0:
+            self.restore(state)
+
+    def restore(self, _: ViewState) -> None:
+        """Show the present time, and what the button does."""
+        self._time.value = min(round(self._playback.time, 2), self._playback.duration)
+        self._button.label = 'Pause' if self._playback.playing else 'Play'
+
+    def _toggle(self) -> None:
+        self._playback.toggle()
+        self._session.touch()
+
+    def _seek(self, slider: Any) -> None:
+        self._playback.seek(slider.value)
+        self._session.touch()
+
+    def _set_speed(self, menu: Any) -> None:
+        self._playback.speed = SPEEDS[menu.value]

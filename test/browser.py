@@ -1,0 +1,189 @@
+"""A headless Chromium that is driven by Selenium, and a view that it opens."""
+
+import io
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
+FLAGS = (
+    '--headless=new',
+    '--no-sandbox',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-dev-shm-usage',
+    '--disable-quic',
+    '--disable-sync',
+    # WebGL without a graphics card
+    '--use-gl=angle',
+    '--use-angle=swiftshader',
+    '--enable-unsafe-swiftshader',
+    '--window-size=1000,620',
+)
+DEADLINE = 60.0  # s, for what takes a second unless the machine is busy
+CHECKOUT = str(Path(__file__).resolve().parents[1])
+
+
+@contextmanager
+def view(*arguments):
+    """Run `robot-dynamics view`; yield the process and the address of its page."""
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'robot_dynamics.cli', 'view', '--port', '0', *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, 'PYTHONPATH': CHECKOUT},
+    )
+    try:
+        line = process.stdout.readline()
+        found = re.search(r'http://\S+', line)
+        assert found, line + process.stderr.read()
+        yield process, found.group()
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+class Browser:
+    """One window. Its methods wait for what they need."""
+
+    def __init__(self):
+        from selenium.webdriver import Chrome
+        from selenium.webdriver.chrome.options import Options
+        from selenium.webdriver.chrome.service import Service
+
+        options = Options()
+        options.binary_location = CHROMIUM
+        self._profile = tempfile.TemporaryDirectory()
+        for flag in (*FLAGS, f'--user-data-dir={self._profile.name}'):
+            options.add_argument(flag)
+        self.driver = Chrome(options=options, service=Service(DRIVER))
+
+    def open(self, url):
+        self.driver.get(url)
+        self.until(lambda: self.torques(), 'the torques')
+
+    def close(self):
+        self.driver.quit()
+        self._profile.cleanup()
+
+    def until(self, condition, what):
+        """Wait until a condition holds, and return its value."""
+        end = time.monotonic() + DEADLINE
+        while not (value := condition()):
+            assert time.monotonic() < end, f'waited {DEADLINE} s for {what}'
+            time.sleep(0.1)
+        return value
+
+    def torques(self):
+        """Return the numbers of the page, {(joint, term): N m or N}."""
+        script = """return [...document.querySelectorAll('[data-term]')].map(n =>
+            [n.closest('[data-joint]').dataset.joint, n.dataset.term, n.textContent])"""
+        return {
+            (joint, term): float(text.replace('−', '-'))
+            for joint, term, text in self.driver.execute_script(script)
+        }
+
+    def error(self):
+        """Return the text of the error in the page, '' without one."""
+        return self.driver.execute_script(
+            "return document.querySelector('[data-error]')?.textContent ?? ''"
+        )
+
+    def button(self, name):
+        """Press a button or a tab."""
+        from selenium.common.exceptions import ElementClickInterceptedException
+
+        def press():
+            found = self._named(name)
+            try:
+                return found is not None and (found.click() or True)
+            except ElementClickInterceptedException:
+                # The notice on rendering in software
+                self.driver.execute_script(
+                    "document.querySelectorAll('[class*=Notification-closeButton]')"
+                    '.forEach(button => button.click())'
+                )
+                return False
+
+        self.until(press, f'the button {name}')
+
+    def has_button(self, name):
+        """Return whether a button or a tab is shown."""
+        return self._named(name) is not None
+
+    def field(self, label, text, place=-1):
+        """Type into the input of a control; a slider has a second one for numbers."""
+        from selenium.webdriver.common.keys import Keys
+
+        box = self.until(lambda: self._inputs(label), f'the control {label}')[place]
+        box.send_keys(Keys.CONTROL, 'a')
+        box.send_keys(text, Keys.ENTER)
+
+    def value(self, label):
+        """Return the text in the input of a control."""
+        boxes = self.until(lambda: self._inputs(label), f'the control {label}')
+        return boxes[-1].get_attribute('value')
+
+    def press_slider(self, label, key, times):
+        """Press a key several times on the thumb of a slider."""
+        from selenium.webdriver.common.keys import Keys
+
+        box = self.until(lambda: self._inputs(label), f'the control {label}')[0]
+        thumb = self.driver.execute_script(
+            "return arguments[0].closest('[class*=Slider-root]').querySelector('[role=slider]')",
+            box,
+        )
+        thumb.send_keys(getattr(Keys, key) * times)
+
+    def picture(self):
+        """Return the pixels of the scene (h, w, 3), without the panels."""
+        from PIL import Image
+
+        canvas = self.driver.find_element('css selector', 'canvas')
+        png = Image.open(io.BytesIO(canvas.screenshot_as_png)).convert('RGB')
+        return np.asarray(png, dtype=int)
+
+    def _named(self, name):
+        found = self.driver.find_elements('css selector', 'button, [role=tab]')
+        return next((b for b in found if b.text.strip() == name and b.is_displayed()), None)
+
+    def _inputs(self, label):
+        """Return the inputs beside a label."""
+        return self.driver.execute_script(
+            """
+            const wanted = arguments[0];
+            for (const label of document.querySelectorAll('label')) {
+                if (label.textContent.trim() !== wanted || !label.offsetParent) continue;
+                for (let box = label; box; box = box.parentElement) {
+                    const inputs = box.querySelectorAll('input, textarea');
+                    if (inputs.length) return [...inputs];
+                }
+            }
+            return null;
+            """,
+            label,
+        )
+
+
+def require_browser():
+    """Skip a test where there is no browser."""
+    pytest.importorskip('viser')
+    pytest.importorskip('selenium')
+    if not (CHROMIUM and DRIVER):
+        pytest.skip("no browser: apt-get install chromium chromium-driver (Debian's)")

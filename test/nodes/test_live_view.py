@@ -1,0 +1,121 @@
+"""A live robot: its description, joint states and payload from topics of a namespace."""
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from elbow import ELBOW
+from geometry_msgs.msg import InertiaStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from robot_dynamics import cli
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.ros import qos
+from robot_dynamics.ros.live_robot import LiveRobot, LiveRobotError
+from robot_dynamics.urdf.loading import parse_urdf
+from robot_dynamics.view.motion import Follow
+from robot_dynamics.view.state import ViewState
+
+NAMES = ('shoulder', 'elbow')
+
+
+@pytest.fixture
+def live(graph):
+    robots = []
+
+    def live(*arguments):
+        robots.append(LiveRobot(*arguments))
+        return robots[-1]
+
+    yield live
+    for robot in robots:
+        robot.close()
+
+
+def describe(graph, namespace=''):
+    publisher = graph.publisher(String, f'{namespace}/robot_description', qos.LATCHED)
+    publisher.publish(String(data=ELBOW))
+    return publisher
+
+
+def state(position, stamp=1, names=NAMES):
+    message = JointState(name=list(names), position=position)
+    message.velocity, message.effort = [0.1, 0.2], [1.0, 2.0]
+    message.header.stamp.sec = stamp
+    return message
+
+
+def test_a_robot_in_a_namespace_is_followed(graph, live):
+    robot = live('left')
+    assert robot.topics == ('/left/joint_states', '/left/robot_description')
+    describe(graph, '/left')
+    graph.until(lambda: robot._text, 'the description')
+    assert robot.description(1.0) == ELBOW
+    calls, reports = [], []
+    robot.follow(NAMES, lambda: calls.append(1), reports.append)
+    states = graph.publisher(JointState, '/left/joint_states')
+    # Best effort: the first messages may be lost.
+    graph.until(
+        lambda: states.publish(state([-0.4, 0.3], names=NAMES[::-1])) or robot.newest(),
+        'a joint state',
+    )
+    reading = robot.newest()
+    np.testing.assert_array_equal(reading.q, [0.3, -0.4])
+    np.testing.assert_array_equal(reading.effort, [2.0, 1.0])
+    assert calls
+    # NaN is reported and not shown.
+    wrong = state([float('nan'), 0.0], stamp=2)
+    graph.until(lambda: states.publish(wrong) or reports, 'a report')
+    assert 'position must be finite: shoulder = nan' in reports[0]
+    np.testing.assert_array_equal(robot.newest().q, reading.q)
+
+
+def test_the_torques_of_a_followed_robot_are_those_of_the_library(graph, live):
+    robot = live()
+    arm = Dynamics(parse_urdf(ELBOW))
+    robot.follow(NAMES, lambda: None, lambda _: None)
+    states = graph.publisher(JointState, '/joint_states')
+    graph.until(lambda: states.publish(state([0.3, -0.4])) or robot.newest(), 'a joint state')
+    shown = Follow(robot).advance(arm, ViewState.initial(arm.model), 0.1)
+    np.testing.assert_array_equal(shown.q, [0.3, -0.4])
+    np.testing.assert_array_equal(shown.measured, [1.0, 2.0])
+
+
+def test_the_payload_of_a_prefixed_link_is_received(graph, live):
+    robot = live('', 'left/')
+    payloads = graph.publisher(InertiaStamped, '/payload', qos.LATCHED)
+    message = InertiaStamped()
+    message.header.frame_id, message.inertia.m, message.inertia.com.z = 'left/forearm', 2.0, 0.1
+    payloads.publish(message)
+    graph.until(lambda: robot.payload(), 'the payload')
+    assert robot.payload() == ('forearm', 2.0, (0.0, 0.0, 0.1))
+
+
+def test_another_description_is_reported(graph, live):
+    robot = live()
+    publisher = describe(graph)
+    graph.until(lambda: robot._text, 'the description')
+    reports = []
+    robot.follow(NAMES, lambda: None, reports.append)
+    publisher.publish(String(data=ELBOW + ' '))
+    graph.until(lambda: reports, 'a report')
+    assert reports == ['robot_description has changed: start the view again']
+
+
+def test_without_a_description_the_topic_is_named(graph, live):
+    began = time.monotonic()
+    with pytest.raises(LiveRobotError, match=r'no robot_description on /a/robot_description wit'):
+        live('a').description(0.2)
+    assert time.monotonic() - began > 0.2
+
+
+@pytest.mark.parametrize('namespace', ['1 2', 'a//b', '-'])
+def test_an_invalid_namespace_is_rejected_in_one_line(graph, namespace, capsys):
+    assert cli.main(['view', '--live', f'--namespace={namespace}', '--timeout', '0.1']) == 2
+    errors = capsys.readouterr().err
+    assert f'--namespace is {namespace!r}' in errors
+    assert errors.count('\n') == 1

@@ -1,0 +1,185 @@
+"""The view in a real browser: pictures, numbers and errors of the page."""
+
+import os
+import re
+import threading
+import time
+
+import browser
+import numpy as np
+import pytest
+from recorded_runs import lively, samples, torque, write_bag
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.view.state import bent
+
+pytestmark = pytest.mark.slow  # starts browsers, which render in software
+
+MOVED = 0.01  # of the pixels
+
+
+@pytest.fixture(scope='module', autouse=True)
+def browsers():
+    browser.require_browser()
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Dynamics(load_urdf('panda'))
+
+
+@pytest.fixture(scope='module')
+def seen():
+    """A browser that shows the bundled arm, and the process of the view."""
+    with browser.view('panda') as (process, url):
+        window = browser.Browser()
+        try:
+            window.open(url)
+            yield window, process, url
+        finally:
+            window.close()
+
+
+def changed(before, after):
+    """Return the share of pixels that differ visibly."""
+    return (np.abs(after - before).max(axis=2) > 24).mean()
+
+
+def agree(found, term, values, names):
+    """Return whether the page shows these values, to its decimals."""
+    shown = np.array([found.get((name, term), np.nan) for name in names])
+    return bool(np.all(np.abs(shown - values) <= 0.06 * (np.abs(values) >= 100) + 0.006))
+
+
+def test_the_page_shows_the_arm_and_the_gravity_torques_of_the_library(seen, arm):
+    window, _, _ = seen
+    g = arm.gravity_torque(bent(arm.model))
+    window.until(
+        lambda: agree(window.torques(), 'gravity', g, arm.model.joint_names), 'the torques'
+    )
+    # The arm, with dark rings around its links, is drawn before a white ground.
+    window.until(lambda: 0.003 < (window.picture().max(axis=2) < 100).mean() < 0.5, 'the arm')
+
+
+def test_a_slider_moves_a_link_and_its_torque(seen, arm):
+    window, _, _ = seen
+    window.button('Stop')
+    before = window.picture()
+    torque_before = window.torques()['panda_joint2', 'gravity']
+    window.press_slider('panda_joint2', 'ARROW_LEFT', 150)
+    window.until(
+        lambda: abs(window.torques()['panda_joint2', 'gravity'] - torque_before) > 1.0,
+        'another torque',
+    )
+    window.until(lambda: changed(before, window.picture()) > MOVED, 'another picture')
+    # The number beside the slider is the position that the torques belong to.
+    q = [float(window.value(name)) for name in arm.model.joint_names]
+    assert q[1] < bent(arm.model)[1]
+    g = arm.gravity_torque(q)
+    window.until(
+        lambda: np.allclose(
+            [window.torques()[name, 'gravity'] for name in arm.model.joint_names], g, atol=0.05
+        ),
+        'the torques of the posture',
+    )
+
+
+def test_a_wrong_number_says_why_in_the_page_and_on_the_terminal(seen):
+    window, process, _ = seen
+    lines = []
+    threading.Thread(target=lambda: lines.append(process.stderr.readline()), daemon=True).start()
+    window.field('panda_joint4', '5')
+    message = "joint 'panda_joint4': position is 5; expected -3.0718 to -0.0698"
+    window.until(lambda: window.error() == message, 'the error')
+    window.until(lambda: lines == [f'robot-dynamics: {message}\n'], 'the error on the terminal')
+    window.until(lambda: float(window.value('panda_joint4')) < 0, 'the position before')
+    window.field('posture', '0 0 zero')
+    window.button('Set posture')
+    window.until(lambda: 'the posture has 3 values; expected 7' in window.error(), 'the error')
+    window.button('Stop')
+    window.until(lambda: window.error() == '', 'an end of the error')
+
+
+def test_a_payload_changes_the_torques_in_every_browser(seen, arm):
+    window, _, url = seen
+    window.field('posture', '0 0.5 0 -1.5 0 1.8 0.7')
+    window.button('Set posture')
+    other = browser.Browser()
+    try:
+        other.open(url)
+        window.button('Load')
+        window.field('mass [kg]', '2.5')
+        loaded = Dynamics(arm.model.with_payload('panda_link8', 2.5))
+        g = loaded.gravity_torque([0, 0.5, 0, -1.5, 0, 1.8, 0.7])
+        for page in (window, other):
+            page.until(
+                lambda page=page: agree(page.torques(), 'gravity', g, arm.model.joint_names),
+                'the torques with the payload',
+            )
+    finally:
+        other.close()
+        window.field('mass [kg]', '0')
+        window.button('Joints')
+
+
+def test_the_arm_falls_and_stops(seen, arm):
+    window, _, _ = seen
+    window.field('posture', '0 0.5 0 -1.5 0 1.8 0.7')
+    window.button('Set posture')
+    before = window.picture()
+    window.button('Let it fall')
+    window.until(lambda: window.torques()['panda_joint2', 'inertia'] != 0, 'the fall')
+    window.until(lambda: float(window.value('panda_joint2')) > 0.8, 'another posture')
+    window.button('Stop')
+    window.until(lambda: window.torques()['panda_joint2', 'inertia'] == 0, 'the end of the fall')
+    assert changed(before, window.picture()) > MOVED
+
+
+def test_a_recording_shows_measured_and_computed_torques(arm, tmp_path):
+    model = arm.model
+    t, q, qd, qdd = lively(model, duration=4.0, rate=200.0)
+    tau = 1.2 * torque(model, q, qd, qdd)
+    states = samples(model.joint_names, t, q, qd, tau)
+    bag = write_bag(tmp_path / 'run', {'/joint_states': states})
+    window = browser.Browser()
+    try:
+        with browser.view('panda', '--bag', str(bag)) as (_, url):
+            window.open(url)
+            for name in model.joint_names[1:4:2]:  # those with large torques
+                found = window.torques()
+                assert found[name, 'measured'] / found[name, 'motor'] == pytest.approx(1.2, 0.02)
+            before = window.torques()
+            window.button('Play')
+            window.until(lambda: window.torques() != before, 'other torques')
+            window.until(lambda: window.has_button('Play'), 'the end')
+    finally:
+        window.close()
+
+
+def test_measurements_of_start_and_load(capsys):
+    """Print what a start takes and what a fall costs; nothing is required of the figures."""
+    began = time.monotonic()
+    with browser.view('panda') as (process, url):
+        address = time.monotonic() - began
+        window = browser.Browser()
+        try:
+            window.open(url)
+            window.button('Let it fall')
+            window.until(lambda: window.torques()['panda_joint2', 'inertia'] != 0, 'the fall')
+            first, began = cpu(process.pid), time.monotonic()
+            time.sleep(4)
+            share = (cpu(process.pid) - first) / (time.monotonic() - began)
+        finally:
+            window.close()
+    with capsys.disabled():
+        print(f'\nview: address after {address:.1f} s, {100 * share:.0f} % of a core in a fall')
+    assert share > 0
+
+
+def cpu(pid):
+    """Return the CPU time [s] of a process."""
+
+    with open(f'/proc/{pid}/stat') as file:
+        fields = re.sub(r'^.*\) ', '', file.read()).split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')

@@ -1,0 +1,188 @@
+"""Controls of the page, without a browser: what they do is done to their handles."""
+
+from html import unescape
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.urdf.loading import load_urdf, urdf_text
+from robot_dynamics.view.drawing import LAYERS, Drawing
+from robot_dynamics.view.geometry import shapes_of
+from robot_dynamics.view.joint_controls import JointControls
+from robot_dynamics.view.motion import Fall
+from robot_dynamics.view.page import Page
+from robot_dynamics.view.run import add_shapes
+from robot_dynamics.view.server import open_server
+from robot_dynamics.view.session import Session
+from robot_dynamics.view.state import ViewState
+
+pytest.importorskip('viser')
+
+
+class Shown:
+    """A page without a browser."""
+
+    def __init__(self, model):
+        self.server = open_server('localhost', 0, model.name)
+        self.session = Session(Dynamics(model), ViewState.initial(model))
+        self.drawing = Drawing(self.server, model, self.session.sizes)
+        self.joints = JointControls()
+        self.page = Page(self.server, self.session, self.drawing, self.joints)
+        self.page.show(*self.session.scene())
+
+    def control(self, label):
+        """Return the handles of the controls with a label."""
+        handles = self.server.gui._gui_input_handle_from_uuid.values()
+        return [handle for handle in handles if handle._impl.props.label == label]
+
+    def set(self, handle, value):
+        """Do what a browser does that sets a value."""
+        handle._impl.value = value
+        for callback in handle._impl.update_cb:
+            callback(SimpleNamespace(client_id=0, client=None, target=handle))
+        self.page.show(*self.session.scene())
+
+    @property
+    def error(self):
+        return unescape(self.page._status.content)
+
+
+@pytest.fixture(scope='module')
+def shown():
+    shown = Shown(load_urdf('panda'))
+    yield shown
+    shown.server.stop()
+
+
+@pytest.fixture(autouse=True)
+def start_again(shown):
+    shown.session.start(None)
+    shown.session.update(lambda state: ViewState.initial(state.model))
+    shown.page.report('')
+    shown.page.show(*shown.session.scene())
+
+
+def test_a_slider_moves_its_joint(shown):
+    (slider, speed, _) = shown.control('panda_joint4')
+    shown.set(slider, -1.25)
+    shown.set(speed, 0.5)
+    assert shown.session.state.q[3] == -1.25
+    assert shown.session.state.qd[3] == 0.5
+    assert shown.error == ''
+
+
+def test_a_position_beyond_a_limit_is_reported_and_the_slider_restored(shown, capsys):
+    slider = shown.control('panda_joint4')[0]
+    before = slider.value
+    shown.set(slider, 5.0)
+    message = "joint 'panda_joint4': position is 5; expected -3.0718 to -0.0698"
+    assert message in capsys.readouterr().err
+    assert message in shown.error
+    assert slider.value == before
+    shown.set(slider, -1.0)
+    assert shown.error == ''
+
+
+def test_a_posture_is_typed(shown):
+    (text,) = shown.control('posture')
+    (button,) = shown.control('Set posture')
+    text.value = '0 0.1 0 -1 0 1 0.7'
+    shown.set(button, True)
+    np.testing.assert_array_equal(shown.session.state.q, [0, 0.1, 0, -1, 0, 1, 0.7])
+    text.value = '0 0.1 x'
+    shown.set(button, True)
+    assert 'the posture has 3 values; expected 7' in shown.error
+
+
+def test_payload_gravity_and_force_reach_the_torques(shown):
+    state = shown.session.state
+    shown.set(shown.control('mass [kg]')[0], 2.0)
+    shown.set(shown.control('z [m]')[0], 0.1)
+    shown.set(shown.control('g [m/s²]')[0], (0.0, 3.0, -9.0))
+    shown.set(shown.control('F [N]')[0], (5.0, 0.0, 0.0))
+    model = state.model.with_gravity([0.0, 3.0, -9.0])
+    arm = Dynamics(model.with_payload('panda_link8', 2.0, [0.0, 0.0, 0.1]))
+    _, scene = shown.session.scene()
+    close = {'rtol': 1e-10, 'atol': 1e-10}
+    np.testing.assert_allclose(scene.torques.gravity, arm.gravity_torque(state.q), **close)
+    F = [0, 0, 0, 5.0, 0, 0]
+    np.testing.assert_allclose(
+        scene.torques.external, arm.wrench_torque(state.q, F, 'panda_link8'), **close
+    )
+    shown.set(shown.control('g [m/s²]')[0], (0.0, float('nan'), 0.0))
+    assert 'gravity y [m/s^2] is nan' in shown.error
+    assert shown.control('g [m/s²]')[0].value == (0.0, 3.0, -9.0)
+
+
+def test_dragging_the_handle_sets_the_force(shown):
+    _, scene = shown.session.scene()
+    sizes, weight = shown.session.sizes, 9.81 * shown.session.state.model.mass.sum()
+    shown.page._drag_force(scene.force[0] + np.array([0.0, 0.0, 0.1]))
+    expected = 0.1 * weight / sizes.reach
+    np.testing.assert_allclose(shown.session.state.force, [0, 0, expected], atol=1e-9)
+
+
+def test_falling_ends_with_stop_and_with_a_slider(shown):
+    (fall,), (stop,) = shown.control('Let it fall'), shown.control('Stop')
+    for end in (stop, shown.control('panda_joint4')[0]):
+        shown.set(fall, True)
+        assert isinstance(shown.session.motion, Fall)
+        shown.session.advance(0.1)
+        assert shown.session.state.qd.any()
+        shown.set(end, -1.0)
+        assert shown.session.motion is None
+    shown.set(stop, True)
+    assert not shown.session.state.qd.any()
+
+
+def test_every_layer_can_be_hidden_and_shown(shown):
+    add_shapes(
+        shown.drawing,
+        shown.page,
+        shapes_of(urdf_text('panda'), shown.session.state.model),
+        [],
+        SimpleNamespace(is_set=lambda: False),
+    )
+    for layer in LAYERS:
+        (box,) = shown.control(layer)
+        for visible in (not LAYERS[layer], LAYERS[layer]):
+            shown.set(box, visible)
+            for node in shown.drawing._nodes(layer):
+                assert node.visible == visible
+    assert len(shown.drawing._meshes) == len(shapes_of(urdf_text('panda'), load_urdf('panda')))
+
+
+def test_a_robot_without_shapes_is_shown_by_its_inertia():
+    shown = Shown(load_urdf('planar_2r'))
+    try:
+        add_shapes(shown.drawing, shown.page, [], [], SimpleNamespace(is_set=lambda: False))
+        assert shown.control('inertia ellipsoids')[0].value
+        assert all(node.visible for node in shown.drawing._nodes('skeleton'))
+    finally:
+        shown.server.stop()
+
+
+def test_a_missing_mesh_is_reported_and_the_others_are_drawn(shown, capsys):
+    model = shown.session.state.model
+    text = urdf_text('panda').replace(
+        b'<box size="0.24 0.19 0.03"/>', b'<mesh filename="package://none/base.stl"/>'
+    )
+    before = len(shown.drawing._meshes)
+    shapes = shapes_of(text, model)
+    add_shapes(shown.drawing, shown.page, shapes, [], SimpleNamespace(is_set=lambda: False))
+    assert len(shown.drawing._meshes) == before + len(shapes) - 1
+    assert 'mesh package://none/base.stl of link' in shown.error
+    assert '--package-path' in capsys.readouterr().err
+
+
+def test_what_has_not_moved_is_not_sent_again(shown):
+    sent = []
+    buffer = shown.server._websock_server
+    push, buffer.queue_message = buffer.queue_message, sent.append
+    try:
+        shown.page.show(*shown.session.scene())
+    finally:
+        buffer.queue_message = push
+    assert sent == []
