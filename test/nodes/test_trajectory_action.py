@@ -121,11 +121,14 @@ def client(graph, monkeypatch):
 def test_a_goal_is_followed_with_feedback_and_succeeds(client):
     handle = client.follow(trajectory(*MOVE))
     client.move(0, 1000)
-    client.feedback.clear()
-    client.graph.until(lambda: client.feedback, 'feedback')
-    desired, actual = np.reshape(client.feedback[-1].sequence, (2, 2)) / SCALE
-    np.testing.assert_allclose(desired, WHOLE.sample(1.0).q, atol=1e-5)
-    np.testing.assert_allclose(actual, WHOLE.sample(1.0).q, atol=1e-5)
+    wanted = [*WHOLE.sample(1.0).q] * 2  # desired, actual
+    client.graph.until(
+        lambda: (
+            client.feedback
+            and np.allclose(np.divide(client.feedback[-1].sequence, SCALE), wanted, atol=1e-5)
+        ),
+        'the feedback of the last state',
+    )
     assert handle.status == GoalStatus.STATUS_EXECUTING
     client.move(1050, 2050)
     assert client.result(handle) == (
