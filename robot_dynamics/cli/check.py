@@ -70,7 +70,7 @@ def check(options: argparse.Namespace) -> int:
         repaired, done = examination.repaired(options.only)
         options.fix.write_bytes(repaired)
         what = 'the URDF expanded from xacro' if examination.expanded else 'the description'
-        print(f'{options.fix}: {what} with {len(done)} repairs')
+        print(f'{options.fix}: {what} with {len(done)} repair{"s" * (len(done) != 1)}')
     severities = {finding.severity for finding in examination.findings}
     rejected = {'error', 'warning'} if options.strict else {'error'}
     return FAULTY if severities & rejected else 0

@@ -76,7 +76,7 @@ def _as_text(xml: str | bytes) -> str:
     if not isinstance(xml, (str, bytes, bytearray)):
         raise ModelError(f'the URDF text is a {type(xml).__name__}; expected str or bytes')
     if len(xml) > MAX_BYTES:
-        raise ModelError(f'the URDF has {len(xml)} bytes; at most {MAX_BYTES} are read')
+        raise ModelError(f'the URDF has more than {MAX_BYTES} bytes; expected at most that')
     try:
         text = xml if isinstance(xml, str) else bytes(xml).decode('utf-8-sig')
         text.encode()

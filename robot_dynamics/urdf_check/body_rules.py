@@ -23,12 +23,11 @@ def frame_findings(robot: Description) -> Iterator[Finding]:
 
     Other links of the robot must show that its parts have geometry.
     """
-    bodies = [link for link in robot.links.values() if link.body is not None and link.body.mass]
-    total = sum(link.body.mass for link in bodies if link.body is not None)
+    bodies = [link for link in robot.links.values() if link.body.mass]
+    total = sum(link.body.mass for link in bodies)
     drawn = sum(link.geometry.shapes > 0 for link in bodies)
     frames = [link for link in bodies if _is_frame(robot, link)]
     for link in frames if drawn > len(bodies) - drawn else ():
-        assert link.body is not None
         share = link.body.mass / total
         placeholder = not np.ptp(np.linalg.eigvalsh(link.body.inertia_com))
         suspicious = placeholder or (share > LARGE_SHARE and len(frames) <= FEW)
@@ -51,12 +50,10 @@ def _is_frame(robot: Description, link: Link) -> bool:
 
 def payload_findings(robot: Description) -> Iterator[Finding]:
     """Yield pairs of links of one rigid body with the same inertia at the same place."""
-    total = sum(link.body.mass for link in robot.links.values() if link.body is not None)
+    total = sum(link.body.mass for link in robot.links.values())
     for first in dict.fromkeys(robot.rigid.values()):
-        members = [link for link in robot.members(first) if link.body is not None]
-        for one, two in itertools.combinations(members, 2):
+        for one, two in itertools.combinations(robot.members(first), 2):
             if _coincide(robot, one, two):
-                assert two.body is not None
                 yield Finding(
                     'warning' if two.body.mass > MIN_SHARE * total else 'info',
                     'payload-duplicated',
@@ -68,8 +65,6 @@ def payload_findings(robot: Description) -> Iterator[Finding]:
 
 
 def _coincide(robot: Description, one: Link, two: Link) -> bool:
-    assert one.body is not None
-    assert two.body is not None
     if one.body.mass == 0 or not np.isclose(one.body.mass, two.body.mass, rtol=1e-6):
         return False
     T, U = robot.placements[one.name], robot.placements[two.name]
@@ -86,16 +81,18 @@ def _coincide(robot: Description, one: Link, two: Link) -> bool:
 def asset_findings(robot: Description) -> Iterator[Finding]:
     """Yield meshes that were not found or not read, and links that were not compared."""
     for link in robot.links.values():
-        for name in link.geometry.unresolved:
-            message = f'mesh {name!r} was not found; expected a file, or --package-path DIR'
-            yield Finding('warning', 'mesh-unresolved', link.name, message)
-        for name, reason in link.geometry.unread if trimesh_installed() else ():
-            message = f'mesh {name!r} was not read: {reason}'
-            yield Finding('info', 'mesh-unread', link.name, message)
-        if link.body is not None and link.body.mass > 0 and not link.geometry.solids:
+        found = [name for name, reason in link.geometry.unread if reason]
+        for name, reason in link.geometry.unread:
+            if not reason:
+                message = f'mesh {name!r} was not found; expected a file, or --package-path DIR'
+                yield Finding('warning', 'mesh-unresolved', link.name, message)
+            elif trimesh_installed():
+                message = f'mesh {name!r} was not read: {reason}'
+                yield Finding('info', 'mesh-unread', link.name, message)
+        if link.body.mass > 0 and not link.geometry.solids:
             why = (
                 "trimesh is not installed: pip install 'robot_dynamics[check]'"
-                if link.geometry.unread and not trimesh_installed()
+                if found and not trimesh_installed()
                 else 'no geometry with a volume'
             )
             yield Finding('info', 'not-checked', link.name, f'mass and tensor not checked: {why}')

@@ -1,13 +1,12 @@
 """Read-only contents of a robot description, read leniently.
 
 A description that `urdf.loading` rejects is still read as far as it has a meaning, so that all its
-faults are found at once: a value that is missing or no number is None here, and reported by the
-rules of syntax.
+faults are found at once: a value that is missing or no number is NaN here, and the rules of syntax
+report it. A link without an <inertial> that can be read is massless.
 """
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +37,7 @@ class Link:
 
     name: str
     has_inertial: bool
-    body: Inertial | None  # None if there is no <inertial>, or one with wrong values
+    body: Inertial  # massless if there is no <inertial>, or one with wrong values
     rotation: Array  # (3, 3) from the axes of the <inertial> to the link's
     geometry: Geometry
     skeleton: Solid | None = None  # stands for missing geometry; see `_with_skeletons`
@@ -52,24 +51,23 @@ class Link:
     @property
     def tensor(self) -> Array:
         """Tensor about the centre of mass, in the link's axes."""
-        assert self.body is not None
         return np.asarray(self.rotation @ self.body.inertia_com @ self.rotation.T)
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint; an attribute is None where it is missing or no finite number."""
+    """A joint; an attribute is NaN where it is missing or no finite number."""
 
     name: str
     type: str
     parent: str
     child: str
     placement: Array  # (4, 4) pose in the parent link
-    axis: Array | None  # (3,) as written
-    lower: float | None
-    upper: float | None
-    velocity: float | None
-    effort: float | None
+    axis: Array  # (3,) as written
+    lower: float
+    upper: float
+    velocity: float
+    effort: float
     has_limit: bool
     mimic: bool
 
@@ -158,14 +156,14 @@ def read_description(text: bytes, folders: Sequence[Path]) -> Description:
 
 def _link(link: Element, folders: Sequence[Path]) -> Link:
     inertial = link.find('inertial')
-    body, rotation = None, np.eye(3)
+    body, rotation = Inertial(), np.eye(3)
     if inertial is not None:
         place = _origin(inertial)
         mass = _number(inertial, 'mass', 'value')
         entries = [_number(inertial, 'inertia', key) for key in TENSOR]
-        if place is not None and mass is not None and None not in entries:
+        if np.isfinite([*place[:3].ravel(), mass, *entries]).all():
             xx, xy, xz, yy, yz, zz = entries
-            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=float)
+            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
             body, rotation = Inertial(mass, place[:3, 3], tensor), place[:3, :3]
     geometry = link_geometry(link, folders)
     return Link(link.get('name', ''), inertial is not None, body, rotation, geometry)
@@ -177,7 +175,7 @@ def _with_skeletons(links: Mapping[str, Link], joints: Mapping[str, Joint]) -> d
     Its length is the distance to the next joint, its volume that of a typical density with the
     median mass of all links. It can only tell factors of units.
     """
-    masses = [link.body.mass for link in links.values() if link.body and link.body.mass]
+    masses = [link.body.mass for link in links.values() if link.body.mass]
     if len(masses) < MIN_MASSES:
         return dict(links)
     ends: dict[str, list[Array]] = {}
@@ -189,7 +187,7 @@ def _with_skeletons(links: Mapping[str, Link], joints: Mapping[str, Joint]) -> d
     found = dict(links)
     for name in (joint.child for joint in joints.values() if joint.moves):
         link, length = links.get(name), lengths.get(name, typical)
-        if link is None or link.geometry.solids or link.body is None or length < MIN_LENGTH:
+        if link is None or link.geometry.solids or length < MIN_LENGTH:
             continue
         points = np.array([np.zeros(3), *ends.get(name, [])])
         solid = Solid(
@@ -207,7 +205,7 @@ def _joint(joint: Element) -> Joint:
     ends = (joint.find(tag) for tag in ('parent', 'child'))
     parent, child = ('' if end is None else end.get('link', '') for end in ends)
     place = _origin(joint)
-    axis = _vector(joint, 'axis', 'xyz', '1 0 0')
+    axis = _numbers(joint, 'axis', 'xyz', '1 0 0', 3)
     lower, upper, velocity, effort = (
         _number(joint, 'limit', key) for key in ('lower', 'upper', 'velocity', 'effort')
     )
@@ -216,7 +214,7 @@ def _joint(joint: Element) -> Joint:
         type=joint.get('type', ''),
         parent=parent,
         child=child,
-        placement=np.eye(4) if place is None else place,
+        placement=place if np.isfinite(place).all() else np.eye(4),
         axis=axis,
         lower=lower,
         upper=upper,
@@ -227,24 +225,19 @@ def _joint(joint: Element) -> Joint:
     )
 
 
-def _origin(element: Element) -> Array | None:
-    xyz = _vector(element, 'origin', 'xyz', '0 0 0')
-    rpy = _vector(element, 'origin', 'rpy', '0 0 0')
-    return None if xyz is None or rpy is None else pose(rotation_rpy(*rpy), xyz)
+def _origin(element: Element) -> Array:
+    xyz, rpy = (_numbers(element, 'origin', key, '0 0 0', 3) for key in ('xyz', 'rpy'))
+    return pose(rotation_rpy(*rpy), xyz)
 
 
-def _vector(element: Element, tag: str, key: str, default: str) -> Array | None:
+def _number(element: Element, tag: str, key: str) -> float:
+    return float(_numbers(element, tag, key, '', 1)[0])
+
+
+def _numbers(element: Element, tag: str, key: str, default: str, count: int) -> Array:
+    """Return the numbers (count,) of an attribute, all NaN if some are missing or not finite."""
     child = element.find(tag)
     try:
-        return np.array(numbers(default if child is None else child.get(key, default), 3))
+        return np.array(numbers(default if child is None else child.get(key, default), count))
     except ValueError:
-        return None
-
-
-def _number(element: Element, tag: str, key: str) -> float | None:
-    child = element.find(tag)
-    try:
-        value = float('nan' if child is None else child.get(key, 'nan'))
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+        return np.full(count, np.nan)

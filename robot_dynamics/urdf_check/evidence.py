@@ -139,7 +139,7 @@ def typical_fit(robot: Description) -> Typical:
     found = [
         fit
         for link in robot.links.values()
-        if link.body is not None and link.geometry.solids
+        if link.geometry.solids
         if (fit := best_fit(link, link.body)) is not None and not fit.faults
     ]
     if len(found) < MIN_LINKS:
@@ -203,7 +203,6 @@ def unit_hypotheses(body: Inertial) -> Iterator[Hypothesis]:
 
 def tensor_hypotheses(link: Link) -> Iterator[Hypothesis]:
     """Yield the numbers meant if the tensor has another reference point, sign or order."""
-    assert link.body is not None
     body, I = link.body, link.body.inertia_com
     yield Hypothesis(
         'inertia-about-origin',
@@ -241,7 +240,6 @@ def _with_tensor(body: Inertial, tensor: Array) -> Inertial:
 
 def unit_slip(link: Link, typical: Typical) -> Hypothesis | None:
     """Return the unit that explains implausible numbers of a link, or None."""
-    assert link.body is not None
     now = best_fit(link, link.body, typical)
     if now is None or not now.faults:
         return None
@@ -258,7 +256,6 @@ def unit_slip(link: Link, typical: Typical) -> Hypothesis | None:
 
 def tensor_slip(link: Link) -> Hypothesis | None:
     """Return the slip that explains a tensor that does not fit the geometry, or None."""
-    assert link.body is not None
     now = tensor_distance(link, link.body)
     consistent = (h for h in tensor_hypotheses(link) if inconsistency(h.body) is None)
     scored = [(tensor_distance(link, h.body), h) for h in consistent]

@@ -42,8 +42,8 @@ class Geometry:
 
     solids: tuple[Solid, ...] = ()  # alternatives: visual or collision, as modelled or convex
     shapes: int = 0  # number of shapes in the description
-    unresolved: tuple[str, ...] = ()  # names of meshes that were not found
-    unread: tuple[tuple[str, str], ...] = ()  # names of meshes that could not be read, and why
+    # Names of meshes that could not be read, and why; '' if the file was not found.
+    unread: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,6 @@ def link_geometry(link: Element, folders: Sequence[Path]) -> Geometry:
         folders: where packages and relative paths are searched.
     """
     solids: list[Solid] = []
-    unresolved: dict[str, None] = {}
     unread: dict[str, str] = {}
     shapes = 0
     for source in ('collision', 'visual'):
@@ -72,9 +71,6 @@ def link_geometry(link: Element, folders: Sequence[Path]) -> Geometry:
         for element in elements:
             try:
                 pairs = list(_parts(element, folders))
-            except _MeshNotFound as missing:
-                unresolved[str(missing)] = None
-                break
             except _MeshNotRead as error:
                 unread[error.args[0]] = error.args[1]
                 break
@@ -84,7 +80,7 @@ def link_geometry(link: Element, folders: Sequence[Path]) -> Geometry:
             hulls += [pair[1] for pair in pairs]
         else:
             solids += filter(None, (_solid(exact), _solid(hulls)))
-    return Geometry(tuple(solids), shapes, tuple(unresolved), tuple(unread.items()))
+    return Geometry(tuple(solids), shapes, tuple(unread.items()))
 
 
 def _solid(parts: list[_Part]) -> Solid | None:
@@ -130,7 +126,7 @@ def _shape(shape: Element, folders: Sequence[Path]) -> Iterable[tuple[_Part, _Pa
         name = shape.get('filename', '')
         path = mesh_path(name, folders)
         if path is None:
-            raise _MeshNotFound(name)
+            raise _MeshNotRead(name, '')
         return _mesh(name, path, tuple(scale))
     else:
         return []
@@ -144,12 +140,8 @@ def _corners(x: float, y: float, z: float) -> Array:
 # -- meshes ------------------------------------------------------------------------------------
 
 
-class _MeshNotFound(Exception):  # noqa: N818  (names the condition)
-    """No file has the name of a mesh."""
-
-
 class _MeshNotRead(Exception):  # noqa: N818  (names the condition)
-    """A mesh cannot be read; arguments are its name and the reason."""
+    """A mesh cannot be read; arguments are its name and the reason, '' if no file has the name."""
 
 
 def trimesh_installed() -> bool:

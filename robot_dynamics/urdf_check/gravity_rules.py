@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from robot_dynamics.kinematics import body_poses, com_positions, joint_axes
+from robot_dynamics.model.inertia import Inertial, combined, transformed
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf_check.description import Description
@@ -36,68 +38,64 @@ def _without_lever(robot: Description, model: RobotModel) -> Iterator[Finding]:
     rng = np.random.default_rng(0)
     low = np.where(np.isfinite(model.lower), model.lower, -np.pi)
     high = np.where(np.isfinite(model.upper), model.upper, np.pi)
-    weight, centres = _shape(robot, model)
-    torque, lever = np.zeros(model.n), np.zeros(model.nb)
+    drawn = _drawn(robot, model)
+    g = float(np.linalg.norm(model.gravity))
+    torque, drawn_torque = np.zeros((2, model.n))
     for q in rng.uniform(low, high, (POSTURES, model.n)):
         poses = body_poses(model, q)
         torque = np.maximum(torque, np.abs(_gravity_torque(model, poses)))
-        at = poses[:, :3, 3] + np.einsum('bij,bj->bi', poses[:, :3, :3], centres)
-        volumes, moments = _beyond(model, weight, weight[:, None] * at)
-        arms = moments / np.maximum(volumes, 1e-300)[:, None] - poses[:, :3, 3]
-        pull = np.cross(arms, model.gravity / max(float(np.linalg.norm(model.gravity)), 1e-300))
-        along = np.einsum('bi,bi->b', joint_axes(model, poses), pull)
-        lever = np.maximum(lever, np.where(volumes > 0, np.abs(along), 0.0))
-    mass, _ = _beyond(model, model.mass, np.zeros((model.nb, 3)))
+        drawn_torque = np.maximum(drawn_torque, np.abs(_gravity_torque(drawn, poses)))
+    mass, volume = (_beyond(model, x) for x in (model.mass, drawn.mass))
     reach = np.linalg.norm(model.placement[:, :3, 3], axis=1).sum()
     for k, name in enumerate(model.joint_names):
         (moved,) = np.nonzero(model.S[:, k])
         i = int(moved[0])
-        expected = mass[i] * float(np.linalg.norm(model.gravity)) * lever[i]
-        carries = model.revolute[i] and len(moved) == 1 and lever[i] > NO_LEVER * reach
+        lever = drawn_torque[k] / max(g * volume[i], 1e-300)
+        carries = model.revolute[i] and len(moved) == 1 and lever > NO_LEVER * reach
+        expected = g * mass[i] * lever
         if carries and expected > 0 and torque[k] <= NO_TORQUE * expected:
             message = (
                 f'its gravity torque is at most {torque[k]:.2g} N m in {POSTURES} postures, with '
-                f'the parts beyond it {lever[i]:.3g} m off its axis; expected {expected:.2g} N m'
+                f'the parts beyond it {lever:.3g} m off its axis; expected {expected:.2g} N m'
             )
             yield Finding('warning', 'gravity-zero', name, message, tag='joint')
 
 
-def _shape(robot: Description, model: RobotModel) -> tuple[Array, Array]:
-    """Return the volumes (nb,) and centroids (nb, 3) of the bodies' geometry, in their frames.
+def _drawn(robot: Description, model: RobotModel) -> RobotModel:
+    """Return the model with the volumes and centroids of the bodies' geometry as masses.
 
     A body without geometry is a point at the mean of the joints beyond it, of median volume.
     """
-    volumes, moments = np.zeros(model.nb), np.zeros((model.nb, 3))
+    parts: dict[int, list[Inertial]] = {body: [] for body in range(model.nb)}
     places = zip(model.frame_names, model.frame_body, model.frame_placement, strict=True)
     for name, body, T in places:
         if body >= 0 and robot.links[name].geometry.solids:
             solid = robot.links[name].geometry.solids[-1]
-            volumes[body] += solid.volume
-            moments[body] += solid.volume * (T[:3, :3] @ solid.centroid + T[:3, 3])
+            parts[body].append(transformed(Inertial(solid.volume, solid.centroid), T))
+    bodies = [combined(parts[body]) for body in range(model.nb)]
+    volumes, centres = np.array([b.mass for b in bodies]), np.array([b.com for b in bodies])
     typical = float(np.median(volumes[volumes > 0])) if volumes.any() else 1.0
-    centres = moments / np.maximum(volumes, 1e-300)[:, None]
     for body in np.flatnonzero(volumes == 0):
         ends = model.placement[model.parent == body, :3, 3]
         if len(ends):
             volumes[body], centres[body] = typical, ends.mean(axis=0)
-    return volumes, centres
+    return replace(model, mass=volumes, com=centres)
 
 
-def _beyond(model: RobotModel, weight: Array, moment: Array) -> tuple[Array, Array]:
-    """Return the sums of weights (nb,) and moments (nb, 3) of each body and those beyond it."""
-    weight, moment = weight.copy(), moment.copy()
+def _beyond(model: RobotModel, values: Array) -> Array:
+    """Return the sums (nb, ...) of the values of each body and those beyond it."""
+    sums = values.copy()
     for body in range(model.nb - 1, -1, -1):
-        parent = model.parent[body]
-        if parent >= 0:
-            weight[parent] += weight[body]
-            moment[parent] += moment[body]
-    return weight, moment
+        if model.parent[body] >= 0:
+            sums[model.parent[body]] += sums[body]
+    return sums
 
 
 def _gravity_torque(model: RobotModel, poses: Array) -> Array:
     """Return g (n,) = dU/dq: the moment of the weights beyond each joint about its axis."""
     axes, origins = joint_axes(model, poses), poses[:, :3, 3]
-    mass, moment = _beyond(model, model.mass, model.mass[:, None] * com_positions(model, poses))
+    mass = _beyond(model, model.mass)
+    moment = _beyond(model, model.mass[:, None] * com_positions(model, poses))
     # -z . (sum m_k (c_k - o)) x g of a revolute joint, -z . (sum m_k) g of a prismatic one
     turning = np.cross(moment - mass[:, None] * origins, model.gravity)
     loads = np.where(model.revolute[:, None], turning, mass[:, None] * model.gravity)

@@ -40,15 +40,14 @@ def inertia_findings(robot: Description) -> Iterator[Finding]:
     for link in robot.links.values():
         if link.name in placeholders:
             yield placeholders[link.name]
-        elif link.body is not None:
+        elif link.has_inertial:
             yield from _inertia(robot, link, typical)
-        elif not link.has_inertial:
+        else:
             yield from _missing(robot, link)
 
 
 def _inertia(robot: Description, link: Link, typical: Typical) -> Iterator[Finding]:
     """Yield the fault of a link with numbers that can be read."""
-    assert link.body is not None
     body = link.body
     reason = inconsistency(body)
     if reason is None and body.mass == 0:
@@ -82,7 +81,6 @@ def _inertia(robot: Description, link: Link, typical: Typical) -> Iterator[Findi
 
 def _numbers(link: Link, slip: Hypothesis, typical: Typical) -> str:
     """Return the numbers that a slip of a unit made implausible, before and after its repair."""
-    assert link.body is not None
     now, then = (best_fit(link, body, typical) for body in (link.body, slip.body))
     assert now is not None
     assert then is not None
@@ -101,7 +99,6 @@ def _numbers(link: Link, slip: Hypothesis, typical: Typical) -> str:
 
 def _implausible(robot: Description, link: Link) -> Iterator[Finding]:
     """Yield numbers outside what parts are made of, without an explanation."""
-    assert link.body is not None
     fit = best_fit(link, link.body)
     if fit is None or not fit.faults or not link.geometry.solids:
         return
@@ -129,11 +126,10 @@ def _turns_implausibly(robot: Description, link: Link) -> bool:
     A link behind the first joint turns about the axis of that joint alone: its other moments are
     in no torque, and identification leaves them anywhere.
     """
-    assert link.body is not None
     first = robot.rigid.get(link.name, '')
     joint = robot.inward.get(first)
     at_base = joint is not None and robot.rigid[joint.parent] not in robot.inward
-    if joint is None or not at_base or joint.axis is None or joint.type == 'prismatic':
+    if joint is None or not at_base or joint.type == 'prismatic':
         return True
     R = robot.placements[link.name][:3, :3].T @ robot.placements[first][:3, :3]
     axis = R @ joint.axis / np.linalg.norm(joint.axis)
@@ -151,7 +147,7 @@ def _severity(robot: Description, *bodies: Inertial) -> str:
 
 def _matters(robot: Description, *bodies: Inertial) -> bool:
     """Return whether one of some inertias is of the size of those that load the robot."""
-    mass = sum(link.body.mass for link in robot.links.values() if link.body is not None)
+    mass = sum(link.body.mass for link in robot.links.values())
     reach = sum(np.linalg.norm(joint.placement[:3, 3]) for joint in robot.joints.values())
     return any(
         body.mass >= MIN_SHARE * mass
@@ -171,7 +167,6 @@ def _moves(robot: Description, link: Link) -> bool:
 
 def _consistent(link: Link) -> tuple[Inertial, str]:
     """Return a physically consistent inertia for an inconsistent one, and how it was found."""
-    assert link.body is not None
     candidates = [*entry_hypotheses(link.body), *tensor_hypotheses(link)]
     scored = [
         (tensor_distance(link, h.body), h) for h in candidates if inconsistency(h.body) is None
@@ -209,7 +204,7 @@ def _missing(robot: Description, link: Link) -> Iterator[Finding]:
     joint = robot.inward.get(link.name)
     if joint is None or not joint.moves or not robot.rigid:
         return
-    mass = sum(member.body.mass for member in robot.members(link.name) if member.body is not None)
+    mass = sum(member.body.mass for member in robot.members(link.name))
     if mass == 0:
         offsets = [np.linalg.norm(j.placement[:3, 3]) for j in robot.outward[link.name] if j.moves]
         is_frame = not link.geometry.shapes and offsets and max(offsets) < 1e-6
@@ -217,7 +212,7 @@ def _missing(robot: Description, link: Link) -> Iterator[Finding]:
         yield Finding('info' if is_frame else 'warning', 'inertia-missing', link.name, message)
         return
     own = max((solid.volume for solid in link.geometry.solids), default=0.0)
-    fixed = [m for m in robot.members(link.name) if m is not link and m.body and m.body.mass]
+    fixed = [m for m in robot.members(link.name) if m.body.mass]
     theirs = [max((solid.volume for solid in m.geometry.solids), default=np.inf) for m in fixed]
     if mass < LIGHT_DENSITY * own or own > OWN_SHARE * sum(theirs):
         message = (
@@ -235,7 +230,7 @@ def _placeholders(robot: Description) -> Iterator[Finding]:
     """
     same: dict[tuple[float, ...], list[Link]] = {}
     for link in robot.links.values():
-        if link.body is not None and link.body.mass > 0 and link.body.inertia_com.any():
+        if link.body.mass > 0 and link.body.inertia_com.any():
             key = link.body.mass, *link.body.inertia_com.ravel().tolist()
             same.setdefault(key, []).append(link)
     for (mass, moment, *rest), links in same.items():
@@ -244,7 +239,6 @@ def _placeholders(robot: Description) -> Iterator[Finding]:
         pasted = isotropic and len(set(map(_extent, links))) > 2 and not _fit(links)
         absurd = isotropic and _is_round(mass) and _is_round(moment)
         for link in links:
-            assert link.body is not None
             fit = best_fit(link, link.body)
             misfit = fit is None or 'radius-of-gyration' in fit.faults
             if not pasted and not (absurd and misfit and (len(links) > 1 or mass == 1)):
@@ -270,4 +264,4 @@ def _extent(link: Link) -> float:
 
 def _fit(links: list[Link]) -> bool:
     """Return whether the tensor of each link is that of its geometry."""
-    return all(link.body is not None and tensor_distance(link, link.body) < FITS for link in links)
+    return all(tensor_distance(link, link.body) < FITS for link in links)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,15 +12,26 @@ from robot_dynamics.urdf_check.findings import Finding, Repair, short
 from robot_dynamics.urdf_check.structure_rules import axis_is_zero
 
 AXIS_TOLERANCE = 1e-3  # of the norm
-MAX_EFFORT = {True: 1e4, False: 1e6}  # N m of a revolute joint, N of a prismatic one
-MAX_VELOCITY = {True: 100.0, False: 20.0}  # rad/s, m/s
-# Times the median of the other joints; less than these is not suspicious.
-EFFORT_RATIO, MIN_SUSPICIOUS_EFFORT = 100.0, 500.0
-VELOCITY_RATIO, MIN_SUSPICIOUS_VELOCITY = 8.0, 30.0
 MAX_ANGLE = 4 * np.pi  # rad, above the range of multi-turn joints
 MAX_DEGREES = 800.0
 FASTEST = 60.0  # rad/s that a velocity in degrees may stand for
 DEGREE = np.pi / 180
+
+
+class _Bound(NamedTuple):
+    """Largest plausible limit."""
+
+    most: float
+    unit: str
+    ratio: float = np.inf  # to the median of the other joints
+    suspicious: float = np.inf  # less is plausible at any ratio
+
+
+ROTATION = {
+    'effort': _Bound(1e4, 'N m', 100.0, 500.0),
+    'velocity': _Bound(100.0, 'rad/s', 8.0, 30.0),
+}
+TRANSLATION = {'effort': _Bound(1e6, 'N', 100.0, 500.0), 'velocity': _Bound(20.0, 'm/s')}
 
 
 def axis_findings(robot: Description) -> Iterator[Finding]:
@@ -28,7 +40,7 @@ def axis_findings(robot: Description) -> Iterator[Finding]:
         if axis_is_zero(joint):
             message = 'its axis is 0 0 0; expected a unit vector'
             yield Finding('error', 'axis-zero', joint.name, message, tag='joint')
-        elif joint.moves and joint.axis is not None:
+        elif joint.moves:
             norm = float(np.linalg.norm(joint.axis))
             if abs(norm - 1) > AXIS_TOLERANCE:
                 unit = (joint.axis / norm).tolist()
@@ -42,60 +54,45 @@ def limit_findings(robot: Description) -> Iterator[Finding]:
     driven = [j for j in robot.joints.values() if j.moves and j.has_limit and not j.mimic]
     for joint in driven:
         others = [other for other in driven if other is not joint and other.type == joint.type]
-        yield from _zeros(joint)
-        yield from _effort(joint, others)
-        yield from _velocity(joint, others)
+        for key in ('effort', 'velocity'):
+            yield from _size(joint, key, [getattr(other, key) for other in others])
     for joint in robot.joints.values():
         if joint.type == 'revolute' and joint.has_limit:
             yield from _angles(joint)
 
 
-def _zeros(joint: Joint) -> Iterator[Finding]:
-    for key in ('effort', 'velocity'):
-        if getattr(joint, key) == 0:
-            message = f'{key} limit is 0; expected that of the motor'
-            yield Finding('warning', 'limit-zero', joint.name, message, tag='joint')
-
-
-def _effort(joint: Joint, others: list[Joint]) -> Iterator[Finding]:
+def _size(joint: Joint, key: str, others: list[float]) -> Iterator[Finding]:
+    """Yield a limit of effort or velocity that is 0, in degrees, or too large."""
+    value: float = getattr(joint, key)
     rotates = joint.type != 'prismatic'
-    median = np.median([other.effort for other in others if other.effort] or [np.inf])
-    effort = joint.effort or 0.0
-    alone = effort > max(EFFORT_RATIO * median, MIN_SUSPICIOUS_EFFORT)
-    if effort > MAX_EFFORT[rotates] or alone:
-        unit = 'N m' if rotates else 'N'
-        message = f'effort limit is {effort:.4g} {unit}; expected at most {MAX_EFFORT[rotates]:g}'
-        if alone:
-            message = (
-                f'effort limit is {effort:.4g} {unit}, {effort / median:.3g} times the median'
-            )
-        yield Finding('warning', 'limit-absurd', joint.name, message, tag='joint')
+    bound = (ROTATION if rotates else TRANSLATION)[key]
+    median = np.median([other for other in others if other > 0] or [np.inf])
+    alone = value > max(bound.ratio * median, bound.suspicious)
+    if value == 0:
+        message = f'{key} limit is 0; expected that of the motor'
+        yield Finding('warning', 'limit-zero', joint.name, message, tag='joint')
+    elif value > bound.most or alone:
+        meant = value * DEGREE
+        if key == 'velocity' and rotates and meant <= FASTEST and not _is_power_of_ten(value):
+            message = f'velocity limit {value:.4g} is in degrees; expected {meant:.4g} rad/s'
+            repair = (Repair('limit/@velocity', value, meant),)
+            yield Finding('warning', 'limit-degrees', joint.name, message, repair, 'joint')
+        else:
+            expected = f'expected at most {bound.most:g}'
+            if alone:
+                expected = f'{value / median:.3g} times the median of the other joints'
+            message = f'{key} limit is {value:.4g} {bound.unit}; {expected}'
+            yield Finding('warning', 'limit-absurd', joint.name, message, tag='joint')
 
 
-def _velocity(joint: Joint, others: list[Joint]) -> Iterator[Finding]:
-    rotates = joint.type != 'prismatic'
-    median = np.median([other.velocity for other in others if other.velocity] or [np.inf])
-    velocity = joint.velocity or 0.0
-    alone = rotates and velocity > max(VELOCITY_RATIO * median, MIN_SUSPICIOUS_VELOCITY)
-    if velocity <= MAX_VELOCITY[rotates] and not alone:
-        return
-    placeholder = f'{velocity:.0e}'.startswith('1e') and float(f'{velocity:.0e}') == velocity
-    if rotates and velocity * DEGREE <= FASTEST and not placeholder:
-        meant = velocity * DEGREE
-        message = f'velocity limit {velocity:.4g} is in degrees; expected {meant:.4g} rad/s'
-        repair = (Repair('limit/@velocity', velocity, meant),)
-        yield Finding('warning', 'limit-degrees', joint.name, message, repair, 'joint')
-    else:
-        unit = 'rad/s' if rotates else 'm/s'
-        message = (
-            f'velocity limit is {velocity:.4g} {unit}; expected at most {MAX_VELOCITY[rotates]:g}'
-        )
-        yield Finding('warning', 'limit-absurd', joint.name, message, tag='joint')
+def _is_power_of_ten(value: float) -> bool:
+    """Return whether a number is 1 and zeros, as placeholders are."""
+    return float(f'1e{np.log10(value):.0f}') == value
 
 
 def _angles(joint: Joint) -> Iterator[Finding]:
     """Yield position limits in degrees: one beyond several turns as radians, not as degrees."""
-    ends = {'lower': joint.lower or 0.0, 'upper': joint.upper or 0.0}
+    ends = {key: float(np.nan_to_num(getattr(joint, key))) for key in ('lower', 'upper')}
     largest = max(map(abs, ends.values()))
     if largest <= MAX_ANGLE:
         return

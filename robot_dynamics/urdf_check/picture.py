@@ -75,8 +75,6 @@ def _draw_box(axes: Any, link: Link, T: Array) -> list[Array]:
 
 
 def _draw_ellipsoid(axes: Any, link: Link, T: Array, colour: str) -> None:
-    if link.body is None:
-        return
     body = Inertial(link.body.mass, link.body.com, link.tensor)
     ellipsoid = inertia_ellipsoid(body, T)
     if ellipsoid is not None:

@@ -25,9 +25,7 @@ def structure_findings(robot: Description) -> Iterator[Finding]:
 
 def axis_is_zero(joint: Joint) -> bool:
     """Return whether a moving joint has an axis without direction."""
-    if not joint.moves or joint.axis is None:
-        return False
-    return float(np.linalg.norm(joint.axis)) < MIN_AXIS
+    return joint.moves and float(np.linalg.norm(joint.axis)) < MIN_AXIS
 
 
 def _elements(robot: Description) -> Iterator[Finding]:

@@ -29,42 +29,29 @@ MIN_OTHERS = 2  # pairs of twins that follow one rule
 SNAP = 1e-9  # of the largest moment: differences of rounding size are none
 
 
-class _Slip(NamedTuple):
-    """A slip of one of two twins."""
-
-    link: Link
-    twin: Link
-    hypothesis: Hypothesis
-
-
 def twin_inertia_findings(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
     """Yield inertias that one slip makes the mirror image of their twin's."""
     for pair in twins:
-        if pair.one.body is None or pair.two.body is None:
-            continue
-        if pair.related(robot):
+        if not pair.one.body.mass or not pair.two.body.mass or pair.related(robot):
             continue
         slips = [
-            _Slip(link, twin, hypothesis)
+            (_cost(robot, link, link.body) - _cost(robot, link, slip.body), link, twin, slip)
             for link, twin in ((pair.two, pair.one), (pair.one, pair.two))
-            for hypothesis in _hypotheses(robot, pair, link, twin)[:1]
+            for slip in _hypotheses(robot, pair, link, twin)[:1]
         ]
         if not slips:
             continue
-        slip = max(slips, key=lambda slip: _gain(robot, slip))
-        assert slip.link.body is not None
-        repair = inertial_repair(slip.link.body, slip.hypothesis.body)
-        severity = 'error' if inconsistency(slip.link.body) else 'warning'
+        _, link, twin, slip = max(slips, key=lambda found: found[0])
+        severity = 'error' if inconsistency(link.body) else 'warning'
         message = (
-            f'{slip.hypothesis.slip}: without it the numbers are those of the mirrored twin '
-            f'{slip.twin.name!r}'
+            f'{slip.slip}: without it the numbers are those of the mirrored twin {twin.name!r}'
         )
-        yield Finding(severity, slip.hypothesis.kind, slip.link.name, message, repair)
+        repair = inertial_repair(link.body, slip.body)
+        yield Finding(severity, slip.kind, link.name, message, repair)
 
 
 def _hypotheses(robot: Description, pair: Twins, link: Link, twin: Link) -> list[Hypothesis]:
     """Return the slips that make a link the mirror image of its twin."""
-    assert link.body is not None
     expected = pair.image(robot, twin, link)
     if inconsistency(expected):
         return []
@@ -89,19 +76,13 @@ def _snapped(expected: Inertial, old: Inertial) -> Array:
     return np.where(same, old.inertia_com, expected.inertia_com)
 
 
-def _gain(robot: Description, slip: _Slip) -> float:
-    """Return how much more plausible a link is without the slip."""
-    assert slip.link.body is not None
-    return _cost(robot, slip.link, slip.link.body) - _cost(robot, slip.link, slip.hypothesis.body)
-
-
 def _cost(robot: Description, link: Link, body: Inertial) -> float:
     """Return how implausible an inertia is, by geometry if there is any, else by the skeleton."""
     cost = 100.0 if inconsistency(body) else 0.0
     fit = best_fit(link, body)
     if fit is not None and link.geometry.solids:
         return cost + USUAL.cost(fit) + min(tensor_distance(link, body), 20.0)
-    masses = [other.body.mass for other in robot.links.values() if other.body and other.body.mass]
+    masses = [other.body.mass for other in robot.links.values() if other.body.mass]
     cost += abs(float(np.log(max(body.mass, 1e-12) / np.median(masses))))
     ends = [joint.placement[:3, 3] for joint in robot.outward[link.name]]
     length = max([float(np.linalg.norm(end)) for end in ends] + [float(np.linalg.norm(body.com))])
@@ -138,8 +119,6 @@ class _Axes(NamedTuple):
     @property
     def turned(self) -> bool:
         """Whether the frames are turned copies, with the same axis in their own coordinates."""
-        assert self.one.axis is not None
-        assert self.two.axis is not None
         return np.allclose(self.one.axis, self.two.axis)
 
 
@@ -175,11 +154,8 @@ def twin_joint_findings(robot: Description, twins: list[Twins]) -> Iterator[Find
 def _flipped(axes: _Axes, reason: str) -> Finding:
     """Return the finding of the joint whose axis points to the negative side."""
     wrong, twin = axes.one, axes.two
-    assert wrong.axis is not None
-    assert twin.axis is not None
     if wrong.axis.sum() >= twin.axis.sum():
         wrong, twin = twin, wrong
-    assert wrong.axis is not None
     flipped = (0.0 - wrong.axis).tolist()
     message = (
         f'its axis {short(wrong.axis)} is opposite to that of its mirrored twin {twin.name!r}: '
@@ -192,7 +168,7 @@ def _flipped(axes: _Axes, reason: str) -> Finding:
 def _axes(robot: Description, pair: Twins) -> _Axes | None:
     """Return the axes of the joints before twins, None if they are not along mirrored lines."""
     one, two = (robot.inward[link.name] for link in (pair.one, pair.two))
-    if not one.moves or one.axis is None or two.axis is None:
+    if not one.moves:
         return None
     a = robot.placements[one.child][:3, :3] @ one.axis
     b = robot.placements[two.child][:3, :3] @ two.axis
@@ -205,9 +181,9 @@ def _axes(robot: Description, pair: Twins) -> _Axes | None:
 def _limits(axes: _Axes) -> str:
     """Return whether the position limits mirror each other, as the axes are."""
     ends = [(j.lower, j.upper) for j in axes[:2] if j.has_limit and j.type != 'continuous']
-    if len(ends) < 2 or None in (*ends[0], *ends[1]):
+    if len(ends) < 2 or np.isnan(ends).any():
         return 'symmetric'
-    (low, high), other = np.array(ends, dtype=float)
+    (low, high), other = np.array(ends)
     mirrored, opposite = (low, high), (-high, -low)
     if axes.image @ axes.b < 0:
         mirrored, opposite = opposite, mirrored

@@ -52,9 +52,7 @@ class Twins(NamedTuple):
     def related(self, robot: Description) -> bool:
         """Return whether both are the same part: mirrored, turned, or in the same link axes."""
         bodies = [
-            Inertial(link.body.mass, link.body.com, link.tensor)
-            for link in (self.one, self.two)
-            if link.body is not None
+            Inertial(link.body.mass, link.body.com, link.tensor) for link in (self.one, self.two)
         ]
         if agree(*bodies):
             return True
@@ -69,7 +67,6 @@ class Twins(NamedTuple):
 
     def image(self, robot: Description, source: Link, target: Link) -> Inertial:
         """Return the inertia of one twin mirrored, in the axes of the other's <inertial>."""
-        assert source.body is not None
         S = self.plane.reflection
         T, U = robot.placements[source.name], robot.placements[target.name]
         com = self.plane.mirrored(T[:3, :3] @ source.body.com + T[:3, 3])

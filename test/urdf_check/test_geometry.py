@@ -56,12 +56,11 @@ def test_a_scaled_mesh_and_an_open_one(tmp_path):
 def test_meshes_that_are_missing_or_broken_are_named(tmp_path):
     (tmp_path / 'broken.stl').write_bytes(b'solid \xff\x00 nonsense')
     text = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
-    assert geometry(text.format('no.stl'), [tmp_path]).unresolved == ('no.stl',)
-    assert [name for name, _ in geometry(text.format('broken.stl'), [tmp_path]).unread] == [
-        'broken.stl'
-    ]
-    assert geometry(text.format('http://host/a.stl'), [tmp_path]).unresolved
-    assert geometry(text.format('x' * 5000 + '.stl'), [tmp_path]).unresolved
+    for name in ('no.stl', 'http://host/a.stl', 'x' * 5000 + '.stl'):
+        assert geometry(text.format(name), [tmp_path]).unread == ((name, ''),)
+    ((name, reason),) = geometry(text.format('broken.stl'), [tmp_path]).unread
+    assert name == 'broken.stl'
+    assert reason
 
 
 def test_a_package_is_searched_as_a_folder_and_by_its_own_name(tmp_path):
