@@ -101,16 +101,10 @@ def _without_unsafe_repairs(found: list[Finding]) -> list[Finding]:
 
 
 def _inertias(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
-    """Yield one finding per link: that with the most definite repair."""
+    """Yield one finding per link: that of the mirrored twin, whose numbers are exact, if any."""
     by_twin = {f.element: f for f in twin_inertia_findings(robot, twins)}
     for finding in inertia_findings(robot):
-        twin = by_twin.get(finding.element)
-        better = twin is not None and (
-            not finding.repair or finding.kind == 'inertia-inconsistent'
-        )
-        if not better:
-            by_twin.pop(finding.element, None)
-            yield finding
+        yield by_twin.pop(finding.element, finding)
     yield from by_twin.values()
 
 

@@ -140,6 +140,16 @@ def test_slips_are_repaired_by_the_mirrored_twin_without_geometry(folder):
     tally.check()
 
 
+def test_the_twin_tells_a_unit_that_geometry_tells_less_well(tmp_path):
+    path = robots.example_robot_data() / 'a1_description/urdf/a1.urdf'
+    fault = faults.scaled_tensor(path.read_bytes(), 'RL_calf', 1e6)
+    file = tmp_path / 'robot.urdf'
+    file.write_bytes(fault.text)
+    (found,) = (f for f in examine(file, path.parents).findings if f.severity != 'info')
+    assert (found.element, found.kind) == ('RL_calf', 'inertia-unit')
+    assert same(fault.repair, found.repair)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('side', ['left', 'right'])
 @pytest.mark.parametrize('joint', ['shoulder_pitch', 'shoulder_yaw', 'hip_roll', 'wrist_yaw'])
