@@ -369,6 +369,14 @@ MISTAKES = {
         with_values('mass_matrix', I2=0.0501),
         ('robot_inertia', 'mass_matrix', 'agrees to three digits'),
     ),
+    'link 2 missing': (
+        with_values('mass_matrix', m2=0.0, I2=0.0),
+        ('robot_inertia', 'mass_matrix', 'without link 2'),
+    ),
+    'rounded arguments': (
+        {'gravity_torque': lambda q: g(np.round(q, 5))},
+        ('robot_gravity', 'gravity_torque', 'agrees to three digits'),
+    ),
     'a mistake that has no name': (
         {'mass_matrix': lambda q: M(q) + np.diag([0.1 * cos(q[0]) ** 2, 0])},
         ('robot_inertia', 'mass_matrix', None),
@@ -443,6 +451,39 @@ def test_the_inertia_of_a_rotor(jm, cause):
     report = check(GEARED, mass_matrix=replace(GEARED, Jm=jm).mass_matrix)
     (finding,) = report.findings
     assert cause in finding.cause
+
+
+CRANK = SYSTEMS[-1]
+CARTESIAN = CartesianArm(3.1, 1.7)
+ELASTIC = ElasticJoint(r=37.0, Jm=2e-4, Jl=0.61, M=2.1, l=0.43, k=100.0)
+OTHERS = {
+    'rod without inertia': (
+        CRANK,
+        {'mass_matrix': replace(CRANK, m=(1.0, 0.0, 3.0), I=(0.1, 0.0)).mass_matrix},
+        'without link 2',
+    ),
+    'joint 1 lifts link 1 alone': (
+        CARTESIAN,
+        {'mass_matrix': lambda q: np.diag([3.1, 1.7])},
+        'm11 lacks m2',
+    ),
+    'a softer spring': (
+        ELASTIC,
+        {'gravity_torque': replace(ELASTIC, k=50.0).gravity_torque},
+        'g1 and g2: as if k were 50 instead of 100',
+    ),
+    'relative angles': (
+        RemoteElbow(**VALUES),
+        {'inverse_dynamics': ELBOW.inverse_dynamics},
+        'the angles are taken for relative to the previous link, not absolute',
+    ),
+}
+
+
+@pytest.mark.parametrize('name', OTHERS)
+def test_mistakes_in_other_systems(name):
+    system, functions, cause = OTHERS[name]
+    assert cause in [finding.cause for finding in check(system, **functions).findings]
 
 
 def test_a_state_is_remembered():

@@ -41,7 +41,7 @@ class Comparison(NamedTuple):
     qd: Array  # (k, n)
     values: Array  # (k, n) or (k, n, n)
     expected: Array
-    rounding: float  # differences below are none
+    rounding: float  # what a hypothesis may leave of the difference
 
     @property
     def difference(self) -> Array:
@@ -105,7 +105,7 @@ def _fits(hypothesis: Hypothesis, seen: Comparison) -> bool:
 # -- factors --------------------------------------------------------------------------------------
 
 DEGREES = {DEGREE: 'pi / 180', 1 / DEGREE: '180 / pi'}
-GRAVITIES = (1.0, 9.8, 9.80665, 9.81, 9.82, 10.0)  # m/s^2
+GRAVITIES = (1.0, 9.8, 9.80665, 9.82, 10.0)  # m/s^2
 TYPICAL = (-1.0, 0.0, 0.5, 2.0, -0.5, -2.0)
 
 

@@ -18,6 +18,7 @@ from robot_dynamics.textbook.grading.references import Reference
 from robot_dynamics.textbook.grading.report import Finding, Place
 from robot_dynamics.textbook.grading.terms import Source, sources
 
+EXPLAINED = 1e-3  # what a hypothesis may leave, relative to the difference
 EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 
@@ -147,7 +148,9 @@ class Examination:
     ) -> Comparison:
         """Return values of a term beside expected ones, in the first states."""
         count = len(values)
-        rounding = 10 * tolerance * self.scales[term]
+        # A hypothesis explains nearly all of a difference, also of one just above the tolerance.
+        largest_difference = float(np.abs(values - expected).max())
+        rounding = min(10 * tolerance * self.scales[term], EXPLAINED * largest_difference)
         return Comparison(
             term, self.states.q[:count], self.states.qd[:count], values, expected, rounding
         )

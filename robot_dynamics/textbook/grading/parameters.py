@@ -39,10 +39,11 @@ def wrong_parameter(seen: Comparison, reference: references.Reference) -> str | 
         amount = float((D * column).sum() / (column**2).sum())
         if np.abs(D - amount * column).max() <= seen.rounding:
             found.append((j, amount))
-    if len(found) != 1:
+    amounts = [amount for _, amount in found]
+    # Parameters with the same effect, such as two masses on one joint, differ by the same amount.
+    if not found or np.ptp(amounts) > 1e-7 * abs(amounts[0]):
         return None
-    ((j, amount),) = found
-    return _text(seen, reference, wrong, j, amount)
+    return _text(seen, reference, wrong, [j for j, _ in found], amounts[0])
 
 
 def _regressor(term: str, reference: references.Reference, q: Array, qd: Array) -> Array:
@@ -57,23 +58,34 @@ def _regressor(term: str, reference: references.Reference, q: Array, qd: Array) 
 
 
 def _text(
-    seen: Comparison, reference: references.ClosedForm, wrong: Array, j: int, amount: float
-) -> str:
+    seen: Comparison,
+    reference: references.ClosedForm,
+    wrong: Array,
+    parameters: list[int],
+    amount: float,
+) -> str | None:
     names = {'M': 'm', 'h': 'h', 'g': 'g'}[seen.term]
     entries = [names + ''.join(str(k + 1) for k in entry) for entry in np.argwhere(wrong).tolist()]
     where, many = ' and '.join(entries), len(entries) > 1
     verb = ('lack' if many else 'lacks') if amount < 0 else ('have' if many else 'has')
     extra = '' if amount < 0 else ' too much'
-    matching = [
-        text
-        for text, value in _products(reference.values())
-        if abs(abs(amount) - value) <= 1e-7 * abs(amount)
-    ]
+    products = list(_products(reference.values()))
+    matching = _of_value(abs(amount), products)
     if 1 <= len(matching) <= NAMED:
         return f'{where} {verb} {" or ".join(matching)}{extra}'
+    if len(parameters) > 1:
+        return None
+    (j,) = parameters
     right = float(reference.system.parameters()[j])
+    same = _of_value(right, [*reference.values().items(), *products])
+    name = same[0] if len(same) == 1 else f'parameter {j + 1} of Theta'
     wrong_value = f'{right + amount:.6g} instead of {right:.6g}'
-    return f'{where}: as if parameter {j + 1} of Theta were {wrong_value}'
+    return f'{where}: as if {name} were {wrong_value}'
+
+
+def _of_value(value: float, products: list[tuple[str, float]]) -> list[str]:
+    found = [text for text, x in products if abs(value - x) <= 1e-7 * abs(value)]
+    return list(dict.fromkeys(found))
 
 
 def _products(values: dict[str, float]) -> Iterator[tuple[str, float]]:
@@ -86,7 +98,9 @@ def _products(values: dict[str, float]) -> Iterator[tuple[str, float]]:
         yield name, values[name]
     for mass in masses:
         for length in lengths:
-            yield f'{mass} {length}', values[mass] * values[length]
+            moment = values[mass] * values[length]
+            yield f'{mass} {length}', moment
+            yield f'2 {mass} {length}', 2 * moment
         for a, b in combinations_with_replacement(lengths, 2):
             product = values[mass] * values[a] * values[b]
             text = f'{mass} {a}^2' if a == b else f'{mass} {a} {b}'

@@ -7,7 +7,7 @@ another, an inertia that is missing. They are the hypotheses on the cause of a d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from itertools import permutations
 from pathlib import Path
@@ -128,9 +128,9 @@ class ClosedForm(Reference):
         """Yield systems with one field changed."""
         values = self.values()
         for text, changes in _changes(values):
-            with np.errstate(all='ignore'):
-                changed = _with_values(self.system, {**values, **changes})
-            yield Variant(text, _terms_of_system(changed))
+            # A length of zero may be a divisor: NumPy's numbers give infinity then.
+            changed = {name: np.float64(value) for name, value in {**values, **changes}.items()}
+            yield Variant(text, _terms_of_system(_with_values(self.system, changed)))
 
 
 def free_states(n: int, count: int, rng: np.random.Generator) -> States:
@@ -158,7 +158,7 @@ def _values_of(system: Any) -> dict[str, float]:
     return values
 
 
-def _with_values(system: Any, values: dict[str, float]) -> Any:
+def _with_values(system: Any, values: Mapping[str, float]) -> Any:
     """Return the system with other parameters: the inverse of `_values_of`."""
     changes: dict[str, Any] = {}
     for field in fields(system):
@@ -188,6 +188,10 @@ def _changes(values: dict[str, float]) -> Iterator[tuple[str, dict[str, float]]]
         lengths += of_kind(values, ('r',))
     if len(inertias) > 1:
         yield 'without the moments of inertia', dict.fromkeys(inertias, 0.0)
+    for mass in masses:
+        inertia = mass.replace('m', 'I')
+        if inertia in inertias:
+            yield f'without link {mass[1:]}', {mass: 0.0, inertia: 0.0}
     for inertia in inertias:
         for mass in masses:
             for length in lengths:
