@@ -606,12 +606,25 @@ def test_errors(functions, error, message):
     [
         (3, 'robot is 3; expected a system'),
         ('missing.urdf', 'missing.urdf'),
-        (None, 'expected a robot, or the number of joints'),
     ],
 )
 def test_robots_that_are_none(robot, message):
     with pytest.raises((ModelError, FunctionError), match=message):
         check(robot, mass_matrix=M)
+
+
+def test_the_number_of_joints_is_found():
+    report = check(**functions_of(ELBOW))
+    assert report.passed
+    assert report.robot == 'a robot of 2 joints'
+    assert check(mass_matrix=SYSTEMS[0].mass_matrix).robot == 'a robot of 1 joint'
+
+
+def test_the_number_of_joints_is_not_found():
+    with pytest.raises(FunctionError, match='for 1 to 12 joints; expected joints='):
+        check(mass_matrix=lambda q: q['first'])
+    with pytest.raises(FunctionError, match='joints is -1; expected 1 or more'):
+        check(joints=-1, mass_matrix=M)
 
 
 def test_singular_forward_dynamics():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics.errors import ShapeError
 from robot_dynamics.textbook.grading.examination import Examination
 from robot_dynamics.textbook.grading.functions import FORMS, Function, FunctionError
 from robot_dynamics.textbook.grading.references import Robot, free_states, reference
@@ -14,6 +15,7 @@ from robot_dynamics.textbook.grading.report import Report, merged
 from robot_dynamics.textbook.grading.shared_laws import check_against_reference, check_together
 from robot_dynamics.textbook.grading.single_laws import check_alone
 
+MOST_JOINTS = 12  # that are tried
 STATES = 6  # random, the same ones in every check
 TOLERANCE = 1e-8
 
@@ -41,7 +43,8 @@ def check(
     Args:
         robot: the robot: a closed form such as `PlanarElbow(...)`, a RobotModel, a Dynamics or the
             path of a URDF. None: the functions are checked alone and against each other.
-        joints: the number of coordinates n, needed without a robot.
+        joints: the number of coordinates n, where no robot is given. None: the smallest number of
+            joints that all functions accept.
         inverse_dynamics: tau (n,) of q, qd and qdd.
         mass_matrix: M (n, n) of q.
         coriolis_matrix: C (n, n) of q and qd.
@@ -58,7 +61,7 @@ def check(
     Raises:
         FunctionError: no function is given; or one of them raises an exception, or returns NaN.
         ShapeError: one of them returns an array of another shape.
-        ModelError: `robot` is not a robot, or missing without `joints`.
+        ModelError: `robot` is not a robot.
 
     Sources: Spong, Hutchinson and Vidyasagar, sections 6.3 to 6.5; Lynch and Park, draft, section
     9.5; `validation.identities`.
@@ -73,16 +76,14 @@ def check(
         'kinetic_energy': kinetic_energy,
         'potential_energy': potential_energy,
     }
-    known = None if robot is None else reference(robot)
-    n = joints if known is None else known.n
-    if n is None or n < 1 or joints not in (None, n):
-        raise FunctionError(
-            f'joints is {joints}; expected {"a robot, or " if known is None else ""}'
-            f'{"the number of joints" if known is None else n}'
-        )
-    functions = {name: Function(name, f, n) for name, f in given.items() if f is not None}
-    if not functions:
+    present = {name: f for name, f in given.items() if f is not None}
+    if not present:
         raise FunctionError(f'no function is given; expected one or more of {", ".join(FORMS)}')
+    known = None if robot is None else reference(robot)
+    n = known.n if known is not None else joints or _number_of_joints(present)
+    if n < 1 or joints not in (None, n):
+        raise FunctionError(f'joints is {joints}; expected {"1 or more" if n < 1 else n}')
+    functions = {name: Function(name, f, n) for name, f in present.items()}
     rng = np.random.default_rng(0)
     states = free_states(n, STATES, rng) if known is None else known.states(STATES, rng)
     examination = Examination(functions, n, states, known, tolerance)
@@ -90,10 +91,27 @@ def check(
     if known is not None:
         check_against_reference(examination, known)
     check_together(examination)
-    title = f'a robot of {n} joints' if known is None else known.text
+    title = f'a robot of {n} joint{"s" * (n > 1)}' if known is None else known.text
     return Report(
         title,
         tuple(examination.checked),
         merged(examination.findings),
         tuple(examination.notes),
+    )
+
+
+def _number_of_joints(functions: dict[str, Callable[..., Any]]) -> int:
+    """Return the smallest number of joints with which every function returns its shape."""
+    for n in range(1, MOST_JOINTS + 1):
+        under_test = [Function(name, f, n) for name, f in functions.items()]
+        values = tuple(np.random.default_rng(0).uniform(0.5, 1.0, (3, n)))
+        try:
+            for f in under_test:
+                f(*f.arguments_of(values))
+        except (FunctionError, ShapeError):
+            continue
+        return n
+    raise FunctionError(
+        f'the functions do not return arrays of the right shapes for 1 to {MOST_JOINTS} joints; '
+        'expected joints=, with which the error of a function is shown, or a robot'
     )
