@@ -54,6 +54,8 @@ class SpeedOverride:
     def scaled(self, path: Reference) -> Reference:
         """Return the reference (n,) of a point of the path, with derivatives to s."""
         r = self.rate
+        if not self.is_on:
+            return path
         return Reference(path.q, path.qd * r, path.qdd * r**2 + path.qd * self._slope)
 
     def unscaled(self, reference: Reference) -> Reference:
