@@ -36,6 +36,15 @@ if TYPE_CHECKING:
 ROBOT = Path('panda')
 HOST, PORT = 'localhost', 8080
 MAX_PORT = 65535
+# Options that belong to a source of motion
+NEEDS = {
+    'topic': ('bag',),
+    'cutoff': ('bag',),
+    'effort_scale': ('bag', 'live'),
+    'effort_gravity_compensated': ('bag', 'live'),
+    'namespace': ('live',),
+    'frame_prefix': ('live',),
+}
 PATIENCE = 10.0  # s, for a description on a topic
 
 
@@ -93,6 +102,7 @@ def view(options: argparse.Namespace) -> int:
     """
     from robot_dynamics.view.server import open_server, url
 
+    _check_sources(options)
     subject = _subject(options)
     server = open_server(options.host, options.port, subject.model.name)
     print(f'{subject.model.name}: {url(server)}', flush=True)
@@ -127,6 +137,16 @@ def _serve(server: Any, subject: _Subject, folders: Sequence[Path]) -> None:
         ended.set()
         if subject.live is not None:
             subject.live.close()
+
+
+def _check_sources(options: argparse.Namespace) -> None:
+    """Raise RobotDynamicsError if an option has no effect on what is shown."""
+    for option, needed in NEEDS.items():
+        if getattr(options, option) and not any(getattr(options, source) for source in needed):
+            sources = ' or '.join(f'--{source}' for source in needed)
+            raise RobotDynamicsError(
+                f'--{option.replace("_", "-")} has an effect with {sources} only'
+            )
 
 
 # -- what is shown -----------------------------------------------------------------------------

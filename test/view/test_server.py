@@ -69,6 +69,33 @@ def test_unknown_robots_are_rejected_before_the_server_starts(tmp_path, capsys):
         assert message in errors
 
 
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['--bag', 'none.mcap'], 'none.mcap: No such file or directory'),
+        (['--topic', '/joint_states'], '--topic has an effect with --bag only'),
+        (['--namespace', 'left'], '--namespace has an effect with --live only'),
+        (['--effort-scale', '2'], '--effort-scale has an effect with --bag or --live only'),
+        (['--payload', 'nowhere', '1'], "no frame 'nowhere'"),
+        (['--lock', 'j=0'], "'j'"),
+    ],
+)
+def test_wrong_options_end_the_command_in_one_line(arguments, message, capsys):
+    pytest.importorskip('rosbags')
+    assert cli.main(['view', *arguments]) == 2
+    output, errors = capsys.readouterr()
+    assert output == ''
+    assert message in errors
+    assert errors.count('\n') == 1
+
+
+def test_a_recording_and_a_live_robot_exclude_each_other(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(['view', '--bag', 'run', '--live'])
+    assert ended.value.code == 2
+    assert 'not allowed with argument' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize('port', ['-1', '65536', 'x', ''])
 def test_a_wrong_port_is_rejected(port, capsys):
     with pytest.raises(SystemExit) as ended:
