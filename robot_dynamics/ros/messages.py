@@ -11,12 +11,12 @@ read them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Wrench
+from geometry_msgs.msg import InertiaStamped, Wrench
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message
 from rosgraph_msgs.msg import Clock
@@ -29,6 +29,7 @@ from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.spatial import Array
 
 SECOND = 1_000_000_000  # ns
+TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')  # of an Inertia message
 
 
 class MalformedMessage(RobotDynamicsError, ValueError):  # noqa: N818  (as DescriptionTimeout)
@@ -159,6 +160,20 @@ def reference(message: JointTrajectory, joint_names: tuple[str, ...]) -> Referen
         still if point.qd is None else point.qd,
         still if point.qdd is None else point.qdd,
     )
+
+
+def inertia_message(
+    stamp: Time, frame_id: str, mass: float, com: Iterable[float], tensor: Iterable[float]
+) -> InertiaStamped:
+    """Return a payload as a message; the tensor is ixx ixy ixz iyy iyz izz, about the com."""
+    message = InertiaStamped()
+    message.header.stamp, message.header.frame_id = stamp, frame_id
+    inertia = message.inertia
+    inertia.m = mass
+    inertia.com.x, inertia.com.y, inertia.com.z = com
+    for name, value in zip(TENSOR, tensor, strict=True):
+        setattr(inertia, name, value)
+    return message
 
 
 def wrench(message: Wrench) -> Array:

@@ -10,7 +10,6 @@ published, with its standard errors in the diagnostics, and never applied: to us
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -29,13 +28,12 @@ from robot_dynamics.ros import diagnostics, messages, qos
 from robot_dynamics.ros.diagnostics import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
-from robot_dynamics.ros.payload_input import TENSOR
+from robot_dynamics.ros.robot_source import frequent_switches
 from robot_dynamics.spatial import Array
 
 MOST = 100_000  # states
 LEAST = 4.0  # s of states
 POLL = 0.02  # s, between two polls of the background thread
-SWITCH_INTERVAL = 1e-4  # s, of Python's threads during an estimate
 State = tuple[int, Array, Array, Array]  # stamp [ns], q, qd, effort
 
 
@@ -134,9 +132,7 @@ class PayloadEstimator:
         gravity_compensated: bool,
     ) -> Payload:
         """Return the estimate; change nothing of the node."""
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(SWITCH_INTERVAL)
-        try:
+        with frequent_switches():
             stamps, q, qd, effort = (np.array(x) for x in zip(*states, strict=True))
             new = np.diff(stamps, prepend=-1) != 0  # a state that was published twice
             t = (stamps[new] - stamps[0]) / SECOND
@@ -145,8 +141,6 @@ class PayloadEstimator:
             return estimate_payload(
                 Dynamics(model), recording, link, effort_gravity_compensated=gravity_compensated
             )
-        finally:
-            sys.setswitchinterval(interval)
 
     def _poll(self) -> None:
         """Publish the estimate once it is there."""
@@ -170,16 +164,15 @@ class PayloadEstimator:
             self._publish(found)
 
     def _publish(self, found: Payload) -> None:
-        message = InertiaStamped()
-        message.header.stamp = messages.time_message(self._states[-1][0] if self._states else 0)
-        message.header.frame_id = self._node.parameters.frame_prefix + found.link
-        inertia = message.inertia
-        inertia.m = found.mass
-        inertia.com.x, inertia.com.y, inertia.com.z = found.com
-        tensor = found.known_inertia[np.triu_indices(3)]
-        for name, value in zip(TENSOR, tensor, strict=True):
-            setattr(inertia, name, value)
-        self._publisher.publish(message)
+        self._publisher.publish(
+            messages.inertia_message(
+                messages.time_message(self._states[-1][0] if self._states else 0),
+                self._node.parameters.frame_prefix + found.link,
+                found.mass,
+                found.com,
+                found.known_inertia[np.triu_indices(3)],
+            )
+        )
         self._node.get_logger().info(
             f'payload on {found.link}: {found.mass:.4g} ± {found.mass_error:.2g} kg'
         )

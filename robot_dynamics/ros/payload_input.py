@@ -21,7 +21,7 @@ from geometry_msgs.msg import InertiaStamped
 from rclpy.parameter import Parameter
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.ros import qos
+from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import ParameterError, changed
 
@@ -33,7 +33,6 @@ VARYING = {
     'payload.com',
     'payload.inertia',
 }
-TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
 class PayloadInput:
@@ -129,16 +128,16 @@ class PayloadInput:
             or self._node.parameters.payload__link,
             'payload.mass': message.inertia.m,
             'payload.com': [getattr(message.inertia.com, axis) for axis in 'xyz'],
-            'payload.inertia': [getattr(message.inertia, name) for name in TENSOR],
+            'payload.inertia': [getattr(message.inertia, name) for name in messages.TENSOR],
         }
 
     def _publish(self, arm: Dynamics) -> None:
-        parameters, self._message = self._node.parameters, InertiaStamped()
-        header, inertia = self._message.header, self._message.inertia
-        header.stamp = self._node.get_clock().now().to_msg()
-        header.frame_id = parameters.frame_prefix + parameters.payload_link(arm.model)
-        inertia.m = parameters.payload__mass
-        inertia.com.x, inertia.com.y, inertia.com.z = parameters.payload__com
-        for name, value in zip(TENSOR, parameters.payload__inertia, strict=True):
-            setattr(inertia, name, value)
+        parameters = self._node.parameters
+        self._message = messages.inertia_message(
+            self._node.get_clock().now().to_msg(),
+            parameters.frame_prefix + parameters.payload_link(arm.model),
+            parameters.payload__mass,
+            parameters.payload__com,
+            parameters.payload__inertia,
+        )
         self._publisher.publish(self._message)

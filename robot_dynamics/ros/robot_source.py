@@ -13,7 +13,9 @@ import math
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from std_msgs.msg import String
@@ -28,7 +30,7 @@ from robot_dynamics.urdf.loading import urdf_text
 
 POLL = 0.01  # s, between two polls of the queue, or of the background thread
 LONGEST_WAIT = 10.0  # s; a `configure` request waits no longer for the description
-SWITCH_INTERVAL = 1e-4  # s, of Python's threads while another robot is compiled
+SWITCH_INTERVAL = 1e-4  # s, of Python's threads while one computes for long
 
 
 class DescriptionTimeout(RobotDynamicsError, TimeoutError):  # noqa: N818  (as TimeoutError)
@@ -43,6 +45,17 @@ class ReadyRobot(NamedTuple):
     base: Dynamics  # as described
     arm: Dynamics  # with the gravity and payload of the parameters
     warnings: list[str]  # about the description
+
+
+@contextmanager
+def frequent_switches() -> Iterator[None]:
+    """Let other threads run more often, in a thread that computes for long."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
 
 
 class RobotSource:
@@ -175,12 +188,8 @@ class RobotSource:
         self._poll_timer.reset()
 
     def _in_background(self, parameters: Any, text: str) -> ReadyRobot:
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(SWITCH_INTERVAL)
-        try:
+        with frequent_switches():
             return self._ready_robot(parameters, text)
-        finally:
-            sys.setswitchinterval(interval)
 
     def _poll(self) -> None:
         """Start the node that waits, or take the robot that was compiled."""
