@@ -209,9 +209,9 @@ def _live(options: argparse.Namespace) -> _Subject:
         live.close()
         raise
     states, description = live.topics
-    topics = f'joint states: `{states}`\n\ndescription: `{options.robot or description}`'
     motion = Follow(live, np.asarray(scale), options.effort_gravity_compensated)
-    return _Subject(model, urdf, LiveControls(topics), motion, live)
+    controls = LiveControls(motion, states, str(options.robot or description))
+    return _Subject(model, urdf, controls, motion, live)
 
 
 def _port(text: str) -> int:

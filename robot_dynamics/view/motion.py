@@ -22,6 +22,7 @@ TIME_STEP = 1e-3  # s
 ROUNDING = 1e-6  # of a step
 LONGEST = 0.1  # s simulated at a time: a loop that was interrupted does not catch up
 CUTOFF = 5.0  # Hz, of live accelerations
+LATE = 1.0  # s without joint states, which is shown
 MAX_GAP = 0.5  # s, between live states
 
 
@@ -158,7 +159,11 @@ class LiveSource(Protocol):
 
 
 class Follow:
-    """The joint states of a live robot."""
+    """The joint states of a live robot.
+
+    Attributes:
+        silence: s without a new joint state.
+    """
 
     def __init__(
         self, source: LiveSource, scale: ArrayLike = 1.0, gravity_compensated: bool = False
@@ -172,6 +177,7 @@ class Follow:
         """
         self._source, self._scale = source, np.asarray(scale, dtype=float)
         self._compensated = gravity_compensated
+        self.silence = 0.0
         self._stamp: int | None = None
         self._payload: object = None
         self._accelerations = AccelerationFilter(cutoff=CUTOFF, max_gap=MAX_GAP)
@@ -188,8 +194,10 @@ class Follow:
             state = state.with_payload(*payload)
         reading = self._source.newest()
         if reading is None or reading.stamp == self._stamp:
-            return state
-        self._stamp = reading.stamp
+            self.silence += seconds
+            # Another object is shown, and with it the silence.
+            return replace(state) if self.silence > LATE else state
+        self._stamp, self.silence = reading.stamp, 0.0
         still = np.zeros(arm.model.n)
         qd = still if reading.qd is None else reading.qd
         qdd = self._accelerations.update(reading.stamp / 1e9, qd)

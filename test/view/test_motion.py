@@ -91,9 +91,12 @@ def test_the_newest_joint_state_is_followed(arm):
     source, initial = Source(), ViewState.initial(arm.model)
     follow = Follow(source, scale=2.0)
     assert follow.advance(arm, initial, 0.1) is initial
+    assert follow.advance(arm, initial, 2.0) is not initial  # the silence is shown
+    assert follow.silence == 2.1
     q, qd = np.full(7, 0.1), np.full(7, 0.2)
     source.reading = JointReading(10_000_000, q, qd, np.arange(7.0))
     state = follow.advance(arm, initial, 0.1)
+    assert follow.silence == 0.0
     np.testing.assert_array_equal(state.q, q)
     np.testing.assert_array_equal(state.qd, qd)
     np.testing.assert_array_equal(state.measured, 2 * np.arange(7.0))
