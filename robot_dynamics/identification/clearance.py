@@ -27,6 +27,7 @@ OFTEN_NEAR, OFTEN_FAR = 0.05, 0.5
 POSTURES = 400
 SOFT = 0.02  # m, kept in addition during a search
 EMPTY = 1e-12  # m^2
+AT_ONCE = 200  # postures
 
 
 class Capsule(NamedTuple):
@@ -35,6 +36,16 @@ class Capsule(NamedTuple):
     link: str
     segment: Array
     radius: float
+
+
+class _Near(NamedTuple):
+    """Pairs of capsules in postures, k in all."""
+
+    row: Array  # (k,) posture
+    pair: Array  # (k,)
+    a: Array  # (k, 3) closest points of the segments, base frame
+    b: Array
+    gap: Array  # (k,) distance of the surfaces, m
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +79,13 @@ class Clearance:
     def lack(self, arm: Dynamics, q: Array) -> tuple[float, str]:
         """Return by how much [m] postures q (m, n) miss a distance most, and which distance.
 
-        The first number is 0 or less if they miss none.
+        The first number is 0 or less if they miss none; -SOFT stands for all below.
         """
         ends = self._ends(arm, q)
-        worst = [(-np.inf, '')]
-        if len(self.pairs):
-            lack = self.distance - self._gap(*self._closest(ends)).min(axis=0)
-            a, b = (self.links[k] for k in self.pairs[np.argmax(lack)])
-            worst.append((float(lack.max()), f'the distance of {a} and {b}'))
+        worst = [(-SOFT if len(self.pairs) else -np.inf, '')]
+        gap, pair = self._closest_pair(ends, self.distance + SOFT)
+        if pair is not None:
+            worst.append((self.distance - gap, f'the distance of {pair[0]} and {pair[1]}'))
         if len(self.above):
             low = -self._height(ends).min(axis=0)
             link = self.links[self.above[np.argmax(low)]]
@@ -84,11 +94,8 @@ class Clearance:
 
     def nearest(self, arm: Dynamics, q: Array) -> tuple[float, str, str] | None:
         """Return the distance [m] of the closest links in postures q (m, n), and their names."""
-        if not len(self.pairs):
-            return None
-        gap = self._gap(*self._closest(self._ends(arm, q))).min(axis=0)
-        a, b = self.pairs[np.argmin(gap)]
-        return float(gap.min()), self.links[a], self.links[b]
+        gap, pair = self._closest_pair(self._ends(arm, q), np.inf)
+        return None if pair is None else (gap, *pair)
 
     def penalty(self, arm: Dynamics, q: Array) -> tuple[float, Array]:
         """Return the squares of missing distances over postures, in units of `SOFT`, summed.
@@ -101,13 +108,11 @@ class Clearance:
             the sum, and its derivative by q (m, n).
         """
         ends, by_q = self._ends(arm, q), np.zeros_like(q)
-        a, b = self._closest(ends)
-        lack = np.maximum(self.distance + SOFT - self._gap(a, b), 0.0) / SOFT
+        row, k, a, b, gap = self._near(ends, self.distance + SOFT)
+        lack = np.maximum(self.distance + SOFT - gap, 0.0) / SOFT
         low = np.maximum(SOFT - self._height(ends), 0.0) / SOFT
-        row, k = np.nonzero(lack)
-        a, b = a[row, k], b[row, k]
         apart = np.linalg.norm(b - a, axis=1, keepdims=True)
-        force = -2 * (lack[row, k] / SOFT)[:, None] * (b - a) / np.maximum(apart, EMPTY)
+        force = -2 * (lack / SOFT)[:, None] * (b - a) / np.maximum(apart, EMPTY)
         self._add(by_q, arm, q, row, self.pairs[k, 1], b, force)
         self._add(by_q, arm, q, row, self.pairs[k, 0], a, -force)
         row, k = np.nonzero(low)
@@ -129,23 +134,31 @@ class Clearance:
             result[:, mine] = points
         return result
 
-    def _closest(self, ends: Array) -> tuple[Array, Array]:
-        """Return the closest points (m, p, 3) of the segments of every pair."""
-        start, along = ends[:, :, 0], ends[:, :, 1] - ends[:, :, 0]
-        first, second = self.pairs[:, 0], self.pairs[:, 1]
-        p, u, v = start[:, first], along[:, first], along[:, second]
-        r = p - start[:, second]
-        a, e, b = ((x * y).sum(axis=-1) for x, y in ((u, u), (v, v), (u, v)))
-        c, f = (u * r).sum(axis=-1), (v * r).sum(axis=-1)
-        a, e = np.maximum(a, EMPTY), np.maximum(e, EMPTY)
-        s = np.clip((b * f - c * e) / np.maximum(a * e - b * b, EMPTY * a * e), 0, 1)
-        t = np.clip((b * s + f) / e, 0, 1)
-        s = np.clip((b * t - c) / a, 0, 1)
-        return p + s[..., None] * u, start[:, second] + t[..., None] * v
+    def _closest_pair(self, ends: Array, within: float) -> tuple[float, tuple[str, str] | None]:
+        """Return the least distance [m] and its links, None if all are farther than `within`."""
+        least, pair = within, None
+        for some in np.array_split(ends, -(-len(ends) // AT_ONCE)):
+            near = self._near(some, least)
+            if len(near.gap) and near.gap.min() < least:
+                least = float(near.gap.min())
+                a, b = self.pairs[near.pair[np.argmin(near.gap)]]
+                pair = self.links[a], self.links[b]
+        return least, pair
 
-    def _gap(self, a: Array, b: Array) -> Array:
-        """Return the distances (m, p) of the surfaces, given the closest points."""
-        return np.asarray(np.linalg.norm(b - a, axis=-1) - self.radius[self.pairs].sum(axis=1))
+    def _near(self, ends: Array, within: float) -> _Near:
+        """Return the pairs that are within a distance [m], and some that are not.
+
+        Spheres around the capsules rule out the others.
+        """
+        first, second = self.pairs.T
+        middle = ends.mean(axis=2)
+        half = np.linalg.norm(self.segments[:, 1] - self.segments[:, 0], axis=1) / 2
+        reach = within + (half + self.radius)[self.pairs].sum(axis=1)
+        apart = middle[:, second] - middle[:, first]
+        row, pair = np.nonzero(np.einsum('mpi,mpi->mp', apart, apart) < np.maximum(reach, 0) ** 2)
+        a, b = _closest(ends[row, first[pair]], ends[row, second[pair]])
+        gap = np.linalg.norm(b - a, axis=1) - self.radius[self.pairs[pair]].sum(axis=1)
+        return _Near(row, pair, a, b, gap)
 
     def _height(self, ends: Array) -> Array:
         """Return the heights (m, f) above the floor."""
@@ -214,6 +227,19 @@ def clearance(
     return _without_overlapping(arm, every_pair)
 
 
+def _closest(first: Array, second: Array) -> tuple[Array, Array]:
+    """Return the closest points (k, 3) of segments (k, 2, 3)."""
+    p, u, v = first[:, 0], first[:, 1] - first[:, 0], second[:, 1] - second[:, 0]
+    r = p - second[:, 0]
+    a, e, b = ((x * y).sum(axis=1) for x, y in ((u, u), (v, v), (u, v)))
+    c, f = (u * r).sum(axis=1), (v * r).sum(axis=1)
+    a, e = np.maximum(a, EMPTY), np.maximum(e, EMPTY)
+    s = np.clip((b * f - c * e) / np.maximum(a * e - b * b, EMPTY * a * e), 0, 1)
+    t = np.clip((b * s + f) / e, 0, 1)
+    s = np.clip((b * t - c) / a, 0, 1)
+    return p + s[:, None] * u, second[:, 0] + t[:, None] * v
+
+
 def _joints_between(arm: Dynamics, a: int, b: int) -> int:
     """Return the number of joints on the path between two bodies; -1 is the base."""
     first, second = (set(arm.model.support(i)) for i in (a, b))
@@ -223,7 +249,10 @@ def _joints_between(arm: Dynamics, a: int, b: int) -> int:
 def _without_overlapping(arm: Dynamics, given: Clearance) -> Clearance:
     """Return the clearance without the pairs of links that are close in many postures."""
     ends = given._ends(arm, random_postures(arm.model, POSTURES))
-    close = given._gap(*given._closest(ends)) < given.distance + SOFT
+    near = given._near(ends, given.distance + SOFT)
+    within = near.gap < given.distance + SOFT
+    close = np.zeros((POSTURES, len(given.pairs)), dtype=bool)
+    close[near.row[within], near.pair[within]] = True
     names = [(given.links[a], given.links[b]) for a, b in given.pairs]
     unchecked = []
     kept = np.ones(len(names), dtype=bool)

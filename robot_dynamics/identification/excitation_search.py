@@ -50,7 +50,7 @@ ITERATIONS = 120  # of each
 SHRINK, LEAST = 0.99, 0.05  # factor of the amplitudes while a limit is exceeded, and the last
 POSTURES = 500  # in which a first posture is searched
 RANDOM_MOTIONS = 20  # for comparison; the best of them is the start of the search
-LEAST_RANDOM, SIZES = 1e-2, 40  # smallest size of one, and number of sizes that are tried
+LEAST_RANDOM, SIZES = 1e-2, 6  # smallest size of one, and number of bisections
 ROOM = 0.02  # relative, or m: postures are preferred that are within the limits by more
 DIFFERENCE = 1e-6  # rad or m, and per second: step of the regressor's derivatives
 RIDGE = 1e-12  # relative, keeps log det finite
@@ -179,8 +179,12 @@ class _Search:
         while size > LEAST:
             smaller = Fourier.of(self._period, motion.centre, size * motion.coefficients)
             candidate = replace(found, motion=smaller)
-            excess, limit = self.violation(candidate.sample(self.fine(candidate)))
-            if excess <= 0:
+            t = self.fine(candidate)
+            for some in (t[::FINE], t):
+                excess, limit = self.violation(candidate.sample(some))
+                if excess > 0:
+                    break
+            else:
                 return candidate
             size *= SHRINK
         raise ExcitationError(
@@ -243,11 +247,15 @@ class _Search:
         postures, result = self.postures(), []
         for k in range(RANDOM_MOTIONS):
             x = self._unit * self._rng.normal(size=self._unit.shape)
-            for size in np.geomspace(1.0, LEAST_RANDOM, SIZES):
+            smallest, largest = LEAST_RANDOM, 1.0
+            for _ in range(SIZES):
+                size = np.sqrt(smallest * largest)
                 motion = Fourier.of(self._period, postures[k % len(postures)], size * x)
                 if self.violation(motion.at(self._t))[0] <= 0:
-                    break
-            result.append(motion)
+                    smallest = size
+                else:
+                    largest = size
+            result.append(Fourier.of(self._period, postures[k % len(postures)], smallest * x))
         return result
 
     def best(self, first: Fourier, progress: Progress) -> Fourier:
