@@ -2,7 +2,7 @@
 
 The shapes of a link are divided into small triangles, and these are covered by a capsule along
 their principal axis, or by several if they are thinner. A link without collision geometry is
-covered by its visual geometry. STL meshes are read here, other formats by trimesh (an extra).
+covered by its visual geometry. Meshes are read by trimesh (extra `[check]`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from robot_dynamics.errors import ModelError
 from robot_dynamics.identification.clearance import Capsule
 from robot_dynamics.spatial import Array, pose, rotation_rpy
-from robot_dynamics.urdf.meshes import mesh_path
+from robot_dynamics.urdf.meshes import MeshError, mesh_path, read_scene
 from robot_dynamics.urdf.reader import xml_root
 
 SIDES = 12  # of the prism around a cylinder
@@ -25,8 +25,6 @@ FINENESS = 8  # triangles are divided until edges are shorter than this part of 
 MAX_TRIANGLES = 100_000
 DEPTH = 2  # at most 2^DEPTH capsules cover a link
 SAVING = 0.8  # several capsules replace one if they are thinner by this factor
-BINARY_STL = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute', '<u2')])
-STL_HEADER = 84  # bytes
 
 
 def capsules_of(
@@ -50,7 +48,7 @@ def capsules_of(
                 place = _placement(element)
                 for shape in element.findall('geometry/*'):
                     parts.append(_triangles(shape, folders) @ place[:3, :3].T + place[:3, 3])
-            except _MeshError as reason:
+            except MeshError as reason:
                 remarks.append(f'link {name!r}: {reason}; its shape is not checked')
             except ValueError as error:
                 raise ModelError(f'link {name!r}: {error} in its geometry') from error
@@ -58,10 +56,6 @@ def capsules_of(
         if len(triangles):
             found += [Capsule(name, *capsule) for capsule in _cover(_fine(triangles), DEPTH)]
     return found, remarks
-
-
-class _MeshError(Exception):
-    """A mesh is missing, or cannot be read."""
 
 
 def _placement(element: Element) -> Array:
@@ -124,35 +118,14 @@ def _revolved(sides: int, profile: list[tuple[float, float]]) -> Array:
 
 
 def _mesh(name: str, folders: Sequence[Path]) -> Array:
-    """Return the triangles of a mesh file. Raises _MeshError."""
+    """Return the triangles of a mesh file. Raises MeshError."""
     path = mesh_path(name, folders)
     if path is None:
-        raise _MeshError(f'mesh {name} is not found')
+        raise MeshError(f'mesh {name} is not found')
     try:
-        return _stl(path.read_bytes()) if path.suffix.lower() == '.stl' else _by_trimesh(path)
-    except ImportError:
-        raise _MeshError(f'mesh {name} needs trimesh (pip install trimesh)') from None
-    except Exception as error:  # readers of mesh formats raise anything
-        raise _MeshError(f'mesh {name} cannot be read ({error})') from error
-
-
-def _stl(data: bytes) -> Array:
-    """Return the triangles of a binary or text STL file."""
-    if data[:5] == b'solid' and b'facet' in data[:1000]:
-        words = data.split()
-        corners = [words[k + 1 : k + 4] for k, word in enumerate(words) if word == b'vertex']
-        return np.array(corners, dtype=float).reshape(-1, 3, 3)
-    count = int(np.frombuffer(data, '<u4', 1, STL_HEADER - 4)[0])
-    return np.frombuffer(data, BINARY_STL, count, STL_HEADER)['corners'].astype(float)
-
-
-def _by_trimesh(path: Path) -> Array:
-    import trimesh
-
-    scene = trimesh.load_scene(path)
-    unit, _, name = str(scene.metadata.get('units', '')).partition(' * ')
-    metres = float(unit) if name == 'meters' else 1.0
-    return metres * np.array(scene.to_mesh().triangles, dtype=float)
+        return np.array(read_scene(path)[1].triangles, dtype=float)
+    except MeshError as error:
+        raise MeshError(f'mesh {name} cannot be read ({error})') from error
 
 
 def _fine(triangles: Array) -> Array:

@@ -87,6 +87,7 @@ def excite(
         ExcitationError: no posture or motion within the limits was found, or the way from
             `start` exceeds them.
     """
+    _require_less_friction(arm, limits)
     search = _Search(arm, limits, clearance, period, harmonics, np.random.default_rng(seed))
     others = [(*search.information(motion), motion) for motion in search.random_motions()]
     first = max(others, key=lambda other: other[0])[2]
@@ -111,6 +112,18 @@ def excite(
         closest=clearance.nearest(arm, found.sample(search.fine(found)).q) if clearance else None,
         unchecked=clearance.unchecked if clearance else (),
     )
+
+
+def _require_less_friction(arm: Dynamics, limits: Limits) -> None:
+    """Raise ExcitationError if dry friction alone exceeds an effort limit."""
+    for name, friction, most in zip(
+        arm.model.joint_names, arm.model.coulomb, limits.effort, strict=True
+    ):
+        if friction >= most:
+            raise ExcitationError(
+                f'{name}: dry friction {friction:g} of the description exceeds the usable effort '
+                f'{most:.3g} (N m or N); expected less: --coulomb, or --lock {name}=X'
+            )
 
 
 class _Search:

@@ -18,11 +18,9 @@ import numpy as np
 from robot_dynamics.model.inertia import Inertial, combined, second_moment, transformed
 from robot_dynamics.model.solids import box, cylinder, sphere
 from robot_dynamics.spatial import Array, pose, rotation_rpy
-from robot_dynamics.urdf.meshes import mesh_path
+from robot_dynamics.urdf.meshes import MeshError, mesh_path, read_scene
 
-MAX_MESH_BYTES = 100_000_000
 MIN_VOLUME = 1e-12  # m^3; flat shapes have no solid
-MESH_SUFFIXES = ('.stl', '.obj', '.dae', '.ply', '.glb', '.gltf', '.off')
 
 
 @dataclass(frozen=True)
@@ -157,29 +155,17 @@ def trimesh_installed() -> bool:
 def _mesh(name: str, path: Path, scale: tuple[float, ...]) -> list[tuple[_Part, _Part]]:
     """Return the solid of a mesh file, as it is if it is closed, and its convex hull."""
     try:
-        import trimesh
-    except ImportError:
-        raise _MeshNotRead(name, 'trimesh is not installed') from None
-    if path.suffix.lower() not in MESH_SUFFIXES or path.stat().st_size > MAX_MESH_BYTES:
-        raise _MeshNotRead(name, 'format or size is not supported')
+        _, mesh = read_scene(path)
+    except MeshError as error:
+        raise _MeshNotRead(name, str(error)) from None
     try:
-        scene: Any = trimesh.load_scene(path)
-        mesh = scene.to_mesh()
-        mesh.apply_scale(np.array(scale) * metres(scene))
+        mesh.apply_scale(scale)
         hull = _mesh_part(mesh.convex_hull)
         exact = _mesh_part(mesh) if mesh.is_volume else hull
-    except Exception as error:  # noqa: BLE001  (readers of mesh formats raise anything)
+    except Exception as error:  # noqa: BLE001  (meshes without a hull raise anything)
         reason = f'{type(error).__name__}: {error}'.splitlines()[0]
         raise _MeshNotRead(name, reason[:100]) from None
-    if not np.isfinite(hull.body.inertia_com).all():
-        raise _MeshNotRead(name, 'vertices are not finite')
     return [(exact, hull)]
-
-
-def metres(scene: Any) -> float:
-    """Return the unit of a file, in m; COLLADA files state one."""
-    unit, _, name = str(scene.metadata.get('units', '')).partition(' * ')
-    return float(unit) if name == 'meters' else 1.0
 
 
 def _mesh_part(mesh: Any) -> _Part:

@@ -9,31 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynamics.errors import ModelError, RobotDynamicsError
+from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, pose, rotation_rpy
-from robot_dynamics.urdf.meshes import mesh_path
+from robot_dynamics.urdf.meshes import MeshError, mesh_path, read_scene
 from robot_dynamics.urdf.reader import xml_root
-from robot_dynamics.urdf_check.geometry import (
-    MAX_MESH_BYTES,
-    MESH_SUFFIXES,
-    metres,
-    numbers,
-)
+from robot_dynamics.urdf_check.geometry import numbers
 
 Colour = tuple[float, float, float, float]  # red, green, blue, opacity, 0 to 1
 
 GREY: Colour = (0.72, 0.74, 0.77, 1.0)
 WITH_COLOURS = ('.dae', '.glb', '.gltf')  # formats whose files state materials
-
-
-class MeshError(RobotDynamicsError):
-    """A mesh is missing, or cannot be read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,26 +153,14 @@ def read_mesh(shape: Shape, folders: Sequence[Path]) -> Mesh:
     path = mesh_path(shape.mesh, folders)
     if path is None:
         raise MeshError(f'mesh {shape.mesh} of link {shape.link!r} is not found: --package-path')
-    suffix = path.suffix.lower()
-    if suffix not in MESH_SUFFIXES or path.stat().st_size > MAX_MESH_BYTES:
-        raise MeshError(
-            f'mesh {path}: expected one of {", ".join(MESH_SUFFIXES)}, '
-            f'of at most {MAX_MESH_BYTES} bytes'
-        )
     try:
-        import trimesh
-
-        scene: Any = trimesh.load_scene(path)
-        scale = np.diag([*(np.array(shape.size) * metres(scene)), 1.0])
-        mesh = scene.to_mesh()
-        if not len(mesh.faces) or not np.isfinite(mesh.vertices).all():
-            raise ValueError('no triangles with finite vertices')
+        scene, mesh = read_scene(path)
+        scale = np.diag([*shape.size, 1.0])
         vertices = np.asarray(mesh.vertices) @ scale[:3, :3]
         glb = None
-        if shape.colour is None and suffix in WITH_COLOURS:
+        if shape.colour is None and path.suffix.lower() in WITH_COLOURS:
             scene.apply_transform(scale)
             glb = scene.export(file_type='glb')
         return Mesh(np.asarray(vertices, np.float32), np.asarray(mesh.faces, np.uint32), glb)
-    except Exception as error:  # readers of mesh formats raise anything
-        reason = f'{type(error).__name__}: {error}'.splitlines()[0]
-        raise MeshError(f'mesh {path} cannot be read ({reason[:100]})') from error
+    except Exception as error:  # writers of mesh formats raise anything
+        raise MeshError(f'mesh {path} cannot be read ({error})') from error

@@ -203,6 +203,12 @@ def test_links_stay_above_the_floor():
     assert below.min() < 0.3
 
 
+def test_friction_beyond_the_effort_limit_is_rejected_at_once():
+    arm = Dynamics(PANDA.with_actuation(coulomb=np.array([0, 0, 0, 0, 0, 11, 0])))
+    with pytest.raises(ExcitationError, match='panda_joint6: dry friction 11 of the description'):
+        excite(arm, limits_of(PANDA), **SHORT, progress=lambda done, total: pytest.fail('search'))
+
+
 def test_a_way_through_the_floor_is_rejected():
     arm = Dynamics(PANDA)
     kept = clearance(arm, [], floor=0.4, floor_links=['panda_link7'])
