@@ -22,9 +22,11 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.base_fit import DETERMINED, BaseEstimate, base_estimate
 from robot_dynamics.identification.delay import Delay, delay_of
 from robot_dynamics.identification.excitation_check import (
+    LowExcitationError,
     excited_joints,
     require_information,
     require_motion,
+    require_prediction,
 )
 from robot_dynamics.identification.friction_choice import AUTO, choose_law
 from robot_dynamics.identification.observations import Observations, observations
@@ -50,6 +52,7 @@ EFFORTS = ('torques', 'currents', 'link-side')
 FITTED = 2 / 3  # of the recording; the rest validates
 GAP = 1.0  # s between both, longer than the filter's memory
 DERIVED = 'velocities are derivatives of the positions, which have less noise than those recorded'
+OPPOSITE = 0.3  # least size of a factor between torques of opposite sign
 SCALE_CERTAIN = 0.1  # relative error of a drive gain that counts as identified
 
 
@@ -162,7 +165,8 @@ def identify(
         progress: receives a line per step.
 
     Raises:
-        RecordingError: the recording does not fit the robot, or excites too little.
+        RecordingError: the recording does not fit the robot, excites too little, or its efforts
+            do not follow from the motion.
         FrictionLawError: no such law.
         SolverError: cvxpy or clarabel is missing, or fails.
     """
@@ -215,7 +219,7 @@ def identify(
     base = base_estimate(shown, result)
     require_information(base)
     progress('validation')
-    held_out = held_out if test is None else rows(test)
+    held_out = held_out if test is None else _tested(arm, rows(test))
     assert held_out is not None
     validation = validate(
         result,
@@ -223,6 +227,7 @@ def identify(
         held_out.delayed(delay.value, sign),
         'last third' if test is None else 'test',
     )
+    require_prediction(arm, validation)
     x, covariance = result.estimate, result.covariance
     # From units of the recorded efforts to N m or N.
     si = 1 / x.gain
@@ -291,6 +296,15 @@ def _split(seen: Observations) -> tuple[Observations, Observations]:
     return seen.select(seen.t < end), seen.select(seen.t > end + GAP)
 
 
+def _tested(arm: Dynamics, seen: Observations) -> Observations:
+    """Return the rows of a test recording. Raises LowExcitationError if the arm hardly moves."""
+    try:
+        require_motion(arm, seen)
+    except LowExcitationError as error:
+        raise LowExcitationError(f'test recording: {error}') from None
+    return seen
+
+
 def _until(recording: Recording, end: float) -> Recording:
     rows = recording.t <= end
     return replace(
@@ -328,11 +342,21 @@ def _problem(
 
 
 def _signs(problem: Problem) -> Array:
-    """Return the signs (n,) of the drive gains."""
-    if not problem.gains:
-        return np.ones(len(problem.excited))
+    """Return the signs (n,) of the drive gains.
+
+    Raises:
+        RecordingError: torques have the opposite sign of those of the description.
+    """
     terms = problem.terms(problem.start.theta)
-    return np.where(gains_of(terms, problem.start, problem.excited) < 0, -1.0, 1.0)
+    gain = gains_of(terms, problem.start, problem.excited)
+    if problem.gains:
+        return np.where(gain < 0, -1.0, 1.0)
+    if (gain[terms.effort.any(axis=0)] < -OPPOSITE).all():
+        raise RecordingError(
+            'the efforts have the opposite sign of the torques of the description; expected the '
+            'same: --effort-scale -1'
+        )
+    return np.ones(len(gain))
 
 
 def _deviations(covariance: Array, x: Estimate) -> list[Array]:

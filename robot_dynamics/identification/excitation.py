@@ -22,6 +22,9 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 TO_FULL_SPEED = 0.25  # s, to the velocity limit: the default acceleration limit
+SLOW = 0.2  # of the velocity and acceleration limits, on the way to the start
+SHORTEST_APPROACH = 2.0  # s
+ROUNDING = 1e-12  # relative
 OF_RANGE = 0.05  # of the position range, kept free at either end for tracking errors
 
 
@@ -74,7 +77,7 @@ def limits_of(
             the model.
 
     Raises:
-        ExcitationError: a joint has no finite limit, or no range.
+        ExcitationError: a joint has no finite limit, no range, or more friction than effort.
     """
     blank = (model.lower == 0) & (model.upper == 0)
     low = np.maximum(np.where(blank, -np.inf, model.lower), lower)
@@ -88,6 +91,12 @@ def limits_of(
     ):
         _require(model, np.isfinite(values), f'no {quantity} limit', f'give {option}')
         _require(model, values > 0, f'an empty {quantity} range', f'widen {option}')
+    _require(
+        model,
+        torque > model.coulomb,
+        'dry friction beyond the usable effort',
+        'give --coulomb or --lock',
+    )
     free = OF_RANGE * (high - low)
     fastest = np.minimum(speed / TO_FULL_SPEED, acceleration)
     _require(model, fastest > 0, 'an empty acceleration range', 'widen --acceleration')
@@ -115,6 +124,13 @@ class Fourier(NamedTuple):
         """Return the motion of coefficients (2 N, n): those of the sines, then the cosines."""
         half = len(coefficients) // 2
         return cls(period, centre, coefficients[:half], coefficients[half:])
+
+    def begun_at(self, time: float) -> Fourier:
+        """Return the same motion, begun at another time [s] of its period."""
+        angle = 2 * np.pi / self.period * time * np.arange(1, len(self.sine) + 1)[:, None]
+        sine = self.sine * np.cos(angle) - self.cosine * np.sin(angle)
+        cosine = self.sine * np.sin(angle) + self.cosine * np.cos(angle)
+        return Fourier(self.period, self.centre, sine, cosine)
 
     @property
     def coefficients(self) -> Array:
@@ -206,9 +222,10 @@ class Excitation:
     def _phase(self, s: Array) -> tuple[Array, Array, Array]:
         """Return the time along the path and its derivatives, s [s] after the approach."""
         end = 2 * self.ramp + self.repeats * self.motion.period
-        # The way down is the way up in reverse.
+        # The way down is the way up in reverse; it ends at rest, without an error of rounding.
         down = s > end / 2
         s = np.where(down, end - s, s)
+        s = np.where(s < ROUNDING * end, 0.0, s)
         u = np.clip(s / self.ramp, 0.0, 1.0)
         rate, change, _ = quintic(u)
         # Integral of the rate, then at full rate.
@@ -217,6 +234,17 @@ class Excitation:
         last = self.repeats * self.motion.period
         change = change / self.ramp
         return np.where(down, last - phase, phase), rate, np.where(down, -change, change)
+
+
+def time_of_approach(distance: Array, limits: Limits) -> float:
+    """Return the time [s] of a slow way of `quintic` over a distance (n,)."""
+    # Largest derivatives of the quintic: 15/8 and 10/sqrt(3)
+    time = max(
+        SHORTEST_APPROACH,
+        float((15 / 8 * distance / (SLOW * limits.velocity)).max()),
+        float(np.sqrt(10 / np.sqrt(3) * distance / (SLOW * limits.acceleration)).max()),
+    )
+    return float(np.ceil(10 * time) / 10)
 
 
 def quintic(u: Array) -> tuple[Array, Array, Array]:

@@ -1,4 +1,4 @@
-"""Whether a recording moves an arm enough to identify it, and what to record otherwise."""
+"""Whether a recording identifies an arm, and what to record otherwise."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.base_fit import BaseEstimate
 from robot_dynamics.identification.observations import Observations
 from robot_dynamics.identification.recording import RecordingError
+from robot_dynamics.identification.validation import Validation
 from robot_dynamics.spatial import Array
 
 RANGE = 0.05  # rad or m: a joint that travels less does not move
@@ -15,6 +16,7 @@ MOVING = 0.05  # of the rows, and
 ROWS = 20  # : fewer in motion determine no friction
 SECONDS = 5.0  # of motion of some joint, at least
 SHARE = 0.25  # of the base parameters, at least, must be determined
+UNEXPLAINED = 0.7  # of the effort's standard deviation: more on all joints is no prediction
 ADVICE = (
     'record a motion of all joints through much of their range, with reversals, for 20 s or more, '
     'as `robot-dynamics excite` writes it'
@@ -62,4 +64,19 @@ def require_information(base: BaseEstimate) -> None:
         raise LowExcitationError(
             f'the motion determines {found} of {number} base parameters (condition number '
             f'{base.condition:.3g}): {ADVICE}'
+        )
+
+
+def require_prediction(arm: Dynamics, v: Validation) -> None:
+    """Raise RecordingError if the identified model predicts no joint's efforts."""
+    measured = v.effort.any(axis=0)
+    share = v.after_rms[measured] / np.maximum(v.effort.std(axis=0)[measured], 1e-300)
+    if (share > UNEXPLAINED).all():
+        names = np.array(arm.model.joint_names)[measured]
+        left = ', '.join(
+            f'{100 * x:.0f} % of {name}' for x, name in zip(share, names, strict=True)
+        )
+        raise RecordingError(
+            f'the efforts do not follow from the motion: the fit leaves {left} unexplained; check '
+            'robot, order of joints, units of positions, and what the efforts are (--efforts)'
         )

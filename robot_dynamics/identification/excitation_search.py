@@ -34,23 +34,20 @@ from robot_dynamics.identification.excitation import (
     Fourier,
     Limits,
     basis,
+    time_of_approach,
 )
 from robot_dynamics.spatial import Array
 
 OVERSAMPLING = 16  # samples per period of the highest harmonic during the search
 FINE = 10  # times as many for the final check
-OF_EFFORT = (
-    0.97  # of the effort limits, during the search: they hold between samples, and on ramps
-)
-SLOW = 0.2  # of the velocity and acceleration limits, on the way to the start
-SHORTEST_APPROACH = 2.0  # s
+OF_EFFORT = 0.97  # of effort limits, in the search: they hold between samples and on ramps
 SMOOTH_DIRECTION = 0.05  # of the velocity limit: width of the change of direction in the search
 PENALTIES = (1e2, 1e4, 1e5)  # of squared violations, one after the other
 ITERATIONS = 120  # of each
-SHRINK, LEAST = 0.99, 0.05  # factor of the amplitudes while a limit is exceeded, and the last
+LEAST, AMPLITUDES = 0.05, 300  # smallest amplitudes, and number that are tried
 POSTURES = 500  # in which a first posture is searched
 RANDOM_MOTIONS = 20  # for comparison; the best of them is the start of the search
-LEAST_RANDOM, SIZES = 1e-2, 6  # smallest size of one, and number of bisections
+LEAST_RANDOM, BISECTIONS = 1e-2, 6  # smallest size of one
 ROOM = 0.02  # relative, or m: postures are preferred that are within the limits by more
 DIFFERENCE = 1e-6  # rad or m, and per second: step of the regressor's derivatives
 RIDGE = 1e-12  # relative, keeps log det finite
@@ -87,7 +84,6 @@ def excite(
         ExcitationError: no posture or motion within the limits was found, or the way from
             `start` exceeds them.
     """
-    _require_less_friction(arm, limits)
     search = _Search(arm, limits, clearance, period, harmonics, np.random.default_rng(seed))
     others = [(*search.information(motion), motion) for motion in search.random_motions()]
     first = max(others, key=lambda other: other[0])[2]
@@ -114,18 +110,6 @@ def excite(
     )
 
 
-def _require_less_friction(arm: Dynamics, limits: Limits) -> None:
-    """Raise ExcitationError if dry friction alone exceeds an effort limit."""
-    for name, friction, most in zip(
-        arm.model.joint_names, arm.model.coulomb, limits.effort, strict=True
-    ):
-        if friction >= most:
-            raise ExcitationError(
-                f'{name}: dry friction {friction:g} of the description exceeds the usable effort '
-                f'{most:.3g} (N m or N); expected less: --coulomb, or --lock {name}=X'
-            )
-
-
 class _Search:
     """The optimisation, on one grid of a period."""
 
@@ -140,6 +124,8 @@ class _Search:
     ):
         self._arm, self._limits, self._clearance = arm, limits, clearance
         self._period, self._harmonics, self._rng = period, harmonics, rng
+        # Dry friction may have either sign.
+        self._effort = limits.effort - arm.model.coulomb
         self.base = base_parameters(arm, np.random.default_rng(0))
         samples = OVERSAMPLING * harmonics
         self._t = np.arange(samples) * period / samples
@@ -164,7 +150,7 @@ class _Search:
             ('position', np.abs(q - limits.centre) / limits.half),
             ('velocity', np.abs(qd) / limits.velocity),
             ('acceleration', np.abs(qdd) / limits.acceleration),
-            ('effort', np.abs(self._torque(motion)) / limits.effort),
+            ('effort', np.abs(self._torque(motion)) / self._effort),
         ):
             largest = share.max(axis=0)
             j = int(np.argmax(largest))
@@ -174,9 +160,9 @@ class _Search:
         return max(worst)
 
     def _torque(self, motion: Reference) -> Array:
-        return np.asarray(
-            self._arm.inverse_dynamics(*motion) + self._arm.friction_torque(motion.qd)
-        )
+        """Return the torques (m, n) without dry friction."""
+        viscous = self._arm.model.viscous * motion.qd
+        return np.asarray(self._arm.inverse_dynamics(*motion) + viscous)
 
     def fine(self, found: Excitation) -> Array:
         """Return the times of the final check: both ramps, and one period."""
@@ -187,23 +173,35 @@ class _Search:
 
     def feasible(self, found: Excitation) -> Excitation:
         """Return the motion with amplitudes small enough for all limits, ramps included."""
-        size = 1.0
-        motion = found.motion
-        while size > LEAST:
-            smaller = Fourier.of(self._period, motion.centre, size * motion.coefficients)
-            candidate = replace(found, motion=smaller)
+        found = self._well_begun(found)
+        for size in np.geomspace(1.0, LEAST, AMPLITUDES):
+            smaller = size * found.motion.coefficients
+            motion = Fourier.of(self._period, found.motion.centre, smaller)
+            candidate = replace(found, motion=motion)
             t = self.fine(candidate)
-            for some in (t[::FINE], t):
-                excess, limit = self.violation(candidate.sample(some))
-                if excess > 0:
-                    break
-            else:
+            # Few samples rule out most motions.
+            excess, limit = self.violation(candidate.sample(t[::FINE]))
+            if excess <= 0:
+                excess, limit = self.violation(candidate.sample(t))
+            if excess <= 0:
                 return candidate
-            size *= SHRINK
         raise ExcitationError(
             f'no motion within the limits was found, because of {limit}; widen it, or try another '
             'seed'
         )
+
+    def _well_begun(self, found: Excitation) -> Excitation:
+        """Return the motion begun where its ramps exceed the limits least.
+
+        On a ramp the arm is slower than in the period: torques of acceleration do not help it.
+        """
+        u = np.linspace(0.0, found.ramp, OVERSAMPLING)
+        ramps = np.concatenate([found.approach + u, found.duration - u])
+        begun = [
+            replace(found, motion=found.motion.begun_at(time))
+            for time in np.arange(0.0, self._period, found.ramp / 4)
+        ]
+        return min(begun, key=lambda one: self.violation(one.sample(ramps))[0])
 
     def with_approach(self, found: Excitation, start: ArrayLike | None) -> Excitation:
         """Return the motion with a slow way to its start."""
@@ -211,18 +209,10 @@ class _Search:
         first = found.motion.at(np.array([-found.ramp / 2])).q[0]
         if start is None:
             distance = np.maximum(first - limits.lower, limits.upper - first)
-        else:
-            distance = np.abs(first - np.asarray(start, dtype=float))
-        # Largest derivatives of the quintic: 15/8 and 10/sqrt(3)
-        time = max(
-            SHORTEST_APPROACH,
-            float((15 / 8 * distance / (SLOW * limits.velocity)).max()),
-            float(np.sqrt(10 / np.sqrt(3) * distance / (SLOW * limits.acceleration)).max()),
-        )
-        time = np.ceil(10 * time) / 10
-        if start is None:
-            return replace(found, approach=time)
-        found = replace(found, approach=time, start=np.asarray(start, dtype=float))
+            return replace(found, approach=time_of_approach(distance, limits))
+        begin = np.asarray(start, dtype=float)
+        time = time_of_approach(np.abs(first - begin), limits)
+        found = replace(found, approach=time, start=begin)
         way = found.sample(np.linspace(0.0, time, FINE * OVERSAMPLING, endpoint=False))
         excess, limit = self.violation(way)
         if excess > 0:
@@ -238,20 +228,16 @@ class _Search:
         """Return postures (n,) within the limits, from the middle outwards, if any with room."""
         limits, n = self._limits, self._arm.model.n
         spread = self._rng.uniform(-1, 1, (POSTURES, n)) * np.linspace(0, 1, POSTURES)[:, None]
-        roomy, allowed, worst = [], [], []
-        still = np.zeros((1, n))
+        still, found = np.zeros((1, n)), []
         for q in limits.centre + spread * limits.half:
-            worst.append(self.violation(Reference(q[None], still, still)))
-            if worst[-1][0] <= 0:
-                allowed.append(q)
-            if worst[-1][0] <= -ROOM:
-                roomy.append(q)
-            if len(roomy) == RANDOM_MOTIONS:
+            found.append((*self.violation(Reference(q[None], still, still)), q))
+            if sum(excess <= -ROOM for excess, *_ in found) == RANDOM_MOTIONS:
                 break
+        roomy, allowed = ([q for excess, _, q in found if excess <= x] for x in (-ROOM, 0))
         if not allowed:
+            limit = min(found, key=lambda one: one[0])[1]
             raise ExcitationError(
-                f'none of {POSTURES} postures is within the limits; the best exceeds '
-                f'{min(worst)[1]}'
+                f'none of {POSTURES} postures is within the limits; the best exceeds {limit}'
             )
         return roomy or allowed
 
@@ -261,13 +247,11 @@ class _Search:
         for k in range(RANDOM_MOTIONS):
             x = self._unit * self._rng.normal(size=self._unit.shape)
             smallest, largest = LEAST_RANDOM, 1.0
-            for _ in range(SIZES):
+            for _ in range(BISECTIONS):
                 size = np.sqrt(smallest * largest)
                 motion = Fourier.of(self._period, postures[k % len(postures)], size * x)
-                if self.violation(motion.at(self._t))[0] <= 0:
-                    smallest = size
-                else:
-                    largest = size
+                fits = self.violation(motion.at(self._t))[0] <= 0
+                smallest, largest = (size, largest) if fits else (smallest, size)
             result.append(Fourier.of(self._period, postures[k % len(postures)], smallest * x))
         return result
 
@@ -310,21 +294,18 @@ class _Search:
 
     def _cost(self, z: Array, weight: float) -> tuple[float, Array]:
         """Return the cost of a motion and its gradient by z."""
-        n = self._arm.model.n
-        motion = self._motion(z, n)
+        motion = self._motion(z, self._arm.model.n)
         reference = motion.at(self._t)
         log_det, by_information = self._information(reference)
-        # The posture in the middle as well: smaller amplitudes must lead to a motion.
-        still = np.zeros((1, n))
-        middle = Reference(motion.centre[None], still, still)
-        penalty, by_penalty = self._penalty(
-            Reference(*(np.concatenate(x) for x in zip(reference, middle, strict=True)))
-        )
-        g = [-a + weight * b[:-1] for a, b in zip(by_information, by_penalty, strict=True)]
-        by_centre = g[0].sum(axis=0) + weight * by_penalty[0][-1]
+        penalty, by_penalty = self._penalty(reference)
+        # The posture in the middle by itself: smaller amplitudes must lead to a motion.
+        middle = motion.centre[None]
+        at_middle, by_middle = self._penalty(Reference(middle, 0 * middle, 0 * middle))
+        g = [-a + weight * b for a, b in zip(by_information, by_penalty, strict=True)]
+        by_centre = g[0].sum(axis=0) + weight * by_middle[0][0]
         by_x = sum(B.T @ part for B, part in zip(self._basis, g, strict=True))
         gradient = np.concatenate([self._limits.half * by_centre, (self._unit * by_x).ravel()])
-        return -log_det + weight * penalty, gradient
+        return -log_det + weight * (penalty + at_middle), gradient
 
     def _penalty(self, motion: Reference) -> tuple[float, Sequence[Array]]:
         """Return the mean squares of all violations and their derivatives by q, qd, qdd."""
@@ -341,11 +322,11 @@ class _Search:
             value, slope = _excess(self._between * (x - middle) / size)
             total += value / m
             by[k] += slope * self._between / size / m
-        value, slope = _excess(self._torque(motion) / (OF_EFFORT * limits.effort))
+        value, slope = _excess(self._torque(motion) / (OF_EFFORT * self._effort))
         total += value / m
-        slope = slope / (OF_EFFORT * limits.effort) / m
-        derivatives = self._arm.inverse_dynamics_derivatives(*motion)
-        for k, D in enumerate(derivatives):
+        slope = slope / (OF_EFFORT * self._effort) / m
+        by[1] += slope * self._arm.model.viscous
+        for k, D in enumerate(self._arm.inverse_dynamics_derivatives(*motion)):
             by[k] += np.einsum('mi,mij->mj', slope, D)
         if self._clearance is not None:
             value, by_q = self._clearance.penalty(self._arm, motion.q)
@@ -368,9 +349,8 @@ class _Search:
         sizes = limits.half, limits.velocity, limits.acceleration
         q, qd, qdd = (size * rng.uniform(-1, 1, shape) for size in sizes)
         Y = self._arm.regressor(limits.centre + q, qd, qdd)[..., self.base.columns]
-        return np.asarray(
-            np.linalg.norm(Y / limits.effort[:, None], axis=(0, 1)) / np.sqrt(len(self._t))
-        )
+        sizes = np.linalg.norm(Y / limits.effort[:, None], axis=(0, 1))
+        return np.asarray(sizes / np.sqrt(len(self._t)))
 
     def _regular(self, A: Array) -> Array:
         return np.asarray(A + RIDGE * np.trace(A) * np.eye(len(A)))
@@ -392,9 +372,8 @@ class _Search:
         # d log det A = 2 tr(A^-1 R^T dY) - 2 tr(A^-1 R^T dN (N^+ Y))
         G = 2 * np.linalg.solve(A, flat.T).T.reshape(R.shape)
         by_Y = np.zeros((*R.shape[:2], 10 * self._arm.model.nb))
-        by_Y[..., self.base.columns] = (
-            G / self._limits.effort[:, None] / self._scale / np.sqrt(len(self._t))
-        )
+        weight = self._limits.effort[:, None] * self._scale * np.sqrt(len(self._t))
+        by_Y[..., self.base.columns] = G / weight
         by = list(self._through_regressor(motion, by_Y))
         by_N = -np.einsum('mjb,jkb->jmk', G, share)
         direction = N[..., 1]

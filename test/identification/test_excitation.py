@@ -159,7 +159,7 @@ def test_limits_are_narrowed_and_never_widened():
 
 def test_drives_that_cannot_hold_the_arm_are_named():
     with pytest.raises(ExcitationError, match=r'none of 500 postures.*the effort limit of panda'):
-        excite(Dynamics(PANDA), limits_of(PANDA, effort=0.01), **SHORT)
+        excite(Dynamics(PANDA), limits_of(PANDA, effort=1.0), **SHORT)
 
 
 # -- the way to the start -------------------------------------------------------------------
@@ -203,10 +203,10 @@ def test_links_stay_above_the_floor():
     assert below.min() < 0.3
 
 
-def test_friction_beyond_the_effort_limit_is_rejected_at_once():
-    arm = Dynamics(PANDA.with_actuation(coulomb=np.array([0, 0, 0, 0, 0, 11, 0])))
-    with pytest.raises(ExcitationError, match='panda_joint6: dry friction 11 of the description'):
-        excite(arm, limits_of(PANDA), **SHORT, progress=lambda done, total: pytest.fail('search'))
+def test_friction_beyond_the_effort_limit_is_rejected():
+    sticky = PANDA.with_actuation(coulomb=np.array([0, 0, 0, 0, 0, 11, 0]))
+    with pytest.raises(ExcitationError, match='panda_joint6: dry friction beyond the usable'):
+        limits_of(sticky)
 
 
 def test_a_way_through_the_floor_is_rejected():

@@ -112,7 +112,8 @@ def test_errors_are_one_line(run):
         (['--lower', '1', '2'], '--lower has 2 values'),
         (['--floor', '0', '--floor-links', 'nowhere'], 'nowhere'),
         (['--lock', 'nowhere=1'], 'nowhere'),
-        (['--effort', '0.001'], 'none of 500 postures is within the limits'),
+        (['--effort', '0.001'], 'dry friction beyond the usable effort'),
+        (['--effort', '0.001', '--coulomb', '0'], 'none of 500 postures is within the limits'),
     ):
         code, shown, error = run(SCARA, *SHORT, *words)
         assert (code, shown) == (2, '')

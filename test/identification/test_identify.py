@@ -220,6 +220,29 @@ def test_too_little_excitation_is_rejected(change, reason):
         identify(Dynamics(ELBOW), one)
 
 
+@pytest.mark.parametrize(
+    ('change', 'reason'),
+    [
+        (lambda r: replace(r, effort=-r.effort), 'opposite sign.*--effort-scale -1'),
+        (
+            lambda r: replace(r, effort=RNG(0).normal(size=r.q.shape)),
+            r'efforts do not follow from the motion.*10. % of joint1',
+        ),
+    ],
+    ids=['sign', 'noise'],
+)
+def test_efforts_of_another_motion_or_sign_are_rejected(change, reason):
+    one = change(recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3)))
+    with pytest.raises(RecordingError, match=reason):
+        identify(Dynamics(ELBOW), one)
+
+
+def test_a_test_recording_without_motion_is_rejected():
+    one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3))
+    with pytest.raises(LowExcitationError, match='test recording: the joints move for'):
+        identify(Dynamics(ELBOW), one, test=shortened(one, 4.0))
+
+
 def shortened(one, duration):
     rows = one.t < duration
     return replace(one, t=one.t[rows], q=one.q[rows], qd=one.qd[rows], effort=one.effort[rows])
