@@ -372,16 +372,20 @@ class _Search:
             (self._torque(g, solution.x) for g in reported), np.zeros_like(self._columns.qd)
         )
         unexplained = _rms(self._columns.residual - torque)
-        delay, undetermined = self._also(chosen, regression, noise)
+        delay, undetermined = self._also(chosen, reported, regression, noise)
         return Findings(True, dropped, tuple(causes), unexplained, torque, delay, undetermined)
 
     def _also(
-        self, chosen: Sequence[int], regression: Regression, noise: Noise
+        self,
+        chosen: Sequence[int],
+        reported: Sequence[int],
+        regression: Regression,
+        noise: Noise,
     ) -> tuple[tuple[float, float], tuple[tuple[str, str], ...]]:
         """Return the delay of the efforts, and errors that the recording would not show."""
         delay, undetermined = (0.0, math.inf), []
         for g, h in zip(self._possible, self._hypotheses, strict=False):
-            looked_for = h.kind in SHOULD_BE_VISIBLE and h.joint >= 0
+            looked_for = h.kind in SHOULD_BE_VISIBLE and h.joint >= 0 and g not in reported
             if not looked_for and h.kind != 'delay':
                 continue
             solution = self._spread(regression.solution(sorted({*chosen, g})), noise)

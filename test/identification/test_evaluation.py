@@ -232,6 +232,9 @@ def test_friction_at_low_speed_is_undetermined_if_the_low_pass_hides_it():
     hidden = evaluate(ARM, wrong, cutoff=3.0)
     assert hidden.causes == ()
     assert cause in hidden.undetermined
+    large = evaluate(ARM, faster(3, 8.0), cutoff=3.0)
+    only_cause(large, *cause)
+    assert cause not in large.undetermined
 
 
 def test_one_scale_of_all_joints_is_one_cause():
