@@ -23,7 +23,7 @@ def run(session: Session, page: Page, ended: threading.Event) -> None:
 
     A motion that is paused is continued by `Session.touch`.
     """
-    last = time.monotonic()
+    last = following = time.monotonic()
     while not ended.is_set():
         due = session.wait(IDLE)
         began = time.monotonic()
@@ -34,7 +34,9 @@ def run(session: Session, page: Page, ended: threading.Event) -> None:
         except RobotDynamicsError as error:
             page.report(str(error))
         last = began
-        ended.wait(max(0.0, PERIOD - (time.monotonic() - began)))
+        # A late update does not delay those after it, and none is made up for.
+        following = max(following + PERIOD, began)
+        ended.wait(max(0.0, following - time.monotonic()))
 
 
 def add_shapes(
