@@ -8,6 +8,7 @@ Subscribes, relative to a namespace
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -30,6 +31,7 @@ from robot_dynamics.ros import qos
 NODE = 'robot_dynamics_view'
 HELD = 1.0  # s, a value of a joint without a new one
 POLL = 0.02  # s
+QUIET = 5.0  # s between two reports of rejected joint states
 
 
 class LiveRobotError(RobotDynamicsError):
@@ -63,7 +65,7 @@ class LiveRobot:
         self._context = Context()
         rclpy.init(context=self._context, args=[])
         self._node = rclpy.create_node(NODE, namespace=namespace, context=self._context)
-        self._text = ''
+        self._text, self._reported = '', -math.inf
         self._reader: JointStateReader | None = None
         self._reading: JointReading | None = None
         self._payload: tuple[str, float, tuple[float, ...]] | None = None
@@ -147,7 +149,9 @@ class LiveRobot:
         try:
             reading = self._reader.read(message, stamp.sec * 1_000_000_000 + stamp.nanosec)
         except JointDataError as error:
-            self._report(f'{self.topics[0]}: {error}')
+            if time.monotonic() - self._reported > QUIET:
+                self._reported = time.monotonic()
+                self._report(f'{self.topics[0]}: {error}')
             return
         if reading is not None:
             self._reading = reading
