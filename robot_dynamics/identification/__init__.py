@@ -24,8 +24,10 @@ velocities          recorded velocities without their lag, or derivatives of the
 delay, periods      constant delay of the efforts; average of repeated periods
 validation          residuals before and after, and drift
 identified_files    URDF, YAML and JSON; identified_text and identified_report for people
+effort_curves       figure of measured and computed efforts
 
-payload          mass, centre of mass and inertia of a payload; payload_report prints them
+payload          mass, centre of mass and inertia of a payload, by payload_fit from a motion or
+                 payload_bounds from postures; payload_report prints them
 
 bag = read_bag('run')
 arm = Dynamics(load_urdf('panda.urdf'))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from robot_dynamics.identification.base_fit import PARAMETERS
+from robot_dynamics.identification.effort_curves import effort_curves
 from robot_dynamics.identification.estimation import Identification
 from robot_dynamics.identification.identified_text import (
     RESIDUALS,
@@ -21,9 +22,7 @@ from robot_dynamics.identification.identified_text import (
     units,
     verdict,
 )
-from robot_dynamics.visualization.figures import sheet
 
-MAX_POINTS = 3000  # drawn per curve
 CHANGED = 1e-3  # relative: parameters that change less are not listed
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em }
@@ -89,24 +88,15 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _picture(found: Identification) -> str:
     """Return measured efforts, and the residuals before and after, as an image element."""
-    v, n = found.validation, found.model.n
-    figure = sheet(11, 1 + 1.9 * n)
-    axes = figure.subplots(n, 1, sharex=True, squeeze=False)[:, 0]
-    drawn = slice(None, None, -(-len(v.t) // MAX_POINTS))
-    for j, axis in enumerate(axes):
-        for label, values, style in (
-            ('measured', v.effort, {'color': 'black', 'linewidth': 1.0}),
-            ('predicted', v.after, {'color': 'tab:blue', 'linewidth': 1.0, 'linestyle': '--'}),
-            ('residual before', v.effort - v.before, {'color': 'tab:orange', 'linewidth': 0.8}),
-            ('residual after', v.effort - v.after, {'color': 'tab:red', 'linewidth': 0.8}),
-        ):
-            axis.plot(v.t[drawn], values[drawn, j], label=label, **style)
-        axis.axhline(0.0, color='grey', linewidth=0.5)
-        axis.set_ylabel(f'{found.model.joint_names[j]}\n[{units(found)[j]}]')
-        axis.margins(x=0.01)
-    axes[0].legend(loc='lower right', bbox_to_anchor=(1, 1), ncols=4, frameon=False)
-    axes[0].set_title(f'efforts below {found.cutoff:g} Hz', loc='left')
-    axes[-1].set_xlabel('time [s]')
+    v = found.validation
+    drawn = {
+        'measured effort': v.effort,
+        'model': v.after,
+        'residual before': v.effort - v.before,
+        'residual': v.effort - v.after,
+    }
+    title = f'efforts below {found.cutoff:g} Hz'
+    figure = effort_curves(v.t, drawn, found.model.joint_names, units(found), title)
     stream = io.BytesIO()
     figure.savefig(stream, format='png', dpi=90)
     data = base64.b64encode(stream.getvalue()).decode()

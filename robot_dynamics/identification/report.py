@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics.identification.effort_curves import effort_curves
 from robot_dynamics.identification.evaluation import Evaluation
 from robot_dynamics.identification.hypotheses import CERTAIN, NO_GRAVITY, Cause
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import sheet
 
 HEAD = (
     *('joint', 'unit', 'effort', 'noise', 'residual', 'largest', 'bias', 'explained', 'moving'),
@@ -21,7 +21,6 @@ HEAD = (
 )
 MAX_SHARE = 1e3  # larger ones are written with an exponent
 WORSE = -0.5  # R^2 of the model of another robot
-MAX_POINTS = 4000  # drawn per curve
 
 
 def text(found: Evaluation) -> str:
@@ -331,32 +330,12 @@ def plot(found: Evaluation, file: str | Path | None = None) -> Any:
     Raises:
         MatplotlibMissing: it is not installed.
     """
-    curves, n = found.curves, len(found.joint_names)
-    figure = sheet(11, 1 + 1.8 * n)
-    axes = figure.subplots(n, 1, sharex=True, squeeze=False)[:, 0]
-    drawn = slice(None, None, -(-len(curves.t) // MAX_POINTS))
-    corrected = {'color': 'tab:orange', 'linewidth': 1.0, 'linestyle': '--'}
-    for j, axis in enumerate(axes):
-        for label, values, style in (
-            ('measured effort', curves.effort, {'color': 'black', 'linewidth': 1.0}),
-            ('model', curves.model, {'color': 'tab:blue', 'linewidth': 1.0}),
-            *([('model with the causes', curves.corrected, corrected)] if found.causes else []),
-            ('residual', curves.residual, {'color': 'tab:red', 'linewidth': 0.8}),
-        ):
-            axis.plot(*_with_gaps(curves.t[drawn], values[drawn, j]), label=label, **style)
-        axis.axhline(0.0, color='grey', linewidth=0.5)
-        axis.set_ylabel(f'{found.joint_names[j]}\n[{found.units[j]}]')
-        axis.margins(x=0.01)
-    axes[0].legend(loc='lower right', bbox_to_anchor=(1, 1), ncols=4, frameon=False)
-    axes[0].set_title(f'{found.robot}: efforts below {found.cutoff:g} Hz', loc='left')
-    axes[-1].set_xlabel('time [s]')
+    drawn = {'measured effort': found.curves.effort, 'model': found.curves.model}
+    if found.causes:
+        drawn['model with the causes'] = found.curves.corrected
+    drawn['residual'] = found.curves.residual
+    title = f'{found.robot}: efforts below {found.cutoff:g} Hz'
+    figure = effort_curves(found.curves.t, drawn, found.joint_names, found.units, title)
     if file is not None:
         figure.savefig(file)
     return figure
-
-
-def _with_gaps(t: Array, x: Array) -> tuple[Array, Array]:
-    """Return the curve with NaN between stretches, where lines are interrupted."""
-    steps = np.diff(t)
-    cuts = 1 + np.flatnonzero((steps <= 0) | (steps > 1.5 * np.median(steps)))
-    return np.insert(t, cuts, np.nan), np.insert(x, cuts, np.nan)
