@@ -12,7 +12,9 @@ columns X, the mean of (X + E)^T (X + E) is X^T X + E^T E. The same noise is the
 the motion once more, with either sign, and the change of the products is subtracted.
 
 The last fit allows for small errors of gain, friction and rotor inertia of every joint, with a
-narrow prior. There, a scale multiplies the torque that the other causes correct.
+narrow prior; where several links are wrong, for small errors of the inertia of every link as well.
+There, a scale multiplies the torque that the other causes correct. The causes that are reported
+must explain the residual without those that are not.
 
 Sources: Gautier, Dynamic identification of robots with power model, ICRA 1997 (weights); Cook and
 Stefanski, Simulation-extrapolation estimation in parametric measurement error models, J. American
@@ -53,6 +55,7 @@ from robot_dynamics.identification.hypotheses import (
     exclusive,
     hypotheses,
     inexact,
+    inexact_links,
     possible,
     within_limits,
 )
@@ -74,6 +77,8 @@ UNEXPLAINED = 1  # of the blocks that excite a cause: more must not contradict i
 TOGETHER = 5  # samples whose scores are added
 ROUNDS = 10  # of estimating the noise
 CLOSE = 0.02  # relative: noise that changes less has converged
+SEVERAL, SIMILAR = 2, 0.25  # links with errors of similar size: the others have errors as well
+WORSE = 1.1  # times the residual of a joint without causes: more contradicts them
 AMBIGUOUS = 8.0  # in log probability: a cause that explains as much, but for this
 TINY = 1e-30
 
@@ -125,15 +130,18 @@ class _Search:
         determined[OF_MOTION] &= ~standing
         found = hypotheses(arm, link, columns, effort, determined)
         self._possible = list(range(len(found)))
-        self._hypotheses = [*found, *inexact(found)]
-        self._exclusive = exclusive(self._hypotheses)
+        self._assume([*found, *inexact(found)])
         self._common = [g for g in self._possible if self._hypotheses[g].kind in COMMON]
-        self._directions = np.concatenate([h.directions for h in self._hypotheses])
-        self._prior = np.concatenate([h.prior for h in self._hypotheses])
-        ends = np.cumsum([0, *(len(h.prior) for h in self._hypotheses)])
-        self._groups = [range(*pair) for pair in pairwise(ends)]
         self._perturbed = perturbed
         self._data = self._stacks()
+
+    def _assume(self, assumed: list[Hypothesis]) -> None:
+        self._hypotheses = assumed
+        self._exclusive = exclusive(assumed)
+        self._directions = np.concatenate([h.directions for h in assumed])
+        self._prior = np.concatenate([h.prior for h in assumed])
+        ends = np.cumsum([0, *(len(h.prior) for h in assumed)])
+        self._groups = [range(*pair) for pair in pairwise(ends)]
 
     def findings(self) -> Findings:
         """Return the causes that remain after all checks."""
@@ -156,14 +164,24 @@ class _Search:
         solution = self._spread(regression.solution(chosen), noise)
         # Small causes, and those that are not valid throughout, stay in the fit of the others.
         least = 1.0 if len(found) <= FEW else OF_MANY
-        large = [g for g in found if self._importance(g, solution.x) >= least]
-        valid = [g for g in large if self._valid(g, chosen, regression)]
+        importance = {g: self._importance(g, solution.x) for g in found}
+        large = [g for g in found if importance[g] >= least]
+        valid = [g for g in found if self._valid(g, chosen, regression)]
         dropped = dropped or any(
             self._stands_out(g, chosen, regression) for g in large if g not in valid
         )
         refined = self._scaled(solution)
+        of_links = [importance[g] for g in found if self._hypotheses[g].body >= 0]
+        least = max([1.0, *(SIMILAR * one for one in of_links)])
+        if sum(one >= least for one in of_links) >= SEVERAL:
+            links = inexact_links([self._hypotheses[g] for g in self._possible])
+            refined._assume([*self._hypotheses, *links])
         regression = refined._regression(noise)
-        return refined._reported(chosen, valid, allowed, regression, noise, dropped)
+        solution = refined._fit(chosen, regression, noise)
+        named = [g for g in valid if g in large]
+        reported = refined._sufficient(named, [g for g in valid if g not in large], solution.x)
+        dropped = dropped or any(g not in reported for g in named)
+        return refined._reported(chosen, reported, allowed, regression, noise, dropped)
 
     def _stacks(self) -> list[tuple[float, Array]]:
         count = len(self._perturbed)
@@ -266,6 +284,36 @@ class _Search:
         gains = gains[np.isfinite(gains)]
         failed = int((gains < CERTAIN**2 / BLOCKS).sum())
         return len(gains) > 2 * UNEXPLAINED and failed <= UNEXPLAINED
+
+    def _sufficient(self, reported: Sequence[int], small: Sequence[int], x: Array) -> list[int]:
+        """Return causes that together make no joint's residual worse.
+
+        The torque of a cause may depend on the opposite torque of another one, which is fitted
+        as well but not reported. That one is added if it is only small; otherwise neither is
+        reported.
+
+        Args:
+            reported: valid causes.
+            small: valid causes that are too small to be reported for themselves.
+            x: values of all unknowns.
+        """
+        torques = {g: self._torque(g, x) for g in reported}
+        before = self._floored(_rms(self._columns.residual))
+        measured, small = self._rows.any(axis=0), list(small)
+        while True:
+            rest = self._columns.residual - sum(torques.values())
+            worse = np.where(measured, _rms(rest) / before, 0.0)
+            j = int(np.argmax(worse))
+            if worse[j] <= WORSE:
+                return list(torques)
+            with_one = {g: _rms(rest - self._torque(g, x))[j] for g in small}
+            without = {g: _rms(rest + one)[j] for g, one in torques.items() if one[:, j].any()}
+            best = min(with_one, key=with_one.__getitem__, default=-1)
+            if best >= 0 and with_one[best] <= WORSE * before[j]:
+                torques[best] = self._torque(best, x)
+                small.remove(best)
+            else:
+                del torques[min(without, key=without.__getitem__)]
 
     def _stands_out(self, g: int, chosen: Sequence[int], regression: Regression) -> bool:
         """Return whether an invalid cause exceeds noise, which makes the recording doubtful."""

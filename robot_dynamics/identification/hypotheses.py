@@ -35,6 +35,7 @@ from robot_dynamics.spatial import Array
 CERTAIN = 3.0  # standard deviations
 SCALE, LATE, RELATIVE = 0.5, 0.02, 0.5  # prior: -, s, of a link's mass
 INEXACT = 0.02  # of a joint's effort: prior of errors too small for causes
+INEXACT_LINK = 0.1  # of the prior of a link's inertia: the same
 INEXACT_IN = ('dry friction', 'viscous friction', 'rotor inertia', 'scale')
 TILTED = 5.0  # m/s^2, prior of gravity
 LONGER = 0.015  # m/s^2, of its magnitude in a small tilt
@@ -161,6 +162,16 @@ def inexact(found: Sequence[Hypothesis]) -> list[Hypothesis]:
             of_effort = 1.0 if h.kind == 'scale' else h.prior
             small.append(replace(h, prior=INEXACT * np.broadcast_to(of_effort, 1)))
     return small
+
+
+def inexact_links(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """Return small errors of the inertias of all links.
+
+    Args:
+        found: the possible causes.
+    """
+    whole = [h for h in found if h.body >= 0 and len(h.prior) == PER_BODY]
+    return [replace(h, prior=INEXACT_LINK * h.prior) for h in whole]
 
 
 def exclusive(found: Sequence[Hypothesis]) -> Array:

@@ -74,7 +74,7 @@ def _grouped(found: Evaluation) -> list[str]:
             for other in group[0].alternatives:
                 lines.append(f'    or {statement(other, found)}')
         else:
-            each = (f'{one.place} {WORDS[one.kind](one, found)[1]}' for one in group)
+            each = (f'{one.place} {WORDS[one.kind](one, found)[1]}'.rstrip() for one in group)
             lines.append(f'  {said.rstrip(", ").removesuffix(" by")}: {", ".join(each)}')
     return lines
 

@@ -19,6 +19,7 @@ from robot_dynamics.identification import (
 from robot_dynamics.identification.evaluation import rms
 from robot_dynamics.identification.smoothing import low_pass
 from robot_dynamics.resources import share_file
+from robot_dynamics.simulation import load_profile
 from robot_dynamics.urdf.loading import load_urdf
 
 RATE, CUTOFF = 500.0, 20.0
@@ -105,6 +106,20 @@ def test_a_wrong_inner_link_is_not_taken_for_gravity_or_scales(body, factor):
     assert_close(cause.value[:1], cause.error[:1], np.array([more]), relative=0.02)
     side = 'light' if more > 0 else 'heavy'
     assert re.search(rf'; the link is [01].\d+ ± 0.\d+ kg too {side}', text(found))
+
+
+@pytest.mark.parametrize('seed', [3, 4, 5])
+def test_causes_of_many_wrong_links_make_no_joint_worse_and_cover_the_truth(seed):
+    profile = load_profile(share_file('config/realistic_panda.yaml'))
+    true = profile.actual(MODEL, seed=seed)
+    found = evaluate(ARM, of_noisy_motion(true, seed, 0.005))
+    of_links = [cause for cause in found.causes if cause.kind in ('inertia', 'load')]
+    assert of_links, text(found)
+    assert (found.unexplained < 1.1 * found.rms_residual).all(), text(found)
+    for cause in of_links:
+        i = MODEL.nb - 1 if cause.place == LINK else MODEL.body_names.index(cause.place)
+        more = true.mass[i] - MODEL.mass[i]
+        assert abs(cause.value[0] - more) < 3 * cause.error[0], text(found)
 
 
 @pytest.mark.parametrize(
