@@ -78,7 +78,7 @@ TOGETHER = 5  # samples whose scores are added
 ROUNDS = 10  # of estimating the noise
 CLOSE = 0.02  # relative: noise that changes less has converged
 SEVERAL, SIMILAR = 2, 0.25  # links with errors of similar size: the others have errors as well
-WORSE = 1.1  # times the residual of a joint without causes: more contradicts them
+WORSE = 1.25  # times the residual of a joint without causes: more contradicts them
 AMBIGUOUS = 8.0  # in log probability: a cause that explains as much, but for this
 TINY = 1e-30
 

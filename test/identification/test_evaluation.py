@@ -115,7 +115,7 @@ def test_causes_of_many_wrong_links_make_no_joint_worse_and_cover_the_truth(seed
     found = evaluate(ARM, of_noisy_motion(true, seed, 0.005))
     of_links = [cause for cause in found.causes if cause.kind in ('inertia', 'load')]
     assert of_links, text(found)
-    assert (found.unexplained < 1.1 * found.rms_residual).all(), text(found)
+    assert (found.unexplained < 1.25 * found.rms_residual).all(), text(found)
     for cause in of_links:
         i = MODEL.nb - 1 if cause.place == LINK else MODEL.body_names.index(cause.place)
         more = true.mass[i] - MODEL.mass[i]
