@@ -39,7 +39,7 @@ from robot_dynamics.identification.parameter_fit import (
 )
 from robot_dynamics.identification.periods import Averaged, averaged
 from robot_dynamics.identification.pseudo_inertia import bodies
-from robot_dynamics.identification.recording import Recording, RecordingError
+from robot_dynamics.identification.recording import Recording, RecordingError, require_joints
 from robot_dynamics.identification.smoothing import cutoff_of
 from robot_dynamics.identification.solver import single_thread, solver
 from robot_dynamics.identification.validation import Drift, Validation, drift_of, validate
@@ -171,6 +171,9 @@ def identify(
         SolverError: cvxpy or clarabel is missing, or fails.
     """
     _check(arm, efforts, friction, payload)
+    for one in (recording, test, None if payload is None else payload.recording):
+        if one is not None:
+            require_joints(one, arm.model)
     solver()  # before the work
     n = arm.model.n
     scale = np.broadcast_to(np.asarray(1.0 if effort_scale is None else effort_scale, float), (n,))

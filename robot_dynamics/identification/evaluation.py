@@ -25,7 +25,7 @@ from robot_dynamics.identification.cause_columns import (
 )
 from robot_dynamics.identification.causes import find_causes
 from robot_dynamics.identification.hypotheses import Cause
-from robot_dynamics.identification.recording import Recording, RecordingError
+from robot_dynamics.identification.recording import Recording, RecordingError, require_joints
 from robot_dynamics.identification.smoothing import Stretch, cutoff_of, motion_noise, smooth
 from robot_dynamics.spatial import Array
 
@@ -281,11 +281,7 @@ def last_link(arm: Dynamics) -> str:
 
 def _checked(arm: Dynamics, recording: Recording, effort_scale: ArrayLike) -> Array:
     names = arm.model.joint_names
-    if recording.joint_names != names:
-        raise RecordingError(
-            f'the recording is of {", ".join(recording.joint_names)}, the model of '
-            f'{", ".join(names)}: give its joint names to by_joint'
-        )
+    require_joints(recording, arm.model)
     scale = np.asarray(effort_scale, dtype=float)
     if (
         scale.shape not in ((), (1,), (len(names),))

@@ -24,7 +24,12 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.payload_bounds import bounds, least_excess
 from robot_dynamics.identification.payload_fit import ENOUGH_SAMPLES, Rows, fit_payload
 from robot_dynamics.identification.pseudo_inertia import from_pseudo_inertia, to_pseudo_inertia
-from robot_dynamics.identification.recording import STANDING, Recording, RecordingError
+from robot_dynamics.identification.recording import (
+    STANDING,
+    Recording,
+    RecordingError,
+    require_joints,
+)
 from robot_dynamics.identification.smoothing import Stretch, cutoff_of, low_pass, smooth
 from robot_dynamics.model.inertia import second_moment
 from robot_dynamics.spatial import Array
@@ -110,11 +115,7 @@ def estimate_payload(
     """
     if friction not in FRICTION:
         raise ValueError(f'friction is {friction!r}; expected one of {", ".join(FRICTION)}')
-    if recording.joint_names != arm.model.joint_names:
-        raise RecordingError(
-            f'the recording is of {", ".join(recording.joint_names)}, the model of '
-            f'{", ".join(arm.model.joint_names)}: give its joint names to by_joint'
-        )
+    require_joints(recording, arm.model)
     k = arm.model.frame_index(link)
     body = int(arm.model.frame_body[k])
     if body < 0:

@@ -15,11 +15,15 @@ import numpy as np
 from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.identification.bag import JointSample
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 STANDING = 2 * COULOMB_SPEED  # rad/s or m/s: at rest below, where dry friction is undetermined
 
 SECOND = 1e9  # ns
+# Positions farther beyond the limits are in another unit: two turns, as encoders without an
+# absolute turn are off by whole ones, or ten times the stroke.
+TURNS, STROKES = 4 * np.pi, 10.0
 POSITION, VELOCITY, EFFORT = range(3)
 KINDS = ('position', 'velocity', 'effort')
 # rad or m, rad/s or m/s, any unit: larger values are errors of a message.
@@ -88,6 +92,30 @@ def by_joint(samples: Sequence[JointSample], joint_names: Sequence[str]) -> Reco
         notes.append('no velocities: they are derivatives of the positions')
     notes += [f'{names[j]}: all efforts are 0' for j in np.flatnonzero(~effort.any(axis=0))]
     return Recording(names, t[kept], q, qd if measured else None, effort, +left_out, tuple(notes))
+
+
+def require_joints(recording: Recording, model: RobotModel) -> None:
+    """Check that a recording is of the joints of a model.
+
+    Raises:
+        RecordingError: other joints, or positions far beyond the limits of a joint.
+    """
+    names = model.joint_names
+    if recording.joint_names != names:
+        raise RecordingError(
+            f'the recording is of {", ".join(recording.joint_names)}, the model of '
+            f'{", ".join(names)}: give its joint names to by_joint'
+        )
+    allowed = np.where(model.angular, TURNS, STROKES * (model.upper - model.lower))
+    for q in (recording.q.min(axis=0), recording.q.max(axis=0)):
+        beyond = np.maximum(model.lower - q, q - model.upper)
+        for j in np.flatnonzero(beyond > allowed):
+            unit, other = ('rad', 'degrees') if model.angular[j] else ('m', 'mm')
+            raise RecordingError(
+                f'{names[j]} is recorded at {q[j]:.4g} {unit}, its limits are '
+                f'{model.lower[j]:.4g} to {model.upper[j]:.4g} {unit}: are the positions in '
+                f'{other}?'
+            )
 
 
 def _check_names(samples: Sequence[JointSample], names: tuple[str, ...]) -> None:

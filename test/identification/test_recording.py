@@ -14,9 +14,12 @@ from robot_dynamics.identification.recording import (
     OUT_OF_RANGE,
     REPEATED,
     STALE,
+    Recording,
     RecordingError,
     by_joint,
+    require_joints,
 )
+from robot_dynamics.urdf.loading import load_urdf
 
 NAMES = ('a', 'b')
 T = np.arange(10) * 0.01
@@ -142,3 +145,28 @@ def test_a_state_that_repeats_at_rest_is_a_sample():
     found = by_joint(states(q=still, qd=0 * still, effort=still), NAMES)
     assert len(found.t) == 10
     assert not found.left_out
+
+
+def recorded_at(model, q):
+    q = np.asarray(q, dtype=float)
+    zero = np.zeros_like(q)
+    return Recording(model.joint_names, np.arange(len(q)) / 100.0, q, zero, zero)
+
+
+def test_positions_in_degrees_are_rejected():
+    model = load_urdf('panda')
+    q = np.tile((model.lower + model.upper) / 2, (5, 1))
+    require_joints(recorded_at(model, q), model)
+    require_joints(recorded_at(model, q + 2 * np.pi), model)  # another turn of the encoders
+    with pytest.raises(RecordingError, match=r'panda_joint1 .* -2.897 to 2.897 rad: .*degrees'):
+        require_joints(recorded_at(model, np.rad2deg(q + 0.5)), model)
+
+
+def test_positions_in_millimetres_are_rejected():
+    model = load_urdf('scara_rrp')
+    j = int(np.flatnonzero(~model.angular)[0])
+    q = np.tile((model.lower + model.upper) / 2, (5, 1))
+    require_joints(recorded_at(model, q), model)
+    q[3, j] = 1000 * model.upper[j]
+    with pytest.raises(RecordingError, match='in mm'):
+        require_joints(recorded_at(model, q), model)
