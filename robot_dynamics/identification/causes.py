@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -59,7 +59,9 @@ from robot_dynamics.identification.hypotheses import (
     possible,
     within_limits,
 )
+from robot_dynamics.identification.robust_errors import spread
 from robot_dynamics.identification.selection import Regression, Solution
+from robot_dynamics.identification.sufficient_causes import sufficient
 from robot_dynamics.spatial import Array
 
 FLOOR = 1e-3  # of the effort: lowest standard deviation of a residual
@@ -74,11 +76,9 @@ VISIBLE = 0.05  # of the effort: an error of this size should be
 SHOULD_BE_VISIBLE = ('dry friction', 'Stribeck friction', 'viscous friction', 'scale')
 BLOCKS = 6  # of time, each predicted by a fit of the others
 UNEXPLAINED = 1  # of the blocks that excite a cause: more must not contradict it
-TOGETHER = 5  # samples whose scores are added
 ROUNDS = 10  # of estimating the noise
 CLOSE = 0.02  # relative: noise that changes less has converged
 SEVERAL, SIMILAR = 2, 0.25  # links with errors of similar size: the others have errors as well
-WORSE = 1.25  # times the residual of a joint without causes: more contradicts them
 AMBIGUOUS = 8.0  # in log probability: a cause that explains as much, but for this
 TINY = 1e-30
 
@@ -232,16 +232,12 @@ class _Search:
 
     def _regression(self, noise: Noise) -> Regression:
         """Return the normal equations of the hypotheses, whitened, without the columns' noise."""
-        n, own = len(self._effort), len(OF_JOINTS)
         size = self._directions.shape[1]
         A, b, of_noise = np.zeros((BLOCKS, size, size)), np.zeros((BLOCKS, size)), 0.0
         edges = np.linspace(0, len(self._rows) - ORDER, BLOCKS + 1).astype(int)
-        for j in np.flatnonzero(self._rows.any(axis=0)):
-            at = [*range(j, own * n, n), *range(own * n, size)]
-            used = whitened_rows(self._rows[:, j])
-            of_noise -= used.sum() * float(np.log(noise.sigma[j]))
-            for weight, data in self._data:
-                Z = whitened(data[j], noise.coefficients[:, j]) * used[:, None] / noise.sigma[j]
+        for j, at, count, stacks in self._whitened(self._data, noise):
+            of_noise -= count * float(np.log(noise.sigma[j]))
+            for weight, Z in stacks:
                 for k in range(BLOCKS):
                     X = Z[edges[k] : edges[k + 1]]
                     products = weight * X.T @ X
@@ -258,6 +254,22 @@ class _Search:
             np.array([h.price for h in self._hypotheses]),
             self._exclusive,
         )
+
+    def _whitened(
+        self, stacks: Sequence[tuple[float, Array]], noise: Noise
+    ) -> Iterator[tuple[int, list[int], int, list[tuple[float, Array]]]]:
+        """Yield the measured joints: number, errors that act on it, samples, whitened stacks."""
+        n, own = len(self._effort), len(OF_JOINTS)
+        size = self._directions.shape[1]
+        for j in np.flatnonzero(self._rows.any(axis=0)):
+            used = whitened_rows(self._rows[:, j])
+            factor = used[:, None] / noise.sigma[j]
+            yield (
+                int(j),
+                [*range(j, own * n, n), *range(own * n, size)],
+                int(used.sum()),
+                [(w, whitened(data[j], noise.coefficients[:, j]) * factor) for w, data in stacks],
+            )
 
     def _rest(self, solution: Solution | None) -> tuple[Array, Array]:
         """Return the unexplained residual (R, n), zero where unused, and its rms."""
@@ -286,34 +298,15 @@ class _Search:
         return len(gains) > 2 * UNEXPLAINED and failed <= UNEXPLAINED
 
     def _sufficient(self, reported: Sequence[int], small: Sequence[int], x: Array) -> list[int]:
-        """Return causes that together make no joint's residual worse.
-
-        The torque of a cause may depend on the opposite torque of another one, which is fitted
-        as well but not reported. That one is added if it is only small; otherwise neither is
-        reported.
-
-        Args:
-            reported: valid causes.
-            small: valid causes that are too small to be reported for themselves.
-            x: values of all unknowns.
-        """
-        torques = {g: self._torque(g, x) for g in reported}
+        """Return causes that together make no joint's residual worse; x: all unknowns."""
         before = self._floored(_rms(self._columns.residual))
-        measured, small = self._rows.any(axis=0), list(small)
-        while True:
-            rest = self._columns.residual - sum(torques.values())
-            worse = np.where(measured, _rms(rest) / before, 0.0)
-            j = int(np.argmax(worse))
-            if worse[j] <= WORSE:
-                return list(torques)
-            with_one = {g: _rms(rest - self._torque(g, x))[j] for g in small}
-            without = {g: _rms(rest + one)[j] for g, one in torques.items() if one[:, j].any()}
-            best = min(with_one, key=with_one.__getitem__, default=-1)
-            if best >= 0 and with_one[best] <= WORSE * before[j]:
-                torques[best] = self._torque(best, x)
-                small.remove(best)
-            else:
-                del torques[min(without, key=without.__getitem__)]
+        measured = self._rows.any(axis=0)
+
+        def rms_without(torque: Array) -> Array:
+            return np.where(measured, _rms(self._columns.residual - torque) / before, 0.0)
+
+        torques = [{g: self._torque(g, x) for g in some} for some in (reported, small)]
+        return sufficient(rms_without, *torques)
 
     def _stands_out(self, g: int, chosen: Sequence[int], regression: Regression) -> bool:
         """Return whether an invalid cause exceeds noise, which makes the recording doubtful."""
@@ -335,27 +328,9 @@ class _Search:
     # -- results ----------------------------------------------------------------------------
 
     def _spread(self, solution: Solution, noise: Noise) -> Solution:
-        """Return the solution with errors as large as the scores of the samples vary.
-
-        Noise of the motion is larger in fast motion, and common to all joints, for which weights
-        do not account. Scores are added in groups of successive samples.
-        """
-        x, C = solution
-        scores = np.zeros((len(self._rows) - ORDER, len(x)))
-        data = self._data[0][1]
-        errors = x @ self._directions
-        n, own = len(self._effort), len(OF_JOINTS)
-        for j in np.flatnonzero(self._rows.any(axis=0)):
-            at = [*range(j, own * n, n), *range(own * n, len(errors))]
-            used = whitened_rows(self._rows[:, j])
-            Z = whitened(data[j], noise.coefficients[:, j]) * used[:, None] / noise.sigma[j]
-            rest = Z[:, -1] - Z[:, :-1] @ errors[at]
-            scores += rest[:, None] * (Z[:, :-1] @ self._directions[:, at].T)
-        together = np.add.reduceat(scores, np.arange(0, len(scores), TOGETHER), axis=0)
-        varied = ((together @ C) ** 2).sum(axis=0)
-        size = C.diagonal()
-        more = np.sqrt(np.maximum(1.0, varied / np.where(size > 0, size, 1.0)))
-        return Solution(x, C * np.outer(more, more))
+        """Return the solution with errors as large as the scores of the samples vary."""
+        joints = self._whitened(self._data[:1], noise)
+        return spread(solution, [(Z, self._directions[:, at]) for _, at, _, ((_, Z),) in joints])
 
     def _fit(self, chosen: Sequence[int], regression: Regression, noise: Noise) -> Solution:
         """Return the solution with the small errors of all joints that have no such cause."""
