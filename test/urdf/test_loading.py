@@ -196,7 +196,7 @@ def test_an_error_inside_a_file_names_the_file(tmp_path):
 
 @pytest.mark.skipif(not Path('/dev/zero').exists(), reason='needs an endless file')
 def test_an_endless_file_is_rejected():
-    with pytest.raises(ModelError, match='at most 10000000 are read'):
+    with pytest.raises(ModelError, match='more than 10000000 bytes'):
         load_urdf('/dev/zero')
 
 
