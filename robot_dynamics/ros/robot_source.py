@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -47,15 +48,24 @@ class ReadyRobot(NamedTuple):
     warnings: list[str]  # about the description
 
 
+# Of the computations in progress, in several nodes of one process: the interval before each.
+_intervals: list[float] = []
+_intervals_lock = threading.Lock()
+
+
 @contextmanager
 def frequent_switches() -> Iterator[None]:
-    """Let other threads run more often, in a thread that computes for long."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_INTERVAL)
+    """Let other threads run more often while this one computes for long."""
+    with _intervals_lock:
+        _intervals.append(sys.getswitchinterval())
+        sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         yield
     finally:
-        sys.setswitchinterval(interval)
+        with _intervals_lock:
+            if len(_intervals) == 1:
+                sys.setswitchinterval(_intervals[0])
+            _intervals.pop()
 
 
 class RobotSource:

@@ -13,6 +13,7 @@ from std_msgs.msg import String
 
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.ros import qos
+from robot_dynamics.ros.robot_source import SWITCH_INTERVAL, frequent_switches
 
 DEADLINE = 60.0  # s
 
@@ -71,9 +72,20 @@ def test_states_are_answered_while_another_robot_is_compiled(robot):
     assert [robot.mass() for _ in range(20)] == [pytest.approx(1)] * 20
     ((thread, short_turn),) = robot.threads
     assert thread is not threading.main_thread()
-    assert short_turn < turn
+    assert short_turn == pytest.approx(SWITCH_INTERVAL)
     robot.allowed.set()
     robot.graph.until(lambda: robot.mass() == pytest.approx(2), 'the other robot')
+    assert sys.getswitchinterval() == turn
+
+
+def test_the_last_of_several_computations_restores_the_interval():
+    turn = sys.getswitchinterval()
+    first, second = frequent_switches(), frequent_switches()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL)
+    second.__exit__(None, None, None)
     assert sys.getswitchinterval() == turn
 
 
