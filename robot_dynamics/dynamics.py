@@ -680,7 +680,7 @@ class Dynamics:
         """Return a joint that accelerates without effort in every posture, None if none does."""
         return _joint_without_inertia(self.model, self.tree)
 
-    # -- programs ---------------------------------------------------------------------------------
+    # -- picture ----------------------------------------------------------------------------------
 
     def plot(self, q: ArrayLike, file: str | Path | None = None) -> Any:
         """Draw the robot in a posture: links, joint axes, and inertia ellipsoids.
@@ -700,6 +700,8 @@ class Dynamics:
         from robot_dynamics.visualization.robot_figure import plot_robot
 
         return plot_robot(self.model, q, file)
+
+    # -- programs ---------------------------------------------------------------------------------
 
     def precompile(self, *methods: str, frames: Sequence[str] = ()) -> None:
         """Compile methods now, into the cache on disk, instead of at their first calls.

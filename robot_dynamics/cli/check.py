@@ -9,7 +9,7 @@ from itertools import groupby
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_robot, folder, new_file, new_picture
+from robot_dynamics.cli.options import add_package_path, add_robot, new_file, new_picture
 from robot_dynamics.cli.output import print_table
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
@@ -37,14 +37,7 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         metavar='KIND',
         help='repair findings of this kind only (repeatable); for kinds see docs/guides/check.md',
     )
-    parser.add_argument(
-        '--package-path',
-        action='append',
-        default=[],
-        type=folder,
-        metavar='DIR',
-        help='folder with packages of meshes, or the folder of one (repeatable)',
-    )
+    add_package_path(parser)
     parser.add_argument(
         '--picture',
         type=new_picture,

@@ -29,6 +29,18 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_package_path(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--package-path`, which can be repeated."""
+    parser.add_argument(
+        '--package-path',
+        action='append',
+        default=[],
+        type=folder,
+        metavar='DIR',
+        help='folder with packages of meshes, or the folder of one (repeatable)',
+    )
+
+
 def add_state(parser: argparse.ArgumentParser) -> None:
     """Add the options `--q` and `--qd` of a state."""
     for name, quantity in (('q', 'positions, rad or m'), ('qd', 'velocities')):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import folder, positive
+from robot_dynamics.cli.options import add_package_path, positive
 from robot_dynamics.cli.output import concise_warnings, read_robot
 from robot_dynamics.cli.recording_options import (
     add_efforts,
@@ -69,14 +69,7 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
         help=f'path of a .urdf or .xacro file, or a bundled robot ({ROBOT}, or the '
         'robot_description of the recording or the topic)',
     )
-    add(
-        '--package-path',
-        action='append',
-        default=[],
-        type=folder,
-        metavar='DIR',
-        help='folder with packages of meshes, or the folder of one (repeatable)',
-    )
+    add_package_path(parser)
     add('--host', default=HOST, help=f'network interface ({HOST}: this machine only)')
     add('--port', type=_port, default=PORT, help=f'({PORT}); 0: any free port')
     source = parser.add_mutually_exclusive_group()
