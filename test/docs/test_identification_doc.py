@@ -32,6 +32,8 @@ def test_the_chain_runs_and_ends_with_a_better_model(tmp_path):
     environment = {
         **os.environ,
         'PYTHONPATH': str(ROOT),
+        # The rounding of sums, and with it the motion that is found, depends on the threads.
+        'OMP_NUM_THREADS': '1',
         'PATH': f'{Path(sys.executable).parent}:{os.environ["PATH"]}',
     }
     shown = {}
@@ -53,8 +55,7 @@ def test_the_chain_runs_and_ends_with_a_better_model(tmp_path):
     assert (after < before).all()
     assert np.exp(np.log(after / before).mean()) < 0.6
     payload = json.loads((tmp_path / 'payload.json').read_text())
-    # Drives inexact by 2 %, at 37 N m of joint 2, are 0.1 kg at a reach of 0.75 m.
-    assert abs(payload['mass'] - 0.8) < 0.1
+    assert abs(payload['mass'] - 0.8) < 0.06  # errors of the identified model included
     for name in ('excitation.png', 'residual.png', 'report.html', 'identified.yaml'):
         assert (tmp_path / name).stat().st_size > 500
 
