@@ -109,8 +109,12 @@ class LoadedCode:
         llvm = _llvm()
         with ONE_AT_A_TIME:
             # LLVM compiles an empty module, and its object cache returns this code as the result.
-            # The engine owns its target machine.
-            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), _target_machine())
+            # The engine owns its target machine. With llvmlite's memory manager (use_lmm) code and
+            # constants share one block: 32-bit offsets between two distant blocks overflow, and
+            # LLVM then aborts the process.
+            engine = llvm.create_mcjit_compiler(
+                llvm.parse_assembly(''), _target_machine(), use_lmm=True
+            )
             engine.set_object_cache(getbuffer_func=lambda _: code)
             engine.finalize_object()
         # Inside an array the engine is invisible to the garbage collector, which could otherwise
