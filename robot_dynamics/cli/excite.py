@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 from robot_dynamics.cli.options import (
+    add_package_path,
     add_robot,
     count,
     finite,
@@ -80,14 +80,7 @@ def add_excite_options(parser: argparse.ArgumentParser) -> None:
         metavar='LINK',
         help='that stay above the floor (those that two joints or more move)',
     )
-    add(
-        '--package-path',
-        type=Path,
-        action='append',
-        metavar='DIR',
-        default=[],
-        help='folder of packages with meshes; can be repeated',
-    )
+    add_package_path(limits)
 
     result = parser.add_argument_group('the result')
     add = result.add_argument
@@ -102,7 +95,8 @@ def excite_robot(options: argparse.Namespace) -> int:
 
     A periodic motion within the limits of positions, velocities, accelerations and efforts,
     without contact between links, optimised for the information on the base parameters. Ramps at
-    both ends; the arm goes slowly to the start.
+    both ends; the arm goes slowly to the start. Needs threadpoolctl: pip install
+    robot_dynamics[identify].
     """
     with concise_warnings():
         model = load_urdf(options.robot, gravity=gravity_of(options), **chain_of(options))

@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +30,9 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_package_path(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--package-path`, which can be repeated."""
-    parser.add_argument(
+def add_package_path(group: Any) -> None:
+    """Add `--package-path`, which can be repeated, to a parser or a group of it."""
+    group.add_argument(
         '--package-path',
         action='append',
         default=[],

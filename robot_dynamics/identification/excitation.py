@@ -167,7 +167,7 @@ class Excitation:
         start: (n,) posture in which the way begins; None if it is the arm's, unknown here.
         limits: that hold, but on an unknown way to the start.
         condition: condition number of the base regressor, friction and offsets eliminated, with
-            columns of unit length.
+            columns relative to their size at random states within the limits.
         random_conditions: of random motions within the same limits.
         relative_error: geometric mean of the standard errors of the base parameters, relative to
             the median random motion.

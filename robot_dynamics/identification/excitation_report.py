@@ -46,11 +46,10 @@ def text(arm: Dynamics, found: Excitation) -> str:
     random = found.random_conditions
     lines += [
         '',
-        f'condition number of the base regressor: {found.condition:.3g} (random motions within '
-        f'the same limits: {random.min():.3g} to {random.max():.3g}, median '
-        f'{np.median(random):.3g})',
-        f'standard errors of the base parameters: {found.relative_error:.2g} of those of random '
-        'motions (geometric mean)',
+        f'standard errors of the base parameters, minimised: {found.relative_error:.2g} of those '
+        'of the median random motion within the same limits (geometric mean)',
+        f'condition number of the base regressor: {found.condition:.3g} (random motions: '
+        f'{random.min():.3g} to {random.max():.3g}, median {np.median(random):.3g})',
     ]
     if found.closest is not None:
         distance, a, b = found.closest

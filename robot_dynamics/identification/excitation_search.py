@@ -36,6 +36,7 @@ from robot_dynamics.identification.excitation import (
     basis,
     time_of_approach,
 )
+from robot_dynamics.identification.solver import single_thread
 from robot_dynamics.spatial import Array
 
 OVERSAMPLING = 16  # samples per period of the highest harmonic during the search
@@ -55,6 +56,7 @@ RIDGE = 1e-12  # relative, keeps log det finite
 Progress = Callable[[int, int], None]
 
 
+@single_thread()  # rounding differs with the number of threads, and the search amplifies it
 def excite(
     arm: Dynamics,
     limits: Limits,
@@ -83,6 +85,7 @@ def excite(
     Raises:
         ExcitationError: no posture or motion within the limits was found, or the way from
             `start` exceeds them.
+        SolverError: threadpoolctl is not installed.
     """
     search = _Search(arm, limits, clearance, period, harmonics, np.random.default_rng(seed))
     others = [(*search.information(motion), motion) for motion in search.random_motions()]
@@ -337,10 +340,14 @@ class _Search:
     # -- information ------------------------------------------------------------------------
 
     def information(self, motion: Fourier) -> tuple[float, float]:
-        """Return log det and condition number of a motion's base regressor."""
+        """Return log det and condition number of a motion's base regressor.
+
+        Its columns are relative to `_column_scale`, the same for all motions: relative to their
+        own norms they would not show that a motion is small.
+        """
         R = self._projected(motion.at(self._t))[0].reshape(-1, self.base.number)
         log_det = np.linalg.slogdet(self._regular(R.T @ R))[1]
-        return float(log_det), float(np.linalg.cond(R / np.linalg.norm(R, axis=0)))
+        return float(log_det), float(np.linalg.cond(R))
 
     def _column_scale(self) -> Array:
         """Return the size (b,) of the regressor's columns within the limits."""

@@ -99,6 +99,19 @@ def bag(tmp_path_factory):
     return str(write_bag(folder, {'/joint_states': states}))
 
 
+def test_folders_of_packages_exist(tmp_path, capsys):
+    """By the same option in every verb that reads meshes."""
+    missing = tmp_path / 'no'
+    for verb in ('check', 'excite', 'view'):
+        words = [verb, ELBOW, '--package-path', str(tmp_path), '--package-path', str(missing)]
+        code, shown, errors = ending(words, capsys)
+        assert (code, shown) == (2, '')
+        assert f'argument --package-path: {missing} is not a folder' in errors
+        assert errors.count('\n') == 1
+    having = [verb for verb, parser in verbs().items() if '--package-path' in parser.format_help()]
+    assert sorted(having) == ['check', 'excite', 'view']
+
+
 def test_the_options_are_found():
     assert {('terms', '--q', 2), ('evaluate', '--gravity', 3), ('validate', '--seed', 1)} <= {
         *CASES

@@ -32,8 +32,6 @@ def test_the_chain_runs_and_ends_with_a_better_model(tmp_path):
     environment = {
         **os.environ,
         'PYTHONPATH': str(ROOT),
-        # The rounding of sums, and with it the motion that is found, depends on the threads.
-        'OMP_NUM_THREADS': '1',
         'PATH': f'{Path(sys.executable).parent}:{os.environ["PATH"]}',
     }
     shown = {}

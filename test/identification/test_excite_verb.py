@@ -91,6 +91,7 @@ def test_the_summary_lists_used_limits_and_gained_information(run):
     code, shown, _ = run(SCARA, *SHORT)
     assert code == 0
     assert 'scara_rrp: 1 periods of 5 s, 3 harmonics' in shown
+    assert 'standard errors of the base parameters, minimised: 0.' in shown
     assert 'condition number of the base regressor' in shown
     assert 'for the way from the present posture to the start, which is not checked' in shown
     for name in load_urdf(SCARA).joint_names:
