@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,18 +20,19 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.rollout import check_friction, checked_time_step
 from robot_dynamics.simulation.arguments import finite_vector, finite_wrench, protect
 from robot_dynamics.simulation.errors import SimulationDiverged
-from robot_dynamics.simulation.joint_models.actuators import Actuators, Drives, DriveState
+from robot_dynamics.simulation.joint_models.actuators import DriveState, drives_of, stored_torques
 from robot_dynamics.simulation.joint_models.friction_step import (
     FrictionSettings,
     LawOfFriction,
     Sliding,
 )
 from robot_dynamics.simulation.joint_models.settings import JointModels
+from robot_dynamics.simulation.payloads import attached, dropped, loaded
 from robot_dynamics.simulation.steps.body import Body
 from robot_dynamics.simulation.steps.elastic_arm import ElasticArm
 from robot_dynamics.simulation.steps.energy_watch import Balance
@@ -123,7 +124,7 @@ class Simulator:
         self._n = arm.model.n
         self._payload_links = tuple(payload_links)
         self._unloaded = Motion(_body(arm, joint_models), integrator, time_step, joint_models)
-        self._drives = _drives(arm, joint_models.actuators, time_step)
+        self._drives = drives_of(arm.model, joint_models.actuators, time_step)
         self._limit = arm.model.effort_limit
         # Joint torques of a wrench do not depend on payloads.
         self._wrench_torque = functools.cache(
@@ -321,13 +322,7 @@ class Simulator:
             ModelError: physically inconsistent mass or inertia, a link that is fixed to the base,
                 or one that carries a payload already.
         """
-        if link in self.payloads:
-            raise ModelError(
-                f'{link!r} carries {self.payloads[link].mass:g} kg already; drop it first'
-            )
-        tensor = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=float)
-        payload = Inertial(float(mass), np.array(com, dtype=float), tensor)
-        return self._change_loads({**self.payloads, link: payload})
+        return self._change_loads(attached(self.payloads, link, mass, com, inertia))
 
     def drop(self, link: str) -> float:
         """Remove the payload of a link; return the energy [J] that it takes away, negative.
@@ -337,11 +332,7 @@ class Simulator:
         Raises:
             ModelError: the link carries no payload.
         """
-        if link not in self.payloads:
-            raise ModelError(
-                f'{link!r} carries no payload; {sorted(self.payloads) or "no link"} does'
-            )
-        return self._change_loads({k: v for k, v in self.payloads.items() if k != link})
+        return self._change_loads(dropped(self.payloads, link))
 
     def _change_loads(self, payloads: Mapping[str, Inertial]) -> float:
         before = sum(self._energy())
@@ -381,10 +372,10 @@ class Simulator:
             raise ShapeError(
                 f'the snapshot has {len(snapshot.y)} coordinates, this simulator {len(self._y)}'
             )
-        if _memory(snapshot.drives) != _memory(self._drive_state):
+        wanted, stored = stored_torques(self._drive_state), stored_torques(snapshot.drives)
+        if stored != wanted:
             raise ShapeError(
-                f'drives of the snapshot store {_memory(snapshot.drives)} torques, those of this '
-                f'simulator {_memory(self._drive_state)}'
+                f'drives of the snapshot store {stored} torques, those of this simulator {wanted}'
             )
         if snapshot.payloads is not self.payloads:
             self._carry(snapshot.payloads)
@@ -398,36 +389,9 @@ class Simulator:
         return finite_vector(self._unloaded.body.arm.model, name, value)
 
 
-def loaded(arm: Dynamics, payloads: Mapping[str, Inertial], links: Iterable[str] = ()) -> Dynamics:
-    """Return the arm with payloads on links, and massless ones on further links.
-
-    Programs are compiled for a set of links. If `links` lists every link that will ever carry a
-    payload, the programs stay the same when payloads change.
-
-    Raises:
-        RobotDynamicsError: as `Dynamics.with_payload`.
-    """
-    # Sorted, because the order of the links is part of a program's name.
-    for link in sorted({*links, *payloads}):
-        body = payloads.get(link, Inertial())
-        arm = arm.with_payload(link, body.mass, body.com, body.inertia_com)
-    return arm
-
-
 def _body(arm: Dynamics, joint_models: JointModels) -> Body:
     return (
         RigidArm(arm)
         if joint_models.elasticity is None
         else ElasticArm(arm, joint_models.elasticity)
     )
-
-
-def _memory(drives: DriveState | None) -> int:
-    """Return the number of torques that the drives store."""
-    return 0 if drives is None else 1 + len(drives.queue)
-
-
-def _drives(arm: Dynamics, actuators: Actuators | None, time_step: float) -> Drives | None:
-    """Return the drives, None if they are ideal."""
-    drives = None if actuators is None else Drives(arm.model, actuators, time_step)
-    return None if drives is None or drives.ideal else drives

@@ -158,3 +158,14 @@ class Drives:
             return torque
         ripple = self.ripple * np.sin(self.ripple_periods * theta)
         return np.asarray((torque + self.offset - ripple) / self.gain)
+
+
+def drives_of(model: RobotModel, actuators: Actuators | None, time_step: float) -> Drives | None:
+    """Return the drives of a robot, None if they are ideal. Raises ModelError."""
+    drives = None if actuators is None else Drives(model, actuators, time_step)
+    return None if drives is None or drives.ideal else drives
+
+
+def stored_torques(state: DriveState | None) -> int:
+    """Return the number of torques (n,) that drives store; 0 for ideal ones."""
+    return 0 if state is None else 1 + len(state.queue)
