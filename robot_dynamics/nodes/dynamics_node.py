@@ -41,6 +41,7 @@ from robot_dynamics.control.joint_state import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.ros import executable, messages, qos
+from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
@@ -106,6 +107,7 @@ class DynamicsNode(RobotNode):
 
     def __init__(self, **kwargs: Any):
         super().__init__('dynamics_node', **kwargs)
+        self.diagnostics = self.add(Diagnostics(self))
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
         self.estimator = self.add(PayloadEstimator(self))

@@ -53,13 +53,14 @@ from robot_dynamics.control.motions import Outcome
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import random_postures
-from robot_dynamics.ros import diagnostics, executable, messages, motion_status
-from robot_dynamics.ros.diagnostics import Status
+from robot_dynamics.ros import executable, health, messages, motion_status
+from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.feedforward_parameters import (
     FeedforwardParameters,
     Settings,
     gain_warnings,
 )
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.motion_status import MotionStatus
@@ -82,6 +83,7 @@ class FeedforwardNode(RobotNode):
 
     def __init__(self, **kwargs: Any):
         super().__init__('feedforward_node', **kwargs)
+        self.diagnostics = self.add(Diagnostics(self))
         parameters: FeedforwardParameters = self.parameters
         self._leaving = False  # disabled, and the torque is still being brought down
         self._state: JointReading | None = None
@@ -377,12 +379,12 @@ class FeedforwardNode(RobotNode):
 
     def condition(self) -> Status:
         """Return what the node does at present."""
-        return diagnostics.OK, self._description()
+        return health.OK, self._description()
 
     def status(self) -> Status | None:
         """Return a WARN while joint states are missing or stand still."""
         if self._silent:
-            return diagnostics.WARN, f'{self._silent}: {self.parameters.on_timeout}'
+            return health.WARN, f'{self._silent}: {self.parameters.on_timeout}'
         return None
 
     def figures(self) -> dict[str, str]:

@@ -36,6 +36,7 @@ from robot_dynamics.kinematics import body_poses
 from robot_dynamics.model.inertia import inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import executable, messages, qos
+from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import Shape, marker_array, removal
@@ -125,6 +126,7 @@ class MarkersNode(RobotNode):
 
     def __init__(self, **kwargs: Any):
         super().__init__('markers_node', **kwargs)
+        self.diagnostics = self.add(Diagnostics(self))
         self._markers_out = self.create_publisher(MarkerArray, '~/markers', qos.STREAM_OUT)
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self))

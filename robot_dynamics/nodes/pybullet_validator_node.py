@@ -39,8 +39,9 @@ from std_srvs.srv import Trigger
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.states import random_states
-from robot_dynamics.ros import diagnostics, executable, qos
-from robot_dynamics.ros.diagnostics import Status, diagnostic
+from robot_dynamics.ros import executable, health, qos
+from robot_dynamics.ros.diagnostics import Diagnostics, diagnostic
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import LOWEST_RATE, TIME, ParameterError, given, parameter
 from robot_dynamics.ros.payload_input import PayloadInput
@@ -55,10 +56,10 @@ from robot_dynamics.validation.report import Report, Verdict
 
 STEP_PERIOD = 0.02  # s, between two steps of the comparison
 LEVEL = {
-    Verdict.PASS: diagnostics.OK,
-    Verdict.FAIL: diagnostics.ERROR,
-    Verdict.NOT_COMPARABLE: diagnostics.WARN,
-    Verdict.NO_ENGINE: diagnostics.WARN,
+    Verdict.PASS: health.OK,
+    Verdict.FAIL: health.ERROR,
+    Verdict.NOT_COMPARABLE: health.WARN,
+    Verdict.NO_ENGINE: health.WARN,
 }
 
 
@@ -114,6 +115,7 @@ class PyBulletValidatorNode(RobotNode):
         self._comparison: EngineComparison | None = None
         self._terms: TermInput | None = None
         super().__init__('pybullet_validator_node', **kwargs)
+        self.diagnostics = self.add(Diagnostics(self))
         parameters: ValidatorParameters = self.parameters
         for name in ('engines', 'additional_engines'):
             unknown = [e for e in given(getattr(parameters, name)) if e not in ENGINES]
@@ -166,15 +168,15 @@ class PyBulletValidatorNode(RobotNode):
         """Return the verdict as a status."""
         report = self._report
         if report is None:
-            return diagnostics.OK, 'comparing random states'
+            return health.OK, 'comparing random states'
         if report.verdict is not Verdict.PASS:
             return LEVEL[report.verdict], str(report).splitlines()[0]
         if self.parameters.check_rate > 0 and not self.health.inputs:
             return (
-                diagnostics.WARN,
+                health.WARN,
                 f'no new states with torques of {self.parameters.dynamics_node}',
             )
-        return diagnostics.OK, 'running'
+        return health.OK, 'running'
 
     def figures(self) -> dict[str, str]:
         """Return the verdict and the figures that it follows from."""

@@ -29,9 +29,10 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.ros import diagnostics, executable, messages, qos
+from robot_dynamics.ros import executable, health, messages, qos
 from robot_dynamics.ros.command_input import CommandInput
-from robot_dynamics.ros.diagnostics import Status
+from robot_dynamics.ros.diagnostics import Diagnostics
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import ParameterError
 from robot_dynamics.ros.robot_source import RobotSource
@@ -57,6 +58,7 @@ class SimulatorNode(RobotNode):
 
     def __init__(self, **kwargs: Any):
         super().__init__('simulator_node', **kwargs)
+        self.diagnostics = self.add(Diagnostics(self))
         if self.get_parameter('use_sim_time').value and self.parameters.publish_clock:
             raise ParameterError(
                 'use_sim_time is true, but this node publishes /clock: set one of them to false'
@@ -225,16 +227,16 @@ class SimulatorNode(RobotNode):
         """Return the fault of the simulation; None if there is none."""
         loop = self._loop
         if loop.diverged:
-            return diagnostics.ERROR, loop.diverged
+            return health.ERROR, loop.diverged
         if loop.paused:
             return None
         if not loop.commanded:
             needs = ' (lock step needs joint_effort)' if self.parameters.lockstep else ''
-            return diagnostics.WARN, f'no command yet{needs}'
+            return health.WARN, f'no command yet{needs}'
         if loop.starved:
-            return diagnostics.WARN, f'commands have stopped: {self.parameters.on_command_timeout}'
+            return health.WARN, f'commands have stopped: {self.parameters.on_command_timeout}'
         if self.parameters.wall_stamps and abs(self._lag()) > LAG:
-            return diagnostics.WARN, (
+            return health.WARN, (
                 f'stamps are more than {LAG:g} s from the wall clock: set wall_stamps: false and '
                 'publish_clock: true, and use_sim_time: true in the other nodes'
             )
@@ -247,7 +249,7 @@ class SimulatorNode(RobotNode):
     def condition(self) -> Status:
         """Return the state of the simulation."""
         state = self._control.state
-        return diagnostics.OK, 'running' if state is State.PLAYING else state.value
+        return health.OK, 'running' if state is State.PLAYING else state.value
 
     def figures(self) -> dict[str, str]:
         """Return further values for the diagnostics."""

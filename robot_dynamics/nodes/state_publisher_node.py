@@ -31,8 +31,9 @@ from std_msgs.msg import String
 from robot_dynamics.control.joint_state import JointDataError, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.ros import diagnostics, executable, messages, qos
-from robot_dynamics.ros.diagnostics import Status
+from robot_dynamics.ros import executable, health, messages, qos
+from robot_dynamics.ros.diagnostics import Diagnostics
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateTopic
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import quaternion_message
@@ -70,6 +71,7 @@ class StatePublisherNode(RobotNode):
 
     def __init__(self, **kwargs: Any):
         super().__init__('state_publisher_node', **kwargs)
+        self.diagnostics = self.add(Diagnostics(self))
         self._message = tf_message_type()
         self._tf_out = self.create_publisher(self._message, '/tf', qos.STREAM_OUT)
         self._static_out = self.create_publisher(self._message, '/tf_static', qos.LATCHED)
@@ -103,7 +105,7 @@ class StatePublisherNode(RobotNode):
         """Return the joints without any joint state, or None."""
         if self._missing and self.health.inputs:
             names = ', '.join(sorted(self._missing))
-            return diagnostics.WARN, f'no joint_states of {names} received'
+            return health.WARN, f'no joint_states of {names} received'
         return None
 
     def _read(self, state: JointStateValues) -> tuple[int, dict[str, float]]:

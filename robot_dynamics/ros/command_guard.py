@@ -16,8 +16,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.ros import diagnostics
-from robot_dynamics.ros.diagnostics import Status
+from robot_dynamics.ros import health
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 
 POLL = 0.1  # s, between two polls of the graph
@@ -107,7 +107,7 @@ class CommandGuard:
 
     def status(self) -> Status | None:
         """Return an ERROR while there are other publishers."""
-        return (diagnostics.ERROR, self.conflict) if self.conflict else None
+        return (health.ERROR, self.conflict) if self.conflict else None
 
 
 class CommandInputGuard:
@@ -138,4 +138,4 @@ class CommandInputGuard:
 
     def status(self) -> Status | None:
         """Return an ERROR while there is a conflict."""
-        return (diagnostics.ERROR, self.conflict) if self.conflict else None
+        return (health.ERROR, self.conflict) if self.conflict else None

@@ -8,28 +8,20 @@ input and its latency; a WARN names the messages rejected since the last report.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from robot_dynamics.ros import qos
+from robot_dynamics.ros.health import ERROR, OK, STALE, WARN, Status
+from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
 
-if TYPE_CHECKING:
-    from robot_dynamics.ros.lifecycle import RobotNode
-
-OK, WARN, ERROR, STALE = (
-    DiagnosticStatus.OK,
-    DiagnosticStatus.WARN,
-    DiagnosticStatus.ERROR,
-    DiagnosticStatus.STALE,
-)
 TASK = 'health'  # of the status on /diagnostics
-Status = tuple[bytes, str]  # level and message
 
 
 class Diagnostics:
-    """Publishes the status of a node once per `diagnostics_period`.
+    """Part of a node: publishes its status once per `diagnostics_period`.
 
     Parts, and the node itself, may have `status() -> Status | None`, which returns a fault, and
     `figures() -> dict[str, str]`. Of several faults the first of the highest level is published. A

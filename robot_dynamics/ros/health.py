@@ -1,9 +1,19 @@
-"""Counts, input rate and latencies of a node."""
+"""Status, counts, input rate and latencies of a node."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter, deque
+
+from diagnostic_msgs.msg import DiagnosticStatus
+
+OK, WARN, ERROR, STALE = (
+    DiagnosticStatus.OK,
+    DiagnosticStatus.WARN,
+    DiagnosticStatus.ERROR,
+    DiagnosticStatus.STALE,
+)
+Status = tuple[bytes, str]  # level and message
 
 WINDOW = 1_000  # latencies kept: a second at 1 kHz
 PERCENTILES = (50, 99, 100)

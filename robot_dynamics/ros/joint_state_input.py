@@ -11,8 +11,8 @@ from sensor_msgs.msg import JointState
 from robot_dynamics.control import VelocityFilter
 from robot_dynamics.control.joint_state import JointReading, JointStateReader
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.ros import diagnostics, qos
-from robot_dynamics.ros.diagnostics import Status
+from robot_dynamics.ros import health, qos
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
 from robot_dynamics.ros.serialization import JointStateDecoder, JointStateValues
@@ -55,9 +55,9 @@ class JointStateTopic:
     def status(self) -> Status | None:
         """Return a fault of the input, or None."""
         if self.unstamped:
-            return diagnostics.WARN, 'the stamps of joint_states stay at 0: no motion can be timed'
+            return health.WARN, 'the stamps of joint_states stay at 0: no motion can be timed'
         if not self._node.health.inputs:
-            return diagnostics.WARN, 'no joint_states'
+            return health.WARN, 'no joint_states'
         return None
 
     def _decoded(self, data: bytes) -> JointStateValues:
@@ -111,7 +111,7 @@ class JointStateInput:
         """Return the joints that are missing, or None."""
         missing = self._reader.missing()
         if missing and self._node.health.inputs:
-            return diagnostics.WARN, f'joint_states without {", ".join(missing)}'
+            return health.WARN, f'joint_states without {", ".join(missing)}'
         return None
 
     def _filter(self) -> VelocityFilter | None:

@@ -23,9 +23,8 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import InvalidQosOverridesError
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.ros import diagnostics, messages, qos
-from robot_dynamics.ros.diagnostics import Diagnostics, Status
-from robot_dynamics.ros.health import Health
+from robot_dynamics.ros import health, messages, qos
+from robot_dynamics.ros.health import Health, Status
 from robot_dynamics.ros.parameters import ParameterError, changed, declare, specs
 from robot_dynamics.ros.robot_parameters import RobotParameters
 
@@ -51,7 +50,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         check(parameters, arm)    reject parameters that do not fit a robot, by the same error
         prepare(arm)              compile; maybe in another thread, so it changes nothing
         use(arm)                  use this robot from now on
-        status(), figures()       see `Diagnostics`
+        status(), figures()       see `diagnostics.Diagnostics`
 
     Attributes:
         table: the dataclass of its parameters.
@@ -60,7 +59,6 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         base: the robot of the description, a Dynamics; None while unconfigured.
         arm: that robot with its present payload, and under the present gravity.
         health: counts and latencies.
-        diagnostics: publishes its status.
         failure: set if the process has to end with exit code 1, and why.
         configure_error: why the last `configure` failed; None if it succeeded.
         waiting: the topic that the node waits for before it configures itself, or ''.
@@ -92,7 +90,6 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         self._change_state = self._service_change_state.callback  # rclpy's own
         self._service_change_state.callback = self._on_change_state
         self.parameters: Any = declare(self, self.table, self._accept, self._adopt)
-        self.diagnostics = self.add(Diagnostics(self))
 
     # -- parts ------------------------------------------------------------------------------
 
@@ -240,7 +237,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
 
     def condition(self) -> Status:
         """Return the status of the active node while no part reports a fault."""
-        return diagnostics.OK, 'running'
+        return health.OK, 'running'
 
     def fail(self, error: RobotDynamicsError) -> None:
         """End the process with this error."""

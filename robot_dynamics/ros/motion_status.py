@@ -6,12 +6,12 @@ import math
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from robot_dynamics.ros import diagnostics, qos
+from robot_dynamics.ros import health, qos
 from robot_dynamics.ros.lifecycle import RobotNode
 
 IDLE, HOLDING, FOLLOWING, STOPPING = 'idle', 'holding', 'following', 'stopping'
 REJECTED, WAITING, FAULTED = 'rejected', 'waiting', 'faulted'
-LEVELS = {REJECTED: diagnostics.WARN, WAITING: diagnostics.WARN, FAULTED: diagnostics.ERROR}
+LEVELS = {REJECTED: health.WARN, WAITING: health.WARN, FAULTED: health.ERROR}
 
 
 class MotionStatus:
@@ -42,7 +42,7 @@ class MotionStatus:
         }
         self._publisher.publish(
             DiagnosticStatus(
-                level=LEVELS.get(word, diagnostics.OK),
+                level=LEVELS.get(word, health.OK),
                 name=f'{node.get_fully_qualified_name()}: motion',
                 message=word,
                 hardware_id='' if model is None else model.name,

@@ -24,8 +24,8 @@ from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.identification.payload import Payload, PayloadError, estimate_payload
 from robot_dynamics.identification.recording import Recording
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.ros import diagnostics, messages, qos
-from robot_dynamics.ros.diagnostics import Status
+from robot_dynamics.ros import health, messages, qos
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.robot_source import frequent_switches
@@ -181,7 +181,7 @@ class PayloadEstimator:
 
     def status(self) -> Status | None:
         """Return why the last estimate failed, or None."""
-        return (diagnostics.WARN, f'payload not estimated: {self._error}') if self._error else None
+        return (health.WARN, f'payload not estimated: {self._error}') if self._error else None
 
     def figures(self) -> dict[str, str]:
         """Return the last estimate with its errors."""

@@ -10,8 +10,8 @@ import datetime
 from pathlib import Path
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.ros import diagnostics
-from robot_dynamics.ros.diagnostics import Status
+from robot_dynamics.ros import health
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.simulation.command_log import CommandLog, CommandLogError
 from robot_dynamics.simulation.run_control import Outcome, Result
@@ -85,7 +85,7 @@ class SimulatorRecording:
 
     def status(self) -> Status | None:
         """Return the error of the last recording."""
-        return (diagnostics.ERROR, self.failure) if self.failure else None
+        return (health.ERROR, self.failure) if self.failure else None
 
     def figures(self) -> dict[str, str]:
         """Return the values for the diagnostics."""

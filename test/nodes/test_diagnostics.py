@@ -9,7 +9,7 @@ from feedforward_view import MS, Q, Robot
 from std_msgs.msg import String
 
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
-from robot_dynamics.ros import diagnostics, health, qos
+from robot_dynamics.ros import health, qos
 from robot_dynamics.ros.diagnostics import diagnostic
 from robot_dynamics.ros.health import Health
 
@@ -39,9 +39,7 @@ def test_health_reports_rates_ages_latencies_and_counts(monkeypatch):
 
 
 def test_a_status_is_what_aggregators_expect():
-    array = diagnostic(
-        Time(sec=7), '/left/node: health', 'arm', diagnostics.WARN, 'so', {'a': '1'}
-    )
+    array = diagnostic(Time(sec=7), '/left/node: health', 'arm', health.WARN, 'so', {'a': '1'})
     assert array.header.stamp.sec == 7
     (status,) = array.status
     assert (status.name, status.hardware_id) == ('/left/node: health', 'arm')
