@@ -76,7 +76,11 @@ class Motion(NamedTuple):
 
     def sample(self, stamp: int) -> Reference:
         """Return the reference at a time [ns], not before the start."""
-        return self.path.sample((stamp - self.start) / SECOND)
+        return self.path.sample(self.elapsed(stamp))
+
+    def elapsed(self, stamp: int) -> float:
+        """Return the time of the path at a time [ns], s."""
+        return (stamp - self.start) / SECOND
 
     @property
     def phase(self) -> Phase:
@@ -89,8 +93,8 @@ class Motion(NamedTuple):
         """Return the fraction of a trajectory's time that is over; NaN for other motions."""
         if self.tolerances is None:
             return float('nan')
-        elapsed, duration = (stamp - self.start) / SECOND, self.path.duration
-        return min(1.0, max(0.0, elapsed / duration)) if duration > 0 else 1.0
+        duration = self.path.duration
+        return min(1.0, max(0.0, self.elapsed(stamp) / duration)) if duration > 0 else 1.0
 
 
 class Pending(NamedTuple):

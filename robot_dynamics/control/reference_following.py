@@ -145,6 +145,14 @@ class ReferenceFollower:
         return float('nan') if self._motion is None else self._motion.progress(self._now)
 
     @property
+    def elapsed(self) -> float:
+        """Time [s] of the last trajectory, at its own speed; 0 before its start."""
+        motion = self._motion
+        if self._pending is not None or motion is None or motion.tolerances is None:
+            return 0.0
+        return motion.elapsed(self._now)
+
+    @property
     def moving(self) -> bool:
         """Whether the reference moves, or a motion is pending; else the arm is held."""
         return self._pending is not None or self.phase is not Phase.HOLDING

@@ -117,7 +117,7 @@ def _override(
     if tolerance.acceleration > 0:
         raise TrajectoryError(
             f'{what} of joint {joint!r}: acceleration is {tolerance.acceleration:g}; expected 0 '
-            'or -1, accelerations are not measured'
+            'or -1: joint states have no accelerations that it could be compared with'
         )
     for row, value in ((position, tolerance.position), (velocity, tolerance.velocity)):
         if value:

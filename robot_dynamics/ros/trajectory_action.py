@@ -133,7 +133,9 @@ class TrajectoryActionServer:
             return
         state, reference = latest
         names = self._node.arm.model.joint_names
-        goal.handle.publish_feedback(feedback(self._type.Feedback(), names, state, reference))
+        elapsed = self._references.follower.elapsed
+        message = feedback(self._type.Feedback(), names, state, reference, elapsed)
+        goal.handle.publish_feedback(message)
 
     def _end(self, handle: Any, result: Result) -> None:
         if result.ending is Ending.ABORTED:
@@ -181,11 +183,26 @@ def tolerances_of(goal: Any, default: Tolerances, joint_names: tuple[str, ...]) 
 
 
 def feedback(
-    message: Any, joint_names: Sequence[str], state: JointReading, reference: Reference
+    message: Any,
+    joint_names: Sequence[str],
+    state: JointReading,
+    reference: Reference,
+    elapsed: float,
 ) -> Any:
-    """Return a feedback message with desired, actual and error of the joints; it is empty."""
+    """Return a feedback message, which is empty, with desired, actual and error of the joints.
+
+    Args:
+        message: an empty one.
+        joint_names: n names.
+        state: measured.
+        reference: desired.
+        elapsed: time of the trajectory, s.
+    """
     rows = desired_measured_error(state, reference)
-    return controller_state.filled(message, joint_names, state.stamp, reference, *rows)
+    controller_state.filled(message, joint_names, state.stamp, reference, *rows)
+    for point in (message.desired, message.actual, message.error):
+        point.time_from_start = messages.duration_message(elapsed)
+    return message
 
 
 def result_message(message: Any, result: Result) -> Any:

@@ -235,7 +235,7 @@ def test_values_override_zero_keeps_and_minus_one_removes_a_limit():
     [
         (JointTolerance('elbow', -0.5), "joint 'elbow': position is -0.5; expected a positive"),
         (JointTolerance('elbow', 0.1, float('nan')), 'velocity is nan'),
-        (JointTolerance('elbow', 0.1, 0.1, 1.0), 'accelerations are not measured'),
+        (JointTolerance('elbow', 0.1, 0.1, 1.0), 'joint states have no accelerations'),
     ],
 )
 def test_what_is_no_tolerance_is_rejected(wrong, words):

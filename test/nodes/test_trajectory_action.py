@@ -53,8 +53,8 @@ class Client:
         self.goals = []
         follow = TrajectoryActionServer._follow
 
-        def feedback(message, names, state, reference):
-            values = [*reference.q, *state.q]
+        def feedback(message, names, state, reference, elapsed):
+            values = [*reference.q, *state.q, elapsed]
             return self.type.Feedback(sequence=[round(SCALE * value) for value in values])
 
         def result(message, result):
@@ -121,7 +121,7 @@ def client(graph, monkeypatch):
 def test_a_goal_is_followed_with_feedback_and_succeeds(client):
     handle = client.follow(trajectory(*MOVE))
     client.move(0, 1000)
-    wanted = [*WHOLE.sample(1.0).q] * 2  # desired, actual
+    wanted = [*WHOLE.sample(1.0).q, *WHOLE.sample(1.0).q, 1.0]  # desired, actual, time
     client.graph.until(
         lambda: (
             client.feedback
@@ -390,7 +390,7 @@ def test_the_feedback_has_desired_actual_and_error():
     q, qd, qdd, effort = np.arange(8.0).reshape(4, 2)
     empty = SimpleNamespace(header=Header(), joint_names=[], desired=0, actual=0, error=0)
     message = trajectory_action.feedback(
-        empty, ('a', 'b'), JointReading(7, q + 1, qd + 2, effort), Reference(q, qd, qdd)
+        empty, ('a', 'b'), JointReading(7, q + 1, qd + 2, effort), Reference(q, qd, qdd), 1.25
     )
     assert messages.nanoseconds(message.header.stamp) == 7
     assert message.joint_names == ['a', 'b']
@@ -399,6 +399,8 @@ def test_the_feedback_has_desired_actual_and_error():
     close(message.actual.velocities, qd + 2)
     close(message.error.positions, [-1, -1])
     close(message.error.velocities, [-2, -2])
+    for row in (message.desired, message.actual, message.error):
+        assert row.time_from_start == Duration(sec=1, nanosec=250_000_000)
 
 
 def test_the_result_has_code_and_reason():
