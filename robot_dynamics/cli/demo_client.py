@@ -24,7 +24,7 @@ from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import Trajectory
 from robot_dynamics.errors import RobotDynamicsError
@@ -214,7 +214,7 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
         )
         self._run = run = Run(trajectory)
         self._status = ''
-        self._trajectory_out.publish(trajectory_message(trajectory))
+        self._trajectory_out.publish(messages.trajectory_message(trajectory))
         self.wait(
             lambda: self._status == 'following',
             'feedforward_node following the trajectory',
@@ -242,19 +242,3 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
     def _answer(self, future: Any, what: str) -> Any:
         self.wait(future.done, what)
         return future.result()
-
-
-def trajectory_message(trajectory: Trajectory) -> JointTrajectory:
-    """Return the message of a trajectory; its stamp of zero means: from the next state on."""
-    message = JointTrajectory(joint_names=list(trajectory.joint_names))
-    for t, point in zip(trajectory.times, trajectory.waypoints, strict=True):
-        q, qd, qdd = ([] if row is None else np.asarray(row).tolist() for row in point)
-        message.points.append(
-            JointTrajectoryPoint(
-                positions=q,
-                velocities=qd,
-                accelerations=qdd,
-                time_from_start=messages.duration_message(t),
-            )
-        )
-    return message

@@ -23,7 +23,6 @@ from robot_dynamics.cli.recording_options import (
 from robot_dynamics.control import violations
 from robot_dynamics.control.feasibility import (
     Feasibility,
-    at_speed,
     check_feasibility,
     slow_down,
 )
@@ -208,7 +207,7 @@ def _plot(arm: Dynamics, motion: Trajectory, found: Feasibility, file: Path) -> 
     axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
     curves = [(motion, 'as given', 'tab:blue')]
     if 0 < found.speed < 1 and found.reasons:
-        curves.append((at_speed(motion, found.speed), f'at {_percent(found.speed)}', 'tab:green'))
+        curves.append((motion.at_speed(found.speed), f'at {_percent(found.speed)}', 'tab:green'))
     for curve, label, color in curves:
         t = np.linspace(curve.times[0], curve.duration, SAMPLES)
         q, qd, qdd = curve.sample(t)

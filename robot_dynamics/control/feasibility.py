@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.control import spline
-from robot_dynamics.control.feedforward import feedforward, require_order
+from robot_dynamics.control.feedforward import require_order
 from robot_dynamics.control.friction import Friction, FrictionModel
 from robot_dynamics.control.limits import TOLERANCE, excursions
 from robot_dynamics.control.trajectory import Reference, Trajectory
@@ -207,19 +207,7 @@ def slow_down(
         return trajectory
     if found.obstacle:
         raise TrajectoryError(f'no speed is feasible: {found.obstacle}')
-    return at_speed(trajectory, found.speed)
-
-
-def at_speed(trajectory: Trajectory, speed: float) -> Trajectory:
-    """Return the trajectory on the same path, `speed` times as fast."""
-    q, qd, qdd = zip(*trajectory.waypoints, strict=True)
-    return Trajectory(
-        trajectory.joint_names,
-        trajectory.times / speed,
-        q,
-        [None if row is None else speed * row for row in qd],
-        [None if row is None else speed**2 * row for row in qdd],
-    )
+    return trajectory.at_speed(found.speed)
 
 
 class _Samples(NamedTuple):
@@ -257,9 +245,9 @@ class _Motion:
         else:  # a single point
             t, k = self._trajectory.times, np.zeros(1, dtype=int)
             reference = self._trajectory.sample(t)
-        q, qd, _ = reference
-        parts = feedforward(self._arm, reference, q, qd)
-        return _Samples(t, k, q, qd, parts.gravity, parts.coriolis + parts.inertia)
+        q, qd, qdd = reference
+        gravity = self._arm.gravity_torque(q)
+        return _Samples(t, k, q, qd, gravity, self._arm.inverse_dynamics(q, qd, qdd) - gravity)
 
     def refine(self, speed: float) -> None:
         """Add samples about the largest loads at a share of the speed, in two steps."""

@@ -116,9 +116,11 @@ LAWS: dict[str, Law] = {
 
 
 def compile_laws(arm: Dynamics) -> None:
-    """Compile everything that a change of law or a first trajectory needs."""
+    """Compile everything that a change of law or friction, or a first trajectory needs."""
     # Batches of the size of a trajectory: small batches use other code.
     still = np.zeros((64, arm.model.n))
     for law in LAWS.values():
         for q in (still, still[0]):
             law(arm, Reference(q, q, q), q, q)
+    for q in (still, still[0]):
+        arm.inverse_dynamics(q, q, q)

@@ -33,34 +33,43 @@ class Waypoint(NamedTuple):
     qdd: Array | None = None  # (n,)
 
 
-def segment(start: Waypoint, end: Waypoint, T: float) -> Array:
-    """Return the coefficients (6, n) between two waypoints, T seconds apart."""
-    if start.qd is None or end.qd is None:
-        return line(start.q, end.q, T)
-    if start.qdd is None or end.qdd is None:
-        return cubic(start.q, start.qd, end.q, end.qd, T)
-    return quintic(start.q, start.qd, start.qdd, end.q, end.qd, end.qdd, T)
+def segments(points: Array, T: Array) -> Array:
+    """Return the coefficients (m - 1, 6, n) between m points.
+
+    Args:
+        points: (3, m, n) positions, velocities and accelerations; rows of NaN where a derivative
+            is not prescribed.
+        T: (m - 1,) s, from each point to the next one.
+    """
+    (q0, v0, a0), (q1, v1, a1) = points[:, :-1], points[:, 1:]
+    T = T[:, None]
+    result = line(q0, q1, T)
+    k = ~(np.isnan(v0) | np.isnan(v1)).any(axis=1)
+    result[k] = cubic(q0[k], v0[k], q1[k], v1[k], T[k])
+    k &= ~(np.isnan(a0) | np.isnan(a1)).any(axis=1)
+    result[k] = quintic(q0[k], v0[k], a0[k], q1[k], v1[k], a1[k], T[k])
+    return result
 
 
-def line(q0: Array, q1: Array, T: float) -> Array:
-    """Return the coefficients (6, n) of constant velocity."""
+def line(q0: Array, q1: Array, T: Array) -> Array:
+    """Return the coefficients (..., 6, n) of constant velocity."""
     zero = np.zeros_like(q0)
     # a_1 = (q1 - q0) / T
-    return np.stack([q0, (q1 - q0) / T, zero, zero, zero, zero])
+    return np.stack([q0, (q1 - q0) / T, zero, zero, zero, zero], axis=-2)
 
 
-def cubic(q0: Array, v0: Array, q1: Array, v1: Array, T: float) -> Array:
-    """Return the coefficients (6, n) for position and velocity at both ends."""
+def cubic(q0: Array, v0: Array, q1: Array, v1: Array, T: Array) -> Array:
+    """Return the coefficients (..., 6, n) for position and velocity at both ends."""
     zero = np.zeros_like(q0)
     h = q1 - q0
     # a_2 = (3 h - (2 v0 + v1) T) / T^2,   a_3 = (-2 h + (v0 + v1) T) / T^3
     a2 = (3 * h - (2 * v0 + v1) * T) / T**2
     a3 = (-2 * h + (v0 + v1) * T) / T**3
-    return np.stack([q0, v0, a2, a3, zero, zero])
+    return np.stack([q0, v0, a2, a3, zero, zero], axis=-2)
 
 
-def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Array, a1: Array, T: float) -> Array:
-    """Return the coefficients (6, n) for position, velocity, acceleration at both ends."""
+def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Array, a1: Array, T: Array) -> Array:
+    """Return the coefficients (..., 6, n) for position, velocity, acceleration at both ends."""
     h = q1 - q0
     # a_3 = ( 20 h - ( 8 v1 + 12 v0) T - (3 a0 -   a1) T^2) / (2 T^3)
     # a_4 = (-30 h + (14 v1 + 16 v0) T + (3 a0 - 2 a1) T^2) / (2 T^4)
@@ -68,7 +77,7 @@ def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Array, a1: Array, T:
     a3 = (20 * h - (8 * v1 + 12 * v0) * T - (3 * a0 - a1) * T**2) / (2 * T**3)
     a4 = (-30 * h + (14 * v1 + 16 * v0) * T + (3 * a0 - 2 * a1) * T**2) / (2 * T**4)
     a5 = (12 * h - (6 * v1 + 6 * v0) * T + (a1 - a0) * T**2) / (2 * T**5)
-    return np.stack([q0, v0, a0 / 2, a3, a4, a5])
+    return np.stack([q0, v0, a0 / 2, a3, a4, a5], axis=-2)
 
 
 def derivative(coefficients: Array) -> Array:

@@ -40,12 +40,13 @@ class Trajectory:
     Attributes:
         joint_names: the n joints, in the order of every row.
         times: (m,) seconds from the start, strictly increasing, the first not negative.
-        waypoints: the m points, each with its prescribed derivatives.
+        points: (3, m, n) positions, velocities and accelerations; rows of NaN where a derivative
+            is not prescribed.
     """
 
     joint_names: tuple[str, ...]
     times: Array
-    waypoints: tuple[Waypoint, ...]
+    points: Array
 
     def __init__(
         self,
@@ -69,17 +70,30 @@ class Trajectory:
         """
         names = _checked_names(joint_names)
         t = _checked_times(times, len(positions))
-        rows = [
-            _checked_rows(field, values, names, len(t))
-            for field, values in (
-                ('positions', positions),
-                ('velocities', velocities),
-                ('accelerations', accelerations),
-            )
-        ]
-        points = tuple(_waypoint(k, *(row[k] for row in rows)) for k in range(len(t)))
-        for field, value in (('joint_names', names), ('times', t), ('waypoints', points)):
+        points = np.stack(
+            [
+                _checked_rows(field, values, names, len(t))
+                for field, values in (
+                    ('positions', positions),
+                    ('velocities', velocities),
+                    ('accelerations', accelerations),
+                )
+            ]
+        )
+        _check_given(points)
+        self._set(names, t, points)
+
+    def _set(self, joint_names: tuple[str, ...], times: Array, points: Array) -> None:
+        times.setflags(write=False)
+        points.setflags(write=False)
+        for field, value in (('joint_names', joint_names), ('times', times), ('points', points)):
             object.__setattr__(self, field, value)
+
+    def _varied(self, joint_names: tuple[str, ...], times: Array, points: Array) -> Trajectory:
+        """Return a trajectory of data that were checked before."""
+        result = object.__new__(Trajectory)
+        result._set(joint_names, times, points)
+        return result
 
     @property
     def n(self) -> int:
@@ -94,19 +108,19 @@ class Trajectory:
     @cached_property
     def end(self) -> Reference:
         """Rest (n,) at the last point."""
-        q = self.waypoints[-1].q
+        q = self.points[0, -1]
         return Reference(q, np.zeros_like(q), np.zeros_like(q))
+
+    def waypoint(self, k: int) -> Waypoint:
+        """Return the data of point k; k may count from the end."""
+        q, qd, qdd = (None if np.isnan(row[0]) else row for row in self.points[:, k])
+        assert q is not None  # positions are always given
+        return Waypoint(q, qd, qdd)
 
     @cached_property
     def polynomials(self) -> Array:
         """Coefficients (3, m - 1, 6, n) of q, qd and qdd on the segments; see `spline`."""
-        pieces = [
-            spline.segment(start, end, T)
-            for start, end, T in zip(
-                self.waypoints[:-1], self.waypoints[1:], np.diff(self.times), strict=True
-            )
-        ]
-        q = np.array(pieces).reshape(-1, spline.COEFFICIENTS, self.n)
+        q = spline.segments(self.points, np.diff(self.times))
         qd = spline.derivative(q)
         return np.stack([q, qd, spline.derivative(qd)])
 
@@ -117,7 +131,7 @@ class Trajectory:
         """
         t = np.asarray(t, dtype=float)
         if len(self.times) == 1:
-            q = np.broadcast_to(self.waypoints[0].q, (*t.shape, self.n)).copy()
+            q = np.broadcast_to(self.points[0, 0], (*t.shape, self.n)).copy()
             return Reference(q, np.zeros_like(q), np.zeros_like(q))
         within = np.minimum(np.maximum(t, self.times[0]), self.times[-1])
         inner = self.times[1:-1]  # where one segment ends and the next one begins
@@ -137,15 +151,11 @@ class Trajectory:
         the first and the last point have one side only.
         """
         q, qd, qdd = (np.array(rows) for rows in self.sample(self.times))
-        T = np.diff(self.times)
-        arriving = spline.evaluate(self.polynomials, T)  # (3, m - 1, n), at points 1 ... m - 1
-        for k, point in enumerate(self.waypoints):
-            inner = 0 < k < len(T)
-            for rows, given, rate in ((qd, point.qd, 1), (qdd, point.qdd, 2)):
-                if given is not None:
-                    rows[k] = given
-                elif inner:
-                    rows[k] = (arriving[rate, k - 1] + rows[k]) / 2
+        # (3, m - 1, n), at points 1 ... m - 1
+        arriving = spline.evaluate(self.polynomials, np.diff(self.times))
+        for rate, rows in ((1, qd), (2, qdd)):
+            rows[1:-1] = (arriving[rate, :-1] + rows[1:-1]) / 2
+            np.copyto(rows, self.points[rate], where=~np.isnan(self.points[rate]))
         return Reference(q, qd, qdd)
 
     def in_order(self, joint_names: Sequence[str]) -> Trajectory:
@@ -158,11 +168,7 @@ class Trajectory:
         missing = [name for name in wanted if name not in self.joint_names]
         self._check_joints(wanted, missing)
         order = [self.joint_names.index(name) for name in wanted]
-        columns = [
-            [None if row is None else row[order] for row in rows]
-            for rows in zip(*self.waypoints, strict=True)
-        ]
-        return Trajectory(wanted, self.times, *columns)
+        return self._varied(wanted, self.times, self.points[:, :, order])
 
     def completed(self, joint_names: Sequence[str], q: Array) -> Trajectory:
         """Return the trajectory of all joints of a robot; those that it lacks stay at q (n,).
@@ -172,16 +178,22 @@ class Trajectory:
         """
         wanted = tuple(joint_names)
         self._check_joints(wanted, [])
-        others = [name for name in wanted if name not in self.joint_names]
-        if not others:
-            return self.in_order(wanted)
-        still = q[[wanted.index(name) for name in others]]
-        rest = Waypoint(still, np.zeros_like(still), np.zeros_like(still))
-        columns = [
-            [None if row is None else np.concatenate([row, fixed]) for row in rows]
-            for rows, fixed in zip(zip(*self.waypoints, strict=True), rest, strict=True)
-        ]
-        return Trajectory((*self.joint_names, *others), self.times, *columns).in_order(wanted)
+        own = [wanted.index(name) for name in self.joint_names]
+        # Where a derivative is prescribed, that of the others is zero.
+        points = np.where(np.isnan(self.points[:, :, :1]), np.nan, np.zeros(len(wanted)))
+        points[0] = q
+        points[:, :, own] = self.points
+        return self._varied(wanted, self.times, points)
+
+    def shifted(self, offset: Array) -> Trajectory:
+        """Return the trajectory with other positions, by an offset (n,) in rad or m."""
+        q, *rates = self.points
+        return self._varied(self.joint_names, self.times, np.stack([q + offset, *rates]))
+
+    def at_speed(self, speed: float) -> Trajectory:
+        """Return the trajectory on the same path, `speed` times as fast."""
+        factors = np.array([1.0, speed, speed**2])[:, None, None]
+        return self._varied(self.joint_names, self.times / speed, factors * self.points)
 
     def _check_joints(self, wanted: tuple[str, ...], missing: list[str]) -> None:
         unknown = [name for name in self.joint_names if name not in wanted]
@@ -207,7 +219,7 @@ def _checked_names(joint_names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _checked_times(times: ArrayLike, points: int) -> Array:
-    """Return the times (m,), read-only, checked to increase from 0 or later."""
+    """Return the times (m,), checked to increase from 0 or later."""
     t = np.array(times, dtype=float)
     if t.shape != (points,):
         raise TrajectoryError(f'times has shape {t.shape}; expected ({points},), one per point')
@@ -225,22 +237,28 @@ def _checked_times(times: ArrayLike, points: int) -> Array:
             f'time of point {k} is {t[k]} s, after {t[k - 1]} s of point {k - 1}; '
             'times must increase strictly'
         )
-    t.setflags(write=False)
     return t
 
 
 def _checked_rows(
     field: str, values: Sequence[Any] | Array | None, names: tuple[str, ...], points: int
-) -> list[Array | None]:
-    """Return m rows (n,), None where the field is not prescribed."""
+) -> Array:
+    """Return m rows (n,), NaN where the field is not prescribed."""
+    rows = np.full((points, len(names)), np.nan)
     if values is None:
-        return [None] * points
+        return rows
     if len(values) != points:
         raise TrajectoryError(f'{field} has {len(values)} rows for {points} points')
-    return [
-        None if row is None or np.size(row) == 0 else _checked_row(field, k, row, names)
-        for k, row in enumerate(values)
-    ]
+    try:
+        block = np.array(values, dtype=float)
+    except (TypeError, ValueError):  # rows of different sizes, or not of numbers
+        block = np.empty(0)
+    if block.shape == rows.shape and np.isfinite(block).all():
+        return block
+    for k, row in enumerate(values):
+        if row is not None and np.size(row):
+            rows[k] = _checked_row(field, k, row, names)
+    return rows
 
 
 def _checked_row(field: str, k: int, row: Any, names: tuple[str, ...]) -> Array:
@@ -258,15 +276,17 @@ def _checked_row(field: str, k: int, row: Any, names: tuple[str, ...]) -> Array:
         raise TrajectoryError(
             f'{field} of point {k}, joint {names[j]!r}, is {value[j]}; it must be finite'
         )
-    value.setflags(write=False)
     return value
 
 
-def _waypoint(k: int, q: Array | None, qd: Array | None, qdd: Array | None) -> Waypoint:
-    if q is None:
-        raise TrajectoryError(f'point {k} has no positions')
-    if qdd is not None and qd is None:
+def _check_given(points: Array) -> None:
+    """Check that every point has a position, and a velocity with every acceleration."""
+    q, qd, qdd = (~np.isnan(rows[:, 0]) for rows in points)
+    if not q.all():
+        raise TrajectoryError(f'point {int(np.argmin(q))} has no positions')
+    alone = qdd & ~qd
+    if alone.any():
         raise TrajectoryError(
-            f'point {k} has accelerations but no velocities; expected both, or neither'
+            f'point {int(np.argmax(alone))} has accelerations but no velocities; expected both, '
+            'or neither'
         )
-    return Waypoint(q, qd, qdd)

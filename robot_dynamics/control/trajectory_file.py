@@ -26,9 +26,9 @@ LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 def write_trajectory(trajectory: Trajectory, file: Path) -> None:
     """Write the points of a trajectory; derivatives that are not prescribed stay so."""
     lines = [f'joint_names: {json.dumps(trajectory.joint_names)}', 'points:']
-    for t, point in zip(trajectory.times, trajectory.waypoints, strict=True):
+    for k, t in enumerate(trajectory.times):
         fields = []
-        for name, digits, row in zip(FIELDS, DIGITS, point, strict=True):
+        for name, digits, row in zip(FIELDS, DIGITS, trajectory.waypoint(k), strict=True):
             if row is not None:
                 values = ', '.join(f'{x:.{digits}f}' for x in np.round(row, digits) + 0.0)
                 fields.append(f'{name}: [{values}]')

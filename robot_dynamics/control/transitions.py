@@ -148,8 +148,7 @@ def joined(
     times = [wait] if wait >= JOIN_TIMES[0] else [T for T in JOIN_TIMES if wait < T]
     for T in times:
         entry = entry_segment(trajectory, begin, start, T)
-        ends = [point.q for point in entry.waypoints]
-        reasons = limit_violations(entry, model, ends, acceleration=True)
+        reasons = limit_violations(entry, model, entry.points[0], acceleration=True)
         if not reasons:
             return Joined(trajectory, entry, begin)
     raise TrajectoryError('; '.join(reasons))
@@ -164,7 +163,7 @@ def _is_on(wanted: Reference, start: Reference) -> bool:
 
 def entry_segment(trajectory: Trajectory, begin: float, start: Reference, T: float) -> Trajectory:
     """Return the segment that meets the trajectory T seconds after the time `begin`."""
-    first, point = float(trajectory.times[0]), trajectory.waypoints[0]
+    first, point = float(trajectory.times[0]), trajectory.waypoint(0)
     if first - begin == T:
         # The first point; a velocity that is not prescribed is that of the motion after it.
         qd = trajectory.sample(first).qd if point.qd is None else point.qd

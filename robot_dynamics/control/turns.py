@@ -33,13 +33,8 @@ class WholeTurns:
 
     def trajectory(self, trajectory: Trajectory, present: Array) -> Trajectory:
         """Return a trajectory of all joints that begins in the turns nearest to q (n,)."""
-        first = trajectory.waypoints[0].q
-        offset = self._offset(first, present)
-        if not offset.any():
-            return trajectory
-        q, *rates = zip(*trajectory.waypoints, strict=True)
-        shifted = [row + offset for row in q]
-        return Trajectory(trajectory.joint_names, trajectory.times, shifted, *rates)
+        offset = self._offset(trajectory.points[0, 0], present)
+        return trajectory.shifted(offset) if offset.any() else trajectory
 
     def _offset(self, q: Array, present: Array) -> Array:
         return np.where(self._joints, TURN * np.round((present - q) / TURN), 0.0)

@@ -118,24 +118,26 @@ def trajectory(message: JointTrajectory) -> Trajectory:
 
 
 def trajectory_message(
-    header: Header, motion: Trajectory, joint_names: tuple[str, ...], efforts: Array
+    motion: Trajectory, header: Header | None = None, efforts: Array | None = None
 ) -> JointTrajectory:
-    """Return a trajectory with efforts (points, n) as a message; `joint_names` is their order."""
-    order = [joint_names.index(name) for name in motion.joint_names]
-    return JointTrajectory(
-        header=header,
-        joint_names=motion.joint_names,
-        points=[
-            JointTrajectoryPoint(
-                positions=point.q.tolist(),
-                velocities=[] if point.qd is None else point.qd.tolist(),
-                accelerations=[] if point.qdd is None else point.qdd.tolist(),
-                effort=row[order].tolist(),
-                time_from_start=duration_message(t),
-            )
-            for t, point, row in zip(motion.times, motion.waypoints, efforts, strict=True)
-        ],
-    )
+    """Return a trajectory as a message.
+
+    Args:
+        motion: m points of n joints.
+        header: its stamp of zero, the default, means: from the next state on.
+        efforts: (m, n) torques at the points, N m or N.
+    """
+    q, qd, qdd = motion.points
+    fields = {'positions': q, 'velocities': qd, 'accelerations': qdd}
+    if efforts is not None:
+        fields['effort'] = efforts
+    points = []
+    for k, t in enumerate(motion.times):
+        given = {name: rows[k] for name, rows in fields.items() if not np.isnan(rows[k, 0])}
+        lists = {name: row.tolist() for name, row in given.items()}
+        points.append(JointTrajectoryPoint(time_from_start=duration_message(t), **lists))
+    names = list(motion.joint_names)
+    return JointTrajectory(header=header or Header(), joint_names=names, points=points)
 
 
 def one_point(message: JointTrajectory, joint_names: tuple[str, ...]) -> Waypoint:
@@ -145,7 +147,7 @@ def one_point(message: JointTrajectory, joint_names: tuple[str, ...]) -> Waypoin
     """
     if len(message.points) != 1:
         raise TrajectoryError(f'a reference has {len(message.points)} points; it must have one')
-    return trajectory(message).in_order(joint_names).waypoints[0]
+    return trajectory(message).in_order(joint_names).waypoint(0)
 
 
 def reference(message: JointTrajectory, joint_names: tuple[str, ...]) -> Reference:

@@ -8,7 +8,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import Reference, Trajectory, gravity_only, waypoint_efforts
-from robot_dynamics.control.feasibility import at_speed, check_motion
+from robot_dynamics.control.feasibility import check_motion
 from robot_dynamics.control.friction import FrictionModel, FrictionWithOffset
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.tolerances import Tolerances
@@ -105,7 +105,7 @@ class ReferenceInput:
             trajectory = trajectory.in_order(arm.model.joint_names)
         speed, warning = self._feasible_speed(trajectory)
         if speed < 1:
-            trajectory = at_speed(trajectory, speed)
+            trajectory = trajectory.at_speed(speed)
         stamp = messages.nanoseconds(message.header.stamp)
         if self.enabled:
             complete = self.follower.follow(trajectory, stamp, tolerances)
@@ -115,12 +115,18 @@ class ReferenceInput:
             node.health.counts['trajectory infeasible'] += 1
             node.get_logger().warning(f'trajectory infeasible, {warning}')
         self._report('', '')
+        if self._filled_out.get_subscription_count() > 0:
+            self._publish_efforts(message, trajectory, complete)
+
+    def _publish_efforts(
+        self, message: JointTrajectory, trajectory: Trajectory, complete: Trajectory
+    ) -> None:
+        """Publish a trajectory of some or all joints with its torques."""
+        arm = self._node.arm
         efforts = waypoint_efforts(arm, complete, self._settings.switches, self._friction)
-        efforts += self._settings.offset
-        names = arm.model.joint_names
-        self._filled_out.publish(
-            messages.trajectory_message(message.header, trajectory, names, efforts)
-        )
+        order = [arm.model.joint_names.index(name) for name in trajectory.joint_names]
+        torques = (efforts + self._settings.offset)[:, order]
+        self._filled_out.publish(messages.trajectory_message(trajectory, message.header, torques))
 
     def reject_trajectory(self, reason: RobotDynamicsError) -> None:
         """Count, log and report a trajectory that is not followed."""

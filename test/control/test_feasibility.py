@@ -7,7 +7,7 @@ import pin_model
 import pytest
 import robots
 
-from robot_dynamics.control.feasibility import at_speed, check_feasibility, slow_down
+from robot_dynamics.control.feasibility import check_feasibility, slow_down
 from robot_dynamics.control.friction import Friction, FrictionWithOffset
 from robot_dynamics.control.friction_laws import JointFriction, friction_law
 from robot_dynamics.control.trajectory import Trajectory
@@ -93,7 +93,7 @@ def test_the_largest_speed_is_tight(seed, elbow):
     # One joint at its limit where Pinocchio finds the peak; faster is infeasible.
     assert pinocchio_load(model, slowed, 100_001).max() == pytest.approx(1.0, abs=1e-6)
     for speed in np.linspace(found.speed * (1 + 1e-5), 1.0, 10):
-        assert not check_feasibility(arm, at_speed(trajectory, speed)).feasible
+        assert not check_feasibility(arm, trajectory.at_speed(speed)).feasible
 
 
 def test_a_speed_above_an_infeasible_one_is_found(elbow):
@@ -228,13 +228,13 @@ def test_other_limits_and_friction_replace_those_of_the_model(elbow):
 def test_the_path_and_the_kind_of_segments_stay_the_same(elbow):
     points = [[0.0, 0.0], [0.5, 0.2], [0.1, 0.4]]
     trajectory = Trajectory(elbow.joint_names, [0.5, 1.0, 2.0], points, [[0, 0], [], [0, 0]])
-    slowed = at_speed(trajectory, 0.5)
+    slowed = trajectory.at_speed(0.5)
     t = np.linspace(0.5, 2.0, 50)
     for order, (before, after) in enumerate(
         zip(trajectory.sample(t), slowed.sample(2 * t), strict=True)
     ):
         assert after == pytest.approx(before * 0.5**order, abs=1e-12)
-    assert slowed.waypoints[1].qd is None
+    assert slowed.waypoint(1).qd is None
 
 
 def test_a_single_point_is_a_posture(elbow):

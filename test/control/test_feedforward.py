@@ -131,13 +131,13 @@ def rms_error(arm, trajectory, switches):
     """Return how far an arm strays from a trajectory, rad, under feedback of 20 rad/s."""
     # What each joint moves while the others are free: its diagonal of M is too much where axes
     # align, and feedback that strong is unstable at 1 kHz.
-    inertia = 1 / np.diag(np.linalg.inv(arm.mass_matrix(trajectory.waypoints[0].q)))
+    inertia = 1 / np.diag(np.linalg.inv(arm.mass_matrix(trajectory.waypoint(0).q)))
     gains = Gains(kp=400 * inertia, kd=40 * inertia)
 
     def law(t, q, qd):
         return feedforward(arm, trajectory.sample(t), q, qd, switches, gains).tau
 
-    run = simulate(Simulator(arm, q=trajectory.waypoints[0].q), law, trajectory.duration)
+    run = simulate(Simulator(arm, q=trajectory.waypoint(0).q), law, trajectory.duration)
     return np.sqrt(np.mean((run.q - trajectory.sample(run.t).q) ** 2))
 
 

@@ -62,8 +62,8 @@ def test_velocities_and_accelerations_are_the_derivatives(panda):
 
 def test_it_begins_and_ends_at_rest_at_home(panda):
     motion = swing(panda, DURATION)
-    points = motion.trajectory(panda.model.joint_names).waypoints
-    for point in (points[0], points[-1]):
+    trajectory = motion.trajectory(panda.model.joint_names)
+    for point in (trajectory.waypoint(0), trajectory.waypoint(-1)):
         assert np.allclose(point.q, motion.home, rtol=0, atol=1e-12)
         assert not point.qd.any()
         assert not point.qdd.any()

@@ -45,7 +45,7 @@ def test_a_trajectory_cannot_be_changed():
     trajectory = Trajectory(NAMES, TIMES, Q)
     with pytest.raises(AttributeError):
         trajectory.times = TIMES
-    for array in (trajectory.times, trajectory.waypoints[0].q):
+    for array in (trajectory.times, trajectory.waypoint(0).q):
         with pytest.raises(ValueError, match='read-only'):
             array[0] = 1.0
 

@@ -52,8 +52,8 @@ def test_whole_turns_within_a_trajectory_are_kept(continuous):
     rows = [[0.0, 7.0], [0.0, 7.0 + 2 * TURN]]
     given = Trajectory(NAMES, [0.0, 9.0], rows)
     moved = WholeTurns(continuous).trajectory(given, np.zeros(2))
-    np.testing.assert_allclose(moved.waypoints[0].q, [0.0, 7.0 - TURN])
-    np.testing.assert_allclose(moved.waypoints[1].q, [0.0, 7.0 + TURN])
+    np.testing.assert_allclose(moved.waypoint(0).q, [0.0, 7.0 - TURN])
+    np.testing.assert_allclose(moved.waypoint(1).q, [0.0, 7.0 + TURN])
 
 
 def test_a_position_that_wraps_is_near_the_reference(continuous):

@@ -91,12 +91,12 @@ def test_a_trajectory_message():
     trajectory = messages.trajectory(message)
     assert trajectory.joint_names == ('b', 'a')
     np.testing.assert_array_equal(trajectory.times, [0, 1.5])
-    np.testing.assert_array_equal(trajectory.waypoints[1].q, [2, 1])
-    assert trajectory.waypoints[0].qdd is None
+    np.testing.assert_array_equal(trajectory.waypoint(1).q, [2, 1])
+    assert trajectory.waypoint(0).qdd is None
     efforts = np.array([[1.0, 2.0], [3.0, 4.0]])
-    filled = received(messages.trajectory_message(message.header, trajectory, ('a', 'b'), efforts))
+    filled = received(messages.trajectory_message(trajectory, message.header, efforts))
     assert filled.joint_names == ['b', 'a']
-    assert [p.effort.tolist() for p in filled.points] == [[2, 1], [4, 3]]
+    assert [p.effort.tolist() for p in filled.points] == [[1, 2], [3, 4]]
     assert filled.points[1].positions.tolist() == [2, 1]
     assert filled.points[0].accelerations.tolist() == []
     assert filled.points[1].accelerations.tolist() == [0, 0]
