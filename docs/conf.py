@@ -50,6 +50,7 @@ html_theme = (installed('furo', 'sphinx_rtd_theme') or ['alabaster'])[0]
 html_title = f'robot_dynamics {version}'
 html_static_path = ['static']
 html_css_files = ['site.css']
+html_search_scorer = str(DOCS / 'static' / 'scorer.js')
 html_theme_options = {'navigation_with_keys': True} if html_theme == 'furo' else {}
 html_copy_source = False
 

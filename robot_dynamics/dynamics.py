@@ -223,7 +223,7 @@ class Dynamics:
             out: (..., n, n) float64, receives the result; fastest if C-contiguous.
 
         Returns:
-            (..., n, n) inertia between the joints: kg m^2, kg m or kg.
+            (..., n, n) inertia between the joints, kg m^2, kg m or kg.
 
         Raises:
             ShapeError: an argument does not end in n entries, or `out` does not fit.

@@ -135,10 +135,28 @@ class Browser:
         box.send_keys(Keys.CONTROL, 'a')
         box.send_keys(text, Keys.ENTER)
 
-    def value(self, label):
+    def value(self, label, place=-1):
         """Return the text in the input of a control."""
         boxes = self.until(lambda: self._inputs(label), f'the control {label}')
-        return boxes[-1].get_attribute('value')
+        return boxes[place].get_attribute('value')
+
+    def check(self, label):
+        """Press a box that can be ticked."""
+        box = self.until(lambda: self._inputs(label), f'the control {label}')[0]
+        self.driver.execute_script('arguments[0].click()', box)
+
+    def drag(self, x, y, right, down):
+        """Drag what is at a place of the scene by some pixels."""
+        from selenium.webdriver import ActionChains
+
+        canvas = self.driver.find_element('css selector', 'canvas')
+        width, height = canvas.size['width'], canvas.size['height']
+        chain = ActionChains(self.driver, duration=50)
+        chain.move_to_element_with_offset(canvas, x - width // 2, y - height // 2)
+        chain.pause(0.5).click_and_hold().pause(0.5)
+        for _ in range(8):
+            chain.move_by_offset(right / 8, down / 8).pause(0.1)
+        chain.release().perform()
 
     def press_slider(self, label, key, times):
         """Press a key several times on the thumb of a slider."""
@@ -153,10 +171,17 @@ class Browser:
 
     def picture(self):
         """Return the pixels of the scene (h, w, 3), without the panels."""
+        return self._pixels(self.driver.find_element('css selector', 'canvas'))
+
+    def plot(self):
+        """Return the pixels of a plot (h, w, 3), None without one."""
+        found = self.driver.find_elements('css selector', '.uplot canvas')
+        return self._pixels(found[0]) if found else None
+
+    def _pixels(self, element):
         from PIL import Image
 
-        canvas = self.driver.find_element('css selector', 'canvas')
-        png = Image.open(io.BytesIO(canvas.screenshot_as_png)).convert('RGB')
+        png = Image.open(io.BytesIO(element.screenshot_as_png)).convert('RGB')
         return np.asarray(png, dtype=int)
 
     def _named(self, name):

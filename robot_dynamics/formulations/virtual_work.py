@@ -148,7 +148,7 @@ def constrained_acceleration(
         A: q (n,) to (m, n), written with NumPy's sin, cos and arithmetic as r(q) is.
 
     Returns:
-        qdd, and lambda: A^T lambda is the generalized force of the constraints.
+        qdd, and lambda, of which A^T lambda is the generalized force of the constraints.
 
     Raises:
         ShapeError: q, qd and psi differ in length, or A(q) does not have n columns.

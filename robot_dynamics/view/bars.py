@@ -18,11 +18,11 @@ COLOURS = {
 SYMBOLS = ('g', 'C q̇', 'M q̈', 'friction', 'JᵀF')
 STYLE = (
     '<style>'
-    '.rd{font:12px system-ui,sans-serif;padding:2px 10px 8px;line-height:1.25;'
+    '.rd{font:12px system-ui,sans-serif;padding:2px 16px 8px 10px;line-height:1.25;'
     'font-variant-numeric:tabular-nums}'
     '.rd .h{display:flex;justify-content:space-between;font-weight:600;margin:4px 0 0}'
     '.rd .over{color:#c81e3a}'
-    '.rd .r{display:grid;grid-template-columns:46px 1fr 62px;align-items:center;height:11px;'
+    '.rd .r{display:grid;grid-template-columns:46px 1fr 80px;align-items:center;height:11px;'
     'font-size:10px}'
     '.rd .n{text-align:right}'
     '.rd .t{position:relative;height:7px;background:rgba(128,128,128,.16);border-radius:2px;'
@@ -67,7 +67,8 @@ def _row(bar: Bar, term: str, symbol: str, colour: str, value: float) -> str:
     return (
         f'<div class="r" style="color:{colour}"><span>{symbol}</span><span class="t">'
         f'<i style="left:{left:.1f}%;width:{50 * share:.1f}%;background:{colour}"></i><b></b>'
-        f'</span><span class="n" data-term="{term}">{_signed(value)}</span></div>'
+        f'</span><span class="n"><span data-term="{term}">{_signed(value)}</span> {bar.unit}'
+        '</span></div>'
     )
 
 

@@ -63,9 +63,10 @@ class JointControls:
         model = state.model
         low, high = ranges(model)[quantity]
         sliders = self._sliders[quantity] = []
-        with self._gui.add_folder(TITLES[quantity], expand_by_default=quantity == 'position'):
-            for j, name in enumerate(model.joint_names):
-                unit = f'{"rad" if model.angular[j] else "m"}{RATES[quantity]}'
+        units = [f'{"rad" if angular else "m"}{RATES[quantity]}' for angular in model.angular]
+        title = f'{TITLES[quantity]} [{", ".join(dict.fromkeys(units))}]'
+        with self._gui.add_folder(title, expand_by_default=quantity == 'position'):
+            for j, (name, unit) in enumerate(zip(model.joint_names, units, strict=True)):
                 slider = self._gui.add_slider(
                     name,
                     min=rounded(low[j]),

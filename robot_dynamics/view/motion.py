@@ -16,6 +16,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.recording import Recording
 from robot_dynamics.identification.smoothing import cutoff_of, smooth
 from robot_dynamics.simulation import InelasticStop, JointModels, Simulator
+from robot_dynamics.spatial import Array
 from robot_dynamics.view.state import Load, ViewState, number
 
 TIME_STEP = 1e-3  # s
@@ -92,6 +93,7 @@ class Playback:
     equation of motion can be compared.
 
     Attributes:
+        times: (k,) of the samples, s since the beginning.
         duration: s.
         time: s since the beginning, of the state that is shown.
         playing: whether the time advances.
@@ -116,11 +118,11 @@ class Playback:
             (*(x[s.inner] for x in (s.t, s.q, s.qd, s.qdd)), s.smoothed(s.effort))
             for s in stretches
         ]
-        t, *self._motion = map(np.concatenate, zip(*parts, strict=True))
-        self._t = t - t[0]
+        t, *self._motion, self._effort = map(np.concatenate, zip(*parts, strict=True))
+        self.times = t - t[0]
         self._compensated = gravity_compensated
         self._shown = -1  # index
-        self.duration = float(self._t[-1])
+        self.duration = float(self.times[-1])
         self.time, self.playing, self.speed = 0.0, False, 1.0
 
     def advance(self, arm: Dynamics, state: ViewState, seconds: float) -> ViewState:
@@ -129,13 +131,24 @@ class Playback:
             self.time += self.speed * seconds
             if self.time >= self.duration:
                 self.time, self.playing = self.duration, False
-        k = int(np.clip(np.searchsorted(self._t, self.time, 'right') - 1, 0, len(self._t) - 1))
+        last = len(self.times) - 1
+        k = int(np.clip(np.searchsorted(self.times, self.time, 'right') - 1, 0, last))
         if k == self._shown:
             return state
         self._shown = k
-        q, qd, qdd, effort = (x[k] for x in self._motion)
-        measured = effort + arm.gravity_torque(q) if self._compensated else effort
-        return replace(state, q=q, qd=qd, qdd=qdd, measured=measured)
+        q, qd, qdd = self.motion(k)
+        return replace(state, q=q, qd=qd, qdd=qdd, measured=self.efforts(arm, k))
+
+    def motion(self, k: int | Array) -> tuple[Array, Array, Array]:
+        """Return q, qd and qdd of samples, (n,) or (len(k), n) each."""
+        q, qd, qdd = (x[k] for x in self._motion)
+        return q, qd, qdd
+
+    def efforts(self, arm: Dynamics, k: int | Array) -> Array:
+        """Return the measured efforts of samples, with gravity torque, (n,) or (len(k), n)."""
+        effort = self._effort[k]
+        gravity = arm.gravity_torque(self._motion[0][k]) if self._compensated else 0.0
+        return np.asarray(effort + gravity)
 
     def seek(self, time: object) -> None:
         """Show another time [s]. Raises ViewError unless it is within the recording."""

@@ -18,7 +18,7 @@ MASS = 10.0  # kg, range of the slider
 PLACE = 0.3  # of the reach, range of the payload's position
 BRAND = (45, 105, 180)
 ERROR = (
-    'padding:6px 10px;margin:2px 8px;font:12px system-ui,sans-serif;border-radius:4px;'
+    'padding:6px 10px;margin:2px 8px 12px;font:12px system-ui,sans-serif;border-radius:4px;'
     'background:#fbe3e6;color:#a3122c;border:1px solid #e7a4ae'
 )
 
@@ -165,7 +165,7 @@ class Page:
             self._force = gui.add_vector3(
                 'F [N]', (0.0, 0.0, 0.0), step=0.1, hint='on the robot, in the axes of the base'
             )
-            handle = gui.add_checkbox('drag it in the scene', False)
+            handle = gui.add_checkbox('drag in the scene', False)
         for control in (self._force_link, self._force):
             control.on_update(self.on(lambda _: self._set_force()))
         handle.on_update(self.on(lambda box: self._drawing.show_force_handle(bool(box.value))))

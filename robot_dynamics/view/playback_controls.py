@@ -1,4 +1,4 @@
-"""Controls of a recording: play and pause, time, speed."""
+"""Controls of a recording: play and pause, time, speed, and the torques over time."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 from robot_dynamics.view.motion import Playback
 from robot_dynamics.view.page import Page
 from robot_dynamics.view.state import ViewState
+from robot_dynamics.view.torque_plot import TorquePlot
 
 SPEEDS = {'1/10': 0.1, '1/4': 0.25, '1/2': 0.5, '1': 1.0, '2': 2.0, '4': 4.0}
-FOLLOWING = 3  # frames between updates of the time slider
+FOLLOWING = 3  # frames between updates of the time slider and the plot
 
 
 class PlaybackControls:
@@ -35,12 +36,14 @@ class PlaybackControls:
         self._button.on_click(page.on(lambda _: self._toggle()))
         self._time.on_update(page.on(self._seek))
         speed.on_update(page.on(self._set_speed))
+        self._plot = TorquePlot(page, playback)
 
     def show(self, state: ViewState) -> None:
         """Show the time a few times per second."""
         self._frames += 1
         if not self._playback.playing or self._frames % FOLLOWING == 0:
             self.restore(state)
+            self._plot.show(state)
 
     def restore(self, _: ViewState) -> None:
         """Show the present time, and what the button does."""

@@ -298,6 +298,11 @@ ARROW_FACES = _arrow_faces()
 # -- bars --------------------------------------------------------------------------------------
 
 
+def unit_of(model: RobotModel, joint: int) -> str:
+    """Return the unit of the torque, or force, of a joint."""
+    return 'N m' if model.angular[joint] else 'N'
+
+
 def _bars(
     model: RobotModel, found: Torques, measured: Array | None, sizes: Proportions
 ) -> tuple[Bar, ...]:
@@ -305,7 +310,7 @@ def _bars(
     return tuple(
         Bar(
             joint=name,
-            unit='N m' if model.angular[k] else 'N',
+            unit=unit_of(model, k),
             limit=float(model.effort_limit[k]),
             full=float(sizes.full[k]),
             terms=tuple(float(tau[k]) for tau in found),

@@ -42,6 +42,9 @@ def test_a_torque_above_the_limit_is_marked_and_units_are_stated():
     assert '<div class="h over"><span>j1</span><span>−12.50 / 10 N m</span>' in html
     free = bars_html([BAR._replace(limit=math.inf, unit='N')])
     assert '<div class="h"><span>j1</span><span>−12.50 N</span>' in free
+    # with every number
+    assert html.count('</span> N m<') == 6
+    assert free.count('</span> N<') == 6
 
 
 def test_names_are_escaped():

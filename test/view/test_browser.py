@@ -123,6 +123,59 @@ def test_a_payload_changes_the_torques_in_every_browser(seen, arm):
         window.button('Joints')
 
 
+def test_a_force_is_dragged_onto_a_link(seen, arm):
+    window, _, _ = seen
+    q, names = [0, 0.3, 0, -1.5, 0, 1.8, 0.7], arm.model.joint_names
+    window.field('posture', ' '.join(map(str, q)))
+    window.button('Set posture')
+    window.button('Load')
+    (before,) = window.until(lambda: still(window), 'a scene at rest')
+    window.check('drag in the scene')
+    try:
+        x, y = window.until(lambda: top_of_handle(before, window.picture()), 'the handle')
+        window.drag(x, y, 0, -40)
+        window.until(lambda: force(window)[2] > 5.0, 'a force upwards')
+        assert force(window)[:2] == pytest.approx([0, 0], abs=0.1)
+
+        def agree_with_force():
+            external = arm.wrench_torque(q, [0, 0, 0, *force(window)], 'panda_link8')
+            found = window.torques()
+            shown = np.array([[found[name, t] for name in names] for t in ('external', 'motor')])
+            # The force in the page has two decimals, and torques from 10 N m on.
+            expected = np.array([external, arm.gravity_torque(q) - external])
+            return np.abs(shown - expected).max() < 0.02
+
+        window.until(agree_with_force, 'the torques J^T F')
+    finally:
+        for axis in range(3):
+            window.field('F [N]', '0', axis)
+        window.check('drag in the scene')
+        window.button('Joints')
+
+
+def still(window):
+    """Return the picture of the scene in a tuple, empty while it changes."""
+    before = window.picture()
+    time.sleep(0.5)
+    return (before,) if changed(before, window.picture()) == 0 else ()
+
+
+def top_of_handle(before, after):
+    """Return the place (x, y) of the end of the handle's blue axis, z; None before it is shown."""
+    is_new = np.abs(after - before).max(axis=2) > 24
+    is_blue = (after[..., 2] > after[..., 0] + 60) & (after[..., 2] > 180)
+    rows, columns = np.nonzero(is_new & is_blue)
+    if len(rows) < 30:
+        return None
+    top = rows < rows.min() + 10
+    return int(np.median(columns[top])), int(np.median(rows[top]))
+
+
+def force(window):
+    """Return the force (3) [N] in the page."""
+    return [float(window.value('F [N]', axis)) for axis in range(3)]
+
+
 def test_the_arm_falls_and_stops(seen, arm):
     window, _, _ = seen
     window.field('posture', '0 0.5 0 -1.5 0 1.8 0.7')
@@ -149,10 +202,15 @@ def test_a_recording_shows_measured_and_computed_torques(arm, tmp_path):
             for name in model.joint_names[1:4:2]:  # those with large torques
                 found = window.torques()
                 assert found[name, 'measured'] / found[name, 'motor'] == pytest.approx(1.2, 0.02)
+            window.until(lambda: window.plot() is not None, 'the plot')
+            first = window.plot()
+            # curves and axes before a white ground
+            assert 0.02 < (first.min(axis=2) < 200).mean() < 0.3
             before = window.torques()
             window.button('Play')
             window.until(lambda: window.torques() != before, 'other torques')
             window.until(lambda: window.has_button('Play'), 'the end')
+            window.until(lambda: changed(first, window.plot()) > 0.002, 'another time in the plot')
     finally:
         window.close()
 

@@ -56,7 +56,7 @@ def check(
         tolerance: of differences, relative to the largest compared value.
 
     Returns:
-        The report: `passed`, `findings`, and a text when printed.
+        The report, with `passed`, `findings`, and a text when printed.
 
     Raises:
         FunctionError: no function is given; or one of them raises an exception, or returns NaN.

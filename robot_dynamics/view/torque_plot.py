@@ -1,0 +1,93 @@
+"""Torques of one joint over the time of a recording."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.spatial import Array
+from robot_dynamics.view.bars import MEASURED, MOTOR
+from robot_dynamics.view.motion import Playback
+from robot_dynamics.view.page import Page
+from robot_dynamics.view.scene import unit_of
+from robot_dynamics.view.state import ViewState
+
+POINTS = 400  # of a curve
+HEIGHT = 230  # pixels
+MARK = '#d0405c'
+AXES = ({'label': 'time [s]', 'labelSize': 18, 'size': 34}, {'size': 44})
+
+
+class TorquePlot:
+    """Curves of the measured and the model torque of one joint; a line marks the present time."""
+
+    def __init__(self, page: Page, playback: Playback) -> None:
+        """Add a menu of the joints and the plot to the present tab of a page."""
+        self._session, self._playback = page.session, playback
+        last = len(playback.times) - 1
+        self._rows = np.unique(np.linspace(0, last, POINTS).round().astype(int))
+        model = page.session.state.model
+        curves = self._compute(page.session.state)
+        # At first the joint whose torques are the largest
+        largest = model.joint_names[int(np.abs(curves).max(axis=(0, 1)).argmax())]
+        self._joint = page.gui.add_dropdown('joint', model.joint_names, initial_value=largest)
+        self._joint.on_update(page.on(lambda _: page.session.touch()))
+        self._shown: object = None
+        self._plot = page.gui.add_uplot(
+            (np.zeros(2),) * 4,
+            self._series(page.session.state),
+            scales={'x': {'time': False}},
+            axes=AXES,
+            height=HEIGHT,
+        )
+
+    def show(self, state: ViewState) -> None:
+        """Mark the present time; compute the curves again under another load or force."""
+        shown = (self._joint.value, state.load, state.force_link, state.force.tobytes())
+        if shown != self._shown:
+            self._shown = shown
+            self._curves = self._compute(state)[..., self._index(state)]
+            self._plot.series = self._series(state)
+        self._plot.data = marked(
+            self._playback.times[self._rows], self._curves, self._playback.time
+        )
+
+    def _compute(self, state: ViewState) -> Array:
+        """Return the measured and the model torques (2, points, n)."""
+        arm, playback = self._session.arm, self._playback
+        q, qd, qdd = playback.motion(self._rows)
+        wrench = np.concatenate([np.zeros(3), state.force])
+        external = arm.wrench_torque(q, wrench, state.force_link)
+        model = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd) - external
+        return np.stack([playback.efforts(arm, self._rows), model])
+
+    def _index(self, state: ViewState) -> int:
+        return state.model.joint_names.index(self._joint.value)
+
+    def _series(self, state: ViewState) -> tuple[Any, ...]:
+        unit = unit_of(state.model, self._index(state))
+        return (
+            {'label': 't [s]'},
+            {'label': f'τ meas. [{unit}]', 'stroke': MEASURED, 'width': 2},
+            {'label': f'τ model [{unit}]', 'stroke': MOTOR, 'width': 1},
+            {'label': 'present time', 'stroke': MARK, 'width': 1},
+        )
+
+
+def marked(t: Array, curves: Array, time: float) -> tuple[Array, ...]:
+    """Return the data of a plot: times, two curves, and a third with a peak at one time.
+
+    The third is the vertical line: all curves of a plot share their times, and none has gaps.
+
+    Args:
+        t: (k,) s.
+        curves: (2, k).
+        time: s.
+    """
+    low, high = float(curves.min()), float(curves.max())
+    at = int(np.searchsorted(t, time))
+    inserted = [np.insert(x, at, 3 * [np.interp(time, t, x)]) for x in (t, *curves)]
+    line = np.full(len(t) + 3, low)
+    line[at + 1] = high
+    return (*inserted, line)

@@ -1,0 +1,103 @@
+"""The plot of a recording: torques of the library over time, and a line at the present time."""
+
+import numpy as np
+import pytest
+from recorded_runs import lively, samples, torque
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification import by_joint
+from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.view.drawing import Drawing
+from robot_dynamics.view.motion import Playback
+from robot_dynamics.view.page import Page
+from robot_dynamics.view.playback_controls import PlaybackControls
+from robot_dynamics.view.scene import torques
+from robot_dynamics.view.server import open_server
+from robot_dynamics.view.session import Session
+from robot_dynamics.view.state import ViewState
+from robot_dynamics.view.torque_plot import POINTS, marked
+
+pytest.importorskip('viser')
+
+
+class Played:
+    """The page of a recording, without a browser."""
+
+    def __init__(self):
+        model = load_urdf('panda')
+        t, q, qd, qdd = lively(model, duration=4.0, rate=200.0)
+        tau = 1.2 * torque(model, q, qd, qdd)
+        names = model.joint_names
+        self.playback = Playback(by_joint(samples(names, t, q, qd, tau), names))
+        self.server = open_server('localhost', 0, model.name)
+        self.session = Session(Dynamics(model), ViewState.initial(model))
+        controls = PlaybackControls(self.playback, 'run')
+        drawing = Drawing(self.server, model, self.session.sizes)
+        self.page = Page(self.server, self.session, drawing, controls)
+        self.session.start(self.playback)
+        self.plot = controls._plot
+
+    def show(self, time):
+        """Show another time; return the data of the plot at the line."""
+        self.playback.seek(time)
+        self.session.advance(0.0)
+        self.page.show(*self.session.scene())
+        data = self.plot._plot.data
+        return data, int(data[3].argmax())
+
+
+@pytest.fixture
+def played():
+    played = Played()
+    yield played
+    played.server.stop()
+
+
+def test_the_curves_are_those_of_the_library(played):
+    (t, measured, model, _), _ = played.show(0.0)
+    assert POINTS < len(t) <= POINTS + 3
+    assert t[-1] == played.playback.duration
+    j = played.plot._index(played.session.state)
+    large = np.abs(model) > 0.3 * np.abs(model).max()
+    np.testing.assert_allclose(measured[large] / model[large], 1.2, rtol=0.02)
+    # The joint with the largest torques is shown at first.
+    assert played.session.state.model.joint_names[j] == 'panda_joint2'
+
+
+def test_the_line_is_at_the_torques_of_the_bars_under_the_present_load(played):
+    load = lambda state: state.with_payload('panda_link8', 2.0, [0.0, 0.0, 0.1])  # noqa: E731
+    force = lambda state: state.with_force('panda_link5', [5.0, -20.0, 10.0])  # noqa: E731
+    for change in (lambda state: state, load, force):
+        played.session.update(change)
+        (t, measured, model, line), at = played.show(2.0)
+        state = played.session.state
+        j = played.plot._index(state)
+        size = np.abs(model).max()
+        # Samples are 5 ms apart, and points 10 ms.
+        assert t[at - 1] == t[at] == t[at + 1] == pytest.approx(2.0)
+        assert model[at] == pytest.approx(
+            torques(played.session.arm, state).motor[j], abs=0.01 * size
+        )
+        assert measured[at] == pytest.approx(state.measured[j], abs=0.01 * size)
+        both = np.concatenate([measured, model])
+        assert line[at - 1 : at + 2].tolist() == [both.min(), both.max(), both.min()]
+
+
+def test_another_joint_can_be_chosen(played):
+    played.show(1.0)
+    played.plot._joint.value = 'panda_joint4'
+    (_, measured, _, _), at = played.show(1.0)
+    assert measured[at] == pytest.approx(played.session.state.measured[3], abs=0.5)
+    assert played.plot._plot.series[1]['label'] == 'τ meas. [N m]'
+
+
+@pytest.mark.parametrize('time', [0.0, 0.25, 1.0])
+def test_a_line_at_a_sample_or_between_keeps_the_times_in_order(time):
+    t, curves = np.array([0.0, 0.5, 1.0]), np.array([[1.0, 3.0, 2.0], [0.0, 0.0, 4.0]])
+    data = marked(t, curves, time)
+    assert np.all(np.diff(data[0]) >= 0)
+    for x, curve in zip(data[1:3], curves, strict=True):
+        np.testing.assert_allclose(x, np.interp(data[0], t, curve))
+    (peak,) = np.flatnonzero(data[3] == 4.0)
+    assert data[0][peak - 1 : peak + 2].tolist() == [time] * 3
+    assert set(data[3]) == {0.0, 4.0}
