@@ -1,6 +1,6 @@
-// Order of the results of the search: tables of equations, concepts and guides before the entries of
+// Order of the results of the search: concepts, tables of equations and guides before the entries of
 // the reference that only contain the word.
-const FOLDERS = { textbook: 6, concepts: 4, start: 3, guides: 3, notebooks: 2, appendices: -3 };
+const FOLDERS = { textbook: 6, concepts: 7, start: 3, guides: 3, notebooks: 2, appendices: -3 };
 
 var Scorer = {
   score: ([page, , , , score]) => score + (FOLDERS[page.split("/")[0]] ?? 0),
