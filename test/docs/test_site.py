@@ -64,8 +64,8 @@ def test_pages_load_nothing_from_the_network(site):
 def test_equations_and_the_search_are_local(site):
     assert (site / '_static' / 'mathjax' / 'tex-chtml.js').stat().st_size > 500_000
     assert list(site.glob('_static/mathjax/output/chtml/fonts/**/*.woff'))
-    tools = (site / '_static' / 'searchtools.js').read_text()
-    (folders,) = re.findall(r'^const FOLDERS = \{(.*)\};$', tools, re.MULTILINE)
+    scorer = (site / '_static' / 'language_data.js').read_text()
+    (folders,) = re.findall(r'^const FOLDERS = \{(.*)\};$', scorer, re.MULTILINE)
     for folder in re.findall(r'(\w+):', folders):
         assert list((site / folder).glob('*.html')), folder
     index = (site / 'searchindex.js').read_text()
