@@ -195,10 +195,19 @@ class ReferenceFollower:
         the tolerances of `adjust` if None are given.
         """
         complete = self.check(trajectory, stamp)
+        self._begin_others(trajectory)
         self._pending = Pending(trajectory, stamp or None, tolerances or self._tolerances)
         self.execution.conclude(Outcome.REPLACED)
         self.execution = Execution()
         return complete
+
+    def _begin_others(self, trajectory: Trajectory) -> None:
+        """Begin a trajectory that is due, if a further one lacks some of its joints."""
+        pending = self._pending
+        if pending is None or self._state is None or not pending.is_due(self._now):
+            return
+        if not set(pending.trajectory.joint_names) <= set(trajectory.joint_names):
+            self._begin(pending, self._state)
 
     def completed(self, trajectory: Trajectory) -> tuple[Trajectory, Reference]:
         """Return the trajectory of all joints, and the reference at which it would begin now.

@@ -93,12 +93,12 @@ class FeedforwardNode(RobotNode):
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
         self.torques = self.add(TorqueOutput(self, parameters.publish_commands))
+        self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.references = self.add(
-            ReferenceInput(self, self._publish_status, parameters.start_enabled)
+            ReferenceInput(self, self.joint_states, self._publish_status, parameters.start_enabled)
         )
         self.states = self.add(StateOutput(self))
         self.action = self.add(TrajectoryActionServer(self, self.references, self._obstacle))
-        self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/stop', self._on_stop)
         self.create_steady_timer(WATCHDOG_PERIOD, self._on_watchdog)
@@ -322,7 +322,9 @@ class FeedforwardNode(RobotNode):
             self.torques.gate.soften()
         commands = (self.references.enabled or self._leaving) and not self.torques.guard.blocked
         if not commands or state.qd is None:
-            follower.release(self._obstacle() or 'joint states without velocity')
+            why = self._obstacle() or 'joint states without velocity'
+            dropped = dropped or why * follower.moving
+            follower.release(why)
         if dropped:
             self.get_logger().warning(f'{dropped}: {follower.doing}')
         if commands:

@@ -17,7 +17,8 @@ from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
 from robot_dynamics.ros.serialization import JointStateDecoder, JointStateValues
 
-UNSTAMPED = 100  # messages in a row with stamp 0: more than a start needs
+ZEROS = 100  # messages in a row with stamp 0: more than a start needs
+UNSTAMPED = 'the stamps of joint_states stay at 0: no motion can be timed'
 T = TypeVar('T')
 
 
@@ -50,12 +51,12 @@ class JointStateTopic:
     @property
     def unstamped(self) -> bool:
         """Whether the stamps of the messages stay at 0."""
-        return self._zeros > UNSTAMPED
+        return self._zeros > ZEROS
 
     def status(self) -> Status | None:
         """Return a fault of the input, or None."""
         if self.unstamped:
-            return health.WARN, 'the stamps of joint_states stay at 0: no motion can be timed'
+            return health.WARN, UNSTAMPED
         if not self._node.health.inputs:
             return health.WARN, 'no joint_states'
         return None

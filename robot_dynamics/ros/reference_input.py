@@ -18,6 +18,7 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.command_guard import CommandInputGuard
 from robot_dynamics.ros.feedforward_parameters import Settings
+from robot_dynamics.ros.joint_state_input import UNSTAMPED, JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.motion_status import REJECTED
 
@@ -37,9 +38,23 @@ class ReferenceInput:
 
     follower: ReferenceFollower  # of the present robot
 
-    def __init__(self, node: RobotNode, report: Callable[[str, str], None], enabled: bool):
-        """Subscribe; `report` is called with an event and its status after every trajectory."""
-        self._node, self._report, self.enabled = node, report, enabled
+    def __init__(
+        self,
+        node: RobotNode,
+        joint_states: JointStateInput,
+        report: Callable[[str, str], None],
+        enabled: bool,
+    ):
+        """Subscribe.
+
+        Args:
+            node: that follows the motions.
+            joint_states: of the node, whose stamps are the time of the motions.
+            report: called with an event and its status after every trajectory.
+            enabled: see the attribute.
+        """
+        self._node, self._joint_states = node, joint_states
+        self._report, self.enabled = report, enabled
         self._rejecting = False  # the last reference was rejected
         self._filled_out = node.create_publisher(
             JointTrajectory, '~/joint_trajectory_with_effort', qos.STREAM_OUT
@@ -99,7 +114,7 @@ class ReferenceInput:
             RobotDynamicsError: why it is rejected.
         """
         node, arm = self._node, self._node.arm
-        self._reject_if_led()
+        self._check_ready()
         trajectory = messages.trajectory(message)
         if not node.parameters.allow_partial_joints_goal:
             trajectory = trajectory.in_order(arm.model.joint_names)
@@ -167,7 +182,7 @@ class ReferenceInput:
         if not (node.active and self.enabled):
             return
         try:
-            self._reject_if_led()
+            self._check_ready()
             self.guard.reject_conflict()
             reference = messages.reference(message, node.arm.model.joint_names)
             self.follower.follow_reference(reference)
@@ -179,6 +194,8 @@ class ReferenceInput:
         else:
             self._rejecting = False
 
-    def _reject_if_led(self) -> None:
+    def _check_ready(self) -> None:
         if self._settings.law is gravity_only:
             raise TrajectoryError('control_law is gravity_only: the arm is led by hand')
+        if self._joint_states.unstamped:
+            raise TrajectoryError(UNSTAMPED)

@@ -457,6 +457,14 @@ def test_joints_that_a_trajectory_lacks_are_held_if_the_arm_was_held(follower):
     assert_holds(follower._reference, [0.0, 0.4])
 
 
+def test_trajectories_of_different_joints_between_two_states_are_both_followed(follower):
+    sampled(follower, 0.0)
+    follower.follow(Trajectory(('shoulder',), [0.0, 0.5], [[0.0], [0.3]]), 0)
+    follower.follow(Trajectory(('elbow',), [0.0, 0.5], [[0.0], [0.4]]), 0)
+    run(follower, 0.001, 0.6)
+    assert_holds(follower._reference, [0.3, 0.4])
+
+
 # -- outcomes -----------------------------------------------------------------------------------
 
 

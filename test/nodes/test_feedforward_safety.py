@@ -103,6 +103,16 @@ def test_without_velocity_gravity_alone_is_compensated(graph, elbow, qd):
     close(robot.torque(3 * MS, q - 0.01), elbow.gravity_torque(q - 0.01) + 1.0)
 
 
+def test_a_motion_that_ends_for_lack_of_velocities_is_reported(graph):
+    robot = Robot(graph)
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    robot.torque(2 * MS, Q, None)
+    status = robot.wait_for_event('joint states without velocity')
+    assert status.message == 'holding'
+
+
 def test_without_velocity_and_with_gravity_switched_off_there_is_nothing(graph):
     robot = Robot(graph, compensate_gravity=False, kp=[100.0])
     close(robot.torque(0, Q, None), STILL)
@@ -315,6 +325,20 @@ def test_without_stamps_torques_are_soft_by_the_time_that_passes(graph, elbow):
         return robot.torques and np.allclose(robot.torques[-1].effort, g, atol=1e-9)
 
     graph.until(full, 'the torque')
+
+
+def test_without_stamps_a_trajectory_is_rejected(graph):
+    robot = Robot(graph)
+
+    def answered():
+        robot.send(0)
+        graph.drain(0.002)
+        return robot.node.joint_states.unstamped
+
+    graph.until(answered, 'stamps that stay at 0')
+    robot.trajectories.publish(trajectory(*MOVE))
+    robot.wait_for_event('the stamps of joint_states stay at 0: no motion can be timed')
+    robot.wait_for_word('rejected')
 
 
 # -- switching on -------------------------------------------------------------------------------
