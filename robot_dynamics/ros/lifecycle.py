@@ -281,10 +281,19 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         self.parameters = parameters
         self.call('adopt', changes)
 
+    def _warn_of_unknown_parameters(self) -> None:
+        # ROS ignores them silently, also those with a slip in their names.
+        unknown = [name for name in self._parameter_overrides if not self.has_parameter(name)]
+        if unknown:
+            self.get_logger().warning(
+                f'parameters that this node does not have, without effect: {", ".join(unknown)}'
+            )
+
     # -- transitions ------------------------------------------------------------------------
 
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Configure the parts; FAILURE if one of them raises a RobotDynamicsError."""
+        self._warn_of_unknown_parameters()
         try:
             self.call('configure')
         except RobotDynamicsError as error:

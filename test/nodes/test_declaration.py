@@ -65,6 +65,15 @@ def test_every_parameter_is_declared_and_described(graph, name):
         assert not descriptor.dynamic_typing
 
 
+def test_parameters_that_a_node_does_not_have_are_reported(graph, capfd):
+    # As in a file of joint_trajectory_controller, whose tolerances have the names of joints.
+    graph.start(FeedforwardNode, constraints__elbow__goal=0.05, constraints__goal=[0.05])
+    log = capfd.readouterr().err
+    assert 'parameters that this node does not have, without effect: constraints.elbow.goal' in log
+    graph.start(DynamicsNode)
+    assert 'does not have' not in capfd.readouterr().err
+
+
 def set_one(node, name, value):
     return node.set_parameters([Parameter(name, value=value)])[0]
 
