@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 from robot_dynamics.errors import ModelError, RobotDynamicsError
@@ -75,17 +76,14 @@ class Derivation:
         """Return C qd (n, 1), sorted by products of velocities."""
         import sympy
 
-        n = range(self.model.n)
-        rows = []
-        for i in n:
-            products = [
-                (1 if j == k else 2) * self.Gamma[i][j][k] * self.qd[j] * self.qd[k]
-                for j in n
-                for k in n
-                if j <= k
+        qd = self.qd
+        pairs = list(combinations_with_replacement(range(self.model.n), 2))
+        return sympy.Matrix(
+            [
+                sum((1 if j == k else 2) * Gamma[j][k] * qd[j] * qd[k] for j, k in pairs)
+                for Gamma in self.Gamma
             ]
-            rows.append(sum(products))
-        return sympy.Matrix(rows)
+        )
 
     def latex(self) -> str:
         """Return M, C (or C qd) and g, entry by entry, as an align* environment."""
@@ -162,21 +160,16 @@ class Derivation:
         """Return h and the ratios of the Christoffel symbols to it, None if there is none."""
         import sympy
 
-        flat = [x for rows in terms.Gamma for row in rows for x in row if x]
-        if not flat:
+        places = product(range(self.model.n), repeat=3)
+        first = next(((i, j, k) for i, j, k in places if terms.Gamma[i][j][k]), None)
+        if first is None:
             return None, None
-        base = flat[0]
+        i, j, k = first
+        base = terms.Gamma[i][j][k]
         ratios = [[[_ratio(x, base) for x in row] for row in rows] for rows in terms.Gamma]
         if any(r is None for rows in ratios for row in rows for r in row):
             return None, None
-        expression = next(
-            self.Gamma[i][j][k]
-            for i in range(self.model.n)
-            for j in range(self.model.n)
-            for k in range(self.model.n)
-            if terms.Gamma[i][j][k] is base
-        )
-        return (sympy.Symbol('h'), expression), ratios
+        return (sympy.Symbol('h'), self.Gamma[i][j][k]), ratios
 
 
 def derive(model: RobotModel, notation: str = 'spong', *, numbers: bool = False) -> Derivation:

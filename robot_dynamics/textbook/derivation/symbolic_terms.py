@@ -202,17 +202,11 @@ class _Ring:
 
     def array(self, slots: Any) -> Array:
         """Return an array of polynomials."""
-        rows = np.empty(np.shape(slots), dtype=object)
-        for index in np.ndindex(rows.shape):
-            slot = slots
-            for k in index:
-                slot = slot[k]
-            rows[index] = self.element(slot)
-        return rows
+        return np.asarray(np.vectorize(self.element, otypes=[object])(np.array(slots, object)))
 
     def constants(self, values: Array) -> Array:
         """Return numbers as an array of polynomials, simple ones exactly."""
-        return self.array(np.vectorize(exact, otypes=[object])(values).tolist())
+        return self.array(np.vectorize(exact, otypes=[object])(values))
 
     def rotation(self, i: int, axis: Array) -> Array:
         """Return the rotation (3, 3) of a revolute joint: Rodrigues' formula."""
@@ -286,13 +280,7 @@ def _energies(
 
 def _crossed(w: Array, r: Array) -> Array:
     """Return the columns of w (3, n) times r: w x r."""
-    return np.stack(
-        [
-            w[1] * r[2] - w[2] * r[1],
-            w[2] * r[0] - w[0] * r[2],
-            w[0] * r[1] - w[1] * r[0],
-        ]
-    )
+    return np.asarray(np.cross(w, r[:, None], axis=0))
 
 
 def _in_coordinates(

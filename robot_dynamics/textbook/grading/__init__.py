@@ -7,8 +7,9 @@ laws         the laws, by name
 examination  the record of a check, with sizes and tolerances
 single_laws  laws of one function
 shared_laws  laws between functions, and between a function and the robot
-references   known robots, and robots that are wrong in one respect
-causes       mistakes that make the seen values of the right ones
+references   known robots, and mistakes in their parameters
+mistakes     typical mistakes, by name
+causes       which mistakes make the seen values of the right ones
 parameters   the single parameter that is wrong
 report       the result
 """

@@ -6,7 +6,7 @@ looked up among products of the system's masses, lengths and inertias: 'm11 lack
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,10 @@ def wrong_parameter(seen: Comparison, reference: references.Reference) -> str | 
     if not isinstance(reference, references.ClosedForm):
         return None
     Y = np.array(
-        [_regressor(seen.term, reference, *state) for state in zip(seen.q, seen.qd, strict=True)]
+        [
+            _regressor(seen.term, reference.system.regressor, *state)
+            for state in zip(seen.q, seen.qd, strict=True)
+        ]
     )
     wrong = np.abs(seen.difference).max(axis=0) > seen.rounding
     D, Y = seen.difference[:, wrong], Y[:, wrong]  # (k, w), (k, w, l)
@@ -46,9 +49,9 @@ def wrong_parameter(seen: Comparison, reference: references.Reference) -> str | 
     return _text(seen, reference, wrong, [j for j, _ in found], amounts[0])
 
 
-def _regressor(term: str, reference: references.Reference, q: Array, qd: Array) -> Array:
+def _regressor(term: str, Y: Callable[..., Array], q: Array, qd: Array) -> Array:
     """Return the regressor of M (n, n, l), of h (n, l) or of g (n, l)."""
-    Y, zero = reference.regressor, np.zeros_like(q)
+    zero = np.zeros_like(q)
     rest = Y(q, zero, zero)
     if term == 'g':
         return rest

@@ -1,7 +1,7 @@
 """Robots that functions are compared with: systems in closed form, and models.
 
-A reference also gives the terms of robots that are wrong in one respect: a length in place of
-another, an inertia that is missing. They are the hypotheses on the cause of a difference.
+A reference also gives the mistakes in its parameters: a length in place of another, an inertia
+that is missing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from itertools import permutations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from robot_dynamics.model.states import States, random_states
 from robot_dynamics.spatial import Array
 from robot_dynamics.textbook import closed_forms as systems
 from robot_dynamics.textbook.closed_forms.equation_of_motion import EquationOfMotion
+from robot_dynamics.textbook.grading.mistakes import Mistake
 from robot_dynamics.textbook.grading.terms import Terms, terms_of_inverse_dynamics
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -42,13 +43,6 @@ SOURCES: dict[type, str] = {
 Robot = EquationOfMotion | RobotModel | Dynamics | str | Path
 
 
-class Variant(NamedTuple):
-    """A robot that is wrong in one respect."""
-
-    text: str  # 'l1 in place of lc1'
-    terms: Terms
-
-
 class Reference(ABC):
     """A robot with known terms."""
 
@@ -62,16 +56,8 @@ class Reference(ABC):
         """Return random states within the range of the joints."""
 
     @abstractmethod
-    def potential_energy(self, q: Array) -> Array:
-        """Return P(q) [J], a scalar."""
-
-    @abstractmethod
-    def variants(self) -> Iterator[Variant]:
-        """Yield robots that are wrong in one respect."""
-
-    @abstractmethod
-    def regressor(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return Y (n, l), tau = Y Theta."""
+    def mistakes(self) -> Iterator[Mistake]:
+        """Yield mistakes in the parameters, such as 'l1 in place of lc1'."""
 
 
 def reference(robot: Robot) -> Reference:
@@ -112,25 +98,17 @@ class ClosedForm(Reference):
         """Return random states."""
         return free_states(self.n, count, rng)
 
-    def potential_energy(self, q: Array) -> Array:
-        """Return P(q)."""
-        return self.system.potential_energy(q)
-
-    def regressor(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return Y (n, l)."""
-        return self.system.regressor(q, qd, qdd)
-
     def values(self) -> dict[str, float]:
         """Return the parameters by name; those of a tuple are numbered: m1, m2."""
         return _values_of(self.system)
 
-    def variants(self) -> Iterator[Variant]:
+    def mistakes(self) -> Iterator[Mistake]:
         """Yield systems with one field changed."""
         values = self.values()
         for text, changes in _changes(values):
             # A length of zero may be a divisor: NumPy's numbers give infinity then.
             changed = {name: np.float64(value) for name, value in {**values, **changes}.items()}
-            yield Variant(text, _terms_of_system(_with_values(self.system, changed)))
+            yield Mistake(text, _terms_of_system(_with_values(self.system, changed)))
 
 
 def free_states(n: int, count: int, rng: np.random.Generator) -> States:
@@ -234,43 +212,35 @@ class Model(Reference):
         """Return random states within the limits of the joints."""
         return random_states(self.arm.model, count, rng)
 
-    def potential_energy(self, q: Array) -> Array:
-        """Return P(q)."""
-        return self.arm.potential_energy(q)
-
-    def regressor(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return Y (n, 10 nb)."""
-        return self.arm.regressor(q, qd, qdd)
-
-    def variants(self) -> Iterator[Variant]:
+    def mistakes(self) -> Iterator[Mistake]:
         """Yield robots with wrong inertia of one body or of all, of a rotor, wrong gravity."""
         model = self.arm.model
         right = np.array([to_parameters(model.inertial(i)) for i in range(model.nb)])
         for text, wrong in BODY_MISTAKES.items():
             changed = np.array([wrong(model.inertial(i)) for i in range(model.nb)])
             if model.nb > 1:
-                yield self._variant(f'all links {text}', changed)
+                yield self._mistake(f'all links {text}', changed)
             for i, name in enumerate(model.body_names):
                 one = right.copy()
                 one[i] = changed[i]
-                yield self._variant(f'link {name!r} {text}', one)
+                yield self._mistake(f'link {name!r} {text}', one)
         rotors = model.reflected_inertia
         if rotors.any():
-            yield self._variant('without the inertia of the rotors', right, 0 * rotors)
+            yield self._mistake('without the inertia of the rotors', right, 0 * rotors)
         for letter, axis in zip('xyz', np.eye(3), strict=True):
             for sign, direction in (('', axis), ('-', -axis)):
                 gravity = float(np.linalg.norm(model.gravity)) * direction
                 turned = self.arm.with_gravity(gravity)
-                yield Variant(
+                yield Mistake(
                     f'gravity along {sign}{letter}', self.terms._replace(g=turned.gravity_torque)
                 )
 
-    def _variant(self, text: str, parameters: Array, rotors: Array | None = None) -> Variant:
+    def _mistake(self, text: str, parameters: Array, rotors: Array | None = None) -> Mistake:
         pi = parameters.ravel()
         B = self.arm.model.reflected_inertia if rotors is None else rotors
         regressor = self.arm.regressor
         tau: Callable[..., Array] = lambda q, qd, qdd: regressor(q, qd, qdd) @ pi + B * qdd  # noqa: E731
-        return Variant(text, terms_of_inverse_dynamics(tau, self.n))
+        return Mistake(text, terms_of_inverse_dynamics(tau, self.n))
 
 
 def _at_the_joint(body: Inertial) -> Array:

@@ -51,11 +51,8 @@ def _compare_with_reference(e: Examination, source: Source, reference: Reference
     law, scale = REFERENCE_LAWS[source.term], e.scales[source.term]
     values = e.values(source)
     expected = np.array([evaluate(reference.terms, source.term, q, qd) for q, qd, _ in e.rows])
-    samples = [
-        Sample(value, right, q, qd if source.term == 'h' else None)
-        for value, right, (q, qd, _) in zip(values, expected, e.rows, strict=True)
-    ]
     tolerance = e.tolerance_of(source)
+    samples = _samples(e, source.term, values, expected)
     finding = e.check(law, [source.function], samples, scale, tolerance)
     if finding is None:
         return
@@ -63,6 +60,14 @@ def _compare_with_reference(e: Examination, source: Source, reference: Reference
     seen = e.comparison(source.term, values, expected, tolerance)
     text = _transposed(e, source, expected) or cause(seen, reference.terms, reference)
     e.keep(replace(finding, source=f'{reference.text}, {reference.source}'), text)
+
+
+def _samples(e: Examination, term: str, values: Array, expected: Array) -> list[Sample]:
+    """Return values of a term beside expected ones, in the first states."""
+    return [
+        Sample(value, right, q, qd if term == 'h' else None)
+        for value, right, (q, qd, _) in zip(values, expected, e.rows, strict=False)
+    ]
 
 
 def _transposed(e: Examination, source: Source, expected: Array) -> str | None:
@@ -82,12 +87,10 @@ def _compare(e: Examination, first: Source, other: Source) -> None:
         # The gravity torque is said to differ from inverse dynamics, not the reverse.
         first, other = other, first
     names = [other.function, first.function]
-    samples = [
-        Sample(other.value(q, qd), first.value(q, qd), q, qd if first.term == 'h' else None)
-        for q, qd, _ in e.rows
-    ]
+    values, expected = e.values(other), e.values(first)
     tolerance = max(e.tolerance_of(first), e.tolerance_of(other))
     law = _pair_law(names, first.term)
+    samples = _samples(e, first.term, values, expected)
     finding = e.check(law, names, samples, e.scales[first.term], tolerance)
     if finding is None:
         return
@@ -95,12 +98,7 @@ def _compare(e: Examination, first: Source, other: Source) -> None:
     if known is not None:
         e.keep(finding, known, follows=True)
         return
-    seen = e.comparison(
-        first.term,
-        np.array([s.value for s in samples]),
-        np.array([s.expected for s in samples]),
-        tolerance,
-    )
+    seen = e.comparison(first.term, values, expected, tolerance)
     terms = Terms(lambda q: first.value(q, q), first.value, lambda q: first.value(q, q))
     text = cause(seen, terms)
     e.keep(finding, None if text is None else f'{other.text}, compared with {first.text}: {text}')
@@ -129,23 +127,21 @@ def _check_coriolis(e: Examination, M: Source) -> None:
             continue
         if source.function == 'coriolis_matrix':
             _check_skew_symmetry(e, source, M, belonging)
-        samples = [
-            Sample(source.value(q, qd), h, q, qd)
-            for h, (q, qd, _) in zip(belonging, rows, strict=True)
-        ]
+        values = np.array([source.value(q, qd) for q, qd, _ in rows])
+        samples = _samples(e, 'h', values, np.array(belonging))
         names = dict.fromkeys([source.function, M.function])
         finding = e.check('coriolis_of_inertia', names, samples, e.scales['h'], tolerance)
         if finding is None:
             continue
         known = e.blame(source, M)
         if known is None:
-            e.keep(finding, _cause_of_coriolis(e, source, product))
+            e.keep(finding, _cause_of_coriolis(e, source, values, product))
         else:
             e.keep(finding, known, follows=True)
 
 
 def _cause_of_coriolis(
-    e: Examination, source: Source, product: Callable[[Array, Array], Array]
+    e: Examination, source: Source, values: Array, product: Callable[[Array, Array], Array]
 ) -> str | None:
     """Return how a Coriolis torque differs from the one that belongs to M."""
     symbols: dict[bytes, Array] = {}
@@ -155,13 +151,9 @@ def _cause_of_coriolis(
             symbols[q.tobytes()] = christoffel(lambda x, v: velocity_torque(product, x, v), q)
         return np.asarray(np.einsum('ijk,j,k->i', symbols[q.tobytes()], qd, qd))
 
-    rows = e.rows[:SLOW_STATES]
-    values = np.array([source.value(q, qd) for q, qd, _ in rows])
-    expected = np.array([h(q, qd) for q, qd, _ in rows])
-    text = cause(
-        e.comparison('h', values, expected, e.tolerance),
-        Terms(lambda q: q, h, lambda q: q),
-    )
+    expected = np.array([h(q, qd) for q, qd, _ in e.rows[: len(values)]])
+    seen = e.comparison('h', values, expected, e.tolerance)
+    text = cause(seen, Terms(lambda q: q, h, lambda q: q))
     return None if text is None else f'{source.text}, compared with that of M: {text}'
 
 

@@ -81,28 +81,32 @@ def _check_affine(e: Examination, name: str, f: Function, law: str) -> None:
 def _degree_in_last(e: Examination, f: Function, small: float) -> str | None:
     """Return the degree of a function in its last argument, if it is 2 or 3."""
     zero = np.zeros(e.n)
+    power = _degree(
+        lambda s: [f(q, v, s * a) - f(q, v, zero) for q, v, a in e.rows], (2, 3), small
+    )
+    return None if power is None else f'it is of degree {power} in its last argument, not 1'
 
-    def part(q: Array, qd: Array, a: Array) -> Array:
-        return f(q, qd, a) - f(q, qd, zero)
 
-    for power in (2, 3):
-        if all(
-            np.abs(part(q, v, 2 * a) - 2**power * part(q, v, a)).max() <= small
-            for q, v, a in e.rows
-        ):
-            return f'it is of degree {power} in its last argument, not 1'
-    return None
+def _degree(
+    f: Callable[[float], list[Array]], powers: tuple[int, ...], small: float
+) -> int | None:
+    """Return the power p of f(2) = 2^p f(1), None if it is none of these."""
+    once, twice = np.array(f(1.0)), np.array(f(2.0))
+    return next((p for p in powers if np.abs(twice - 2.0**p * once).max() <= small), None)
+
+
+def _quadratic_form(e: Examination, f: Callable[[Array, Array], Array]) -> list[Sample]:
+    """Return samples of f(a + b) + f(a - b) = 2 f(a) + 2 f(b) and f(-a) = f(a)."""
+    samples = []
+    for k, (q, a, _) in enumerate(e.rows):
+        b = e.states.qd[k - 1]
+        samples.append(Sample(f(q, a + b) + f(q, a - b), 2 * f(q, a) + 2 * f(q, b), q, a))
+        samples.append(Sample(f(q, -a), f(q, a), q, -a))
+    return samples
 
 
 def _check_quadratic(e: Examination, name: str, h: Callable[[Array, Array], Array]) -> None:
-    samples = []
-    for k, (q, qd, _) in enumerate(e.rows):
-        other = e.states.qd[k - 1]
-        # a quadratic form: h(a + b) + h(a - b) = 2 h(a) + 2 h(b)
-        samples.append(
-            Sample(h(q, qd + other) + h(q, qd - other), 2 * h(q, qd) + 2 * h(q, other), q, qd)
-        )
-        samples.append(Sample(h(q, -qd), h(q, qd), q, -qd))
+    samples = _quadratic_form(e, h)
     finding = e.check('coriolis_quadratic', [name], samples, e.scales['h'])
     if finding is not None:
         e.wrong.add((name, 'h'))
@@ -113,24 +117,19 @@ def _degree_in_velocity(e: Examination, h: Callable[[Array, Array], Array]) -> s
     """Return the cause of a torque that is not quadratic in the velocities."""
     small = e.tolerance * e.scales['h']
 
-    def odd(q: Array, qd: Array) -> Array:
-        return (h(q, qd) - h(q, -qd)) / 2
+    def odd(s: float) -> list[Array]:
+        return [(h(q, s * v) - h(q, -s * v)) / 2 for q, v, _ in e.rows]
 
-    def has_degree(f: Callable[[Array, Array], Array], power: int) -> bool:
-        return all(np.abs(f(q, 2 * v) - 2.0**power * f(q, v)).max() <= small for q, v, _ in e.rows)
-
-    if any(np.abs(odd(q, v)).max() > small for q, v, _ in e.rows):
-        for power, kind in ((1, 'viscous'), (0, 'dry')):
-            if has_degree(odd, power):
-                return (
-                    f'it contains a term of degree {power} in qd, which changes its sign with qd: '
-                    f'{kind} friction? The equation of motion is without friction'
-                )
+    if np.abs(odd(1.0)).max() <= small:
+        power = _degree(lambda s: [h(q, s * v) for q, v, _ in e.rows], (0, 1, 3, 4), small)
+        return None if power is None else f'it is of degree {power} in qd, not 2'
+    power = _degree(odd, (1, 0), small)
+    if power is None:
         return None
-    for power in (0, 1, 3, 4):
-        if has_degree(h, power):
-            return f'it is of degree {power} in qd, not 2'
-    return None
+    return (
+        f'it contains a term of degree {power} in qd, which changes its sign with qd: '
+        f'{"viscous" if power else "dry"} friction? The equation of motion is without friction'
+    )
 
 
 def _check_linear(e: Examination, C: Function) -> None:
@@ -143,28 +142,17 @@ def _check_linear(e: Examination, C: Function) -> None:
     # A C that is zero but for rounding is linear.
     scale = max(size, e.tolerance * e.scales['h'])
     finding = e.check('coriolis_quadratic', ['coriolis_matrix'], samples, scale)
-    if finding is None:
-        return
-    e.wrong.add(('coriolis_matrix', 'h'))
-    text = None
-    for power, cause in ((0, 'C does not depend on qd'), (2, 'C is quadratic in qd, not linear')):
-        if all(
-            np.abs(C(q, 2 * v) - 2.0**power * C(q, v)).max() <= e.tolerance * scale
-            for q, v, _ in e.rows
-        ):
-            text = cause
-    e.keep(finding, text)
+    if finding is not None:
+        e.wrong.add(('coriolis_matrix', 'h'))
+        texts = {0: 'C does not depend on qd', 2: 'C is quadratic in qd, not linear'}
+        small = e.tolerance * scale
+        power = _degree(lambda s: [C(q, s * v) for q, v, _ in e.rows], (0, 2), small)
+        e.keep(finding, None if power is None else texts[power])
 
 
 def _check_energy(e: Examination, K: Function) -> None:
     """K(q, qd) a quadratic form of qd."""
-    samples = []
-    for k, (q, qd, _) in enumerate(e.rows):
-        other = e.states.qd[k - 1]
-        samples.append(
-            Sample(K(q, qd + other) + K(q, qd - other), 2 * K(q, qd) + 2 * K(q, other), q, qd)
-        )
-        samples.append(Sample(K(q, 2 * qd), 4 * K(q, qd), q, 2 * qd))
+    samples = _quadratic_form(e, K)
     scale = largest(s.expected for s in samples)
     finding = e.check('kinetic_energy_quadratic', ['kinetic_energy'], samples, scale)
     if finding is not None:

@@ -46,9 +46,6 @@ class Source(NamedTuple):
     value: Callable[[Array, Array], Array]  # of q and qd
 
 
-TERM_NAMES = {'M': 'inertia matrix', 'h': 'Coriolis torque', 'g': 'gravity torque'}
-
-
 def terms_of_inverse_dynamics(tau: VectorFunction, n: int) -> Terms:
     """Return the terms of a function tau(q, qd, qdd)."""
     zero, unit = np.zeros(n), np.eye(n)
@@ -112,32 +109,29 @@ def gradient(f: Callable[[Array], Array], q: Array) -> Array:
 
 def sources(functions: Mapping[str, Function], n: int) -> list[Source]:
     """Return all terms that the functions determine, in the order of `functions`."""
-    found: list[Source] = []
-    for name, f in functions.items():
-        found += _sources_of(name, f, n)
-    return found
+    return [source for name, f in functions.items() for source in _sources_of(name, f, n)]
 
 
 def _sources_of(name: str, f: Function, n: int) -> list[Source]:
-    if name == 'mass_matrix':
-        return [Source(name, 'M', name, lambda q, qd: f(q))]
-    if name == 'coriolis_matrix':
-        return [Source(name, 'h', 'C qd of coriolis_matrix', lambda q, qd: f(q, qd) @ qd)]
-    if name == 'coriolis_torque':
-        return [Source(name, 'h', name, lambda q, qd: f(q, qd))]
-    if name == 'gravity_torque':
-        return [Source(name, 'g', name, lambda q, qd: f(q))]
-    if name == 'kinetic_energy':
-        text = 'the inertia matrix of kinetic_energy'
-        return [Source(name, 'M', text, lambda q, qd: matrix_of_energy(f, q))]
-    if name == 'potential_energy':
-        text = 'the gradient of potential_energy'
-        return [Source(name, 'g', text, lambda q, qd: gradient(f, q))]
-    terms = (
-        terms_of_inverse_dynamics(f, n)
-        if name == 'inverse_dynamics'
-        else terms_of_forward_dynamics(f, n)
-    )
+    one_term: dict[str, tuple[str, str, VectorFunction]] = {
+        'mass_matrix': ('M', name, lambda q, qd: f(q)),
+        'coriolis_matrix': ('h', f'C qd of {name}', lambda q, qd: f(q, qd) @ qd),
+        'coriolis_torque': ('h', name, f),
+        'gravity_torque': ('g', name, lambda q, qd: f(q)),
+        'kinetic_energy': (
+            'M',
+            f'the inertia matrix of {name}',
+            lambda q, qd: matrix_of_energy(f, q),
+        ),
+        'potential_energy': ('g', f'the gradient of {name}', lambda q, qd: gradient(f, q)),
+    }
+    if name in one_term:
+        return [Source(name, *one_term[name])]
+    terms_of = {
+        'inverse_dynamics': terms_of_inverse_dynamics,
+        'forward_dynamics': terms_of_forward_dynamics,
+    }
+    terms = terms_of[name](f, n)
     return [
         Source(name, 'M', f'the inertia matrix of {name}', lambda q, qd: terms.M(q)),
         Source(name, 'h', f'the Coriolis torque of {name}', terms.h),
