@@ -149,7 +149,8 @@ class Dynamics:
     def with_gravity(self, gravity: ArrayLike) -> Dynamics:
         """Return the dynamics under another gravity vector (3,) [m/s^2], in the base frame.
 
-        Only the first change ever compiles. Raises ModelError for another shape.
+        The first change compiles programs with gravity as an argument, which all later ones use.
+        Raises ModelError for another shape.
         """
         model = self.model.with_gravity(gravity)
         return self._varied(model, self.programs.varied(model.gravity))
@@ -551,7 +552,7 @@ class Dynamics:
         return result
 
     def frame_program(self, method: str, frame: str) -> CompiledFunction:
-        """Return the program of one of the methods above at a frame. Raises FrameNotFound."""
+        """Return the program of a compiled method that takes a frame. Raises FrameNotFound."""
         return self._frame_program(frame, method)
 
     # -- motion -----------------------------------------------------------------------------------
@@ -660,9 +661,10 @@ class Dynamics:
         return stepping.rollout(step, q, qd, tau, time_step=time_step)
 
     def simulation_step(self, integrator: str, friction: str = 'model') -> CompiledFunction:
-        """Return the program of one step: step(q, qd, tau, time_step) -> State, time_step (1,).
+        """Return the program of one step: step(q, qd, tau, time_step) -> State(q, qd).
 
-        It takes any time step; `simulate` checks that the integrator resolves friction.
+        Arguments are arrays as of `simulate`, `time_step` an array (1,) [s]. Any time step is
+        taken; `simulate` checks that the integrator resolves friction.
 
         Raises:
             ModelError: a joint, which the message names, moves no inertia.

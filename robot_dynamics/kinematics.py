@@ -213,13 +213,18 @@ def point_jacobian_partials(model: RobotModel, poses: Array, body: int, point: A
 
 
 def com_jacobians(model: RobotModel, poses: Array) -> list[Array]:
-    """Return J (6, nb) of every body's centre of mass."""
+    """Return J (6, nb) of every body's centre of mass, angular part first, base axes.
+
+    Args:
+        model: the robot.
+        poses: (nb, 4, 4) of the bodies, from `body_poses`.
+    """
     r = com_positions(model, poses)
     return [point_jacobian(model, poses, i, r[i]) for i in range(model.nb)]
 
 
 def com_jacobian_dots(model: RobotModel, poses: Array, rates: Array) -> list[Array]:
-    """Return dJ/dt (6, nb) of every body's centre of mass; `rates` (nb,) as above."""
+    """Return dJ/dt (6, nb) of every body's centre of mass; `rates` (nb,) of `body_velocities`."""
     r = com_positions(model, poses)
     return [point_jacobian_dot(model, poses, rates, i, r[i]) for i in range(model.nb)]
 

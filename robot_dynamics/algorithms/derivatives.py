@@ -67,7 +67,7 @@ class Derivatives(NamedTuple):
 def inverse_dynamics_derivatives(
     tree: CanonicalTree, q: Vector, qd: Vector, qdd: Vector
 ) -> Derivatives:
-    """Return dtau/dq, dtau/dqd and M = dtau/dqdd. Arguments as for `rnea`."""
+    """Return dtau/dq, dtau/dqd and M = dtau/dqdd, (n, n) each. Arguments as for `rnea`."""
     frames, rates = joint_frames(tree, q), body_rates(tree.S, qd)
     motions = accelerations(tree, frames, rates, body_rates(tree.S, qdd))
     through = joint_wrenches(tree, frames, motions)

@@ -40,8 +40,8 @@ class Trajectory:
     Attributes:
         joint_names: the n joints, in the order of every row.
         times: (m,) seconds from the start, strictly increasing, the first not negative.
-        points: (3, m, n) positions, velocities and accelerations; rows of NaN where a derivative
-            is not prescribed.
+        points: (3, m, n) positions [rad or m], velocities and accelerations; rows of NaN where a
+            derivative is not prescribed.
     """
 
     joint_names: tuple[str, ...]

@@ -124,7 +124,11 @@ class RobotModel:
         return Inertial(float(self.mass[i]), self.com[i], self.inertia_com[i])
 
     def inertial_parameters(self) -> Array:
-        """Return pi (10 nb,), ten per body: m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz."""
+        """Return pi (10 nb,), ten per body: m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz.
+
+        Units are kg, kg m and kg m^2; the tensor is about the origin of the body frame, in its
+        axes. The product with `Dynamics.regressor` is the torque of inverse dynamics.
+        """
         return np.concatenate([to_parameters(self.inertial(i)) for i in range(self.nb)])
 
     def massless_joints(self) -> list[str]:

@@ -132,7 +132,7 @@ class ClosedLoopSimulator:
         return self.steps * self.time_step
 
     def wrenches(self) -> Array:
-        """Return the wrenches of the closures (k, 6) under the torques of the last step.
+        """Return the wrenches of the k closures (k, 6), N m and N, under the last torques.
 
         Friction is that of the present velocities. See `ClosedChain.wrenches`.
         """

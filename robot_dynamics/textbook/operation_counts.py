@@ -69,7 +69,10 @@ PUBLISHED: dict[ModuleType, tuple[Polynomial, Polynomial]] = {
 
 
 def published_operations(formulation: ModuleType, n: int) -> Operations | None:
-    """Return the operations of table 3 for n joints, None for a formulation it does not list."""
+    """Return the operations that table 3 states for n joints, None for other formulations.
+
+    Source: Milićević, Golubović and Slavković, table 3.
+    """
     if formulation not in PUBLISHED:
         return None
     # A whole number for every n, despite the fractions.
@@ -101,7 +104,7 @@ def compiled_operations(model: RobotModel) -> Operations:
 
 
 def general_arm(n: int) -> RobotModel:
-    """Return the arm of the counts: n revolute joints, no length or angle zero."""
+    """Return an arm for counting operations: n revolute joints, no length or angle zero."""
     rng = np.random.default_rng(n)
     rows = [(*rng.uniform(0.1, 0.5, 4), 'revolute') for _ in range(n)]
     bodies = [random_inertial(rng) for _ in range(n)]

@@ -113,6 +113,10 @@ def inertia_ceiling(model: RobotModel) -> float:
 def lowest_potential(arm: Any, rng: np.random.Generator) -> float:
     """Return the least potential energy over the joint range, J.
 
+    Args:
+        arm: a Dynamics, or a formulation bound to a model by `identities.Bound`.
+        rng: source of the random postures from which the search descends.
+
     Raises:
         ModelError: gravity acts along a prismatic joint without limits; the message names it.
     """

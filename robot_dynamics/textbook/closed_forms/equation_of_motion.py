@@ -14,6 +14,8 @@ Array = NDArray[Any]
 class EquationOfMotion(ABC):
     """A system of the form D(q) qdd + C(q, qd) qd + g(q) = tau.
 
+    Coordinates q (n,) are in rad or m, generalized forces (n,) in N m or N, without friction.
+
     Source: Spong, Hutchinson and Vidyasagar, (6.66).
     """
 
