@@ -216,11 +216,16 @@ def tensor_hypotheses(link: Link) -> Iterator[Hypothesis]:
         yield Hypothesis(
             'products-sign', _with_tensor(body, flipped), 'products of inertia of opposite sign'
         )
-    for order in itertools.permutations(range(3)):
+    for order in sorted(itertools.permutations(range(3)), key=_moved):
         swapped = I - np.diag(np.diag(I)) + np.diag(np.diag(I)[list(order)])
         yield Hypothesis(
             'inertia-permuted', _with_tensor(body, swapped), 'moments of inertia in another order'
         )
+
+
+def _moved(order: tuple[int, ...]) -> int:
+    """Return how many moments change places: two that were swapped explain more than three."""
+    return sum(i != k for i, k in enumerate(order))
 
 
 def entry_hypotheses(body: Inertial) -> Iterator[Hypothesis]:
@@ -249,7 +254,7 @@ def unit_slip(link: Link, typical: Typical) -> Hypothesis | None:
     good = [
         (typical.cost(then), h)
         for then, h in meant
-        if then is not None and then.repairs(now, h.kind)
+        if then is not None and then.repairs(now, h.kind) and inconsistency(h.body) is None
     ]
     return min(good, key=lambda pair: pair[0], default=(0.0, None))[1]
 

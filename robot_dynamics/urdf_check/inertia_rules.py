@@ -124,8 +124,10 @@ def _turns_implausibly(robot: Description, link: Link) -> bool:
     """Return whether a moment that a torque can see is implausible.
 
     A link behind the first joint turns about the axis of that joint alone: its other moments are
-    in no torque, and identification leaves them anywhere.
+    in no torque, and identification leaves them anywhere. Without a tree that is not known.
     """
+    if not robot.rigid:
+        return False
     first = robot.rigid.get(link.name, '')
     joint = robot.inward.get(first)
     at_base = joint is not None and robot.rigid[joint.parent] not in robot.inward

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.spatial import Array
 from robot_dynamics.urdf_check.description import Description, Joint
 from robot_dynamics.urdf_check.findings import Finding, Repair, short
 from robot_dynamics.urdf_check.structure_rules import axis_is_zero
@@ -34,6 +35,12 @@ ROTATION = {
 TRANSLATION = {'effort': _Bound(1e6, 'N', 100.0, 500.0), 'velocity': _Bound(20.0, 'm/s')}
 
 
+def direction(joint: Joint) -> Array:
+    """Return the axis (3,) of a joint: as written if that is a unit vector, else normalized."""
+    norm = float(np.linalg.norm(joint.axis))
+    return joint.axis / norm if abs(norm - 1) > AXIS_TOLERANCE else joint.axis
+
+
 def axis_findings(robot: Description) -> Iterator[Finding]:
     """Yield axes without direction, and axes that are no unit vectors."""
     for joint in robot.joints.values():
@@ -41,11 +48,11 @@ def axis_findings(robot: Description) -> Iterator[Finding]:
             message = 'its axis is 0 0 0; expected a unit vector'
             yield Finding('error', 'axis-zero', joint.name, message, tag='joint')
         elif joint.moves:
-            norm = float(np.linalg.norm(joint.axis))
-            if abs(norm - 1) > AXIS_TOLERANCE:
-                unit = (joint.axis / norm).tolist()
+            unit = direction(joint)
+            if unit is not joint.axis:
+                norm = np.linalg.norm(joint.axis)
                 message = f'its axis {short(joint.axis)} has length {norm:.4g}; expected 1'
-                repair = (Repair('axis/@xyz', joint.axis.tolist(), unit),)
+                repair = (Repair('axis/@xyz', joint.axis.tolist(), unit.tolist()),)
                 yield Finding('warning', 'axis-not-unit', joint.name, message, repair, 'joint')
 
 

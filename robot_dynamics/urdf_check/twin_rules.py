@@ -21,6 +21,7 @@ from robot_dynamics.urdf_check.evidence import (
     unit_hypotheses,
 )
 from robot_dynamics.urdf_check.findings import Finding, Repair, inertial_repair, short
+from robot_dynamics.urdf_check.joint_rules import direction
 from robot_dynamics.urdf_check.twins import Twins, agree, tensors_agree
 
 LIMIT_TOLERANCE = 1e-3  # rad or m
@@ -119,7 +120,7 @@ class _Axes(NamedTuple):
     @property
     def turned(self) -> bool:
         """Whether the frames are turned copies, with the same axis in their own coordinates."""
-        return np.allclose(self.one.axis, self.two.axis)
+        return np.allclose(direction(self.one), direction(self.two))
 
 
 def twin_joint_findings(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
@@ -154,9 +155,9 @@ def twin_joint_findings(robot: Description, twins: list[Twins]) -> Iterator[Find
 def _flipped(axes: _Axes, reason: str) -> Finding:
     """Return the finding of the joint whose axis points to the negative side."""
     wrong, twin = axes.one, axes.two
-    if wrong.axis.sum() >= twin.axis.sum():
+    if direction(wrong).sum() >= direction(twin).sum():
         wrong, twin = twin, wrong
-    flipped = (0.0 - wrong.axis).tolist()
+    flipped = (0.0 - direction(wrong)).tolist()
     message = (
         f'its axis {short(wrong.axis)} is opposite to that of its mirrored twin {twin.name!r}: '
         f'{reason}'
@@ -170,8 +171,8 @@ def _axes(robot: Description, pair: Twins) -> _Axes | None:
     one, two = (robot.inward[link.name] for link in (pair.one, pair.two))
     if not one.moves:
         return None
-    a = robot.placements[one.child][:3, :3] @ one.axis
-    b = robot.placements[two.child][:3, :3] @ two.axis
+    a = robot.placements[one.child][:3, :3] @ direction(one)
+    b = robot.placements[two.child][:3, :3] @ direction(two)
     # A rotation vector is an axial vector: its mirror image has the opposite sign.
     image = pair.plane.reflection @ a * (1 if one.type == 'prismatic' else -1)
     along = np.allclose(b, np.sign(image @ b) * image, atol=1e-3)

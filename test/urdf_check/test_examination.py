@@ -204,6 +204,36 @@ def test_a_load_without_lever_is_named(examined):
     assert ('gravity-zero', 'i') not in alarms(examined(loaded))
 
 
+def test_an_inconsistent_tensor_is_no_slip_of_a_unit(examined, folder):
+    """Equal entries of a frame: in other units the tensor would be as inconsistent."""
+    text = clean_robots.arm(folder, 0, n=3)
+    frame = LINK.format('frame').replace('"1"', '"1e-6"').replace('</link>', '<visual>{}</link>')
+    for old in ('"0.02"', '"0.03"', '"0.04"', '"0"'):
+        frame = frame.replace(old, '"1e-6"')
+    frame = frame.format('<geometry><box size="0.001 0.001 0.001"/></geometry></visual>')
+    fixed = '<joint name="f" type="fixed"><parent link="pedestal"/><child link="frame"/></joint>'
+    found = examined(text.replace('</robot>', f'{frame}{fixed}</robot>'), folder)
+    assert alarms(found) == [('inertia-inconsistent', 'frame')]
+    assert alarms(examined(found.repaired()[0], folder)) == []
+
+
+def test_axes_of_other_lengths_are_those_of_twins(examined, folder):
+    text = clean_robots.two_arms(folder, 5).encode()
+    for joint in ('l_hinge0', 'r_hinge1'):
+        longer = faults.axis(text, joint, 2).text
+        assert alarms(examined(longer, folder)) == [('axis-not-unit', joint)]
+        flipped = faults.axis(text, joint, -2).text
+        kinds = [('axis-not-unit', joint), ('joint-flipped', joint)]
+        assert sorted(alarms(examined(flipped, folder))) == kinds
+
+
+def test_moments_that_no_torque_sees_stay_remarks_without_a_tree(examined):
+    """The first link's identified tensor is implausible, but not about the axis of its joint."""
+    path = robots.example_robot_data() / 'panda_description/urdf/panda.urdf'
+    broken = faults.axis(path.read_bytes(), 'panda_joint7', 0).text
+    assert alarms(examined(broken, *path.parents)) == [('axis-zero', 'panda_joint7')]
+
+
 def test_repairs_keep_every_other_byte(examined, folder):
     text = clean_robots.arm(folder, 2, n=3).replace('\n', '\r\n')
     text = text.replace('<robot', '<!-- by hand -->\r\n<robot').encode()

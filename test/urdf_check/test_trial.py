@@ -150,6 +150,17 @@ def test_the_twin_tells_a_unit_that_geometry_tells_less_well(tmp_path):
     assert same(fault.repair, found.repair)
 
 
+@pytest.mark.parametrize('link', ['RR_calf', 'FL_calf'])
+def test_two_swapped_moments_are_swapped_back_where_two_are_nearly_equal(tmp_path, link):
+    path = robots.example_robot_data() / 'laikago_description/urdf/laikago.urdf'
+    fault = faults.swapped(path.read_bytes(), link)
+    file = tmp_path / 'robot.urdf'
+    file.write_bytes(fault.text)
+    (found,) = (f for f in examine(file, path.parents).findings if f.severity != 'info')
+    assert (found.element, found.kind) == (link, 'inertia-permuted')
+    assert same(fault.repair, found.repair)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('side', ['left', 'right'])
 @pytest.mark.parametrize('joint', ['shoulder_pitch', 'shoulder_yaw', 'hip_roll', 'wrist_yaw'])
