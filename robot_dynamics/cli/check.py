@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from robot_dynamics.cli.options import add_package_path, add_robot, new_file, new_picture
-from robot_dynamics.cli.output import print_table
+from robot_dynamics.cli.output import plural, print_table
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.urdf_check.examination import Examination, examine
@@ -63,7 +63,7 @@ def check(options: argparse.Namespace) -> int:
         repaired, done = examination.repaired(options.only)
         options.fix.write_bytes(repaired)
         what = 'the URDF expanded from xacro' if examination.expanded else 'the description'
-        print(f'{options.fix}: {what} with {len(done)} repair{"s" * (len(done) != 1)}')
+        print(f'{options.fix}: {what} with {plural(len(done), "repair")}')
     severities = {finding.severity for finding in examination.findings}
     rejected = {'error', 'warning'} if options.strict else {'error'}
     return FAULTY if severities & rejected else 0
@@ -73,7 +73,8 @@ def check(options: argparse.Namespace) -> int:
 
 
 def _print_model(model: RobotModel) -> None:
-    print(f'{model.name}: {model.n} joints, {model.nb} moving bodies of {model.mass.sum():.4g} kg')
+    parts = plural(model.n, 'joint'), plural(model.nb, 'moving body', 'moving bodies')
+    print(f'{model.name}: {", ".join(parts)} of {model.mass.sum():.4g} kg')
     limits = (model.lower, model.upper, model.velocity_limit, model.effort_limit)
     numbers = np.stack([*limits, model.viscous, model.coulomb], axis=1)
     print_table(
@@ -119,7 +120,7 @@ def _print_findings(examination: Examination) -> None:
     ]
     repairs = sum(bool(f.repair) for f in found)
     hint = f'; {repairs} with a repair, which --fix OUT.urdf applies' if repairs else ''
-    print(', '.join(f'{count} {label}{"s" * (count != 1)}' for count, label in counts) + hint)
+    print(', '.join(plural(count, label) for count, label in counts) + hint)
 
 
 def _group(finding: Finding) -> tuple[int, int, str]:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeGuard
 
 from robot_dynamics import __version__
 from robot_dynamics.cli.check import add_check_options, check
@@ -46,11 +46,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
         verb: Callable[[argparse.Namespace], int] = options.verb
         return verb(options)
     except (RobotDynamicsError, OSError) as error:
-        print(f'robot-dynamics: {" ".join(str(error).split())}', file=sys.stderr)
+        reason = f'{error.filename}: {error.strerror}' if _names_file(error) else str(error)
+        print(f'robot-dynamics: {" ".join(reason.split())}', file=sys.stderr)
         return ERROR
     except MemoryError as error:
         print(f'robot-dynamics: not enough memory: {error}', file=sys.stderr)
         return ERROR
+
+
+def _names_file(error: Exception) -> TypeGuard[OSError]:
+    return isinstance(error, OSError) and bool(error.filename and error.strerror)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics.cli.output import plural
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.resources import bundled_robots
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization.figures import (
     AnimationFormatError,
@@ -26,7 +28,9 @@ MAX_COUNT = 1_000_000  # of states or samples
 def add_robot(parser: argparse.ArgumentParser) -> None:
     """Add the argument `robot`."""
     parser.add_argument(
-        'robot', type=Path, help='path of a .urdf or .xacro file, or a bundled robot: panda'
+        'robot',
+        type=Path,
+        help=f'path of a .urdf or .xacro file, or a bundled robot: {", ".join(bundled_robots())}',
     )
 
 
@@ -128,7 +132,9 @@ def folder(text: str) -> Path:
 def new_file(text: str) -> Path:
     """Return the path of a file to write. Rejected before the computation if not writable."""
     file = Path(text)
-    if not file.parent.is_dir() or file.is_dir():
+    if file.is_dir():
+        raise argparse.ArgumentTypeError(f'{text} is a folder; expected a file')
+    if not file.parent.is_dir():
         raise argparse.ArgumentTypeError(f'{text} cannot be written: no such folder')
     return file
 
@@ -175,7 +181,7 @@ def _vector(model: RobotModel, name: str, values: list[float] | None) -> Array:
         return np.zeros(model.n)
     if len(values) != model.n:
         raise ShapeError(
-            f'--{name} has {len(values)} values; {model.name!r} has {model.n} joints: '
+            f'--{name} has {len(values)} values; {model.name!r} has {plural(model.n, "joint")}: '
             f'{", ".join(model.joint_names)}'
         )
     return np.array(values)

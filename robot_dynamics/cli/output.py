@@ -29,6 +29,11 @@ def concise_warnings() -> Iterator[None]:
         print(f'warning: {warning.message}', file=sys.stderr)
 
 
+def plural(count: int, noun: str, nouns: str = '') -> str:
+    """Return a number of things, such as '1 joint' or '7 joints'."""
+    return f'{count} {noun if count == 1 else nouns or noun + "s"}'
+
+
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print an empty line and a table with aligned columns."""
     lines = [head, *rows]

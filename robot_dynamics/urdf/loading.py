@@ -112,6 +112,11 @@ def robot_file(path: str | os.PathLike[str]) -> Path:
     if not is_name or (file.exists() and not file.is_dir()):
         return file
     robots = bundled_robots()
+    if file.is_dir() and file.name not in robots:
+        raise ModelError(
+            f'is a folder; expected a .urdf or .xacro file, or a bundled robot: '
+            f'{", ".join(robots)}'
+        )
     if file.name not in robots:
         raise ModelError(
             f'no file and no bundled robot has this name; the bundled robots are '

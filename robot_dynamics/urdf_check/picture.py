@@ -44,8 +44,10 @@ def draw(examination: Examination) -> Any:
         axes.plot(*ends.T, color='black', linewidth=1.5)
     for name, link in robot.links.items():
         T = robot.placements[name]
-        points += _draw_box(axes, link, T)
-        _draw_ellipsoid(axes, link, T, COLOURS[worst.get(name, 'info')])
+        severity = worst.get(name, 'info')
+        extent = _draw_ellipsoid(axes, link, T, COLOURS[severity])
+        # A tensor in another unit may be large; it must not make the robot a dot.
+        points += _draw_box(axes, link, T) or (extent if severity == 'info' else [])
     for severity, meaning in MEANINGS.items():
         axes.plot([], [], color=COLOURS[severity], label=f'inertia, {meaning}')
     axes.plot([], [], color='gray', linewidth=0.6, label='bounding box of the geometry')
@@ -74,8 +76,12 @@ def _draw_box(axes: Any, link: Link, T: Array) -> list[Array]:
     return list(corner.values())
 
 
-def _draw_ellipsoid(axes: Any, link: Link, T: Array, colour: str) -> None:
+def _draw_ellipsoid(axes: Any, link: Link, T: Array, colour: str) -> list[Array]:
+    """Draw the ellipsoid of the inertia; return the ends of its half-axes."""
     body = Inertial(link.body.mass, link.body.com, link.tensor)
     ellipsoid = inertia_ellipsoid(body, T)
-    if ellipsoid is not None:
-        draw_ellipsoid(axes, ellipsoid, colour)
+    if ellipsoid is None:
+        return []
+    draw_ellipsoid(axes, ellipsoid, colour)
+    arms = (ellipsoid.pose[:3, :3] * ellipsoid.half_axes).T
+    return [ellipsoid.pose[:3, 3] + sign * arm for arm in arms for sign in (-1, 1)]

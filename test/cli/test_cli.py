@@ -208,6 +208,28 @@ def test_a_robot_of_the_package_is_found_by_name(run, tmp_path, monkeypatch):
     )
 
 
+def test_a_folder_is_no_robot_and_no_file_to_write(run, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'models').mkdir()
+    assert run('terms', 'models')[1:] == (
+        '',
+        'robot-dynamics: models: is a folder; expected a .urdf or .xacro file, or a bundled '
+        'robot: panda, planar_2r, puma560, scara_rrp\n',
+    )
+    with pytest.raises(SystemExit, match='2'):
+        run('check', 'panda', '--fix', 'models')
+    assert 'argument --fix: models is a folder; expected a file' in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_or_written_is_named_like_any_other(run):
+    reason = 'No such file or directory'
+    assert run('trajectory', '/no', '--robot', 'panda') == (
+        2,
+        '',
+        f'robot-dynamics: /no: {reason}\n',
+    )
+
+
 def test_the_version_is_the_packages(capsys):
     version = re.search('<version>(.*)</version>', share_file('package.xml').read_text()).group(1)
     with pytest.raises(SystemExit, match='0'):

@@ -303,6 +303,22 @@ def test_inertias_are_compared_relative_to_their_size(monkeypatch, scale, wrong,
         assert len(reference.differences) == named
 
 
+def test_a_term_that_is_zero_but_for_rounding_agrees(engine):
+    """One joint has no Coriolis torque; an engine that subtracts torques leaves their rounding."""
+    links = ''.join(
+        f'<link name="{name}"><inertial><origin xyz="0.1 0 0.2"/><mass value="1"/><inertia '
+        'ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial></link>'
+        for name in 'ab'
+    )
+    text = f"""<robot name="pendulum">{links}<joint name="j" type="revolute"><parent link="a"/>
+    <child link="b"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="50" velocity="2"/>
+    </joint></robot>"""
+    found = validate(text, engines=(engine,))
+    assert found.verdict is Verdict.PASS, found
+    coriolis = next(r for r in found.residuals if r.quantity == 'Coriolis torque')
+    assert coriolis.error < 1e-12
+
+
 @needs_some
 def test_each_term_is_compared_at_random_states():
     found = validate(ARM, states=5, engines=SOME_ENGINE[:1])
