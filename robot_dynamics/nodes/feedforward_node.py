@@ -63,7 +63,7 @@ from robot_dynamics.ros.feedforward_parameters import (
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.motion_status import MotionStatus
+from robot_dynamics.ros.motion_status import MotionStatus, Present
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.reference_input import ReferenceInput
 from robot_dynamics.ros.robot_source import RobotSource
@@ -73,7 +73,6 @@ from robot_dynamics.ros.trajectory_action import TrajectoryActionServer
 from robot_dynamics.spatial import Array
 
 WATCHDOG_PERIOD = 0.02  # s
-PROGRESS_PERIOD = 0.2  # s, of the status during a motion
 
 
 class FeedforwardNode(RobotNode):
@@ -88,14 +87,14 @@ class FeedforwardNode(RobotNode):
         self._leaving = False  # disabled, and the torque is still being brought down
         self._state: JointReading | None = None
         self._settings: Settings  # of the present robot
-        self._silent = self._word = ''
-        self._status = MotionStatus(self)
+        self._silent = ''  # why no torque is computed at present
+        self._status = MotionStatus(self, self._present)
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
         self.torques = self.add(TorqueOutput(self, parameters.publish_commands))
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.references = self.add(
-            ReferenceInput(self, self.joint_states, self._publish_status, parameters.start_enabled)
+            ReferenceInput(self, self.joint_states, self._status.report, parameters.start_enabled)
         )
         self.states = self.add(StateOutput(self))
         self.action = self.add(TrajectoryActionServer(self, self.references, self._obstacle))
@@ -131,7 +130,7 @@ class FeedforwardNode(RobotNode):
         if goes_on:
             self.references.adjust(model, settings, self._friction)
             self.references.follower.stop('the robot description has changed')
-            return self._publish_status()
+            return self._status.report()
         self.references.follow(model, settings, self._friction)
         if self.active:
             self.activate()
@@ -154,7 +153,7 @@ class FeedforwardNode(RobotNode):
                 self.references.follower.release('control_law has changed')
             else:
                 self.references.follower.stop('control_law has changed')
-            self._publish_status()
+            self._status.report()
 
     def _warn_of_gains(self, parameters: FeedforwardParameters, model: RobotModel) -> None:
         names = model.joint_names
@@ -166,11 +165,11 @@ class FeedforwardNode(RobotNode):
     def activate(self) -> None:
         """Hold the arm at its next state."""
         self._switch_on()
-        self._publish_status()
+        self._status.report()
 
     def deactivate(self) -> None:
         """Change the torque to that of `on_deactivate`, within the rate limit."""
-        self._status.publish(motion_status.IDLE, 'inactive')
+        self._status.publish(Present(motion_status.IDLE, 'inactive'))
         tau = self._last_torque()
         if tau is not None and self._state is not None:
             self.torques.release(self._state.stamp, tau)
@@ -195,7 +194,7 @@ class FeedforwardNode(RobotNode):
                 self._leaving = False  # the reference and the torque continue
             elif not before:
                 self._switch_on()
-            self._publish_status()
+            self._status.report()
             conflict = self.torques.guard.conflict
             if request.data and conflict:
                 response.message += f', but {conflict}'
@@ -226,7 +225,7 @@ class FeedforwardNode(RobotNode):
         now = time.monotonic()
         if now - self._progressed >= self.parameters.silence_timeout:
             self._bridge_silence(now)
-        self._follow_status(now)
+        self._status.update(now)
 
     def _bridge_silence(self, now: float) -> None:
         """Apply `on_timeout` while joint states are missing, or their stamps stand still."""
@@ -240,7 +239,7 @@ class FeedforwardNode(RobotNode):
                     f'the stamps of joint_states stand still at {stamp / messages.SECOND:.3f} s'
                 )
             self.health.counts['joint states stopped'] += 1
-            self._publish_status(f'{self._silent}, {choice}')
+            self._status.report(f'{self._silent}, {choice}')
         gate = self.torques.gate
         if state is None or not gate.is_open:
             return
@@ -276,32 +275,19 @@ class FeedforwardNode(RobotNode):
             return 'led by hand'
         return self.references.follower.doing
 
-    def _present_word(self) -> str:
-        """Return the word of the status without an event."""
+    def _present(self) -> Present:
+        """Return what the node does at present, for its status."""
+        follower, guard = self.references.follower, self.torques.guard
+        word, detail = follower.phase.value, ''
         if not self.references.enabled:
-            return motion_status.STOPPING if self._leaving else motion_status.IDLE
-        if self.torques.guard.blocked:
-            return motion_status.FAULTED
-        if self._silent or self._state is None:
-            return motion_status.WAITING
-        if self._settings.law is gravity_only:
-            return motion_status.IDLE
-        return self.references.follower.phase.value
-
-    def _publish_status(self, event: str = '', word: str = '') -> None:
-        """Publish the status after an event, which may have a word of its own."""
-        self._word, self._reported = self._present_word(), time.monotonic()
-        if self._word == motion_status.FAULTED:
-            event = event or self.torques.guard.conflict
-        progress = self.references.follower.progress
-        self._status.publish(word or self._word, self._description(), event, progress)
-
-    def _follow_status(self, now: float) -> None:
-        """Publish the status if it has changed, and the progress of a motion."""
-        word = self._present_word()
-        is_late = now - self._reported > PROGRESS_PERIOD
-        if word != self._word or (is_late and word == motion_status.FOLLOWING):
-            self._publish_status()
+            word = motion_status.STOPPING if self._leaving else motion_status.IDLE
+        elif guard.blocked:
+            word, detail = motion_status.FAULTED, guard.conflict
+        elif self._silent or self._state is None:
+            word = motion_status.WAITING
+        elif self._settings.law is gravity_only:
+            word = motion_status.IDLE
+        return Present(word, self._description(), follower.progress, detail)
 
     # -- torques ----------------------------------------------------------------------------
 
@@ -337,7 +323,7 @@ class FeedforwardNode(RobotNode):
             word = motion_status.FAULTED if follower.violated else ''
             if was_open and execution.outcome is Outcome.REJECTED:
                 word = motion_status.REJECTED
-            self._publish_status('; '.join(event), word)
+            self._status.report('; '.join(event), word)
 
     def _command(self, tau: Array, state: JointReading) -> None:
         """Publish a torque within the limits; or the last one, once a disabled arm is at rest."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
@@ -12,6 +15,16 @@ from robot_dynamics.ros.lifecycle import RobotNode
 IDLE, HOLDING, FOLLOWING, STOPPING = 'idle', 'holding', 'following', 'stopping'
 REJECTED, WAITING, FAULTED = 'rejected', 'waiting', 'faulted'
 LEVELS = {REJECTED: health.WARN, WAITING: health.WARN, FAULTED: health.ERROR}
+PROGRESS_PERIOD = 0.2  # s, between two messages during a motion
+
+
+class Present(NamedTuple):
+    """What a node does at present."""
+
+    word: str  # of the vocabulary
+    motion: str  # a sentence for people
+    progress: float = math.nan  # fraction of the trajectory's time that is over
+    detail: str = ''  # why it does so; it may name a joint in quotes
 
 
 class MotionStatus:
@@ -22,29 +35,42 @@ class MotionStatus:
     joint concerned. What does not apply is empty.
     """
 
-    def __init__(self, node: RobotNode):
-        """Create the publisher."""
-        self._node = node
+    def __init__(self, node: RobotNode, present: Callable[[], Present]):
+        """Create the publisher; `present` returns what the node does at present."""
+        self._node, self._present = node, present
+        self._word, self._reported = '', time.monotonic()
         self._publisher = node.create_publisher(DiagnosticStatus, '~/status', qos.LATCHED)
 
-    def publish(
-        self, word: str, motion: str, detail: str = '', progress: float = math.nan
-    ) -> None:
-        """Publish a word of the vocabulary; `detail` may name a joint in quotes."""
+    def report(self, event: str = '', word: str = '') -> None:
+        """Publish after an event, which may have a word of its own and name a joint in quotes."""
+        present = self._present()
+        self._word, self._reported = present.word, time.monotonic()
+        detail = event or present.detail
+        self.publish(present._replace(word=word or present.word, detail=detail))
+
+    def update(self, now: float) -> None:
+        """Publish if the word has changed, and the progress of a motion; `now` in s."""
+        word = self._present().word
+        is_late = now - self._reported > PROGRESS_PERIOD
+        if word != self._word or (is_late and word == FOLLOWING):
+            self.report()
+
+    def publish(self, present: Present) -> None:
+        """Publish a status."""
         node = self._node
         model = None if node.base is None else node.base.model
         names = () if model is None else model.joint_names
         values = {
-            'motion': motion,
-            'detail': detail,
-            'progress': '' if math.isnan(progress) else f'{progress:.3f}',
-            'joint': next((name for name in names if repr(name) in detail), ''),
+            'motion': present.motion,
+            'detail': present.detail,
+            'progress': '' if math.isnan(present.progress) else f'{present.progress:.3f}',
+            'joint': next((name for name in names if repr(name) in present.detail), ''),
         }
         self._publisher.publish(
             DiagnosticStatus(
-                level=LEVELS.get(word, health.OK),
+                level=LEVELS.get(present.word, health.OK),
                 name=f'{node.get_fully_qualified_name()}: motion',
-                message=word,
+                message=present.word,
                 hardware_id='' if model is None else model.name,
                 values=[KeyValue(key=key, value=value) for key, value in values.items()],
             )

@@ -4,7 +4,8 @@ A table is a frozen dataclass whose fields are made by `parameter(...)`. It give
 descriptors, the validation of values at start and at run time, and the object that the node reads.
 A double underscore in the name of a field stands for the dot in the name of the parameter.
 Parameters are read-only, except those marked `live`, which may change while the node is active,
-and those of the description, which may change while it is unconfigured.
+and those of the description, which may change while it is unconfigured. A derived table may have
+`LIVE`, with which the names of further parameters that are live begin.
 """
 
 from __future__ import annotations
@@ -60,13 +61,6 @@ def parameter(default: Any, description: str, *bounds: Any, **limits: Any) -> An
     return field(default=initial, metadata={'spec': spec})
 
 
-def live(table: Any, name: str) -> Any:
-    """Return the field of a table for a parameter that may change while the node is active."""
-    (item,) = (item for item in fields(table) if item.name == name)
-    spec = replace(item.metadata['spec'], live=True)
-    return field(default=item.default, metadata={'spec': spec})
-
-
 def ros_name(attribute: str) -> str:
     """Return the name of the parameter in a field of a table."""
     return attribute.replace('__', '.')
@@ -74,7 +68,12 @@ def ros_name(attribute: str) -> str:
 
 def specs(table: type) -> dict[str, Spec]:
     """Return the table's parameters by their ROS names."""
-    return {ros_name(item.name): item.metadata['spec'] for item in fields(table)}
+    live = getattr(table, 'LIVE', ())
+    found = {ros_name(item.name): item.metadata['spec'] for item in fields(table)}
+    return {
+        name: replace(spec, live=True) if name.startswith(live) else spec
+        for name, spec in found.items()
+    }
 
 
 def values(parameters: Any) -> dict[str, Any]:

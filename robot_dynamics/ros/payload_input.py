@@ -24,15 +24,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import ParameterError, changed
-
-VARYING = {
-    'gravity',
-    'base_orientation',
-    'payload.link',
-    'payload.mass',
-    'payload.com',
-    'payload.inertia',
-}
+from robot_dynamics.ros.robot_parameters import VaryingRobotParameters
 
 
 class PayloadInput:
@@ -80,7 +72,7 @@ class PayloadInput:
     def accept(self, parameters: Any) -> None:
         """Reject a payload that does not fit the robot, or has to be compiled while active."""
         node = self._node
-        if node.base is None or not changed(node.parameters, parameters) & VARYING:
+        if node.base is None or not _vary(changed(node.parameters, parameters)):
             return
         model = node.base.model
         before, after = (given.payload_link(model) for given in (node.parameters, parameters))
@@ -97,7 +89,7 @@ class PayloadInput:
     def adopt(self, changes: set[str]) -> None:
         """Use the changed payload and gravity."""
         node, candidate, self._candidate = self._node, self._candidate, None
-        if node.base is None or not changes & VARYING:
+        if node.base is None or not _vary(changes):
             return
         if candidate is not None and candidate[0] == node.parameters:
             node.arm = candidate[1]
@@ -141,3 +133,8 @@ class PayloadInput:
             parameters.payload__inertia,
         )
         self._publisher.publish(self._message)
+
+
+def _vary(changes: set[str]) -> bool:
+    """Return whether payload or gravity are among changed parameters."""
+    return any(name.startswith(VaryingRobotParameters.LIVE) for name in changes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from robot_dynamics.ros.parameters import (
     ParameterError,
     given,
     joint_order,
-    live,
     parameter,
     per_joint,
     ros_name,
@@ -229,12 +229,7 @@ class VaryingRobotParameters(RobotParameters):
     Nothing is compiled then: gravity and payload are inputs of the programs.
     """
 
-    gravity: tuple[float, ...] = live(RobotParameters, 'gravity')
-    base_orientation: tuple[float, ...] = live(RobotParameters, 'base_orientation')
-    payload__link: str = live(RobotParameters, 'payload__link')
-    payload__mass: float = live(RobotParameters, 'payload__mass')
-    payload__com: tuple[float, ...] = live(RobotParameters, 'payload__com')
-    payload__inertia: tuple[float, ...] = live(RobotParameters, 'payload__inertia')
+    LIVE: ClassVar[tuple[str, ...]] = ('gravity', 'base_orientation', 'payload.')
 
     def varied(self, base: Dynamics) -> Dynamics:
         """Return a robot under the gravity and with the payload of the parameters."""
@@ -309,14 +304,7 @@ class DriveParameters(RobotParameters):
 class LiveRobotParameters(VaryingRobotParameters, DriveParameters):
     """Parameters of a node that answers joint states; friction and efforts may change as well."""
 
-    friction__viscous: tuple[float, ...] = live(RobotParameters, 'friction__viscous')
-    friction__coulomb: tuple[float, ...] = live(RobotParameters, 'friction__coulomb')
-    friction__law: str = live(DriveParameters, 'friction__law')
-    friction__load: tuple[float, ...] = live(DriveParameters, 'friction__load')
-    friction__stribeck: tuple[float, ...] = live(DriveParameters, 'friction__stribeck')
-    friction__presliding: tuple[float, ...] = live(DriveParameters, 'friction__presliding')
-    effort_scale: tuple[float, ...] = live(DriveParameters, 'effort_scale')
-    effort_offset: tuple[float, ...] = live(DriveParameters, 'effort_offset')
+    LIVE: ClassVar[tuple[str, ...]] = (*VaryingRobotParameters.LIVE, 'friction.', 'effort_')
     input_timeout: float = parameter(
         0.1, 'How long the last value of a joint is held without a new one, s.', TIME, live=True
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,10 +20,9 @@ from robot_dynamics.ros.parameters import (
     TIME,
     ParameterError,
     given,
-    live,
     parameter,
 )
-from robot_dynamics.ros.robot_parameters import DriveParameters, RobotParameters
+from robot_dynamics.ros.robot_parameters import DriveParameters
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Actuators,
@@ -51,6 +50,7 @@ UNLIMITED_AT_ZERO = ('rate_limit', 'bandwidth', 'velocity_cutoff', 'effort_bandw
 class SimulatorParameters(DriveParameters):
     """Parameters of the simulator node."""
 
+    LIVE: ClassVar[tuple[str, ...]] = ('payload.mass', 'payload.com', 'payload.inertia')
     friction__law: str = parameter(
         'coulomb',
         'Law of friction: coulomb (viscous and Coulomb; tanh at standstill, as in feed-forward: a '
@@ -170,10 +170,6 @@ class SimulatorParameters(DriveParameters):
         'Damping between motor and link, N m s/rad or N s/m, one value or one per joint.',
         GAIN,
     )
-
-    payload__mass: float = live(RobotParameters, 'payload__mass')
-    payload__com: tuple[float, ...] = live(RobotParameters, 'payload__com')
-    payload__inertia: tuple[float, ...] = live(RobotParameters, 'payload__inertia')
     time_step: float = parameter(1e-3, 'Simulated time per step, s.', (1e-5, 0.1))
     integrator: str = parameter('rk4', 'Integrator.', choices=tuple(INTEGRATORS))
     publish_every: int = parameter(

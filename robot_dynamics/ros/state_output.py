@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectoryPoint
 
 from robot_dynamics.control import Reference
 from robot_dynamics.control.joint_state import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.ros import controller_state, qos
+from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.serialization import JointStateWriter
 from robot_dynamics.spatial import Array
 
 TOPICS = ('desired_state', 'measured_state', 'state_error')
 MOTION = ('position', 'velocity')
+# Fields of JointTrajectoryControllerState for the rows desired, measured and error; Humble has
+# both names, later releases one.
+FIELDS = (('reference', 'desired'), ('feedback', 'actual'), ('error',))
 
 
 def desired_measured_error(
@@ -34,6 +40,49 @@ def desired_measured_error(
     return (reference.q, reference.qd, torque), (state.q, qd, effort), error
 
 
+def controller_state_type() -> Any:
+    """Return JointTrajectoryControllerState; None if control_msgs is not installed."""
+    try:
+        return import_module('control_msgs.msg').JointTrajectoryControllerState
+    except ImportError:
+        return None
+
+
+def controller_state(
+    message: Any,
+    joint_names: Sequence[str],
+    stamp: int,
+    reference: Reference,
+    *rows: tuple[Array, ...],
+    speed: float = 1.0,
+) -> Any:
+    """Return a JointTrajectoryControllerState with the state of the joints.
+
+    Args:
+        message: an empty one.
+        joint_names: n names.
+        stamp: ns.
+        reference: the desired motion (n,), for its accelerations.
+        rows: desired, measured and error; each has positions, velocities and maybe efforts (n,).
+        speed: of the trajectory, as a fraction of its own.
+    """
+    message.header.stamp = messages.time_message(stamp)
+    message.joint_names = list(joint_names)
+    points = [
+        JointTrajectoryPoint(positions=q.tolist(), velocities=qd.tolist()) for q, qd, *_ in rows
+    ]
+    points[0].accelerations = reference.qdd.tolist()
+    for names, point in zip(FIELDS, points, strict=True):
+        for name in names:
+            if hasattr(message, name):
+                setattr(message, name, point)
+    if hasattr(message, 'speed_scaling_factor'):
+        message.speed_scaling_factor = speed
+    if hasattr(message, 'output'):
+        message.output = JointTrajectoryPoint(effort=rows[0][2].tolist())
+    return message
+
+
 class StateOutput:
     """Part of a node: publishes the state of its joints, `state_publish_rate` times per second.
 
@@ -48,7 +97,7 @@ class StateOutput:
         self._publishers = [
             node.create_publisher(JointState, f'~/{topic}', qos.STREAM_OUT) for topic in TOPICS
         ]
-        self._type = controller_state.message_type()
+        self._type = controller_state_type()
         self._controller: Any = None
         if self._type is not None:
             self._controller = node.create_publisher(
@@ -98,7 +147,5 @@ class StateOutput:
         if self._controller is not None:
             message = self._type()
             self._controller.publish(
-                controller_state.filled(
-                    message, self._names, state.stamp, reference, *rows, speed=speed
-                )
+                controller_state(message, self._names, state.stamp, reference, *rows, speed=speed)
             )

@@ -20,10 +20,10 @@ from robot_dynamics.control.trajectory_action import (
     goal_tolerances,
 )
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
-from robot_dynamics.ros import controller_state, messages
+from robot_dynamics.ros import messages
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.reference_input import ReferenceInput
-from robot_dynamics.ros.state_output import desired_measured_error
+from robot_dynamics.ros.state_output import controller_state, desired_measured_error
 
 NAME = '~/follow_joint_trajectory'
 # Fields for joints with several degrees of freedom, which are not in all releases.
@@ -199,7 +199,7 @@ def feedback(
         elapsed: time of the trajectory, s.
     """
     rows = desired_measured_error(state, reference)
-    controller_state.filled(message, joint_names, state.stamp, reference, *rows)
+    controller_state(message, joint_names, state.stamp, reference, *rows)
     for point in (message.desired, message.actual, message.error):
         point.time_from_start = messages.duration_message(elapsed)
     return message

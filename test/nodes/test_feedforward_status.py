@@ -15,7 +15,7 @@ from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics.control import Reference
-from robot_dynamics.ros import controller_state, messages
+from robot_dynamics.ros import messages, state_output
 
 TOPICS = ('desired_state', 'measured_state', 'state_error')
 WHOLE = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
@@ -107,7 +107,7 @@ def test_the_message_of_joint_trajectory_controller_is_filled(fields):
     """Its package is not installed here: by an object with the same fields."""
     q, qd, qdd, tau = np.arange(8.0).reshape(4, 2)
     rows = (q, qd, tau), (q + 1, qd + 1, tau), (q - 1, qd - 1)
-    message = controller_state.filled(
+    message = state_output.controller_state(
         stand_in(*fields), ('a', 'b'), 3 * 10**9 + 5, Reference(q, qd, qdd), *rows, speed=0.3
     )
     assert vars(message).get('speed_scaling_factor', 0.3) == 0.3
@@ -129,10 +129,10 @@ def test_the_state_of_the_controller_is_published_where_its_message_is_installed
     graph, monkeypatch
 ):
     # Any message that ROS can publish, with `filled` replaced: what is tested is the connection.
-    monkeypatch.setattr(controller_state, 'message_type', lambda: Float64MultiArray)
+    monkeypatch.setattr(state_output, 'controller_state_type', lambda: Float64MultiArray)
     monkeypatch.setattr(
-        controller_state,
-        'filled',
+        state_output,
+        'controller_state',
         lambda message, names, stamp, reference, *rows, speed: Float64MultiArray(
             data=[*reference.q, *rows[1][0], speed]
         ),
