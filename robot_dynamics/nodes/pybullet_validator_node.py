@@ -47,7 +47,7 @@ from robot_dynamics.ros.parameters import LOWEST_RATE, TIME, ParameterError, giv
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_parameters import VaryingRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
-from robot_dynamics.ros.serialization import torque_writer
+from robot_dynamics.ros.serialization import joint_state_writer
 from robot_dynamics.ros.term_input import TermInput
 from robot_dynamics.urdf.physics_only import with_payload
 from robot_dynamics.validation.comparison import TOLERANCE, EngineComparison
@@ -139,7 +139,7 @@ class PyBulletValidatorNode(RobotNode):
 
     def use(self, arm: Dynamics) -> None:
         """Restart the comparison with this robot."""
-        self._residual = torque_writer(arm.model, self.parameters.frame_prefix)
+        self._residual = joint_state_writer(arm.model, self.parameters.frame_prefix)
         self._restart()
 
     def cleanup(self) -> None:

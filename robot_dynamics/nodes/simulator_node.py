@@ -36,7 +36,7 @@ from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import ParameterError
 from robot_dynamics.ros.robot_source import RobotSource
-from robot_dynamics.ros.serialization import JointStateWriter
+from robot_dynamics.ros.serialization import QUANTITIES, joint_state_writer
 from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.ros.simulator_recording import SimulatorRecording
 from robot_dynamics.ros.simulator_services import standard_services, trigger_services
@@ -103,11 +103,7 @@ class SimulatorNode(RobotNode):
         )
         self._control = RunControl(self._loop)
         self._per_torque = parameters.efforts_per_torque(model)
-        self._state = JointStateWriter(
-            model.joint_names,
-            parameters.frame_prefix + model.link_names[0],
-            ('position', 'velocity', 'effort'),
-        )
+        self._state = joint_state_writer(model, parameters.frame_prefix, QUANTITIES)
 
     def activate(self) -> None:
         """Start to step from the start state."""

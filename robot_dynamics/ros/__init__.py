@@ -7,7 +7,10 @@ joint_state_input  part: joint states, decoded, checked and complete
 command_input      part: effort commands; reference_input: trajectories and streams of references
 wrench_input       part: external wrench
 term_input         part: the terms that dynamics_node publishes
+trajectory_action  part: goals of FollowJointTrajectory, where control_msgs is installed
+payload_estimator  part: the payload from the last joint states, on request
 outputs            part: publishers of terms; torque_output: limited torques for motors
+state_output       part: desired and measured state of the joints; motion_status: their motion
 command_guard      part: other publishers on command topics
 diagnostics        part: status on /diagnostics; health: its counts and latencies
 
@@ -17,5 +20,6 @@ simulator_*        start state, services and command log of simulator_node
 messages, serialization, marker_messages    arrays and shapes to messages and back
 qos, middleware                             profiles of quality of service, and of Fast DDS
 executable, executables                     main function and help text, console scripts
+live_robot                                  joint states and description for robot-dynamics view
 launching                                   arguments of the launch files
 """

@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.serialization import matrix_writer, torque_writer
+from robot_dynamics.ros.serialization import joint_state_writer, matrix_writer
 from robot_dynamics.spatial import Array
 
 
@@ -35,7 +35,7 @@ class TermPublishers:
     def use(self, arm: Dynamics) -> None:
         """Write messages for this robot."""
         prefix = self._node.parameters.frame_prefix
-        torque, matrix = torque_writer(arm.model, prefix), matrix_writer(arm.model, prefix)
+        torque, matrix = joint_state_writer(arm.model, prefix), matrix_writer(arm.model, prefix)
         self._outputs = {name: (publisher, torque) for name, publisher in self._torques.items()}
         self._outputs |= {name: (publisher, matrix) for name, publisher in self._matrices.items()}
 

@@ -72,9 +72,11 @@ class JointStateWriter:
         return bytes(self._bytes)
 
 
-def torque_writer(model: RobotModel, frame_prefix: str) -> JointStateWriter:
-    """Return the writer of a robot's torques, in the frame of its root link."""
-    return JointStateWriter(model.joint_names, frame_prefix + model.link_names[0], ('effort',))
+def joint_state_writer(
+    model: RobotModel, frame_prefix: str, quantities: tuple[str, ...] = ('effort',)
+) -> JointStateWriter:
+    """Return the writer of quantities of a robot's joints, in the frame of its root link."""
+    return JointStateWriter(model.joint_names, frame_prefix + model.link_names[0], quantities)
 
 
 class MatrixWriter:

@@ -15,7 +15,7 @@ from robot_dynamics.control.joint_state import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.serialization import JointStateWriter
+from robot_dynamics.ros.serialization import QUANTITIES, joint_state_writer
 from robot_dynamics.spatial import Array
 
 TOPICS = ('desired_state', 'measured_state', 'state_error')
@@ -120,10 +120,9 @@ class StateOutput:
         model, parameters = arm.model, self._node.parameters
         self._names = model.joint_names
         self._scale = parameters.of_joints('effort_scale', model)
-        frame = parameters.frame_prefix + model.link_names[0]
         self._writers = [
-            JointStateWriter(model.joint_names, frame, (*MOTION, *effort))
-            for effort in (('effort',), ('effort',), ())
+            joint_state_writer(model, parameters.frame_prefix, quantities)
+            for quantities in (QUANTITIES, QUANTITIES, MOTION)
         ]
 
     def publish(

@@ -21,7 +21,7 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.command_guard import CommandGuard
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.serialization import torque_writer
+from robot_dynamics.ros.serialization import joint_state_writer
 from robot_dynamics.spatial import Array
 
 LAST_ACKNOWLEDGEMENT = Duration(seconds=0.1)  # for the last torque, before the publisher goes
@@ -69,7 +69,7 @@ class TorqueOutput:
         """
         is_active, names = self._node.active, self._names
         self._names, self._order, self.per_torque = model.joint_names, order, per_torque
-        self._writer = torque_writer(model, self._node.parameters.frame_prefix)
+        self._writer = joint_state_writer(model, self._node.parameters.frame_prefix)
         if is_active and names == model.joint_names:
             return self.gate.limit(limits)
         before = dict(zip(names, self.gate.last, strict=True)) if is_active else {}

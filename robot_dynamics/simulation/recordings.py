@@ -22,7 +22,7 @@ from robot_dynamics.control import Gains, Reference, pd_gains
 from robot_dynamics.control.friction_laws import JointFriction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
-from robot_dynamics.rollout import checked_count
+from robot_dynamics.simulation.arguments import checked_period
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.hardware import HardwareProfile
 from robot_dynamics.simulation.joint_models.actuators import Drives, DriveState
@@ -162,9 +162,7 @@ class _Plant:
         arms: int,
     ):
         """Start at the first point of the motion, with drives that supply tau (n,)."""
-        self._substeps = checked_count(substeps)
-        if not self._substeps:
-            raise ValueError('substeps is 0; it must be 1 or more')
+        self._substeps = checked_period('substeps', substeps)
         friction = _friction(arm, profile)
         self._drives = Drives(arm.model, profile.drives, 1 / rate)
         step = friction_step(arm, friction.law.memory)
