@@ -98,7 +98,7 @@ def view(options: argparse.Namespace) -> int:
     _check_sources(options)
     subject = _subject(options)
     server = open_server(options.host, options.port, subject.model.name)
-    print(f'{subject.model.name}: {url(server)}', flush=True)
+    print(f'{subject.model.name}: open {url(server)} in a browser; Ctrl-C ends', flush=True)
     file = robot_file(options.robot or Path.cwd() / 'robot_description')
     _serve(server, subject, mesh_folders(file, options.package_path))
     return 0

@@ -181,7 +181,8 @@ class Drawing:
             self._set_points(self._skeleton, 'skeleton', scene.skeleton)
         self._draw_torques(scene.arrows)
         self._set_points(self._gravity, 'gravity', scene.gravity[None])
-        self._put(self._gravity_label, 'gravity label', scene.gravity[0])
+        start, end = scene.gravity
+        self._put(self._gravity_label, 'gravity label', start - 0.25 * (end - start))
         self._draw_load(state, scene)
         for layer, ellipsoid in (
             ('manipulability at the tip', scene.manipulability),
