@@ -293,7 +293,6 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
 
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Configure the parts; FAILURE if one of them raises a RobotDynamicsError."""
-        self._warn_of_unknown_parameters()
         try:
             self.call('configure')
         except RobotDynamicsError as error:
@@ -310,6 +309,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         """Activate the parts."""
         result = super().on_activate(state)
         self._do('activate', 'activate')
+        self._warn_of_unknown_parameters()
         self.active = result == SUCCESS
         return result
 

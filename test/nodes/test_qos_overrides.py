@@ -138,3 +138,13 @@ def test_simulated_time_may_be_switched_on_later(graph):
     (result,) = node.set_parameters([Parameter('use_sim_time', value=True)])
     assert result.successful
     assert '/clock' in topics(node.subscriptions)
+
+
+def test_overrides_are_reported_only_if_the_node_has_no_such_topic(graph, monkeypatch, capfd):
+    publisher = node_class('state_publisher_node', monkeypatch)
+    given = overrides('/robot_description', 'publisher', depth=2)
+    node = graph.start(publisher, **given)
+    assert node.active
+    assert 'does not have' not in capfd.readouterr().err
+    graph.start(DynamicsNode, **overrides('/joint_state', 'subscription', depth=2))
+    assert 'qos_overrides./joint_state.subscription.depth' in capfd.readouterr().err
