@@ -150,13 +150,12 @@ class Trajectory:
         A derivative that is not prescribed is the mean of its values on both sides of the point;
         the first and the last point have one side only.
         """
-        q, qd, qdd = (np.array(rows) for rows in self.sample(self.times))
-        # (3, m - 1, n), at points 1 ... m - 1
-        arriving = spline.evaluate(self.polynomials, np.diff(self.times))
-        for rate, rows in ((1, qd), (2, qdd)):
-            rows[1:-1] = (arriving[rate, :-1] + rows[1:-1]) / 2
-            np.copyto(rows, self.points[rate], where=~np.isnan(self.points[rate]))
-        return Reference(q, qd, qdd)
+        rows = np.zeros_like(self.points)
+        rows[:, :-1] = self.polynomials[:, :, 0]  # the segments at their starts
+        rows[:, 1:] += spline.evaluate(self.polynomials, np.diff(self.times))  # at their ends
+        rows[:, 1:-1] /= 2
+        np.copyto(rows, self.points, where=~np.isnan(self.points))
+        return Reference(*rows)
 
     def in_order(self, joint_names: Sequence[str]) -> Trajectory:
         """Return the same trajectory with its joints in another order.
