@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from robot_dynamics.cli.options import new_file
+from robot_dynamics.cli.options import new_file, number
 from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     add_efforts,
@@ -16,6 +16,7 @@ from robot_dynamics.cli.recording_options import (
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification import RecordingError, by_joint, read_bag
+from robot_dynamics.identification.parameter_fit import INEXACT
 from robot_dynamics.identification.payload import FRICTION, estimate_payload
 from robot_dynamics.identification.payload_report import as_json, text
 
@@ -25,7 +26,14 @@ def add_payload_options(parser: argparse.ArgumentParser) -> None:
     add_recording(parser)
     parser.add_argument('--link', required=True, metavar='LINK', help='that carries the payload')
     add_robot_changes(parser)
-    add_efforts(parser).add_argument(
+    efforts = add_efforts(parser)
+    efforts.add_argument(
+        '--scale-error',
+        type=number(0.0, 1.0),
+        default=INEXACT,
+        help=f'standard deviation of the scale of the efforts of each joint ({INEXACT:g})',
+    )
+    efforts.add_argument(
         '--friction',
         choices=FRICTION,
         default=FRICTION[0],
@@ -40,8 +48,8 @@ def payload(options: argparse.Namespace) -> int:
     """Print mass, centre of mass and inertia of the payload in a recording, with errors.
 
     From a motion, with standard errors; from postures at rest, with the bounds that dry friction
-    sets. The model is the arm without the payload. Needs rosbags: pip install rosbags, or in a
-    checkout pip install '.[bags]'.
+    sets. The model is the arm without the payload, best one that `identify` has found. Needs
+    rosbags: pip install rosbags, or in a checkout pip install '.[bags]'.
     """
     bag = read_bag(options.bag, options.topic, description=options.robot is None)
     with concise_warnings():
@@ -54,6 +62,7 @@ def payload(options: argparse.Namespace) -> int:
             options.link,
             friction=options.friction,
             effort_scale=per_joint(names, 'effort-scale', options.effort_scale or [1.0]),
+            scale_error=options.scale_error,
             effort_gravity_compensated=options.effort_gravity_compensated,
             cutoff=options.cutoff,
         )

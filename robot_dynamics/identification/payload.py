@@ -1,8 +1,7 @@
 """Mass, centre of mass and inertia of a payload, from a recording of the arm that carries it.
 
 The torques that the model without the payload leaves are linear in its ten parameters. From a
-motion they are fitted together with friction, offset and scale of the efforts of each joint:
-`payload_fit`.
+motion they are fitted together with friction and offset of each joint: `payload_fit`.
 
 At rest dry friction hides any torque up to its level. From postures alone the result is therefore
 not an estimate with a standard error, but the bounds of all payloads that the dry friction of the
@@ -21,8 +20,15 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.control.friction_laws import LAWS
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.parameter_fit import INEXACT
 from robot_dynamics.identification.payload_bounds import bounds, least_excess
-from robot_dynamics.identification.payload_fit import ENOUGH_SAMPLES, Rows, fit_payload
+from robot_dynamics.identification.payload_fit import (
+    CERTAIN,
+    ENOUGH_SAMPLES,
+    PayloadFit,
+    Rows,
+    fit_payload,
+)
 from robot_dynamics.identification.pseudo_inertia import from_pseudo_inertia, to_pseudo_inertia
 from robot_dynamics.identification.recording import (
     STANDING,
@@ -38,9 +44,8 @@ FRICTION = ('estimated', 'model')  # fitted with the payload, or that of the mod
 DRY = (LAWS['coulomb'], LAWS['coulomb_memory'])  # dry friction is a combination of both
 ENOUGH_MOTION = 4.0  # s in which a joint moves: less is a recording of postures
 DENSE = 16  # samples per period of the cut-off frequency
-CERTAIN = 3.0  # standard errors
-LARGEST = 0.05  # a scale of efforts that is certainly farther from 1 is an error of the model
-LARGE = 0.005  # a scale that is certainly farther from 1 is named
+LARGEST = 0.05  # a factor that is certainly farther from 1 is an error of the model
+LARGE = 0.005  # a factor that is certainly farther from 1 is named
 STILL = 0.5  # s at rest: a posture
 APART = 0.05  # rad or m: postures that differ by less are one
 NOISE = 3.0  # standard deviations of noise that bounds include
@@ -91,18 +96,21 @@ def estimate_payload(
     *,
     friction: str = 'estimated',
     effort_scale: ArrayLike = 1.0,
+    scale_error: float = INEXACT,
     effort_gravity_compensated: bool = False,
     cutoff: float | None = None,
 ) -> Payload:
     """Return the payload that an arm carried on a link.
 
     Args:
-        arm: the model without the payload; the errors assume that it is right.
+        arm: the model without the payload, best one identified on the same drives: the errors
+            assume that it is right.
         recording: of the same joints in the same order, as `by_joint` makes it.
         link: that carries the payload.
-        friction: 'estimated' with the payload, in addition to that of the model, with offset and
-            scale of the efforts of each joint; or 'model'. At rest it is that of the model.
+        friction: 'estimated' with the payload, in addition to that of the model, with an offset
+            of the efforts of each joint; or 'model'. At rest it is that of the model.
         effort_scale: recorded effort times this is N m or N, one for all joints or (n,).
+        scale_error: standard deviation of that factor of each joint, relative.
         effort_gravity_compensated: the recorded effort does not include the gravity torque of the
             model.
         cutoff: Hz, of the low-pass; by default where the spectrum of the motion ends.
@@ -127,7 +135,8 @@ def estimate_payload(
         _Piece(arm, s, body, to_body, scale, effort_gravity_compensated) for s in stretches[0]
     ]
     if sum(piece.seconds_in_motion for piece in pieces) >= ENOUGH_MOTION:
-        return _from_motion(link, pieces, arm.model.joint_names, friction == 'estimated')
+        with_friction = friction == 'estimated'
+        return _from_motion(link, pieces, arm.model.joint_names, with_friction, scale_error)
     return _from_postures(link, pieces, arm.model.coulomb)
 
 
@@ -186,7 +195,11 @@ class _Piece:
 
 
 def _from_motion(
-    link: str, pieces: list[_Piece], names: tuple[str, ...], with_friction: bool
+    link: str,
+    pieces: list[_Piece],
+    names: tuple[str, ...],
+    with_friction: bool,
+    scale_error: float,
 ) -> Payload:
     parts = [piece.rows(with_friction) for piece in pieces]
     rows = Rows(*(np.concatenate(x) for x in zip(*parts, strict=True)))
@@ -194,7 +207,7 @@ def _from_motion(
         raise PayloadError(
             f'no joint moves in {ENOUGH_SAMPLES} samples; move the arm for {ENOUGH_MOTION:g} s'
         )
-    found = fit_payload(rows)
+    found = fit_payload(rows, scale_error)
     return Payload(
         link,
         *_parts(found.value),
@@ -202,23 +215,27 @@ def _from_motion(
         postures=0,
         seconds=sum(piece.seconds_in_motion for piece in pieces),
         residual=found.residual,
-        notes=(*_doubts(*found.scales, names), *_remarks(found.value, found.error)),
+        notes=(*_doubts(found, names), *_remarks(found.value, found.error)),
     )
 
 
-def _doubts(scale: Array, error: Array, names: tuple[str, ...]) -> list[str]:
-    """Return what scales of efforts, with their errors, say about the model."""
-    off = np.abs(scale - 1)
-    if (off > LARGEST + CERTAIN * error).any():
-        return [
-            f'the efforts differ from those of the model by more than {100 * LARGEST:.0f} %: '
-            'it has other errors than the payload, which the errors stated here do not '
-            'include; `robot-dynamics evaluate` names them, `identify` corrects them'
-        ]
-    certain = np.flatnonzero(off > np.maximum(CERTAIN * error, LARGE))
-    factors = ', '.join(f'{names[j]} {scale[j]:.3f} ± {error[j]:.1g}' for j in certain)
-    sentence = f'efforts differ from those of the model by factors, fitted: {factors}'
-    return [sentence] if len(certain) else []
+def _doubts(found: PayloadFit, names: tuple[str, ...]) -> list[str]:
+    """Return what the factors between efforts and model say about the model."""
+    off, error = np.abs(found.factor - 1), CERTAIN * found.factor_error
+    certain = np.flatnonzero(off > np.maximum(error, LARGE))
+    if not len(certain):
+        return []
+    factors = ', '.join(
+        f'{names[j]} {found.factor[j]:.3f} ± {found.factor_error[j]:.1g}' for j in certain
+    )
+    notes = [f'efforts differ from those of the model by factors, part of the errors: {factors}']
+    if (off > LARGEST + error).any():
+        notes.append(
+            f'the model is off by more than {100 * LARGEST:.0f} %: it has other errors than the '
+            'payload, which the errors stated here do not include; `robot-dynamics evaluate` '
+            'names them, `identify` corrects them'
+        )
+    return notes
 
 
 # -- from postures --------------------------------------------------------------------------

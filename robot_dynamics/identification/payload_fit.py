@@ -1,17 +1,16 @@
-"""Least squares of a payload and of the drives that move it, with standard errors.
+"""Least squares of a payload, with standard errors.
 
-    effort_j - model_j = Y_j theta + f_j . friction features + o_j + s_j (model_j + Y_j theta)
+    effort_j - model_j = Y_j theta + f_j . friction features + o_j
 
-with the ten parameters theta of the payload, and of each joint friction f, an offset o and the
-error s of the scale of its efforts. Scales are not exact: their errors have a normal prior, of the
-standard deviation that makes the data most probable, 2 % at most.
+with the ten parameters theta of the payload, and of each joint friction f and an offset o.
 
 Errors are those of the jackknife, blocks of time left out one after the other, so that coloured
-noise and friction that follows another law count as well; and those of the scales, as far as their
-prior determines them.
+noise and friction that follows another law count as well; those of the scale of each joint's
+efforts, by which the torques of the payload are uncertain; and the factor, where it is certain, by
+which the efforts of a joint differ from those of the model. Neither is fitted: an identified model
+has the scale of the efforts it was identified from, and the errors of its links look like scales.
 
-Sources: Efron and Stein, "The jackknife estimate of variance", Annals of Statistics 9(3), 1981;
-Bishop, Pattern Recognition and Machine Learning (2006), section 3.5 (priors from the data).
+Source: Efron and Stein, "The jackknife estimate of variance", Annals of Statistics 9(3), 1981.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.identification.parameter_fit import INEXACT
 from robot_dynamics.spatial import Array
 
 BLOCKS = 24  # of time, left out one after the other
 ENOUGH_SAMPLES = 200  # of a moving joint: fewer determine no friction
 WEIGHTINGS = 3
-INEXACTS = INEXACT * np.geomspace(0.025, 1, 9)  # standard deviations of scales that are tried
 FLOOR = 1e-4  # of the effort: lowest standard deviation of a residual
 RANK = 1e-5  # relative, of scaled columns: combinations below are not determined
 ROUNDING = 1e-12  # relative: a column that is smaller is zero
+CERTAIN = 3.0  # standard errors: a factor that differs from 1 by more counts as an error
+OWN = 0.05  # relative: of a model's torques that a payload and friction do not have
 LOOSE = 1e-3  # part of a parameter in a combination that is not determined
 
 
@@ -44,13 +43,15 @@ class Rows(NamedTuple):
 
 
 class PayloadFit(NamedTuple):
-    """Ten payload parameters, then the unknowns of each joint; the last is its scale."""
+    """Ten payload parameters, then friction and offset of each joint."""
 
     theta: Array  # (P,)
     left_out: Array  # (BLOCKS, P) without one block of time each
-    by_scale: Array  # (n, P) changes by one standard deviation of each scale's prior
+    by_scale: Array  # (2 n, P) changes by the scale of each joint, of payload and of model
     free: Array  # (P, f) directions that are not determined
     residual: Array  # (n,) root mean square
+    factor: Array  # (n,) of the efforts relative to the model
+    factor_error: Array
 
     @property
     def value(self) -> Array:
@@ -65,43 +66,34 @@ class PayloadFit(NamedTuple):
         error = np.sqrt(noise**2 + (np.array(changes) ** 2).sum(axis=0))
         return np.asarray(np.where(_undetermined(self.free[:10]), np.inf, error))
 
-    @property
-    def scales(self) -> tuple[Array, Array]:
-        """Factors (n,) between efforts and model, and their standard errors; 1 if not fitted."""
-        n = len(self.residual)
-        if not len(self.by_scale):
-            return np.ones(n), np.zeros(n)
-        at = _scales(len(self.theta), n)
-        noise = _jackknife(self.left_out[:, at])
-        return 1 + self.theta[at], np.hypot(noise, np.linalg.norm(self.by_scale[:, at], axis=0))
 
+def fit_payload(rows: Rows, scale_error: float) -> PayloadFit:
+    """Return the payload, by weighted least squares; some joint has to move.
 
-def fit_payload(rows: Rows) -> PayloadFit:
-    """Return the payload, by weighted least squares; some joint has to move."""
+    Args:
+        rows: the samples.
+        scale_error: standard deviation of the scale of the efforts of each joint, relative.
+    """
     excess, Y, model, features, moving = rows
     n, blocks = excess.shape[1], np.array_split(np.arange(len(excess)), BLOCKS)
-    own = features.shape[2] + 1 if features.shape[2] else 0
+    own = features.shape[2]
     P = 10 + own * n
     moving = moving & (moving.sum(axis=0) >= ENOUGH_SAMPLES)
-    sigma, theta = np.ones(n), np.zeros(P)
+    sigma = np.ones(n)
     for _ in range(WEIGHTINGS):
-        torque = (model + Y @ theta[:10])[..., None]
-        columns = np.concatenate([features, torque], axis=2) if own else features
-        A, b = np.zeros((BLOCKS, P, P)), np.zeros((BLOCKS, P))
+        A, b, of_joint = np.zeros((BLOCKS, P, P)), np.zeros((BLOCKS, P)), np.zeros((n, P, 11))
         for j in range(n):
             at = [*range(10), *range(10 + own * j, 10 + own * (j + 1))]
-            X = np.hstack([Y[:, j], columns[:, j]]) / sigma[j]
+            X = np.hstack([Y[:, j], features[:, j]]) / sigma[j]
             for k, block in enumerate(blocks):
                 used = block[moving[block, j]]
                 A[np.ix_([k], at, at)] += X[used].T @ X[used]
                 b[k, at] += X[used].T @ (excess[used, j] / sigma[j])
-        scales = _scales(P, n) if own else np.zeros(0, dtype=int)
-        prior = np.zeros((P, P))
-        if own:
-            inexact = _inexact(A.sum(axis=0), b.sum(axis=0), scales)
-            prior[scales, scales] = 1 / inexact**2
-        theta, free = _solution(A.sum(axis=0) + prior, b.sum(axis=0))
-        of_joints = np.einsum('kjf,jf->kj', columns, theta[10:].reshape(n, own))
+                torques = np.column_stack([Y[used, j], model[used, j]])
+                of_joint[j, at] += X[used].T @ torques / sigma[j]
+        whole, right = A.sum(axis=0), b.sum(axis=0)
+        theta, free = _solution(whole, right)
+        of_joints = np.einsum('kjf,jf->kj', features, theta[10:].reshape(n, own))
         rest = (excess - Y @ theta[:10] - of_joints) * moving
         residual = np.sqrt((rest**2).sum(axis=0) / np.maximum(moving.sum(axis=0), 1))
         # Neighbouring samples are not independent: c of them count as one.
@@ -109,35 +101,40 @@ def fit_payload(rows: Rows) -> PayloadFit:
         c = (sums**2).sum(axis=0) / np.maximum((rest**2).sum(axis=0), 1e-300)
         least = FLOOR * np.abs(excess).max() + 1e-12
         sigma = np.sqrt(np.maximum(c, 1)) * np.maximum(residual, least)
-    whole, right = A.sum(axis=0) + prior, b.sum(axis=0)
     left_out = [_solution(whole - A[k], right - b[k])[0] for k in range(BLOCKS)]
-    unit = np.sqrt(prior[scales])
-    by_scale = [_solution(whole, one)[0] for one in unit]
-    return PayloadFit(theta, np.array(left_out), np.array(by_scale), free, residual)
+    factor, error = effort_scales(rows)
+    off = np.where(np.abs(factor - 1) > CERTAIN * error, factor - 1, 0.0)
+    of_payload = scale_error * of_joint[..., :10] @ theta[:10]
+    changes = np.concatenate([of_payload, off[:, None] * of_joint[..., 10]])
+    by_scale = np.array([_solution(whole, change)[0] for change in changes])
+    return PayloadFit(theta, np.array(left_out), by_scale, free, residual, factor, error)
 
 
-def _scales(unknowns: int, n: int) -> Array:
-    """Return the indices (n,) of the scales, the last unknown of each joint."""
-    own = (unknowns - 10) // n
-    return np.arange(10 + own - 1, unknowns, own)
+def effort_scales(rows: Rows) -> tuple[Array, Array]:
+    """Return the factors (n,) between the efforts and the model's, and their standard errors.
 
-
-def _inexact(A: Array, b: Array, scales: Array) -> float:
-    """Return the standard deviation of the scales' errors that makes the data most probable.
-
-    With the other unknowns eliminated, and s the deviation, the probability of the data is
-
-        log p = b^T (A + 1 / s^2)^-1 b / 2 - log det(1 + s^2 A) / 2 + const
+    Each joint is fitted by itself, with a payload, friction and offset of its own. The factor is
+    1, the error infinite, if it has too few samples in motion, or if a payload has its torques.
     """
-    others = np.setdiff1d(np.arange(len(b)), scales)
-    share = np.array([_solution(A[np.ix_(others, others)], A[others, k])[0] for k in scales])
-    own = A[np.ix_(scales, scales)] - share @ A[np.ix_(others, scales)]
-    values, axes = np.linalg.eigh((own + own.T) / 2)
-    values = np.maximum(values, 0.0)
-    along = axes.T @ (b[scales] - share @ b[others])
-    s2 = INEXACTS[:, None] ** 2
-    log_p = (s2 * along**2 / (1 + s2 * values) - np.log1p(s2 * values)).sum(axis=1)
-    return float(INEXACTS[np.argmax(log_p)])
+    n = rows.excess.shape[1]
+    factor, error = np.ones(n), np.full(n, np.inf)
+    for j in np.flatnonzero(rows.moving.sum(axis=0) >= ENOUGH_SAMPLES):
+        used = rows.moving[:, j]
+        others = np.hstack([rows.Y[used, j], rows.features[used, j]])
+        others = others / np.maximum(np.linalg.norm(others, axis=0), 1e-300)
+        both = np.column_stack([rows.model[used, j], rows.excess[used, j]])
+        model, excess = (both - others @ np.linalg.lstsq(others, both, rcond=RANK)[0]).T
+        size = float(model @ model)
+        if size <= (OWN * np.linalg.norm(both[:, 0])) ** 2:
+            continue
+        share = float(model @ excess) / size
+        rest = excess - share * model
+        sums = np.array([block.sum() for block in np.array_split(rest, BLOCKS)])
+        # Neighbouring samples are not independent: c of them count as one.
+        c = max(1.0, float(sums @ sums) / max(float(rest @ rest), 1e-300))
+        factor[j] += share
+        error[j] = np.sqrt(c * float(rest @ rest) / len(rest) / size)
+    return factor, error
 
 
 def _jackknife(left_out: Array) -> Array:

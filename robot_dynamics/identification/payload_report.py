@@ -17,7 +17,10 @@ def text(found: Payload) -> str:
         how = f'from {found.postures} postures at rest; bounds set by dry friction'
         sign = 'within'
     else:
-        how = f'from {found.seconds:.3g} s of motion; standard errors'
+        how = (
+            f'from {found.seconds:.3g} s of motion; standard errors of noise, friction and the '
+            'scales of the efforts'
+        )
         sign = '±'
     lines = [
         f'payload on {found.link}, {how}',
