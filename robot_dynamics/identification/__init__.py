@@ -6,7 +6,8 @@ smoothing        smooth positions, velocities and accelerations, without lag
 evaluation       measured effort and the model's torque, joint by joint
 cause_columns    torque that each cause would add, per unit of its unknowns
 hypotheses       possible causes, and their physical limits
-causes           the causes that explain the residual, and their size
+causes           the causes that explain the residual: cause_equations, selection,
+                 sufficient_causes; last_fit has their size, errors and alternatives
 autoregression   noise of the residual, and its innovations
 selection        regression with the most probable groups of unknowns
 base_parameters  combinations of inertial parameters that torques determine

@@ -2,43 +2,29 @@
 
 All residuals are fitted at once, by weighted least squares: a payload at the tip changes the
 torque of every joint, and must not be mistaken for seven frictions. The noise of each joint is
-the residual that its causes do not explain, an autoregressive process, estimated anew until the
-choice of causes no longer changes. `selection` chooses the causes. Dropped are causes that are
-certain but small, physically impossible, or not valid in every block of time: a fit to the other
-blocks must predict each one.
+the residual that its causes do not explain, estimated anew until the choice of causes no longer
+changes. `selection` chooses the causes. Dropped are causes that are certain but small, physically
+impossible, or not valid in every block of time: a fit to the other blocks must predict each one.
 
-Noise of the motion is noise of the columns, which biases their products: with errors E of the
-columns X, the mean of (X + E)^T (X + E) is X^T X + E^T E. The same noise is therefore added to
-the motion once more, with either sign, and the change of the products is subtracted.
-
-The last fit allows for small errors of gain, friction and rotor inertia of every joint, with a
-narrow prior; where several links are wrong, for small errors of the inertia of every link as well.
-There, a scale multiplies the torque that the other causes correct. The causes that are reported
-must explain the residual without those that are not.
-
-Sources: Gautier, Dynamic identification of robots with power model, ICRA 1997 (weights); Cook and
-Stefanski, Simulation-extrapolation estimation in parametric measurement error models, J. American
-Statistical Association 89, 1994 (noise added to the columns).
+A model is either exact but for its causes, or inexact: every joint, and possibly every link, has
+small errors as well, with a narrow prior. The most probable of these searches counts, unless the
+small errors explain most of the residual. Otherwise a payload and gains that are 1 % off, as those
+of an identified model, look like several wrong links. `last_fit` has values, standard deviations
+and alternatives; there, a scale multiplies the torque that the other causes correct. The causes
+that are reported must explain the residual without those that are not.
 """
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.identification.autoregression import (
-    ORDER,
-    Noise,
-    noise_of,
-    whitened,
-    whitened_rows,
-)
+from robot_dynamics.identification.autoregression import Noise
 from robot_dynamics.identification.cause_columns import (
     OF_JOINTS,
     OF_MOTION,
@@ -46,25 +32,23 @@ from robot_dynamics.identification.cause_columns import (
     Columns,
     moves,
 )
+from robot_dynamics.identification.cause_equations import BLOCKS, Equations
 from robot_dynamics.identification.hypotheses import (
     CERTAIN,
-    Cause,
+    INEXACT_LINK,
+    OF_SEVERAL,
+    PRICE,
     Findings,
-    Hypothesis,
-    cause,
-    exclusive,
     hypotheses,
     inexact,
     inexact_links,
     possible,
-    within_limits,
 )
-from robot_dynamics.identification.robust_errors import spread
-from robot_dynamics.identification.selection import Regression, Solution
+from robot_dynamics.identification.last_fit import LastFit
+from robot_dynamics.identification.selection import Regression
 from robot_dynamics.identification.sufficient_causes import sufficient
 from robot_dynamics.spatial import Array
 
-FLOOR = 1e-3  # of the effort: lowest standard deviation of a residual
 ENOUGH_MOTION = 0.1  # of the time, and
 ENOUGH_SAMPLES = 50  # : below, friction of a joint is not determined
 OF_RESIDUAL, OF_EFFORT = 0.05, 0.01  # of a joint's: a cause that explains less is omitted
@@ -74,13 +58,11 @@ OF_GRAVITY = 0.005  # of the effort: the same of an error of gravity
 COMMON = ('offset', 'delay')  # always in the last fit: the others' errors allow for them
 VISIBLE = 0.05  # of the effort: an error of this size should be
 SHOULD_BE_VISIBLE = ('dry friction', 'Stribeck friction', 'viscous friction', 'scale')
-BLOCKS = 6  # of time, each predicted by a fit of the others
 UNEXPLAINED = 1  # of the blocks that excite a cause: more must not contradict it
+SEVERAL, SIMILAR = 2, 0.25  # links with errors of similar size: the others have errors as well
+MINOR = 0.5  # of the residual: small errors explain at most this
 ROUNDS = 10  # of estimating the noise
 CLOSE = 0.02  # relative: noise that changes less has converged
-SEVERAL, SIMILAR = 2, 0.25  # links with errors of similar size: the others have errors as well
-AMBIGUOUS = 8.0  # in log probability: a cause that explains as much, but for this
-TINY = 1e-30
 
 
 def find_causes(
@@ -108,8 +90,23 @@ def find_causes(
     return search.findings()
 
 
+class _Choice(NamedTuple):
+    """A choice of hypotheses, its equations and the noise that it leaves."""
+
+    causes: list[int]
+    small: list[int]  # small errors, except those that causes replace
+    inexact: bool  # small errors are assumed
+    regression: Regression
+    noise: Noise
+
+    @property
+    def chosen(self) -> list[int]:
+        """All hypotheses."""
+        return [*self.causes, *self.small]
+
+
 class _Search:
-    """Residuals and the columns of their possible causes."""
+    """Equations of the possible causes and of small errors."""
 
     def __init__(
         self,
@@ -120,320 +117,222 @@ class _Search:
         effort: Array,
         measured: Array,
     ):
-        self._arm, self._link, self._columns, self._effort = arm, link, columns, effort
-        self._rows = moves(columns.qd[columns.rows])
-        standing = self._rows.sum(axis=0) < max(ENOUGH_SAMPLES, ENOUGH_MOTION * len(self._rows))
+        self._model, self._link, self._effort = arm.model, link, effort
+        rows = moves(columns.qd[columns.rows])
+        standing = rows.sum(axis=0) < max(ENOUGH_SAMPLES, ENOUGH_MOTION * len(rows))
         self.searchable = bool((measured & ~standing).any())  # a single posture fits any cause
-        self._rows[:, standing] = True
-        self._rows[:, ~measured] = False
+        rows[:, standing] = True
+        rows[:, ~measured] = False
         determined = np.tile(measured, (len(OF_JOINTS), 1))
         determined[OF_MOTION] &= ~standing
         found = hypotheses(arm, link, columns, effort, determined)
-        self._possible = list(range(len(found)))
-        self._assume([*found, *inexact(found)])
-        self._common = [g for g in self._possible if self._hypotheses[g].kind in COMMON]
-        self._perturbed = perturbed
-        self._data = self._stacks()
-
-    def _assume(self, assumed: list[Hypothesis]) -> None:
-        self._hypotheses = assumed
-        self._exclusive = exclusive(assumed)
-        self._directions = np.concatenate([h.directions for h in assumed])
-        self._prior = np.concatenate([h.prior for h in assumed])
-        ends = np.cumsum([0, *(len(h.prior) for h in assumed)])
-        self._groups = [range(*pair) for pair in pairwise(ends)]
+        self._possible = found
+        drives, links = inexact(found), inexact_links(found, INEXACT_LINK)
+        every = [*found, *drives, *links]
+        self._equations = Equations(every, columns, perturbed, effort, rows)
+        ends = len(found), len(found) + len(drives), len(every)
+        self._drives, self._links = (list(range(*pair)) for pair in pairwise(ends))
+        self._common = [g for g, h in enumerate(found) if h.kind in COMMON]
 
     def findings(self) -> Findings:
         """Return the causes that remain after all checks."""
-        model, allowed = self._arm.model, self._possible
+        equations, allowed = self._equations, list(range(len(self._possible)))
         dropped = False
         while True:
-            chosen, regression, noise = self._best(allowed)
-            solution = self._spread(regression.solution(chosen), noise)
+            found = self._best(allowed)
+            solution = equations.spread(found.regression.solution(found.chosen), found.noise)
             impossible = [
                 g
-                for g in chosen
-                if not possible(model, self._hypotheses[g], *self._of(g, solution))
+                for g in found.causes
+                if not possible(self._model, self._possible[g], *equations.of(g, solution))
             ]
             if not impossible:
                 break
-            dropped = dropped or any(self._stands_out(g, chosen, regression) for g in impossible)
+            dropped = dropped or any(self._stands_out(g, found) for g in impossible)
             allowed = [g for g in allowed if g not in impossible]
-        found = chosen
-        chosen = [*found, *(g for g in self._common if g not in found)]
-        solution = self._spread(regression.solution(chosen), noise)
+        causes = found.causes
+        found = found._replace(causes=[*causes, *(g for g in self._common if g not in causes)])
+        solution = equations.spread(found.regression.solution(found.chosen), found.noise)
+        importance = {g: self._importance(g, solution.x) for g in causes}
         # Small causes, and those that are not valid throughout, stay in the fit of the others.
-        least = 1.0 if len(found) <= FEW else OF_MANY
-        importance = {g: self._importance(g, solution.x) for g in found}
-        large = [g for g in found if importance[g] >= least]
-        valid = [g for g in found if self._valid(g, chosen, regression)]
-        dropped = dropped or any(
-            self._stands_out(g, chosen, regression) for g in large if g not in valid
-        )
-        refined = self._scaled(solution)
-        of_links = [importance[g] for g in found if self._hypotheses[g].body >= 0]
+        least = 1.0 if len(causes) <= FEW else OF_MANY
+        large = [g for g in causes if importance[g] >= least]
+        valid = [g for g in causes if self._valid(g, found)]
+        dropped = dropped or any(self._stands_out(g, found) for g in large if g not in valid)
+        equations = equations.with_scale_of(solution.x)
+        of_links = [importance[g] for g in causes if self._possible[g].body >= 0]
         least = max([1.0, *(SIMILAR * one for one in of_links)])
-        if sum(one >= least for one in of_links) >= SEVERAL:
-            links = inexact_links([self._hypotheses[g] for g in self._possible])
-            refined._assume([*self._hypotheses, *links])
-        regression = refined._regression(noise)
-        solution = refined._fit(chosen, regression, noise)
+        several = sum(one >= least for one in of_links) >= SEVERAL
+        fit = self._last_fit(equations, found, several)
         named = [g for g in valid if g in large]
-        reported = refined._sufficient(named, [g for g in valid if g not in large], solution.x)
+        reported = self._sufficient(fit, named, [g for g in valid if g not in large])
         dropped = dropped or any(g not in reported for g in named)
-        return refined._reported(chosen, reported, allowed, regression, noise, dropped)
+        torque = fit.torque(reported)
+        return Findings(
+            True,
+            dropped,
+            fit.causes(reported, allowed),
+            _rms(equations.columns.residual - torque),
+            torque,
+            fit.delay(),
+            self._undetermined(fit, reported),
+        )
 
-    def _stacks(self) -> list[tuple[float, Array]]:
-        count = len(self._perturbed)
-        stacks = [(2.0 if count else 1.0, self._columns.stacked())]
-        return stacks + [(-1.0 / count, one.stacked()) for one in self._perturbed]
+    def _last_fit(self, equations: Equations, found: _Choice, several: bool) -> LastFit:
+        """Return the fit with small errors; larger ones of the links if several are wrong."""
+        small = [*self._drives, *self._links] if found.inexact else self._drives
+        assumed = small if found.inexact else []
+        if several:
+            first = len(equations.hypotheses)
+            equations = equations.with_hypotheses(inexact_links(self._possible, OF_SEVERAL))
+            small = [*small, *range(first, len(equations.hypotheses))]
+        return LastFit(
+            self._model, self._link, equations, found.noise, found.causes, assumed, small
+        )
 
-    def _scaled(self, solution: Solution) -> _Search:
-        """Return the search with scales of the corrected torque, not of the model's."""
-        errors = self._errors(solution.x)
-        result = copy.copy(self)
-        result._columns = self._columns.with_scale_of(*errors)
-        result._perturbed = [one.with_scale_of(*errors) for one in self._perturbed]
-        result._data = result._stacks()
-        return result
-
-    def _best(self, allowed: Sequence[int]) -> tuple[list[int], Regression, Noise]:
-        """Return the most probable choice of several searches, and the noise that it leaves.
+    def _best(self, allowed: Sequence[int]) -> _Choice:
+        """Return the most probable choice of several searches.
 
         A few wrong links may explain much of what many drives do, so that one search begins with
-        the causes of single joints. Scales are those of each joint, or one of all.
+        the causes of single joints, and others assume small errors. Scales are those of each
+        joint, or one of all.
         """
-        kinds = [(h.joint >= 0, h.kind == 'scale' and not h.place) for h in self._hypotheses]
+        kinds = [(h.joint >= 0, h.kind == 'scale' and not h.place) for h in self._possible]
         apart = [g for g in allowed if not kinds[g][1]]
         of_joints = [g for g in apart if kinds[g][0]]
-        noise = Noise(self._floored(self._rest(None)[1]), np.zeros((ORDER, len(self._effort))))
-        first, _, left = self._converged(of_joints, noise, ())
+        noise = self._equations.first_noise()
+        first = self._converged(of_joints, noise, (), ())
         found = [
-            self._converged(apart, left, first),
-            self._converged(apart, noise, ()),
+            self._converged(apart, first.noise, first.causes, ()),
+            self._converged(apart, noise, (), ()),
+            *(self._converged(apart, noise, (), small) for small in self._kinds_of_small()),
         ]
         if len(apart) < len(allowed):
-            found.append(self._converged(allowed, noise, ()))
-        return max(found, key=lambda one: one[1].log_probability(one[0]))
+            found.append(self._converged(allowed, noise, (), ()))
+        found = [self._with_large(one, apart, CERTAIN) for one in found]
+        for one in sorted(found, key=self._log_probability, reverse=True):
+            best = self._with_large(one, apart, 0.0)
+            if self._minor(best):
+                break
+        return best
+
+    def _kinds_of_small(self) -> list[list[int]]:
+        """Return small errors: gains alone, all of the drives, and those of the links as well."""
+        gains = [g for g in self._drives if self._equations.hypotheses[g].kind == 'scale']
+        return [gains, self._drives, [*self._drives, *self._links]]
+
+    def _log_probability(self, found: _Choice) -> float:
+        price = PRICE if found.inexact else 0.0
+        return found.regression.log_probability(found.chosen) - price
+
+    def _minor(self, found: _Choice) -> bool:
+        """Return whether the small errors of a choice explain the smaller part of a residual."""
+        x = found.regression.solution(found.chosen).x
+        torque = sum((self._equations.torque_of(g, x) for g in found.small), 0.0 * self._effort)
+        unit = np.where(self._effort > 0, self._effort, np.inf)
+        sizes = [
+            np.linalg.norm(_rms(np.atleast_2d(one)) / unit * self._equations.measured)
+            for one in (torque, self._equations.columns.residual)
+        ]
+        return bool(sizes[0] <= MINOR * sizes[1])
 
     def _converged(
-        self, allowed: Sequence[int], noise: Noise, chosen: Sequence[int]
-    ) -> tuple[list[int], Regression, Noise]:
+        self,
+        allowed: Sequence[int],
+        noise: Noise,
+        causes: Sequence[int],
+        small: Sequence[int],
+    ) -> _Choice:
         """Return the chosen hypotheses and the noise that they leave, from a first choice."""
         for _ in range(ROUNDS):
-            before, regression = set(chosen), self._regression(noise)
-            chosen = regression.select(allowed, chosen)
-            after = self._noise(regression.solution(chosen))
+            before, regression = set(causes), self._equations.regression(noise)
+            causes = regression.select(allowed, causes, small)
+            after = self._equations.noise(regression.solution([*causes, *small]))
             change = np.abs(np.log(after.sigma / noise.sigma)).max()
             noise = after
-            if set(chosen) == before and change < CLOSE:
+            if set(causes) == before and change < CLOSE:
                 break
-        return list(chosen), self._regression(noise), noise
-
-    def _regression(self, noise: Noise) -> Regression:
-        """Return the normal equations of the hypotheses, whitened, without the columns' noise."""
-        size = self._directions.shape[1]
-        A, b, of_noise = np.zeros((BLOCKS, size, size)), np.zeros((BLOCKS, size)), 0.0
-        edges = np.linspace(0, len(self._rows) - ORDER, BLOCKS + 1).astype(int)
-        for j, at, count, stacks in self._whitened(self._data, noise):
-            of_noise -= count * float(np.log(noise.sigma[j]))
-            for weight, Z in stacks:
-                for k in range(BLOCKS):
-                    X = Z[edges[k] : edges[k + 1]]
-                    products = weight * X.T @ X
-                    A[np.ix_([k], at, at)] += products[:-1, :-1]
-                    b[k, at] += products[:-1, -1]
-                    of_noise -= 0.5 * float(products[-1, -1])
-        D = self._directions
-        return Regression(
-            D @ A @ D.T,
-            b @ D.T,
-            of_noise,
-            self._prior,
-            self._groups,
-            np.array([h.price for h in self._hypotheses]),
-            self._exclusive,
+        return _Choice(
+            list(causes), list(small), bool(small), self._equations.regression(noise), noise
         )
 
-    def _whitened(
-        self, stacks: Sequence[tuple[float, Array]], noise: Noise
-    ) -> Iterator[tuple[int, list[int], int, list[tuple[float, Array]]]]:
-        """Yield the measured joints: number, errors that act on it, samples, whitened stacks."""
-        n, own = len(self._effort), len(OF_JOINTS)
-        size = self._directions.shape[1]
-        for j in np.flatnonzero(self._rows.any(axis=0)):
-            used = whitened_rows(self._rows[:, j])
-            factor = used[:, None] / noise.sigma[j]
-            yield (
-                int(j),
-                [*range(j, own * n, n), *range(own * n, size)],
-                int(used.sum()),
-                [(w, whitened(data[j], noise.coefficients[:, j]) * factor) for w, data in stacks],
-            )
+    def _with_large(self, found: _Choice, allowed: Sequence[int], least: float) -> _Choice:
+        """Return the choice with causes instead of small errors that explain as much as one.
 
-    def _rest(self, solution: Solution | None) -> tuple[Array, Array]:
-        """Return the unexplained residual (R, n), zero where unused, and its rms."""
-        rest = self._columns.residual
-        if solution is not None:
-            rest = rest - self._sum(solution.x)
-        rest = np.where(self._rows, rest[self._columns.rows], 0.0)
-        counts = np.maximum(1, self._rows.sum(axis=0))
-        return rest, np.sqrt((rest**2).sum(axis=0) / counts)
-
-    def _noise(self, solution: Solution) -> Noise:
-        rest, _ = self._rest(solution)
-        noise = noise_of(rest, self._rows, int(np.count_nonzero(solution.x)))
-        return noise._replace(sigma=self._floored(noise.sigma))
-
-    def _floored(self, sigma: Array) -> Array:
-        return np.sqrt(sigma**2 + (FLOOR * self._effort) ** 2 + TINY)
+        Args:
+            found: the choice.
+            allowed: possible causes.
+            least: smallest of these errors, in standard deviations of their priors.
+        """
+        x = found.regression.solution(found.chosen).x
+        for b in found.small:
+            unknowns = self._equations.groups[b]
+            if (np.abs(x[unknowns]) < least * self._equations.hypotheses[b].prior).all():
+                continue
+            rest = found._replace(small=[other for other in found.small if other != b])
+            instead = [g for g in allowed if self._equations.replaces[g] == b]
+            gains = found.regression.gains(rest.chosen, instead)
+            g = int(np.argmax(gains))
+            if gains[g] > 0:
+                found = rest._replace(causes=[*rest.causes, g])
+        return found
 
     # -- validity ---------------------------------------------------------------------------
 
-    def _valid(self, g: int, chosen: Sequence[int], regression: Regression) -> bool:
+    def _valid(self, g: int, found: _Choice) -> bool:
         """Return whether a cause predicts blocks to which it was not fitted."""
-        gains = regression.held_out(chosen, g)
+        gains = found.regression.held_out(found.causes, g, found.small)
         gains = gains[np.isfinite(gains)]
         failed = int((gains < CERTAIN**2 / BLOCKS).sum())
         return len(gains) > 2 * UNEXPLAINED and failed <= UNEXPLAINED
 
-    def _sufficient(self, reported: Sequence[int], small: Sequence[int], x: Array) -> list[int]:
-        """Return causes that together make no joint's residual worse; x: all unknowns."""
-        before = self._floored(_rms(self._columns.residual))
-        measured = self._rows.any(axis=0)
+    def _stands_out(self, g: int, found: _Choice) -> bool:
+        """Return whether an invalid cause exceeds noise, which makes the recording doubtful."""
+        gains = np.nan_to_num(found.regression.held_out(found.causes, g, found.small))
+        return bool(np.abs(gains).sum() > BLOCKS * CERTAIN**2)
+
+    def _sufficient(
+        self, fit: LastFit, reported: Sequence[int], small: Sequence[int]
+    ) -> list[int]:
+        """Return causes that together make no joint's residual worse."""
+        residual = self._equations.columns.residual
+        before, measured = self._equations.floored(_rms(residual)), self._equations.measured
 
         def rms_without(torque: Array) -> Array:
-            return np.where(measured, _rms(self._columns.residual - torque) / before, 0.0)
+            return np.where(measured, _rms(residual - torque) / before, 0.0)
 
-        torques = [{g: self._torque(g, x) for g in some} for some in (reported, small)]
+        torques = [{g: fit.torque([g]) for g in some} for some in (reported, small)]
         return sufficient(rms_without, *torques)
-
-    def _stands_out(self, g: int, chosen: Sequence[int], regression: Regression) -> bool:
-        """Return whether an invalid cause exceeds noise, which makes the recording doubtful."""
-        gains = np.nan_to_num(regression.held_out(chosen, g))
-        return bool(np.abs(gains).sum() > BLOCKS * CERTAIN**2)
 
     def _importance(self, g: int, x: Array) -> float:
         """Return the size of a cause relative to the smallest that is reported."""
-        h = self._hypotheses[g]
+        h, value = self._possible[g], x[self._equations.groups[g]]
         share = OF_GRAVITY if h.kind == 'gravity' else OF_EFFORT
-        least = np.maximum(OF_RESIDUAL * _rms(self._columns.residual), share * self._effort)
-        size = _rms(self._torque(g, x))
+        residual = _rms(self._equations.columns.residual)
+        least = np.maximum(OF_RESIDUAL * residual, share * self._effort)
+        size = _rms(self._equations.torque_of(g, x))
         if h.kind in OF_TORQUE:
-            size[h.joint] = abs(x[self._groups[g][0]])
+            size[h.joint] = abs(value[0])
         if h.kind == 'inertia' and len(h.prior) == 1:
-            size *= min(1.0, abs(x[self._groups[g][0]]) / OF_MASS)
+            size *= min(1.0, abs(value[0]) / OF_MASS)
         return float(np.max(size / np.where(least > 0, least, np.inf)))
 
-    # -- results ----------------------------------------------------------------------------
-
-    def _spread(self, solution: Solution, noise: Noise) -> Solution:
-        """Return the solution with errors as large as the scores of the samples vary."""
-        joints = self._whitened(self._data[:1], noise)
-        return spread(solution, [(Z, self._directions[:, at]) for _, at, _, ((_, Z),) in joints])
-
-    def _fit(self, chosen: Sequence[int], regression: Regression, noise: Noise) -> Solution:
-        """Return the solution with the small errors of all joints that have no such cause."""
-        of_joints = [g for g in chosen if self._hypotheses[g].joint >= 0]
-        taken = np.asarray(self._exclusive[:, of_joints].any(axis=1))
-        small = [g for g in range(len(self._possible), len(taken)) if not taken[g]]
-        return self._spread(regression.solution([*chosen, *small]), noise)
-
-    def _of(self, g: int, solution: Solution) -> tuple[Array, Array]:
-        here = list(self._groups[g])
-        return solution.x[here], solution.covariance[np.ix_(here, here)]
-
-    def _torque(self, g: int, x: Array) -> Array:
-        only = np.zeros_like(x)
-        only[self._groups[g]] = x[self._groups[g]]
-        return self._sum(only)
-
-    def _sum(self, x: Array) -> Array:
-        return self._columns.torque(*self._errors(x))
-
-    def _errors(self, x: Array) -> tuple[Array, Array]:
-        """Return the errors of joints (6, n) and of the robot (P,)."""
-        errors, n = x @ self._directions, len(self._effort)
-        own = len(OF_JOINTS) * n
-        return errors[:own].reshape(-1, n), errors[own:]
-
-    def _cause(self, g: int, solution: Solution) -> Cause:
-        h, model = self._hypotheses[g], self._arm.model
-        value, covariance = self._of(g, solution)
-        value = within_limits(model, h, value, covariance)
-        return cause(model, self._link, h, value, covariance, self._torque(g, solution.x))
-
-    def _reported(
-        self,
-        chosen: Sequence[int],
-        reported: Sequence[int],
-        allowed: Sequence[int],
-        regression: Regression,
-        noise: Noise,
-        dropped: bool,
-    ) -> Findings:
-        solution = self._fit(chosen, regression, noise)
-        causes = []
-        for g in reported:
-            others = [other for other in chosen if other != g]
-            gains = regression.gains(others, allowed)
-            one = self._cause(g, solution)
-            alternatives: dict[tuple[str, str], Cause] = {}
-            for other in np.argsort(-gains):
-                if other == g or gains[other] < max(0.0, gains[g] - AMBIGUOUS):
-                    continue
-                instead = self._fit([*others, int(other)], regression, noise)
-                if possible(
-                    self._arm.model, self._hypotheses[other], *self._of(int(other), instead)
-                ):
-                    as_well = self._cause(int(other), instead)
-                    alternatives.setdefault((as_well.kind, as_well.place), as_well)
-            alternatives.pop((one.kind, one.place), None)
-            causes.append(replace(one, alternatives=tuple(alternatives.values())))
-        causes.sort(key=lambda cause: -cause.size)
-        torque = sum(
-            (self._torque(g, solution.x) for g in reported), np.zeros_like(self._columns.qd)
-        )
-        unexplained = _rms(self._columns.residual - torque)
-        delay, undetermined = self._also(chosen, reported, regression, noise)
-        return Findings(True, dropped, tuple(causes), unexplained, torque, delay, undetermined)
-
-    def _also(
-        self,
-        chosen: Sequence[int],
-        reported: Sequence[int],
-        regression: Regression,
-        noise: Noise,
-    ) -> tuple[tuple[float, float], tuple[tuple[str, str], ...]]:
-        """Return the delay of the efforts, and errors that the recording would not show."""
-        delay, undetermined = (0.0, math.inf), []
-        for g, h in zip(self._possible, self._hypotheses, strict=False):
-            looked_for = h.kind in SHOULD_BE_VISIBLE and h.joint >= 0 and g not in reported
-            if not looked_for and h.kind != 'delay':
-                continue
-            solution = self._spread(regression.solution(sorted({*chosen, g})), noise)
-            value, covariance = self._of(g, solution)
-            error = float(np.sqrt(covariance[0, 0]))
-            if h.kind == 'delay':
-                delay = float(value[0]), error
-            else:
-                column = self._columns.of_joints[OF_JOINTS.index(h.kind), :, h.joint]
-                unit = 1.0 if h.kind in OF_TORQUE else _rms(column)
-                if _least(h, error) * unit > VISIBLE * self._effort[h.joint]:
-                    undetermined.append((h.kind, h.place))
-        undetermined += [
+    def _undetermined(self, fit: LastFit, reported: Sequence[int]) -> tuple[tuple[str, str], ...]:
+        """Return errors that the recording would not show."""
+        searched = {(h.kind, h.place): g for g, h in enumerate(self._possible)}
+        return tuple(
             (kind, name)
             for kind in SHOULD_BE_VISIBLE
-            for name in self._arm.model.joint_names
-            if not any((h.kind, h.place) == (kind, name) for h in self._hypotheses)
-        ]
-        return delay, tuple(undetermined)
+            for j, name in enumerate(self._model.joint_names)
+            if (g := searched.get((kind, name))) not in reported
+            and (g is None or self._hidden(fit, g, j))
+        )
 
-
-def _least(h: Hypothesis, error: float) -> float:
-    """Return the smallest value of a cause's one unknown that is worth its price."""
-    # log probability x^2 / 2 error^2 - log(prior / error) > price, as in `selection`
-    return error * math.sqrt(2 * (h.price + max(0.0, math.log(h.prior[0] / error))))
+    def _hidden(self, fit: LastFit, g: int, j: int) -> bool:
+        kind = self._possible[g].kind
+        column = fit.equations.columns.of_joints[OF_JOINTS.index(kind), :, j]
+        unit = 1.0 if kind in OF_TORQUE else float(_rms(column))
+        return fit.least(g) * unit > VISIBLE * float(self._effort[j])
 
 
 def _rms(x: Array) -> Array:

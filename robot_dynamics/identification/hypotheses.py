@@ -35,7 +35,8 @@ from robot_dynamics.spatial import Array
 CERTAIN = 3.0  # standard deviations
 SCALE, LATE, RELATIVE = 0.5, 0.02, 0.5  # prior: -, s, of a link's mass
 INEXACT = 0.02  # of a joint's effort: prior of errors too small for causes
-INEXACT_LINK = 0.1  # of the prior of a link's inertia: the same
+INEXACT_LINK = 0.01  # of the prior of a link's inertia: the same,
+OF_SEVERAL = 0.1  # and where several links are wrong
 INEXACT_IN = ('dry friction', 'viscous friction', 'rotor inertia', 'scale')
 TILTED = 5.0  # m/s^2, prior of gravity
 LONGER = 0.015  # m/s^2, of its magnitude in a small tilt
@@ -58,6 +59,7 @@ class Hypothesis:
         prior: (k,) standard deviations of the unknowns.
         joint, body: indices, or -1.
         price: in log probability: how much a cause must explain.
+        small: an error that every joint or link may have, no cause.
     """
 
     kind: str
@@ -67,6 +69,7 @@ class Hypothesis:
     joint: int = -1
     body: int = -1
     price: float = PRICE
+    small: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,24 +163,28 @@ def inexact(found: Sequence[Hypothesis]) -> list[Hypothesis]:
     for h in found:
         if h.joint >= 0 and h.kind in INEXACT_IN:
             of_effort = 1.0 if h.kind == 'scale' else h.prior
-            small.append(replace(h, prior=INEXACT * np.broadcast_to(of_effort, 1)))
+            prior = INEXACT * np.broadcast_to(of_effort, 1)
+            small.append(replace(h, prior=prior, price=0.0, small=True))
     return small
 
 
-def inexact_links(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+def inexact_links(found: Sequence[Hypothesis], share: float) -> list[Hypothesis]:
     """Return small errors of the inertias of all links.
 
     Args:
         found: the possible causes.
+        share: of their priors.
     """
     whole = [h for h in found if h.body >= 0 and len(h.prior) == PER_BODY]
-    return [replace(h, prior=INEXACT_LINK * h.prior) for h in whole]
+    return [replace(h, prior=share * h.prior, price=0.0, small=True) for h in whole]
 
 
 def exclusive(found: Sequence[Hypothesis]) -> Array:
     """Return a mask (G, G) of hypotheses that describe the same thing, themselves included."""
 
     def same(a: Hypothesis, b: Hypothesis) -> bool:
+        if a.small or b.small:
+            return a is b
         if a.body >= 0 or b.body >= 0:
             return a.body == b.body
         return a.kind == b.kind and (a.place == b.place or not (a.place and b.place))

@@ -78,26 +78,36 @@ class Regression:
         rise = self._b[at] @ np.linalg.solve(S, self._b[at]) - np.linalg.slogdet(S)[1]
         return self._of_noise + 0.5 * float(rise) - float(self._price[list(chosen)].sum())
 
-    def select(self, allowed: Sequence[int], start: Sequence[int] = ()) -> list[int]:
-        """Return the chosen groups among those allowed, by their indices, from a first choice."""
+    def select(
+        self, allowed: Sequence[int], start: Sequence[int] = (), given: Sequence[int] = ()
+    ) -> list[int]:
+        """Return the chosen groups, by their indices.
+
+        Args:
+            allowed: groups to choose from.
+            start: first choice.
+            given: groups that are chosen beside these.
+        """
         chosen = list(start)
         for _ in range(MAX_STEPS):
-            gains = self.gains(chosen, allowed)
+            gains = self.gains([*given, *chosen], allowed)
             best = int(np.argmax(gains))
             if gains[best] > 0:
                 chosen.append(best)
-            elif (better := self._exchanged(chosen, allowed)) is not None:
+            elif (better := self._exchanged(chosen, allowed, given)) is not None:
                 chosen = better
             else:
                 break
         return chosen
 
-    def _exchanged(self, chosen: list[int], allowed: Sequence[int]) -> list[int] | None:
+    def _exchanged(
+        self, chosen: list[int], allowed: Sequence[int], given: Sequence[int]
+    ) -> list[int] | None:
         """Return the best set with one group removed or exchanged, None if none is better."""
         best, result = TINY, None
         for one in chosen:
             others = [g for g in chosen if g != one]
-            gains = self.gains(others, allowed)
+            gains = self.gains([*given, *others], allowed)
             other = int(np.argmax(gains))
             rise = max(0.0, gains[other]) - gains[one]
             if rise > best:
@@ -132,22 +142,30 @@ class Regression:
         covariance[np.ix_(at, at)] = inverse
         return Solution(x * self._prior, covariance * np.outer(self._prior, self._prior))
 
-    def held_out(self, chosen: Sequence[int], group: int) -> Array:
+    def held_out(self, chosen: Sequence[int], group: int, given: Sequence[int] = ()) -> Array:
         """Return the decrease of the squares of omitted blocks (B,) by one of the chosen groups.
 
         Each block is predicted by a fit of the other blocks, with the group and without it. NaN
         where a block does not excite the group.
+
+        Args:
+            chosen: groups.
+            group: one of them.
+            given: further groups, which stay as a fit of all groups and all blocks has them.
         """
+        fixed = self.solution([*given, *chosen]).x / self._prior
+        fixed[self._unknowns(chosen)] = 0.0
+        b_chosen = self._blocks[1] - self._blocks[0] @ fixed
         sets = [self._unknowns([g for g in chosen if g != group]), self._unknowns(chosen)]
         here = list(self._groups[group])
         gains = np.full(len(self._blocks[0]), np.nan)
-        for k, (A, b) in enumerate(zip(*self._blocks, strict=True)):
+        for k, (A, b) in enumerate(zip(self._blocks[0], b_chosen, strict=True)):
             share = A.diagonal()[here] / np.maximum(self._A.diagonal()[here], TINY)
             if share.max() * len(gains) > EXCITED:
                 squares = []
                 for at in sets:
                     H = (self._A - A)[np.ix_(at, at)] + np.eye(len(at))
-                    x = np.linalg.solve(H, (self._b - b)[at])
+                    x = np.linalg.solve(H, (b_chosen.sum(axis=0) - b)[at])
                     squares.append(x @ (A[np.ix_(at, at)] @ x - 2 * b[at]))
                 gains[k] = squares[0] - squares[1]
         return gains

@@ -19,7 +19,7 @@ from robot_dynamics.identification import (
 from robot_dynamics.identification.evaluation import rms
 from robot_dynamics.identification.smoothing import low_pass
 from robot_dynamics.resources import share_file
-from robot_dynamics.simulation import load_profile
+from robot_dynamics.simulation import HardwareProfile, load_profile
 from robot_dynamics.urdf.loading import load_urdf
 
 RATE, CUTOFF = 500.0, 20.0
@@ -315,6 +315,29 @@ def test_a_payload_and_friction_are_separated():
     assert [(c.kind, c.place) for c in load.alternatives] == [('inertia', 'panda_link6')]
     assert_close(load.value, load.error, np.array([1.3, 0, 0, 0.1]), relative=0.01)
     assert_close(friction.value, friction.error, np.array([1.9]))
+
+
+def nearly(model, seed):
+    """Return a robot with links and scales off by 1 to 2 %, as of an identified model."""
+    rng = np.random.default_rng(seed)
+    signs = rng.choice([-1, 1], model.n) * rng.uniform(0.01, 0.02, model.n)
+    return HardwareProfile(model_error=(0.01, 0.02)).actual(model, seed), 1 + signs
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_a_payload_of_a_nearly_exact_model_is_named_with_the_link_that_explains_as_much(seed):
+    mass, com = 0.8, np.array([0.0, 0.0, 0.1])
+    true, scale = nearly(MODEL, seed)
+    found = evaluate(ARM, recorded(true.with_payload(LINK, mass, com), seed, scale=scale))
+    links = [cause for cause in found.causes if cause.kind in ('load', 'inertia')]
+    assert len(links) == 1, text(found)
+    either = {(c.kind, c.place): c for c in (links[0], *links[0].alternatives)}
+    assert either.keys() == {('load', LINK), ('inertia', 'panda_link6')}, text(found)
+    load = either['load', LINK]
+    assert (np.abs(load.value - [mass, *com]) < 3 * load.error).all(), text(found)
+    assert load.error[0] < 0.15
+    other = either['inertia', 'panda_link6']
+    assert abs(other.value[0] - mass) < 3 * other.error[0], text(found)
 
 
 def test_an_unknown_load_link_is_rejected():

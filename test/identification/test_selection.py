@@ -95,6 +95,14 @@ def test_exclusive_groups_are_not_chosen_together():
     assert one.select(range(3)) == [0]
 
 
+def test_given_groups_take_part_in_the_choice_and_stay():
+    X = columns()
+    X[..., 3] = X[..., 0] + 0.05 * X[..., 3]
+    one = regression(X, residual(X, [1.0, -0.2, 5.0, 0.0]))
+    assert sorted(one.select([1, 2])) == [1, 2]
+    assert one.select([1, 2], given=[0]) == [1]
+
+
 def squares(X, r, at, k):
     """Return the weighted squares that a fit of all blocks but k leaves in block k."""
     others = np.arange(BLOCKS) != k
@@ -112,6 +120,16 @@ def test_gains_of_omitted_blocks_are_those_of_least_squares_without_the_block(gr
     wanted = [squares(X, r, rest, k) - squares(X, r, [0, 1, 2], k) for k in range(BLOCKS)]
     assert np.allclose(gains, wanted)
     assert (gains > 0).all()
+
+
+def test_given_groups_of_omitted_blocks_stay_as_a_fit_of_all_blocks_has_them():
+    X = columns()
+    r = residual(X, [2.0, -0.3, 4.0, 0.5])
+    one = regression(X, r)
+    x = one.solution([0, 1, 2]).x * [0, 0, 0, 1]
+    wanted = regression(X, r - X @ x).held_out([0, 1], 0)
+    assert np.allclose(one.held_out([0, 1], 0, [2]), wanted)
+    assert not np.allclose(one.held_out([0, 1], 0), wanted)
 
 
 def test_a_cause_of_one_block_does_not_predict_the_others():
