@@ -17,7 +17,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics.control import LAWS, Gains, computed_torque, pd_plus
+from robot_dynamics.control import LAWS, Gains, computed_torque, friction_laws, pd_plus
 from robot_dynamics.control.transitions import SHORTEST_STOP
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.ros import command_guard, messages, qos
@@ -486,6 +486,20 @@ def test_gains_change_while_running_without_a_step_of_the_torque(graph, elbow):
     steps = np.abs(np.diff(taus, axis=0))
     assert (steps <= elbow.model.effort_limit / 0.1 * 5e-3 + 1e-9).all()
     assert steps.max() > 2.4  # the rate limit was reached
+
+
+def test_nothing_is_compiled_while_the_node_is_active(graph, monkeypatch):
+    robot = Robot(graph, kp=[100.0])
+    made = robot.node.arm.programs.made
+    before = set(made)
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    settings = [('friction.law', law) for law in friction_laws.LAWS]
+    settings += [('control_law', law) for law in LAWS]
+    for k, (name, law) in enumerate(settings):
+        assert set_parameter(robot, **{name: law})
+        robot.torque((1 + k) * MS)
+    assert set(made) == before
 
 
 def test_the_speed_of_a_motion_changes_while_it_goes_on(graph, elbow):
