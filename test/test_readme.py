@@ -69,7 +69,8 @@ def parameter_table(name: str) -> str:
                 limits = f'0, {spec.smallest:g} to {high:g}'
             if spec.choices:
                 limits = ', '.join(f'`{choice}`' for choice in spec.choices)
-            rows.append(f'| `{key}` | `{default}` | {limits} | {spec.description}{live} |')
+            meaning = spec.description.replace('<', r'\<')  # no markup: <dynamics damping>
+            rows.append(f'| `{key}` | `{default}` | {limits} | {meaning}{live} |')
     return '\n'.join(rows)
 
 

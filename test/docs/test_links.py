@@ -1,4 +1,4 @@
-"""Links in the pages, the README and the notebooks lead to files and headings that exist."""
+"""Links in the pages, the README and the notebooks lead somewhere; elements of XML are shown."""
 
 import re
 from pathlib import Path
@@ -17,6 +17,7 @@ PAGES = [
     ),
 ]
 LINK = re.compile(r'\]\(([^)\s]+)\)')
+MARKUP = re.compile(r'(?<!\\)</?(?!sub\b|sup\b|br\b|https?:)[a-zA-Z][^\n>]*>')
 
 
 def text_without_code(page):
@@ -48,3 +49,9 @@ def test_links_lead_somewhere(page):
 def test_every_folder_of_pages_has_pages():
     folders = {page.parent.name for page in PAGES}
     assert folders >= {'start', 'guides', 'concepts', 'reference', 'api', 'textbook', 'appendices'}
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_element_is_taken_for_markup(page):
+    # A browser would not show <dynamics> unless its bracket is escaped.
+    assert MARKUP.findall(text_without_code(page)) == []
