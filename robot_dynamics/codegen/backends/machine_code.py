@@ -4,6 +4,7 @@ llvmlite, which contains LLVM, is optional: `why_not()` returns what is missing.
 plain object file, so that it can be cached on disk and loaded again without compiling.
 """
 
+import contextlib
 import functools
 import os
 import platform
@@ -22,15 +23,32 @@ WIDE_REGISTERS = '+avx512f,'
 # half as fast.
 MANY_INSTRUCTIONS = 12_000
 
-# All threads share LLVM's context. A fork waits for the thread that compiles, because in the child
-# no thread would release the lock or finish the compilation.
+# All threads share LLVM's context.
 ONE_AT_A_TIME = threading.RLock()
+
+
+class _ForkPause:
+    """Locks that a fork acquires, because in the child no other thread would release them.
+
+    They are those of a compilation and of llvmlite, which each of its calls acquires, also the
+    release of an arm in another thread.
+    """
+
+    def __init__(self) -> None:
+        self.llvmlite: Any = contextlib.nullcontext()  # set under ONE_AT_A_TIME
+
+    def begin(self) -> None:
+        ONE_AT_A_TIME.acquire()
+        self.llvmlite.__enter__()
+
+    def end(self) -> None:
+        self.llvmlite.__exit__(None, None, None)
+        ONE_AT_A_TIME.release()
+
+
+_FORK = _ForkPause()
 if hasattr(os, 'register_at_fork'):
-    os.register_at_fork(
-        before=ONE_AT_A_TIME.acquire,
-        after_in_parent=ONE_AT_A_TIME.release,
-        after_in_child=ONE_AT_A_TIME.release,
-    )
+    os.register_at_fork(before=_FORK.begin, after_in_parent=_FORK.end, after_in_child=_FORK.end)
 
 
 @functools.cache
@@ -55,6 +73,8 @@ def _llvm() -> Any:
 
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
+    with ONE_AT_A_TIME:
+        _FORK.llvmlite = getattr(binding.ffi.lib, '_lock', _FORK.llvmlite)
     return binding
 
 

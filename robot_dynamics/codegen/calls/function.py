@@ -29,6 +29,7 @@ from robot_dynamics.codegen.calls.call_wrapper import (
 from robot_dynamics.codegen.calls.iteration import Feedback
 from robot_dynamics.codegen.calls.kernels import Kernels, MachineKernels, PythonKernels
 from robot_dynamics.codegen.calls.recipe import Recipe
+from robot_dynamics.codegen.calls.threads import VariableError
 from robot_dynamics.codegen.loops.program import LoopForm, LoopProgram
 from robot_dynamics.codegen.tracing.program import Signature
 from robot_dynamics.errors import RobotDynamicsError, ShapeError
@@ -112,7 +113,7 @@ def _use_native(kernels: MachineKernels) -> bool:
     """Tell whether to use the native call wrapper."""
     choice = os.environ.get(WRAPPER_VARIABLE, 'auto')
     if choice not in WRAPPERS:
-        raise ValueError(
+        raise VariableError(
             f'{WRAPPER_VARIABLE} is {choice!r}, expected one of {", ".join(WRAPPERS)}'
         )
     reason = native_wrapper.why_not()

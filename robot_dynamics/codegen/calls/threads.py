@@ -10,15 +10,29 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from robot_dynamics.errors import RobotDynamicsError
+
 # Fewest operations of a part, a fraction of a millisecond.
 SMALLEST_PART = 10_000_000
 
 
+class VariableError(RobotDynamicsError, ValueError):
+    """An environment variable has a value that is not supported."""
+
+
 def thread_count() -> int:
-    """Return the number of threads: `ROBOT_DYNAMICS_THREADS`, else the number of cores."""
+    """Return the number of threads: `ROBOT_DYNAMICS_THREADS`, else the number of cores.
+
+    Raises:
+        VariableError: the variable is no integer above 0.
+    """
     chosen = os.environ.get('ROBOT_DYNAMICS_THREADS')
     if chosen:
-        return max(1, int(chosen))
+        if not (chosen.isdecimal() and int(chosen)):
+            raise VariableError(
+                f'ROBOT_DYNAMICS_THREADS is {chosen!r}, expected an integer above 0'
+            )
+        return int(chosen)
     return (
         len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1
     )

@@ -59,15 +59,56 @@ sys.exit(failed)
 """
 
 
+FORK_DURING_OTHER_CALLS = """
+import os
+import signal
+import sys
+import threading
+
+import numpy as np
+from llvmlite import binding
+
+from robot_dynamics.codegen.calls import compile_program
+
+
+def compiled(factor):
+    return compile_program(lambda x: [factor * x[0]], {'x': 1}, name=f'times{factor}')
+
+
+def other_calls():
+    while not ended.is_set():
+        binding.get_host_cpu_name()
+
+
+rows, ended = np.ones((20, 1)), threading.Event()
+compiled(0)(rows)
+other = threading.Thread(target=other_calls)
+other.start()
+failed = 0
+for k in range(1, int(sys.argv[1])):
+    child = os.fork()
+    if not child:
+        signal.alarm(int(float(sys.argv[2])))
+        os._exit(0 if (compiled(k)(rows) == k).all() else 1)
+    failed += os.waitpid(child, 0)[1] != 0
+    if failed:
+        break
+ended.set()
+other.join()
+sys.exit(failed)
+"""
+
+
 @pytest.mark.usefixtures('machine')
-def test_a_forked_child_compiles_while_the_parent_compiles(tmp_path):
+@pytest.mark.parametrize('script', [FORK_DURING_COMPILATION, FORK_DURING_OTHER_CALLS])
+def test_a_forked_child_compiles_while_the_parent_uses_llvm(tmp_path, script):
     environment = {
         **os.environ,
         'PYTHONPATH': os.pathsep.join(sys.path),
         'PYTHONWARNINGS': 'ignore::DeprecationWarning',
         'ROBOT_DYNAMICS_CACHE_DIR': str(tmp_path),
     }
-    command = [sys.executable, '-c', FORK_DURING_COMPILATION, str(FORKS), str(CHILD_TIMEOUT)]
+    command = [sys.executable, '-c', script, str(FORKS), str(CHILD_TIMEOUT)]
     ended = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT
     )

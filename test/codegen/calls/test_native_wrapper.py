@@ -14,6 +14,7 @@ from robot_dynamics.codegen.calls import compile_program, kernels, native_wrappe
 from robot_dynamics.codegen.calls.function import CompilerMissing
 from robot_dynamics.codegen.calls.native_source import wrapper_source
 from robot_dynamics.codegen.calls.native_writer import SLOTS
+from robot_dynamics.codegen.calls.threads import VariableError
 from robot_dynamics.errors import ShapeError
 
 pytestmark = pytest.mark.usefixtures('machine')
@@ -71,7 +72,7 @@ def test_an_unexpected_layout_selects_the_portable_wrapper(objecting, place, val
 
 def test_unknown_choice_is_rejected(monkeypatch):
     monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'fastest')
-    with pytest.raises(ValueError, match='expected one of auto, native, portable, python'):
+    with pytest.raises(VariableError, match='expected one of auto, native, portable, python'):
         compile_program(lambda x: [x[0]], {'x': 1})
 
 

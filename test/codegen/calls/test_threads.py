@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.codegen.calls import compile_program, threads
+from robot_dynamics.errors import RobotDynamicsError
 
 
 @pytest.mark.parametrize('count', [1, 2, 3, 7])
@@ -37,6 +38,14 @@ def test_thread_count(monkeypatch):
     assert 1 <= threads.thread_count() <= os.cpu_count()
     monkeypatch.setenv('ROBOT_DYNAMICS_THREADS', '3')
     assert threads.thread_count() == 3
+
+
+@pytest.mark.parametrize('value', ['many', '1.5', '0', '-2'])
+def test_a_wrong_number_of_threads_is_rejected(monkeypatch, value):
+    monkeypatch.setenv('ROBOT_DYNAMICS_THREADS', value)
+    message = f"ROBOT_DYNAMICS_THREADS is '{value}', expected an integer above 0"
+    with pytest.raises(RobotDynamicsError, match=message):
+        threads.thread_count()
 
 
 @pytest.mark.usefixtures('machine')
