@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
-from robot_dynamics.identification.base_parameters import BaseParameters, independent_columns
+from robot_dynamics.identification.base_parameters import BaseParameters, base_parameters
 from robot_dynamics.identification.parameter_fit import INEXACT, PRIOR, RANK, Fit
 from robot_dynamics.identification.pseudo_inertia import divergence_curvature
 from robot_dynamics.model.robot_model import RobotModel
@@ -67,23 +67,6 @@ class BaseEstimate(NamedTuple):
         }
 
 
-def base_columns(arm: Dynamics, rotors: bool) -> BaseParameters:
-    """Return the base parameters among the inertial parameters, and the rotor inertias after them.
-
-    Args:
-        arm: the model.
-        rotors: whether efforts include the rotors.
-    """
-    n, nb = arm.model.n, arm.model.nb
-    rng = np.random.default_rng(0)
-    # Twice as many equations as unknowns.
-    q, qd, qdd = rng.uniform(-2, 2, (3, 2 * (10 * nb + n) // n + 2, n))
-    Y = arm.regressor(q, qd, qdd)
-    if rotors:
-        Y = np.concatenate([Y, qdd[:, :, None] * np.eye(n)], axis=2)
-    return independent_columns(Y.reshape(-1, Y.shape[2]))
-
-
 def fit_base_parameters(
     arm: Dynamics, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tau: ArrayLike
 ) -> tuple[BaseParameters, Array]:
@@ -110,7 +93,7 @@ def fit_base_parameters(
             raise ShapeError(
                 f'{name} has shape {x.shape}; expected ({len(arrays[0])}, {arm.model.n})'
             )
-    base = base_columns(arm, rotors=False)
+    base = base_parameters(arm, np.random.default_rng(0))
     A = arm.regressor(*arrays[:3])[..., base.columns].reshape(-1, base.number)
     size = np.linalg.norm(A, axis=0)
     size = np.where(size > 0, size, 1.0)
@@ -121,7 +104,7 @@ def base_estimate(arm: Dynamics, fit: Fit) -> BaseEstimate:
     """Return the base parameters of a fit: with its weights, features and gains."""
     problem, terms, x = fit.problem, fit.terms, fit.estimate
     n = arm.model.n
-    base = base_columns(arm, problem.rotors)
+    base = base_parameters(arm, np.random.default_rng(0), rotors=problem.rotors)
     rows, right = [], []
     for j in range(n):
         own = np.zeros((len(terms.Y), n))

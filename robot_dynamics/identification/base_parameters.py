@@ -35,7 +35,9 @@ class BaseParameters(NamedTuple):
     """A minimal set: Y pi = Y[:, columns] (grouping pi) for every pi and every state."""
 
     columns: Array  # (b,) indices of the parameters in pi that are kept
-    grouping: Array  # (b, 10 nb) coefficients of pi in each base parameter
+    grouping: (
+        Array  # (b, 10 nb) coefficients of pi in each base parameter; (b, 10 nb + n) of rotors
+    )
 
     @property
     def number(self) -> int:
@@ -43,7 +45,7 @@ class BaseParameters(NamedTuple):
         return len(self.columns)
 
 
-def base_parameters(arm: Any, rng: np.random.Generator) -> BaseParameters:
+def base_parameters(arm: Any, rng: np.random.Generator, *, rotors: bool = False) -> BaseParameters:
     """Return the base parameters, from the regressor at random states.
 
     A parameter is dropped if its column depends on those of earlier ones, so that links far from
@@ -52,16 +54,18 @@ def base_parameters(arm: Any, rng: np.random.Generator) -> BaseParameters:
     Args:
         arm: a Dynamics.
         rng: source of the states.
+        rotors: whether the rotor inertias (n,) are parameters too, after the inertial ones.
     """
+    n, nb = arm.model.n, arm.model.nb
     # Twice as many equations as unknowns.
-    states = 2 * 10 * arm.model.nb // arm.model.n + 2
-    q, qd, qdd = rng.uniform(-2, 2, (3, states, arm.model.n))
-    W = np.vstack([arm.regressor(*state) for state in zip(q, qd, qdd, strict=True)])
+    q, qd, qdd = rng.uniform(-2, 2, (3, 2 * (10 * nb + n) // n + 2, n))
+    Y = arm.regressor(q, qd, qdd)
+    if rotors:
+        Y = np.concatenate([Y, qdd[:, :, None] * np.eye(n)], axis=2)
+    return _independent_columns(Y.reshape(-1, Y.shape[2]))
 
-    return independent_columns(W)
 
-
-def independent_columns(W: Array) -> BaseParameters:
+def _independent_columns(W: Array) -> BaseParameters:
     """Return the first independent columns of W (rows, p), and the others in terms of them."""
     # Gram-Schmidt: a column is kept if it has a component orthogonal to those kept.
     basis = np.zeros((len(W), 0))

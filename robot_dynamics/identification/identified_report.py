@@ -95,7 +95,7 @@ def _picture(found: Identification) -> str:
         'residual before': v.effort - v.before,
         'residual': v.effort - v.after,
     }
-    title = f'efforts below {found.cutoff:g} Hz'
+    title = f'efforts below {found.cutoff:.3g} Hz'
     figure = effort_curves(v.t, drawn, found.model.joint_names, units(found), title)
     stream = io.BytesIO()
     figure.savefig(stream, format='png', dpi=90)

@@ -14,9 +14,10 @@ CERTAIN = 3.0  # standard deviations
 
 def text(found: Identification) -> str:
     """Return verdict, residuals, drives and remarks as text."""
-    lines = [verdict(found), '', *_residuals(found.validation, found), '']
-    lines += [f'friction law {found.law.name}: {found.law.formula}', *_drives(found), '']
-    return '\n'.join([*lines, *remarks(found)])
+    residuals = aligned([RESIDUALS, *residual_rows(found.validation, found)])
+    lines = [verdict(found), '', 'residuals, root mean square', *residuals, '']
+    lines += [f'friction law {found.law.name}: {found.law.formula}', *aligned(drive_rows(found))]
+    return '\n'.join([*lines, '', *remarks(found)])
 
 
 def verdict(found: Identification) -> str:
@@ -53,10 +54,6 @@ def residual_rows(v: Validation, found: Identification) -> list[tuple[str, ...]]
     ]
 
 
-def _residuals(v: Validation, found: Identification) -> list[str]:
-    return ['residuals, root mean square', *aligned([RESIDUALS, *residual_rows(v, found)])]
-
-
 def drive_rows(found: Identification) -> list[tuple[str, ...]]:
     """Return head and rows of the table of friction, offset, rotor and scale with their errors."""
     head = ('joint', *found.law.terms, 'offset', 'rotor inertia', 'effort scale')
@@ -78,10 +75,6 @@ def drive_rows(found: Identification) -> list[tuple[str, ...]]:
             )
         )
     return rows
-
-
-def _drives(found: Identification) -> list[str]:
-    return aligned(drive_rows(found))
 
 
 def remarks(found: Identification) -> list[str]:

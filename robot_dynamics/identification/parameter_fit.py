@@ -162,7 +162,9 @@ def fit(problem: Problem, progress: Callable[[str], None] = lambda _: None) -> F
     size = np.inf
     for step in range(BILINEAR_STEPS if problem.gains else MAX_STEPS):
         progress(f'convex problem {step + 1}')
-        x = _unpacked(problem, x, *_solved(problem, terms, weight, x))
+        A, b = linear_problem(problem, terms, weight, x)
+        bounds = lower_bounds(problem)
+        x = _unpacked(problem, x, *closest_consistent(A, b, problem.scaled, bounds, PRIOR))
         if 'load' in problem.law.terms:
             terms = problem.terms(x.theta)
         residual = terms.effort - terms.predicted(x)
@@ -240,11 +242,6 @@ def weights(terms: Terms, residual: Array) -> Array:
 
 
 # -- one convex problem -----------------------------------------------------------------------
-
-
-def _solved(problem: Problem, terms: Terms, weight: Array, x: Estimate) -> tuple[Array, Array]:
-    A, b = linear_problem(problem, terms, weight, x)
-    return closest_consistent(A, b, problem.scaled, lower_bounds(problem), PRIOR)
 
 
 def linear_problem(

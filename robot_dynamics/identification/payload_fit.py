@@ -96,11 +96,8 @@ def fit_payload(rows: Rows, scale_error: float) -> PayloadFit:
         of_joints = np.einsum('kjf,jf->kj', features, theta[10:].reshape(n, own))
         rest = (excess - Y @ theta[:10] - of_joints) * moving
         residual = np.sqrt((rest**2).sum(axis=0) / np.maximum(moving.sum(axis=0), 1))
-        # Neighbouring samples are not independent: c of them count as one.
-        sums = np.array([rest[block].sum(axis=0) for block in blocks])
-        c = (sums**2).sum(axis=0) / np.maximum((rest**2).sum(axis=0), 1e-300)
         least = FLOOR * np.abs(excess).max() + 1e-12
-        sigma = np.sqrt(np.maximum(c, 1)) * np.maximum(residual, least)
+        sigma = np.sqrt(_alike(rest)) * np.maximum(residual, least)
     left_out = [_solution(whole - A[k], right - b[k])[0] for k in range(BLOCKS)]
     factor, error = effort_scales(rows)
     off = np.where(np.abs(factor - 1) > CERTAIN * error, factor - 1, 0.0)
@@ -129,12 +126,16 @@ def effort_scales(rows: Rows) -> tuple[Array, Array]:
             continue
         share = float(model @ excess) / size
         rest = excess - share * model
-        sums = np.array([block.sum() for block in np.array_split(rest, BLOCKS)])
-        # Neighbouring samples are not independent: c of them count as one.
-        c = max(1.0, float(sums @ sums) / max(float(rest @ rest), 1e-300))
         factor[j] += share
-        error[j] = np.sqrt(c * float(rest @ rest) / len(rest) / size)
+        error[j] = np.sqrt(float(_alike(rest) * (rest @ rest)) / len(rest) / size)
     return factor, error
+
+
+def _alike(rest: Array) -> Array:
+    """Return how many neighbouring samples of residuals (k, ...) count as one independent one."""
+    sums = np.array([block.sum(axis=0) for block in np.array_split(rest, BLOCKS)])
+    c = (sums**2).sum(axis=0) / np.maximum((rest**2).sum(axis=0), 1e-300)
+    return np.asarray(np.maximum(c, 1.0))
 
 
 def _jackknife(left_out: Array) -> Array:
