@@ -17,6 +17,7 @@ FIELD = re.compile(r'^ {4}(\w+): .*?  # (.+)$')
 # Outside code these characters would be markup.
 TABLE = re.compile(r'^\s*={3,}( |$)')
 SPECIAL = re.compile(r'(\*|\||(?<=\w)_(?!\w))')
+PAGE = re.compile(r'\bdocs/([\w/]+)\.md\b')
 ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 kept: dict[str, list[str]] = {}  # docstrings before Napoleon, by name
 
@@ -81,13 +82,16 @@ def converted(lines):
 
 
 def escaped(line):
-    """Return a line with its names between double backticks and all else as text."""
+    """Return a line with its names between double backticks, pages as links, all else as text."""
     parts = line.split('`')
     if len(parts) % 2 == 0:  # an apostrophe of another kind
-        return SPECIAL.sub(r'\\\1', line)
-    return ''.join(
-        f'``{part}``' if k % 2 else SPECIAL.sub(r'\\\1', part) for k, part in enumerate(parts)
-    )
+        return plain(line)
+    return ''.join(f'``{part}``' if k % 2 else plain(part) for k, part in enumerate(parts))
+
+
+def plain(text):
+    """Return text without markup, in which docs/guides/simulation.md is a link to that page."""
+    return PAGE.sub(r':doc:`/\1`', SPECIAL.sub(r'\\\1', text))
 
 
 def with_fields(lines, thing):

@@ -83,6 +83,7 @@ def test_every_verb_and_public_name_is_on_a_page(site):
     names = (site / 'reference' / 'api' / 'robot_dynamics.html').read_text()
     for name in ('Dynamics.inverse_dynamics', 'load_urdf', 'RobotModel', 'ShapeError'):
         assert f'id="robot_dynamics.{name}"' in names
+    assert 'docs/guides/' not in names  # pages are links
 
 
 @pytest.mark.slow
