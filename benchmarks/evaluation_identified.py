@@ -39,7 +39,7 @@ class Payload(NamedTuple):
     mass: float  # kg
     com: Array  # (3,) m, frame of LINK
     named: str  # 'payload', 'alternative' or ''
-    false: int  # links or other causes named that the arm does not have
+    other: int  # links, frictions or rotors named in addition, or instead
     covered: bool | None  # by the payload's stated error; None if it is not named
 
 
@@ -70,13 +70,12 @@ def recorded(
 
 
 def outcome(found: Evaluation, mass: float, com: Array) -> Payload:
-    """Return how a payload is named; errors that the arm has are not false.
+    """Return how a payload is named, and the number of other causes.
 
-    Each named link has an error of some percent. False is a link that is named instead of the
-    payload, and any other cause.
+    Every link of an identified model has a small error, so that others are not all false.
     """
     truth = ('load', LINK)
-    named, false, covered = '', 0, None
+    named, other, covered = '', 0, None
     for cause in found.causes:
         of_payload = [
             one for one in (cause, *cause.alternatives) if (one.kind, one.place) == truth
@@ -86,8 +85,8 @@ def outcome(found: Evaluation, mass: float, com: Array) -> Payload:
             off = of_payload[0].value - [mass, *com]
             covered = bool((np.abs(off) <= CERTAIN * of_payload[0].error).all())
         elif cause.kind not in REAL:
-            false += 1
-    return Payload(mass, com, named, false, covered)
+            other += 1
+    return Payload(mass, com, named, other, covered)
 
 
 def outcomes(arms: int, first_seed: int, verbose: bool = False) -> Iterator[Payload]:
@@ -110,7 +109,7 @@ def outcomes(arms: int, first_seed: int, verbose: bool = False) -> Iterator[Payl
             other = recorded(loaded, description, profile, of, 1000 + 10 * seed + k)
             found = evaluate(model, other)
             one = outcome(found, mass, com)
-            if verbose and (one.false or (mass > 0 and not one.covered)):
+            if verbose and (one.other or (mass > 0 and not one.covered)):
                 print(f'--- {seed}, {of}: {one}\n{text(found)}', flush=True)
             yield one
 
@@ -125,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     found = list(outcomes(options.arms, options.first_seed, options.verbose))
     loaded = [one for one in found if one.mass > 0]
-    print('| payload | recordings | named | as alternative | false cause | within 3 sigma |')
+    print('| payload | recordings | named | as alternative | another cause | within 3 sigma |')
     for title, some in (
         ('on the axis', [one for one in loaded if not one.com[:2].any()]),
         ('beside it', [one for one in loaded if one.com[:2].any()]),
@@ -134,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f'| {title} | {len(some)} | {sum(one.named == "payload" for one in some)} '
             f'| {sum(one.named == "alternative" for one in some)} '
-            f'| {sum(one.false > 0 for one in some)} '
+            f'| {sum(one.other > 0 for one in some)} '
             f'| {sum(bool(one.covered) for one in some)} |'
         )
     return 0

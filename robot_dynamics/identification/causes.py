@@ -163,6 +163,7 @@ class _Search:
         of_links = [importance[g] for g in causes if self._possible[g].body >= 0]
         least = max([1.0, *(SIMILAR * one for one in of_links)])
         several = sum(one >= least for one in of_links) >= SEVERAL
+        several = several and not {*self._links} & {*found.small}
         fit = self._last_fit(equations, found, several)
         named = [g for g in valid if g in large]
         reported = self._sufficient(fit, named, [g for g in valid if g not in large])

@@ -71,10 +71,26 @@ class LastFit:
     def causes(self, reported: Sequence[int], allowed: Sequence[int]) -> tuple[Cause, ...]:
         """Return causes with their alternatives, ordered by size."""
         found = [
-            replace(self._cause(g, self.solution), alternatives=self._alternatives(g, allowed))
+            replace(self._whole(g, allowed), alternatives=self._alternatives(g, allowed))
             for g in reported
         ]
         return tuple(sorted(found, key=lambda one: -one.size))
+
+    def _whole(self, g: int, allowed: Sequence[int]) -> Cause:
+        """Return a cause; of a link of an inexact model, with all ten parameters if possible.
+
+        There, no link is wrong in its mass alone.
+        """
+        found, every = self._cause(g, self.solution), self.equations.hypotheses
+        if not self._assumed or every[g].kind != 'inertia' or len(every[g].prior) > 1:
+            return found
+        others = [other for other in self.chosen if other != g]
+        for whole in allowed:
+            if every[whole].body == every[g].body and len(every[whole].prior) > 1:
+                solution = self._fit([*others, whole])
+                if possible(self._model, every[whole], *self.equations.of(whole, solution)):
+                    return self._cause(whole, solution)
+        return found
 
     def _cause(self, g: int, solution: Solution) -> Cause:
         h = self.equations.hypotheses[g]

@@ -7,6 +7,7 @@ parts of it.
 import numpy as np
 import pytest
 
+from benchmarks import evaluation_identified
 from benchmarks.evaluation import ERRORS, MOTIONS, NOISES, Noise, Realistic, outcomes, rates
 
 GAINS = [k for k, noise in enumerate(NOISES) if isinstance(noise, Realistic) and noise.gain]
@@ -47,3 +48,12 @@ def test_errors_are_named_and_their_estimates_cover_the_truth(kind):
     assert false <= FALSE
     assert np.isnan(covered) == (kind == 'inner link')
     assert not covered < COVERED
+
+
+@pytest.mark.slow
+def test_payloads_of_an_identified_arm_are_named_and_cover_the_truth():
+    found = list(evaluation_identified.outcomes(1, 600))
+    loaded = [one for one in found if one.mass > 0]
+    assert len(loaded) == len(found) - 1
+    assert all(one.named for one in loaded)
+    assert all(one.covered for one in loaded)
