@@ -181,7 +181,7 @@ def _vector(model: RobotModel, name: str, values: list[float] | None) -> Array:
         return np.zeros(model.n)
     if len(values) != model.n:
         raise ShapeError(
-            f'--{name} has {len(values)} values; {model.name!r} has {plural(model.n, "joint")}: '
-            f'{", ".join(model.joint_names)}'
+            f'--{name} has {plural(len(values), "value")}; {model.name!r} has '
+            f'{plural(model.n, "joint")}: {", ".join(model.joint_names)}'
         )
     return np.array(values)

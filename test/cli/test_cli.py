@@ -88,7 +88,7 @@ def test_a_wrong_number_of_positions_is_one_line(run):
     code, output, errors = run('terms', ELBOW, '--q', '0.1')
     assert (code, output) == (2, '')
     assert errors == (
-        "robot-dynamics: --q has 1 values; 'planar_2r' has 2 joints: joint1, joint2\n"
+        "robot-dynamics: --q has 1 value; 'planar_2r' has 2 joints: joint1, joint2\n"
     )
 
 
