@@ -35,8 +35,8 @@ from robot_dynamics.spatial import Array
 CERTAIN = 3.0  # standard deviations
 SCALE, LATE, RELATIVE = 0.5, 0.02, 0.5  # prior: -, s, of a link's mass
 INEXACT = 0.02  # of a joint's effort: prior of errors too small for causes
-INEXACT_LINK = 0.01  # of the prior of a link's inertia: the same,
-OF_SEVERAL = 0.1  # and where several links are wrong
+INEXACT_LINK = 0.01  # of the prior of a link's inertia: prior of errors too small for causes
+OF_SEVERAL = 0.1  # the same where several links are wrong
 INEXACT_IN = ('dry friction', 'viscous friction', 'rotor inertia', 'scale')
 TILTED = 5.0  # m/s^2, prior of gravity
 LONGER = 0.015  # m/s^2, of its magnitude in a small tilt
