@@ -83,12 +83,21 @@ class Browser:
         self._profile.cleanup()
 
     def until(self, condition, what):
-        """Wait until a condition holds, and return its value."""
+        """Wait until a condition holds, and return its value.
+
+        A condition whose element the page has replaced meanwhile is evaluated again.
+        """
+        from selenium.common.exceptions import StaleElementReferenceException
+
         end = time.monotonic() + DEADLINE
-        while not (value := condition()):
+        while True:
+            try:
+                if value := condition():
+                    return value
+            except StaleElementReferenceException:
+                pass
             assert time.monotonic() < end, f'waited {DEADLINE} s for {what}'
             time.sleep(0.1)
-        return value
 
     def torques(self):
         """Return the numbers of the page, {(joint, term): N m or N}."""
@@ -131,42 +140,49 @@ class Browser:
         """Type into the input of a control; a slider has a second one for numbers."""
         from selenium.webdriver.common.keys import Keys
 
-        box = self.until(lambda: self._inputs(label), f'the control {label}')[place]
-        box.send_keys(Keys.CONTROL, 'a')
-        box.send_keys(text, Keys.ENTER)
+        def enter(box):
+            box.send_keys(Keys.CONTROL, 'a')
+            box.send_keys(text, Keys.ENTER)
+
+        self._with_input(label, place, enter)
 
     def value(self, label, place=-1):
         """Return the text in the input of a control."""
-        boxes = self.until(lambda: self._inputs(label), f'the control {label}')
-        return boxes[place].get_attribute('value')
+        return self._with_input(label, place, lambda box: box.get_attribute('value'))
 
     def check(self, label):
         """Press a box that can be ticked."""
-        box = self.until(lambda: self._inputs(label), f'the control {label}')[0]
-        self.driver.execute_script('arguments[0].click()', box)
+        self._with_input(
+            label, 0, lambda box: self.driver.execute_script('arguments[0].click()', box)
+        )
+
+    def point(self, x, y):
+        """Move the pointer to a place of the scene."""
+        self._pointer_at(x, y).perform()
 
     def drag(self, x, y, right, down):
         """Drag what is at a place of the scene by some pixels."""
-        from selenium.webdriver import ActionChains
-
-        canvas = self.driver.find_element('css selector', 'canvas')
-        width, height = canvas.size['width'], canvas.size['height']
-        chain = ActionChains(self.driver, duration=50)
-        chain.move_to_element_with_offset(canvas, x - width // 2, y - height // 2)
+        chain = self._pointer_at(x, y)
         chain.pause(0.5).click_and_hold().pause(0.5)
         for _ in range(8):
             chain.move_by_offset(right / 8, down / 8).pause(0.1)
         chain.release().perform()
 
+    def _pointer_at(self, x, y):
+        from selenium.webdriver import ActionChains
+
+        canvas = self.driver.find_element('css selector', 'canvas')
+        width, height = canvas.size['width'], canvas.size['height']
+        chain = ActionChains(self.driver, duration=50)
+        return chain.move_to_element_with_offset(canvas, x - width // 2, y - height // 2)
+
     def press_slider(self, label, key, times):
         """Press a key several times on the thumb of a slider."""
         from selenium.webdriver.common.keys import Keys
 
-        box = self.until(lambda: self._inputs(label), f'the control {label}')[0]
-        thumb = self.driver.execute_script(
-            "return arguments[0].closest('[class*=Slider-root]').querySelector('[role=slider]')",
-            box,
-        )
+        script = """return arguments[0].closest('[class*=Slider-root]')
+            .querySelector('[role=slider]')"""
+        thumb = self._with_input(label, 0, lambda box: self.driver.execute_script(script, box))
         thumb.send_keys(getattr(Keys, key) * times)
 
     def picture(self):
@@ -187,6 +203,16 @@ class Browser:
     def _named(self, name):
         found = self.driver.find_elements('css selector', 'button, [role=tab]')
         return next((b for b in found if b.text.strip() == name and b.is_displayed()), None)
+
+    def _with_input(self, label, place, use):
+        """Return what `use` returns for an input of a control."""
+
+        def used():
+            boxes = self._inputs(label)
+            return boxes and (use(boxes[place]),)
+
+        (value,) = self.until(used, f'the control {label}')
+        return value
 
     def _inputs(self, label):
         """Return the inputs beside a label."""

@@ -129,10 +129,15 @@ def test_a_force_is_dragged_onto_a_link(seen, arm):
     window.field('posture', ' '.join(map(str, q)))
     window.button('Set posture')
     window.button('Load')
+    g = arm.gravity_torque(q)
+    window.until(lambda: agree(window.torques(), 'gravity', g, names), 'the posture')
     (before,) = window.until(lambda: still(window), 'a scene at rest')
     window.check('drag in the scene')
     try:
-        x, y = window.until(lambda: top_of_handle(before, window.picture()), 'the handle')
+        window.until(lambda: top_of_handle(before, window.picture()), 'the handle')
+        (shown,) = window.until(lambda: still(window), 'the handle at rest')
+        x, y = top_of_handle(before, shown)
+        window.until(lambda: is_highlighted(window, x, y), 'the highlight of the axis')
         window.drag(x, y, 0, -40)
         window.until(lambda: force(window)[2] > 5.0, 'a force upwards')
         assert force(window)[:2] == pytest.approx([0, 0], abs=0.1)
@@ -142,7 +147,7 @@ def test_a_force_is_dragged_onto_a_link(seen, arm):
             found = window.torques()
             shown = np.array([[found[name, t] for name in names] for t in ('external', 'motor')])
             # The force in the page has two decimals, and torques from 10 N m on.
-            expected = np.array([external, arm.gravity_torque(q) - external])
+            expected = np.array([external, g - external])
             return np.abs(shown - expected).max() < 0.02
 
         window.until(agree_with_force, 'the torques J^T F')
@@ -169,6 +174,13 @@ def top_of_handle(before, after):
         return None
     top = rows < rows.min() + 10
     return int(np.median(columns[top])), int(np.median(rows[top]))
+
+
+def is_highlighted(window, x, y):
+    """Return whether the handle's axis at a place turns yellow below the pointer."""
+    window.point(x, y)
+    red, green, blue = np.moveaxis(window.picture()[y - 8 : y + 9, x - 8 : x + 9], 2, 0)
+    return bool(np.any((red > 180) & (green > 180) & (blue < 150)))
 
 
 def force(window):
