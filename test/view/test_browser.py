@@ -73,16 +73,14 @@ def test_a_slider_moves_a_link_and_its_torque(seen, arm):
         'another torque',
     )
     window.until(lambda: changed(before, window.picture()) > MOVED, 'another picture')
+
     # The number beside the slider is the position that the torques belong to.
-    q = [float(window.value(name)) for name in arm.model.joint_names]
-    assert q[1] < bent(arm.model)[1]
-    g = arm.gravity_torque(q)
-    window.until(
-        lambda: np.allclose(
-            [window.torques()[name, 'gravity'] for name in arm.model.joint_names], g, atol=0.05
-        ),
-        'the torques of the posture',
-    )
+    def torques_of_the_posture():
+        q = [float(window.value(name)) for name in arm.model.joint_names]
+        found = [window.torques()[name, 'gravity'] for name in arm.model.joint_names]
+        return q[1] < bent(arm.model)[1] and np.allclose(found, arm.gravity_torque(q), atol=0.05)
+
+    window.until(torques_of_the_posture, 'the torques of the posture')
 
 
 def test_a_wrong_number_says_why_in_the_page_and_on_the_terminal(seen):
@@ -211,8 +209,8 @@ def test_a_recording_shows_measured_and_computed_torques(arm, tmp_path):
     try:
         with browser.view('panda', '--bag', str(bag)) as (_, url):
             window.open(url)
+            found = window.until(lambda: measured(window), 'measured torques')
             for name in model.joint_names[1:4:2]:  # those with large torques
-                found = window.torques()
                 assert found[name, 'measured'] / found[name, 'motor'] == pytest.approx(1.2, 0.02)
             window.until(lambda: window.plot() is not None, 'the plot')
             first = window.plot()
@@ -225,6 +223,12 @@ def test_a_recording_shows_measured_and_computed_torques(arm, tmp_path):
             window.until(lambda: changed(first, window.plot()) > 0.002, 'another time in the plot')
     finally:
         window.close()
+
+
+def measured(window):
+    """Return the numbers of the page, empty before measured torques are among them."""
+    found = window.torques()
+    return found if any(term == 'measured' for _, term in found) else {}
 
 
 def test_measurements_of_start_and_load(capsys):
