@@ -182,22 +182,29 @@ class Browser:
 
         script = """return arguments[0].closest('[class*=Slider-root]')
             .querySelector('[role=slider]')"""
-        thumb = self._with_input(label, 0, lambda box: self.driver.execute_script(script, box))
-        thumb.send_keys(getattr(Keys, key) * times)
+
+        def press(box):
+            thumb = self.driver.execute_script(script, box)
+            thumb.send_keys(getattr(Keys, key) * times)
+
+        self._with_input(label, 0, press)
 
     def picture(self):
         """Return the pixels of the scene (h, w, 3), without the panels."""
-        return self._pixels(self.driver.find_element('css selector', 'canvas'))
+        return self._pixels('canvas', 'the scene')
 
     def plot(self):
-        """Return the pixels of a plot (h, w, 3), None without one."""
-        found = self.driver.find_elements('css selector', '.uplot canvas')
-        return self._pixels(found[0]) if found else None
+        """Return the pixels of a plot (h, w, 3)."""
+        return self._pixels('.uplot canvas', 'the plot')
 
-    def _pixels(self, element):
+    def _pixels(self, selector, what):
         from PIL import Image
 
-        png = Image.open(io.BytesIO(element.screenshot_as_png)).convert('RGB')
+        def screenshot():
+            found = self.driver.find_elements('css selector', selector)
+            return found and found[0].screenshot_as_png
+
+        png = Image.open(io.BytesIO(self.until(screenshot, what))).convert('RGB')
         return np.asarray(png, dtype=int)
 
     def _named(self, name):

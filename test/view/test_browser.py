@@ -212,10 +212,9 @@ def test_a_recording_shows_measured_and_computed_torques(arm, tmp_path):
             found = window.until(lambda: measured(window), 'measured torques')
             for name in model.joint_names[1:4:2]:  # those with large torques
                 assert found[name, 'measured'] / found[name, 'motor'] == pytest.approx(1.2, 0.02)
-            window.until(lambda: window.plot() is not None, 'the plot')
-            first = window.plot()
             # curves and axes before a white ground
-            assert 0.02 < (first.min(axis=2) < 200).mean() < 0.3
+            window.until(lambda: 0.02 < (window.plot().min(axis=2) < 200).mean() < 0.3, 'a plot')
+            first = window.plot()
             before = window.torques()
             window.button('Play')
             window.until(lambda: window.torques() != before, 'other torques')
