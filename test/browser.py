@@ -202,7 +202,7 @@ class Browser:
 
         def screenshot():
             found = self.driver.find_elements('css selector', selector)
-            return found and found[0].screenshot_as_png
+            return found and found[0].size['width'] > 0 and found[0].screenshot_as_png
 
         png = Image.open(io.BytesIO(self.until(screenshot, what))).convert('RGB')
         return np.asarray(png, dtype=int)
