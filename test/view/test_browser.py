@@ -134,8 +134,7 @@ def test_a_force_is_dragged_onto_a_link(seen, arm):
     window.button('Load')
     window.check('drag in the scene')
     try:
-        x, y = window.until(lambda: top_of_handle(window), 'the handle at rest')
-        window.until(lambda: is_highlighted(window, x, y), 'the highlight of the axis')
+        x, y = window.until(lambda: highlighted_axis(window), 'the highlight of the axis')
         window.drag(x, y, 0, -40)
         window.until(lambda: force(window)[2] > 5.0, 'a force upwards')
         assert force(window)[:2] == pytest.approx([0, 0], abs=0.1)
@@ -158,24 +157,32 @@ def test_a_force_is_dragged_onto_a_link(seen, arm):
         window.button('Joints')
 
 
-def top_of_handle(window):
-    """Return the place (x, y) of the end of the handle's blue axis, z; None while it moves."""
-    places = []
-    for _ in range(2):
-        red, _, blue = np.moveaxis(window.picture(), 2, 0)
-        rows, columns = np.nonzero((blue > red + 60) & (blue > 180))
-        if len(rows) < 30:
-            return None
-        top = rows < rows.min() + 10
-        places.append((int(np.median(columns[top])), int(np.median(rows[top]))))
-        time.sleep(0.5)
-    return places[0] if np.ptp(places, axis=0).max() <= 1 else None
+def highlighted_axis(window):
+    """Point at the end of the handle's axis z; return the place (x, y), None if it stays blue."""
+    place = top_of_handle(window.picture())
+    if place is None:
+        return None
+    window.point(*place)
+    for _ in range(5):
+        if has_yellow(window.picture(), *place):
+            return place
+        time.sleep(0.3)
+    return None
 
 
-def is_highlighted(window, x, y):
-    """Return whether the handle's axis at a place turns yellow below the pointer."""
-    window.point(x, y)
-    red, green, blue = np.moveaxis(window.picture()[y - 8 : y + 9, x - 8 : x + 9], 2, 0)
+def top_of_handle(picture):
+    """Return the place (x, y) of the end of the handle's blue axis; None without a handle."""
+    red, _, blue = np.moveaxis(picture, 2, 0)
+    rows, columns = np.nonzero((blue > red + 60) & (blue > 170))
+    if len(rows) < 20:
+        return None
+    top = rows < rows.min() + 10
+    return int(np.median(columns[top])), int(np.median(rows[top]))
+
+
+def has_yellow(picture, x, y):
+    """Return whether yellow, the colour of a highlighted axis, is near a place."""
+    red, green, blue = np.moveaxis(picture[y - 8 : y + 9, x - 8 : x + 9], 2, 0)
     return bool(np.any((red > 180) & (green > 180) & (blue < 150)))
 
 
