@@ -158,7 +158,10 @@ def test_a_force_is_dragged_onto_a_link(seen, arm):
 
 
 def highlighted_axis(window):
-    """Point at the end of the handle's axis z; return the place (x, y), None if it stays blue."""
+    """Point at the end of the handle's axis z.
+
+    Returns the place (x, y), or None if nothing is highlighted there.
+    """
     place = top_of_handle(window.picture())
     if place is None:
         return None
