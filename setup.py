@@ -121,6 +121,7 @@ setup(
         'test': [
             'pytest>=8',
             'pytest-xdist>=3.8',
+            'pytest-rerunfailures>=15',
             'hypothesis>=6.100',
             'distributed>=2024.1',
             'pin>=2.7',

@@ -1,5 +1,7 @@
 """Client of a simulator node for tests: commands, states, services and parameters."""
 
+import numpy as np
+
 from robot_dynamics.ros import messages
 
 START = [0.3, -0.4]
@@ -40,6 +42,10 @@ class SimulatorView:
             lambda: self.states and stamp(self.states[-1]) > after, f'a state after {after} ns'
         )
         return self.states[-1]
+
+    def steps(self):
+        """Return the times between the states, ns; a state that is late is published again."""
+        return set(np.diff(np.unique([stamp(message) for message in self.states])))
 
     def call(self, verb):
         from std_srvs.srv import Trigger

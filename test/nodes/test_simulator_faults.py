@@ -343,7 +343,7 @@ def test_the_speed_may_change_any_time(graph):
     graph.drain(0.05)
     view.states.clear()
     view.state(after=view.node._loop.stamp + 50 * MS)
-    assert set(np.diff([stamp(message) for message in view.states])) == {5 * MS}
+    assert view.steps() == {5 * MS}
     for bad in (-1.0, NAN, 1e9):
         assert view.set(real_time_factor=bad) != ''
     assert view.node.parameters.real_time_factor == 0.5
