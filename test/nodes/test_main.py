@@ -17,6 +17,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from benchmarks.shared_memory import remove_shared_memory, shared_memory
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.executable import new_executor
@@ -228,7 +229,7 @@ def test_a_killed_node_is_replaced_and_the_others_go_on(robot_file):
         'simulator_node': [argument for option in options for argument in ('-p', option)],
         'feedforward_node': ['-p', robot_file, '-r', '~/feedforward_torque:=joint_effort'],
     }
-    running, others = {}, []
+    running, others, before = {}, [], shared_memory()
     try:
         for name in ('simulator_node', 'feedforward_node', 'feedforward_node', 'simulator_node'):
             if name in running:
@@ -247,6 +248,7 @@ def test_a_killed_node_is_replaced_and_the_others_go_on(robot_file):
         for process in (*running.values(), *others):
             process.kill()
             process.communicate()
+        remove_shared_memory(before)
 
 
 def test_without_the_events_executor_there_is_another(monkeypatch):
