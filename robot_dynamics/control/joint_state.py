@@ -2,8 +2,10 @@
 
 A `sensor_msgs/JointState` may list joints in any order, with joints of other robots, only some at
 a time, without velocities, or with NaN where an interface is missing. Missing values never become
-zero: a joint keeps its last value for a limited time, and after that there is no state. Messages
-are read by attribute, so that this file needs no ROS.
+zero: positions and velocities keep their last value for a limited time, and after that there is no
+state, or no velocity. Messages are read by attribute, so that this file needs no ROS.
+
+The time of the states never goes back, except by a reset: late states are rejected.
 """
 
 from __future__ import annotations
@@ -25,11 +27,11 @@ class JointDataError(RobotDynamicsError, ValueError):
 class JointReading(NamedTuple):
     """A complete state of the robot at one time, in the model's joint order."""
 
-    stamp: int  # ns, the input's
+    stamp: int  # ns, the newest of its joints; it goes back only if `restarted`
     q: Array  # (n,) rad or m
     qd: Array | None  # (n,) rad/s or m/s; None where a velocity is missing and not estimated
     effort: Array | None  # (n,) N m or N; None where an effort is missing
-    restarted: bool = False  # time has run backwards since the reading before
+    restarted: bool = False  # time was reset since the reading before
 
 
 class JointMap:
@@ -106,7 +108,8 @@ class JointStateReader:
 
         Args:
             joint_names: of the robot.
-            input_timeout: how long a value is held, s of the stamps' time.
+            input_timeout: how long a value is held, and how late a state may be without being
+                a reset, s of the stamps' time.
             velocities: estimates velocities that a message lacks; None: they stay unknown.
         """
         self._map = JointMap(joint_names)
@@ -122,10 +125,11 @@ class JointStateReader:
     def reset(self) -> None:
         """Drop all values."""
         n = len(self._map.joint_names)
-        self._last = -1
+        self._last = self._late = -1  # newest stamp; stamp of a state rejected as late since then
         # Positions, velocities, efforts; NaN: not received.
         self._values = [[math.nan] * n for _ in range(3)]
         self._stamps = [-1] * n
+        self._velocity_stamps = [-1] * n
 
     def missing(self) -> list[str]:
         """Return the joints without a position, or with one older than the timeout."""
@@ -142,9 +146,10 @@ class JointStateReader:
 
         Args:
             message: has `name`, `position`, `velocity` and `effort`, as JointState.
-            stamp: its time in ns. A joint whose time runs backwards (a reset, a bag played
-                again) invalidates all values before. Messages of different drivers may
-                overtake each other.
+            stamp: its time in ns. A message older than the last one of a joint is late; older by
+                more than the timeout, or late twice with the same stamp, it is a reset (of a
+                simulation, a bag played again) and invalidates all values before. Messages of
+                different drivers may overtake each other.
 
         Raises:
             JointDataError: the message is rejected as a whole, and why.
@@ -153,12 +158,13 @@ class JointStateReader:
         if not joints:
             return None  # a gripper's, or another robot's
         rows = self._checked(message, places, joints)
-        if stamp < self._last and stamp < max(self._stamps[joint] for joint in joints):
-            self.reset()
-            self._restarted = True
-        self._last = max(stamp, self._last)
-        if len(joints) == len(self._stamps):  # the whole robot, in the model's order
-            self._stamps = [stamp] * len(joints)
+        if stamp < self._last:
+            self._check_time(stamp, max(self._stamps[joint] for joint in joints))
+        if stamp > self._last:
+            self._last, self._late = stamp, -1
+        if len(joints) == len(self._stamps) and all(map(math.isfinite, rows[1])):
+            # The whole robot, in the model's order.
+            self._stamps, self._velocity_stamps = [stamp] * len(joints), [stamp] * len(joints)
             self._values = rows
         else:
             self._hold(joints, stamp, rows)
@@ -166,11 +172,34 @@ class JointStateReader:
                 return None
         # `_checked` has rejected positions that are not finite.
         q = np.array(self._values[0])
-        qd, effort = map(_if_given, self._values[1:])
         restarted, self._restarted = self._restarted, False
-        if qd is None and self._velocities is not None:
-            qd = self._velocities.update(stamp / 1e9, q)
-        return JointReading(stamp, q, qd, effort, restarted)
+        return JointReading(
+            self._last, q, self._velocity(q), _if_given(self._values[2]), restarted
+        )
+
+    def _velocity(self, q: Array) -> Array | None:
+        """Return velocities (n,): the last measured ones, or those estimated from positions q."""
+        estimated = None
+        if self._velocities is not None and self._velocity_stamps != self._stamps:
+            estimated = self._velocities.update(self._last / 1e9, q)
+        is_old = self._last - min(self._velocity_stamps) > self._timeout
+        held = None if is_old else _if_given(self._values[1])
+        return estimated if held is None else held
+
+    def _check_time(self, stamp: int, before: int) -> None:
+        """Reset if a stamp is far before the last one of its joints; reject it if it is late."""
+        if stamp >= before:
+            return
+        # A simulation that was reset early, and waits for an answer, repeats its state.
+        if before - stamp > self._timeout or stamp == self._late:
+            self.reset()
+            self._restarted = True
+            return
+        self._late = stamp
+        raise JointDataError(
+            f'the stamp {stamp / 1e9:.6f} s is {(before - stamp) / 1e6:g} ms before that of the '
+            f'last state; expected later ones, or a reset by more than {self._timeout / 1e9:g} s'
+        )
 
     def _checked(self, message: Any, places: list[int], joints: list[int]) -> list[list[float]]:
         """Return positions, velocities and efforts of the joints, NaN for what is not given."""
@@ -194,10 +223,12 @@ class JointStateReader:
         return rows
 
     def _hold(self, joints: list[int], stamp: int, rows: list[list[float]]) -> None:
-        for k, joint in enumerate(joints):
-            self._stamps[joint] = stamp
-            for values, row in zip(self._values, rows, strict=True):
-                values[joint] = row[k]
+        """Use the values of some joints; velocities that are not given keep their last value."""
+        positions, velocities, efforts = self._values
+        for joint, position, velocity, effort in zip(joints, *rows, strict=True):
+            self._stamps[joint], positions[joint], efforts[joint] = stamp, position, effort
+            if math.isfinite(velocity):
+                self._velocity_stamps[joint], velocities[joint] = stamp, velocity
 
 
 def _if_given(values: list[float]) -> Array | None:

@@ -19,6 +19,7 @@ from robot_dynamics.spatial import Array
 
 SECOND = 1e9  # ns
 LONGEST_STEP = 0.02  # s; between two torques the rate limit counts no more time than this
+ANOTHER_CLOCK = 1.0  # s; stamps further back are of another clock, which counts from there
 
 
 class Limits(NamedTuple):
@@ -66,7 +67,8 @@ class TorqueGate:
     def soften(self) -> None:
         """Begin another soft start, from the last torque."""
         self._base: Array | None = self.last  # of the soft start; None once it is over
-        self._opened = self._stamp = -1  # ns, of its first state, and of the last one
+        self._elapsed = 0.0  # s, of the soft start
+        self._stamp = -1  # ns, of the newest state since then
 
     def close(self) -> None:
         """Count as not open until the next torque, which starts softly from the last one."""
@@ -85,18 +87,19 @@ class TorqueGate:
     def __call__(self, stamp: int, tau: Array) -> Array:
         """Return the torque (n,) to be given for the state with this stamp, ns.
 
-        A step back in time counts as no time.
+        A step back in time counts as no time, and so does the return to the newest stamp.
         """
-        if self._stamp < 0:
-            self._opened = self._stamp = stamp
+        dt = 0.0 if self._stamp < 0 else (stamp - self._stamp) / SECOND
+        if self._stamp < 0 or dt > 0 or dt < -ANOTHER_CLOCK:
+            self._stamp = stamp
+        dt = max(dt, 0.0)
         if self._base is not None:
-            self._opened = min(self._opened, stamp)
-            part = ramp((stamp - self._opened) / SECOND, self._limits.ramp_time)
+            self._elapsed += dt
+            part = ramp(self._elapsed, self._limits.ramp_time)
             if part == 1.0:
                 self._base = None
             else:
                 tau = self._base + part * (tau - self._base)
-        dt, self._stamp = (stamp - self._stamp) / SECOND, stamp
         return self.step(tau, min(dt, LONGEST_STEP))
 
     def step(self, tau: Array, dt: float) -> Array:

@@ -42,7 +42,7 @@ from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import Shape, marker_array, removal
 from robot_dynamics.ros.parameters import LOWEST_RATE, RATE, TIME, parameter
 from robot_dynamics.ros.payload_input import PayloadInput
-from robot_dynamics.ros.robot_parameters import VaryingRobotParameters
+from robot_dynamics.ros.robot_parameters import HOLD, VaryingRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization import (
@@ -73,9 +73,7 @@ COLORS = {  # red, green, blue, opacity
 class MarkersParameters(VaryingRobotParameters):
     """Parameters of the markers node."""
 
-    input_timeout: float = parameter(
-        0.5, 'How long the last value of a joint is held without a new one, s.', TIME
-    )
+    input_timeout: float = parameter(0.5, HOLD, TIME)
     publish_rate: float = parameter(
         20.0,
         'Largest rate of the markers, Hz of the stamps; 0: one for every joint state.',

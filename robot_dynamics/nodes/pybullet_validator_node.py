@@ -45,7 +45,7 @@ from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import LOWEST_RATE, TIME, ParameterError, given, parameter
 from robot_dynamics.ros.payload_input import PayloadInput
-from robot_dynamics.ros.robot_parameters import VaryingRobotParameters
+from robot_dynamics.ros.robot_parameters import HOLD, VaryingRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import joint_state_writer
 from robot_dynamics.ros.term_input import TermInput
@@ -92,9 +92,7 @@ class ValidatorParameters(VaryingRobotParameters):
         'dynamics_node',
         'Name of the node whose torques are checked: the first part of its topics.',
     )
-    input_timeout: float = parameter(
-        0.1, 'How long the last value of a joint is held without a new one, s.', TIME
-    )
+    input_timeout: float = parameter(0.1, HOLD, TIME)
     engine_timeout: float = parameter(
         10.0,
         'Timeout of an engine, after which it is restarted, s.',

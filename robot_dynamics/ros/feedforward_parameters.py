@@ -38,7 +38,7 @@ class FeedforwardParameters(LiveRobotParameters):
     input_timeout: float = parameter(
         0.1,
         'How long the last value of a joint, and of a stream of references, is held without a new '
-        'one, s.',
+        'one, and how late a state may be without being a reset of the time, s.',
         TIME,
         live=True,
     )

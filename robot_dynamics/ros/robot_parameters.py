@@ -29,6 +29,10 @@ from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import parse_urdf
 
 SMALLEST_SCALE = 1e-9  # N m or N per unit of the drives, where it divides
+HOLD = (  # help of input_timeout
+    'How long the last value of a joint is held without a new one, and how late a state may be '
+    'without being a reset of the time, s.'
+)
 LONGEST_DIFFERENCE = 0.5  # s between two samples that still give a derivative
 
 
@@ -305,9 +309,7 @@ class LiveRobotParameters(VaryingRobotParameters, DriveParameters):
     """Parameters of a node that answers joint states; friction and efforts may change as well."""
 
     LIVE: ClassVar[tuple[str, ...]] = (*VaryingRobotParameters.LIVE, 'friction.', 'effort_')
-    input_timeout: float = parameter(
-        0.1, 'How long the last value of a joint is held without a new one, s.', TIME, live=True
-    )
+    input_timeout: float = parameter(0.1, HOLD, TIME, live=True)
     missing_velocity: str = parameter(
         'gravity',
         'For joint states without velocity: gravity (publish only terms that need none) or '

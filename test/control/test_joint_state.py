@@ -1,3 +1,4 @@
+import contextlib
 import itertools
 import math
 from types import SimpleNamespace
@@ -61,17 +62,54 @@ def test_a_joint_keeps_its_value_until_the_timeout_and_no_longer(reader):
 
 def test_values_are_dropped_when_time_runs_backwards(reader):
     assert not reader.read(message(NAMES, [1.0, 2.0, 3.0]), 500 * MS).restarted
-    assert reader.read(message(['elbow'], [0.0]), 499 * MS) is None
+    assert reader.read(message(['elbow'], [0.0]), 399 * MS) is None
     assert reader.missing() == ['shoulder', 'wrist']
-    assert reader.read(message(['shoulder', 'wrist'], [1.0, 3.0]), 500 * MS).restarted
-    assert not reader.read(message(NAMES, [1.0, 2.0, 3.0]), 501 * MS).restarted
+    assert reader.read(message(['shoulder', 'wrist'], [1.0, 3.0]), 400 * MS).restarted
+    assert not reader.read(message(NAMES, [1.0, 2.0, 3.0]), 401 * MS).restarted
+
+
+@pytest.mark.parametrize('late', [1, 10, 100])
+@pytest.mark.parametrize('names', [NAMES, NAMES[::-1], NAMES[1:2]])
+def test_a_late_state_is_rejected_and_changes_nothing(reader, names, late):
+    reader.read(message(NAMES, [1.0, 2.0, 3.0], [0.1, 0.2, 0.3]), 500 * MS)
+    with pytest.raises(JointDataError, match=f'{late} ms before that of the last state'):
+        reader.read(message(names, [9.0] * len(names)), (500 - late) * MS)
+    state = reader.read(message(['wrist'], [4.0], [0.4]), 501 * MS)
+    assert (state.q.tolist(), state.qd.tolist()) == ([1, 2, 4], [0.1, 0.2, 0.4])
+    assert not state.restarted
+
+
+def test_of_two_publishers_of_all_joints_the_newer_one_counts(reader):
+    stamps = []
+    for k in range(500, 600, 2):
+        for stamp in (k, k - 15):
+            with contextlib.suppress(JointDataError):
+                stamps.append(reader.read(message(NAMES, [1.0, 2.0, 3.0]), stamp * MS).stamp)
+    assert stamps == [k * MS for k in range(500, 600, 2)]
+
+
+def test_a_late_state_that_is_repeated_is_a_reset(reader):
+    """As of a simulation in lock step that was reset early, and waits for an answer."""
+    reader.read(message(NAMES, [1.0, 2.0, 3.0]), 50 * MS)
+    again = message(NAMES, [7.0, 8.0, 9.0])
+    with pytest.raises(JointDataError):
+        reader.read(again, 0)
+    state = reader.read(again, 0)
+    assert state.restarted
+    assert (state.stamp, state.q.tolist()) == (0, [7, 8, 9])
+    # Not if time has gone on meanwhile.
+    reader.read(again, 50 * MS)
+    for k in range(60, 100, 10):
+        with pytest.raises(JointDataError):
+            reader.read(again, 40 * MS)
+        assert not reader.read(again, k * MS).restarted
 
 
 def test_drivers_of_different_joints_may_overtake_each_other(reader):
     reader.read(message(['shoulder', 'elbow'], [1.0, 2.0]), 500 * MS)
     state = reader.read(message(['wrist'], [3.0]), 499 * MS)
     assert state.q.tolist() == [1, 2, 3]
-    assert state.stamp == 499 * MS
+    assert state.stamp == 500 * MS
     assert not state.restarted
 
 
@@ -84,12 +122,12 @@ def test_an_overtaken_message_does_not_renew_other_joints(reader):
 
 
 def test_a_joint_that_goes_back_counts_even_if_another_goes_forward(reader):
-    reader.read(message(['shoulder'], [1.0]), 10 * MS)
-    reader.read(message(['elbow'], [2.0]), 5 * MS)
-    reader.read(message(['wrist'], [3.0]), 20 * MS)
-    assert reader.read(message(['shoulder', 'elbow'], [1.5, 2.5]), 7 * MS) is None
+    reader.read(message(['shoulder'], [1.0]), 210 * MS)
+    reader.read(message(['elbow'], [2.0]), 105 * MS)
+    reader.read(message(['wrist'], [3.0]), 220 * MS)
+    assert reader.read(message(['shoulder', 'elbow'], [1.5, 2.5]), 107 * MS) is None
     assert reader.missing() == ['wrist']
-    assert reader.read(message(['wrist'], [3.5]), 8 * MS).restarted
+    assert reader.read(message(['wrist'], [3.5]), 108 * MS).restarted
 
 
 class Received(NamedTuple):
@@ -99,6 +137,7 @@ class Received(NamedTuple):
     position: float
     velocity: float
     effort: float
+    measured: int  # stamp of the velocity
 
 
 class ReaderMachine(RuleBasedStateMachine):
@@ -107,6 +146,7 @@ class ReaderMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.timeout, self.received, self.newest, self.restarted = 50, {}, -1, False
+        self.late = None
         self.reader = JointStateReader(NAMES, self.timeout * 1e-3)
         self.numbers = itertools.count(1)
 
@@ -130,27 +170,39 @@ class ReaderMachine(RuleBasedStateMachine):
             return {'given': values, 'empty': [], 'nan': [math.nan] * len(names)}[kind]
 
         sent = message(names, numbers('given'), numbers(velocity), numbers(effort))
-        state = self.reader.read(sent, stamp * MS)
         known = [name for name in names if name in NAMES]
-        if known and any(n in self.received and stamp < self.received[n].stamp for n in known):
+        before = max([-1, *(self.received[n].stamp for n in known if n in self.received)])
+        if stamp < before:
+            if before - stamp <= self.timeout and stamp != self.late:
+                self.late = stamp
+                with pytest.raises(JointDataError):
+                    self.reader.read(sent, stamp * MS)
+                return
             self.received, self.newest, self.restarted = {}, -1, True
+        state = self.reader.read(sent, stamp * MS)
+        if known and stamp > self.newest:
+            self.newest, self.late = stamp, None
         for k, name in enumerate(names):
             if name in NAMES:
                 row = [
                     sent.position[k],
                     *(v[k] if v else math.nan for v in (sent.velocity, sent.effort)),
+                    stamp,
                 ]
+                if math.isnan(row[1]) and name in self.received:  # its velocity is held
+                    last = self.received[name]
+                    row[1], row[3] = last.velocity, last.measured
                 self.received[name] = Received(stamp, *row)
-                self.newest = max(self.newest, stamp)
         if not known or self.expected():
             assert state is None
             return
-        assert state.stamp == stamp * MS
+        assert state.stamp == self.newest * MS
         assert state.restarted == self.restarted
         self.restarted = False
-        for values, quantity in zip(state[1:4], Received._fields[1:], strict=True):
+        too_old = any(self.newest - self.received[n].measured > self.timeout for n in NAMES)
+        for values, quantity in zip(state[1:4], Received._fields[1:4], strict=True):
             wanted = [getattr(self.received[name], quantity) for name in NAMES]
-            if any(map(math.isnan, wanted)):
+            if any(map(math.isnan, wanted)) or (quantity == 'velocity' and too_old):
                 assert values is None
             else:
                 assert values.tolist() == wanted
@@ -167,7 +219,7 @@ class ReaderMachine(RuleBasedStateMachine):
 
     @rule()
     def reset(self):
-        self.received, self.newest = {}, -1
+        self.received, self.newest, self.late = {}, -1, None
         self.reader.reset()
 
     @invariant()
@@ -189,6 +241,21 @@ def test_a_missing_velocity_is_none_and_never_zero(reader, velocity):
     state = reader.read(message(NAMES, [1.0, 2.0, 3.0], velocity), 0)
     assert state.qd is None
     assert state.q.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize('joint', range(3))
+@pytest.mark.parametrize('missing', ['nan', 'inf', 'all'])
+def test_a_missing_velocity_is_bridged_until_the_timeout_and_no_longer(reader, joint, missing):
+    reader.read(message(NAMES, [1.0, 2.0, 3.0], [0.1, 0.2, 0.3]), 0)
+    given = [] if missing == 'all' else [0.5, 0.6, 0.7]
+    expected = given.copy() or [0.1, 0.2, 0.3]
+    expected[joint] = [0.1, 0.2, 0.3][joint]
+    if given:
+        given[joint] = float(missing)
+    held = reader.read(message(NAMES, [4.0, 5.0, 6.0], given), 100 * MS)
+    assert (held.q.tolist(), held.qd.tolist()) == ([4, 5, 6], expected)
+    assert reader.read(message(NAMES, [4.0, 5.0, 6.0], given), 101 * MS).qd is None
+    assert reader.read(message(NAMES, [4.0, 5.0, 6.0], [7.0] * 3), 102 * MS).qd.tolist() == [7] * 3
 
 
 def test_a_joint_of_another_robot_may_be_nan(reader):
@@ -250,4 +317,7 @@ def test_velocities_that_are_missing_are_estimated_on_request():
         np.testing.assert_allclose(state.qd, slope, rtol=1e-9)
     # A measured velocity is preferred, and after a reset the estimate begins anew.
     assert reader.read(message(NAMES, [0.0] * 3, [7.0] * 3), 20 * MS).qd.tolist() == [7.0] * 3
+    assert reader.read(message(NAMES, [0.0] * 3), 70 * MS).qd.tolist() == [7.0] * 3
+    estimated = reader.read(message(NAMES, slope * 51e-3), 121 * MS)
+    np.testing.assert_allclose(estimated.qd, slope, rtol=1e-6)
     assert reader.read(message(NAMES, [1.0, 1.0, 1.0]), 0).qd is None

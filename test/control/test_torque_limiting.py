@@ -57,8 +57,30 @@ def test_a_step_back_in_time_changes_no_torque():
     opened = gate(rate=[1000.0, 1000.0])
     for k in range(1_000, 1_020):
         opened(k * MS, TAU)
+    assert opened(1_004 * MS, -TAU).tolist() == TAU.tolist()
+    assert opened(1_019 * MS, -TAU).tolist() == TAU.tolist()
+    assert opened(1_020 * MS, -TAU).tolist() == [9, -3]
+
+
+def test_time_of_another_clock_counts_from_its_first_stamp():
+    opened = gate(rate=[1000.0, 1000.0])
+    for k in range(5_000, 5_020):
+        opened(k * MS, TAU)
     assert opened(3 * MS, -TAU).tolist() == TAU.tolist()
     assert opened(4 * MS, -TAU).tolist() == [9, -3]
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+@pytest.mark.parametrize('back', [1, 15, 25, 300])
+@pytest.mark.parametrize('ramp_time', [0.0, 0.05])
+def test_stamps_that_alternate_allow_no_more_than_the_newest_one(sign, back, ramp_time):
+    """As of two publishers of joint states."""
+    limit = 500.0
+    opened, alone = (gate(rate=[limit, limit], ramp_time=ramp_time) for _ in range(2))
+    for k in range(1_000, 1_100, 2):
+        once = alone(k * MS, sign * TAU)
+        assert opened(k * MS, sign * TAU).tolist() == once.tolist()
+        assert opened((k - back) * MS, sign * TAU).tolist() == once.tolist()
 
 
 def test_the_first_torque_is_zero_and_joints_without_a_rate_follow_at_once():

@@ -96,11 +96,11 @@ def test_without_velocity_gravity_alone_is_compensated(graph, elbow, qd):
     robot = Robot(graph, kp=[100.0], kd=[10.0])
     robot.torque(0)
     q = Q + 0.05
-    close(robot.torque(1 * MS, q, qd), elbow.gravity_torque(q))
+    close(robot.torque(101 * MS, q, qd), elbow.gravity_torque(q))
     assert robot.node.health.counts['joint state without velocity'] == 1
     # When it is back the arm is held where it has gone meanwhile.
-    close(robot.torque(2 * MS, q), elbow.gravity_torque(q))
-    close(robot.torque(3 * MS, q - 0.01), elbow.gravity_torque(q - 0.01) + 1.0)
+    close(robot.torque(102 * MS, q), elbow.gravity_torque(q))
+    close(robot.torque(103 * MS, q - 0.01), elbow.gravity_torque(q - 0.01) + 1.0)
 
 
 def test_a_motion_that_ends_for_lack_of_velocities_is_reported(graph):
@@ -108,9 +108,52 @@ def test_a_motion_that_ends_for_lack_of_velocities_is_reported(graph):
     robot.torque(0)
     robot.follow(trajectory(*MOVE))
     robot.torque(1 * MS)
-    robot.torque(2 * MS, Q, None)
+    robot.torque(102 * MS, Q, None)
     status = robot.wait_for_event('joint states without velocity')
     assert status.message == 'holding'
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+def test_a_single_state_that_is_late_or_without_velocity_ends_no_motion(graph, sign):
+    robot = Robot(graph, kp=[100.0], kd=[5.0])
+    move = [point(t, [sign * x for x in at]) for t, at in ((0.0, (0, 0)), (1.0, (0.4, -0.4)))]
+    robot.torque(0, STILL)
+    robot.follow(trajectory(*move))
+    path = messages.trajectory(trajectory(*move)).in_order(('shoulder', 'elbow'))
+    follower = robot.node.references.follower
+    for k in range(1, 600, 10):
+        q, qd, _ = path.sample((k - 1) / 1e3)
+        robot.torque(k * MS, q, qd)
+        if k == 301:
+            before = robot.torques[-1].effort
+            robot.send((k - 10) * MS, *path.sample((k - 11) / 1e3)[:2])
+            graph.until(lambda: robot.node.health.counts['joint state rejected'], 'the refusal')
+            assert robot.torques[-1].effort == before
+        if k == 401:
+            without = robot.torque((k + 1) * MS, q, (float('nan'), qd[1]))
+            # Neither the bridged joint nor the other one feels more than a millisecond.
+            assert np.abs(without - robot.torques[-2].effort).max() < 1.0
+        assert follower.doing == 'following a trajectory of 1 s'
+    assert robot.node.health.counts['joint state rejected'] == 1
+    assert not robot.node.health.counts['joint state without velocity']
+
+
+def test_two_publishers_of_joint_states_make_no_step_of_the_torque(graph, elbow):
+    robot = Robot(graph, kp=[1e4], max_torque_rate=[-1.0], state_publish_rate=0.0)
+    tau = [robot.torque(1000 * MS)]
+    for k in range(1002, 1102, 2):
+        # Both see the arm leave its reference, the second one 15 ms later.
+        tau.append(robot.torque(k * MS, Q - 1e-3 * (k - 1000)))
+        rejected = robot.node.health.counts['joint state rejected']
+        robot.send((k - 15) * MS, Q - 1e-3 * (k - 1015))
+        graph.until(
+            lambda n=rejected: robot.node.health.counts['joint state rejected'] > n, 'the refusal'
+        )
+    assert len(robot.torques) == len(tau)
+    steps = np.abs(np.diff(tau, axis=0))
+    most = elbow.model.effort_limit / 0.1 * 2e-3
+    assert (steps <= most + 1e-9).all()
+    assert (steps.max(axis=0) > 0.99 * most).all()  # the rate limit was reached
 
 
 def test_without_velocity_and_with_gravity_switched_off_there_is_nothing(graph):
