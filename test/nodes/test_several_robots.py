@@ -118,6 +118,8 @@ def test_two_arms_side_by_side(graph, files):
         for namespace, text in arms.items():
             outputs[namespace].check(Dynamics(parse_urdf(text)))
         # The right arm goes back to the start; the left one does not notice.
+        while outputs['/right'].wait(1)[-1] < 200_000_000:  # ns; less would be a late state
+            pass
         left, right = (outputs[namespace].wait(1)[-1] for namespace in arms)
         assert graph.call(Trigger, '/right/simulator_node/reset').success
         assert min(outputs['/right'].wait(1)) < right

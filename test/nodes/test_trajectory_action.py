@@ -285,7 +285,7 @@ def conflict(client):
 
 
 def lose_velocities(client):
-    client.robot.torque(351 * MS, WHOLE.sample(0.35).q, qd=None)
+    client.robot.torque(451 * MS, WHOLE.sample(0.45).q, qd=None)
 
 
 def wait(client):
