@@ -201,7 +201,7 @@ class RobotModel:
             raise ModelError(f'payload on {link!r}: inertia {tensor.tolist()} must be symmetric')
         if i < 0:
             raise ModelError(
-                f'payload on {link!r}: the link is fixed to the base, where no '
+                f'payload on {link!r}: the link is fixed to the base, where '
                 'it has no effect; expected a link that moves'
             )
         body = combined([self.inertial(i), transformed(payload, self.frame_placement[k])])

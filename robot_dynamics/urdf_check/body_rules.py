@@ -54,8 +54,9 @@ def payload_findings(robot: Description) -> Iterator[Finding]:
     for first in dict.fromkeys(robot.rigid.values()):
         for one, two in itertools.combinations(robot.members(first), 2):
             if _coincide(robot, one, two):
+                matters = first in robot.inward and two.body.mass > MIN_SHARE * total
                 yield Finding(
-                    'warning' if two.body.mass > MIN_SHARE * total else 'info',
+                    'warning' if matters else 'info',
                     'payload-duplicated',
                     two.name,
                     f'has the mass, {two.body.mass:.4g} kg, the centre of mass and the tensor of '

@@ -54,26 +54,27 @@ def _inertia(robot: Description, link: Link, typical: Typical) -> Iterator[Findi
         return
     if slip := unit_slip(link, typical):
         message = f'{slip.slip}: {_numbers(link, slip, typical)}'
-        severity = 'error' if reason else _severity(robot, body, slip.body)
+        severity = _impossible(robot, link) if reason else _severity(robot, link, slip.body)
         repair = inertial_repair(body, slip.body)
         yield Finding(severity, slip.kind, link.name, message, repair)
     elif body.mass == 0:
         message = f'{reason}; expected a mass, or a tensor of zeros'
         repair = inertial_repair(body, Inertial(0.0, body.com, np.zeros((3, 3))))
-        severity = 'error' if _moves(robot, link) else 'info'
+        severity = _impossible(robot, link)
         yield Finding(severity, 'inertia-without-mass', link.name, message, repair)
     elif reason:
         meant, how = _consistent(link)
         repair = inertial_repair(body, meant)
         message = f'{reason}; {how}'
-        yield Finding('error', 'inertia-inconsistent', link.name, message, repair)
+        severity = _impossible(robot, link)
+        yield Finding(severity, 'inertia-inconsistent', link.name, message, repair)
     elif slip := tensor_slip(link):
         message = (
             f'{slip.slip}: distance {tensor_distance(link, body):.2g} from the tensor of the '
             f'geometry, {tensor_distance(link, slip.body):.2g} if repaired'
         )
         repair = inertial_repair(body, slip.body)
-        severity = _severity(robot, body, slip.body)
+        severity = _severity(robot, link, slip.body)
         yield Finding(severity, slip.kind, link.name, message, repair)
     else:
         yield from _implausible(robot, link)
@@ -114,10 +115,10 @@ def _implausible(robot: Description, link: Link) -> Iterator[Finding]:
         f'expected {SIZES[0]:g} to {SIZES[1]:g}',
     }
     kind = fit.faults[0]
-    matters = _moves(robot, link) and _matters(robot, link.body)
-    if kind == 'radius-of-gyration' and matters:
-        matters = _turns_implausibly(robot, link)
-    yield Finding('warning' if matters else 'info', kind, link.name, messages[kind])
+    severity = _severity(robot, link)
+    if kind == 'radius-of-gyration' and not _turns_implausibly(robot, link):
+        severity = 'info'
+    yield Finding(severity, kind, link.name, messages[kind])
 
 
 def _turns_implausibly(robot: Description, link: Link) -> bool:
@@ -143,8 +144,14 @@ def _turns_implausibly(robot: Description, link: Link) -> bool:
     return all(not SIZES[0] ** 2 <= moment / other <= SIZES[1] ** 2 for other in expected)
 
 
-def _severity(robot: Description, *bodies: Inertial) -> str:
-    return 'warning' if _matters(robot, *bodies) else 'info'
+def _severity(robot: Description, link: Link, *repaired: Inertial) -> str:
+    matters = _moves(robot, link) and _matters(robot, link.body, *repaired)
+    return 'warning' if matters else 'info'
+
+
+def _impossible(robot: Description, link: Link) -> str:
+    """Return the severity of a physically inconsistent inertia: no torque feels one at rest."""
+    return 'error' if _moves(robot, link) else 'info'
 
 
 def _matters(robot: Description, *bodies: Inertial) -> bool:
@@ -250,7 +257,7 @@ def _placeholders(robot: Description) -> Iterator[Finding]:
             message = (
                 f'mass {mass:g} kg, tensor {tensor}{others}; expected the numbers of the part'
             )
-            severity = _severity(robot, link.body) if _moves(robot, link) else 'info'
+            severity = _severity(robot, link)
             yield Finding(severity, 'default-inertial', link.name, message)
 
 

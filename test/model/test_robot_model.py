@@ -190,7 +190,11 @@ def test_a_payload_sits_in_the_frame_it_is_given_in():
     ('arguments', 'error', 'message'),
     [
         (('nose', 1.0), FrameNotFound, "no frame 'nose'"),
-        (('base', 1.0), ModelError, "'base': the link is fixed to the base"),
+        (
+            ('base', 1.0),
+            ModelError,
+            "'base': the link is fixed to the base, where it has no effect",
+        ),
         (('link2', -1.0), ModelError, r'mass -1\.0 kg must be finite and >= 0'),
         (('link2', np.nan), ModelError, 'mass nan kg must be finite'),
         (('link2', 1.0, (0, 0)), ModelError, r'com has shape \(2,\)'),

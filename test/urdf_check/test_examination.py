@@ -18,6 +18,8 @@ from robot_dynamics.urdf_check import gravity_rules
 from robot_dynamics.urdf_check.examination import examine
 from robot_dynamics.urdf_check.inertia_rules import _nearest
 
+DEGREE = np.pi / 180
+IMPOSSIBLE = 'inertia-inconsistent'
 LIMIT = '<limit lower="-1" upper="1" effort="50" velocity="2"/>'
 LINK = (
     '<link name="{}"><inertial><mass value="1"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" '
@@ -204,17 +206,79 @@ def test_a_load_without_lever_is_named(examined):
     assert ('gravity-zero', 'i') not in alarms(examined(loaded))
 
 
-def test_an_inconsistent_tensor_is_no_slip_of_a_unit(examined, folder):
+@pytest.mark.parametrize(('carrier', 'severity'), [('part_1', 'error'), ('pedestal', 'info')])
+def test_an_inconsistent_tensor_is_no_slip_of_a_unit(examined, folder, carrier, severity):
     """Equal entries of a frame: in other units the tensor would be as inconsistent."""
     text = clean_robots.arm(folder, 0, n=3)
     frame = LINK.format('frame').replace('"1"', '"1e-6"').replace('</link>', '<visual>{}</link>')
     for old in ('"0.02"', '"0.03"', '"0.04"', '"0"'):
         frame = frame.replace(old, '"1e-6"')
     frame = frame.format('<geometry><box size="0.001 0.001 0.001"/></geometry></visual>')
-    fixed = '<joint name="f" type="fixed"><parent link="pedestal"/><child link="frame"/></joint>'
+    fixed = f'<joint name="f" type="fixed"><parent link="{carrier}"/><child link="frame"/></joint>'
     found = examined(text.replace('</robot>', f'{frame}{fixed}</robot>'), folder)
-    assert alarms(found) == [('inertia-inconsistent', 'frame')]
+    expected = (severity, 'inertia-inconsistent', 'frame')
+    assert [(f.severity, f.kind, f.element) for f in found.findings] == [expected]
     assert alarms(examined(found.repaired()[0], folder)) == []
+
+
+@pytest.mark.parametrize(
+    ('path', 'root'),
+    [
+        ('go1_description/urdf/go1.urdf', 'base'),
+        ('b1_description/urdf/b1.urdf', 'base'),
+        ('hyq_description/robots/hyq_no_sensors.urdf', 'base_link'),
+    ],
+)
+def test_an_impossible_tensor_of_a_root_is_a_remark(path, root):
+    found = examine(robots.example_robot_data() / path).findings
+    assert [f.severity for f in found if (f.kind, f.element) == (IMPOSSIBLE, root)] == ['info']
+
+
+@pytest.mark.parametrize('at_rest', [True, False])
+@pytest.mark.parametrize('fault', [faults.scaled_mass, faults.duplicated, faults.swapped])
+def test_faults_of_links_that_no_joint_moves_are_remarks(examined, folder, fault, at_rest):
+    text = clean_robots.arm(folder, 1, n=3)
+    if at_rest:
+        first = text.index('name="hinge_0" type="revolute"')
+        text = text[:first] + text[first:].replace('type="revolute"', 'type="fixed"', 1)
+    factor = (1e3,) if fault is faults.scaled_mass else ()
+    wrong = fault(text.encode(), 'part_0', *factor)
+    found = [
+        f
+        for f in examined(wrong.text, folder).findings
+        if f.element == wrong.element and f.kind in wrong.kinds
+    ]
+    assert [f.severity == 'info' for f in found] == [at_rest]
+
+
+@pytest.mark.parametrize('mirrored', [False, True])
+@pytest.mark.parametrize(
+    ('written', 'meant'),
+    [
+        ((-170.0, 10.0), (-170 * DEGREE, 10 * DEGREE)),
+        ((-170.0, 175.0), (-170 * DEGREE, 175 * DEGREE)),
+        ((-170.0, -20.0), (-170 * DEGREE, -20 * DEGREE)),
+        ((-170.0, 0.0), (-170 * DEGREE, 0.0)),
+        ((-170.0, 2.9), (-170 * DEGREE, 2.9)),  # one end in radians
+        ((-3.1, 3.1), None),
+        ((-4 * np.pi, 1.0), None),
+    ],
+)
+def test_position_limits_in_degrees_are_told_by_either_end(examined, written, meant, mirrored):
+    if mirrored:
+        written, meant = (x and (-x[1], -x[0]) for x in (written, meant))
+    joint = JOINT.format('j', 'a', 'b')
+    joint = joint.replace('lower="-1" upper="1"', 'lower="{}" upper="{}"'.format(*written))
+    found = examined(robot(*map(LINK.format, 'ab'), joint)).findings
+    found = [f for f in found if f.kind.startswith('limit')]
+    if meant is None:
+        assert found == []
+        return
+    (finding,) = found
+    assert finding.kind == 'limit-degrees'
+    new = dict(zip(('lower', 'upper'), written, strict=True))
+    new |= {repair.attribute.rpartition('@')[2]: repair.new for repair in finding.repair}
+    assert (new['lower'], new['upper']) == pytest.approx(meant)
 
 
 def test_axes_of_other_lengths_are_those_of_twins(examined, folder):
