@@ -755,17 +755,17 @@ class Dynamics:
         self._require_inertia(method)
         documentation = inspect.getdoc(getattr(Dynamics, method)) or ''
         friction = ('none',) if method == 'forward_dynamics' else ()
-        made = self.programs.compile(method, *friction, documentation=documentation)
-        # Without the programs compiled so far: they would be a circle of references.
-        made.made_by(_dynamics, self.model, replace(self.programs, made={}))
+        default = self.programs.compile(method, *friction, documentation=documentation)
         if not friction:
-            return made
-        default, twin = made, copy.copy(self)
+            return default
+        twin = copy.copy(self)
         choices = {
             'none': lambda: default.call,
             'model': lambda: twin._kept('forward_dynamics', 'model').call,
         }
-        return default.choosing('friction', choices)
+        chosen = default.choosing('friction', choices)
+        chosen.made_by(_program, self.model, replace(self.programs, made={}), method)
+        return chosen
 
     def _kept(self, name: str, *options: str) -> CompiledFunction:
         """Return the program of an algorithm with options, made on first use."""
@@ -829,6 +829,10 @@ def _dynamics(model: RobotModel, programs: Programs) -> Dynamics:
     arm = Dynamics.__new__(Dynamics)
     arm.model, arm.programs = model, programs
     return arm
+
+
+def _program(model: RobotModel, programs: Programs, method: str) -> CompiledFunction:
+    return _dynamics(model, programs).program(method)
 
 
 def _joint_without_inertia(model: RobotModel, tree: CanonicalTree) -> str | None:

@@ -263,7 +263,7 @@ class Programs:
         def function(robot: Robot, *vectors: Scalars) -> Any:
             return algorithm.function(robot, *vectors, *options)
 
-        return self.compiled(
+        made = self.compiled(
             ' '.join(map(str, (name, *options))),
             function,
             {key: SIZES.get(key, self.model.n) for key in algorithm.inputs},
@@ -271,6 +271,10 @@ class Programs:
             documentation=documentation,
             loops=algorithm.loops,
         )
+        # Without the programs compiled so far: they would be a circle of references.
+        make = functools.partial(Programs.compile, documentation=documentation)
+        made.made_by(make, replace(self, made={}), name, *options)
+        return made
 
     def compiled(
         self,

@@ -167,6 +167,33 @@ def test_methods_can_be_copied_and_pickled_without_their_arm(arm, load, backend)
     assert len(pickled) < 10_000
 
 
+@pytest.mark.parametrize('backend', ['auto', 'python'])
+def test_programs_can_be_copied_and_pickled_with_their_calls(arm, load, backend):
+    tip, q = arm.model.frame_names[-1], np.array([0.3, -0.2, 0.7, 1.1])
+    base = Dynamics(arm.model, backend=backend)
+    for ours in (base, base.with_payload(tip, *load).with_gravity(GRAVITY)):
+        for program, arguments in (
+            (ours.program('terms'), [q, q]),
+            (ours.program('forward_dynamics'), [q, q, q]),
+            (ours.simulation_step('rk4', 'none'), [q, q, q, [0.01]]),
+            (ours.frame_program('jacobian', tip), [q]),
+        ):
+            expected = {'result': program(*arguments)}
+            for one in (program, program.call):
+                pickled = pickle.dumps(one)
+                for twin in (pickle.loads(pickled), copy.copy(one), copy.deepcopy(one)):
+                    assert_same({'result': twin(*arguments)}, expected, 0.0)
+            again = pickle.loads(pickle.dumps(program))
+            assert (again.name, again.signature) == (program.name, program.signature)
+            assert again.call.__doc__ == program.call.__doc__
+    again = pickle.loads(pickle.dumps(base.program('forward_dynamics')))
+    assert_same(
+        {'result': again(q, q, q, friction='model')},
+        {'result': base.forward_dynamics(q, q, q, friction='model')},
+        0.0,
+    )
+
+
 @pytest.mark.parametrize('kind', multiprocessing.get_all_start_methods())
 def test_methods_run_in_other_processes(arm, load, kind):
     held = arm.with_payload(arm.model.frame_names[-1], *load)

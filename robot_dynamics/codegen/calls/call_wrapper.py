@@ -13,6 +13,7 @@ import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,20 +36,29 @@ FLOAT64 = np.dtype(np.float64)
 
 
 class Origin:
-    """Owner of a compiled function, which is its attribute of the same name.
+    """Owner of a call wrapper, which is its attribute of the same name.
 
     Attributes:
-        made_by: function that creates the owner, and its arguments, for pickling.
+        made_by: function that makes the compiled function, and its arguments, for pickling.
     """
 
     made_by: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
 
-    def __reduce_ex__(self, _: Any) -> Any:
+    def required(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return `made_by`. Raises PicklingError if it is None."""
         if self.made_by is None:
             raise pickle.PicklingError(
                 'a compiled function cannot be pickled alone; pickle what it is compiled from'
             )
         return self.made_by
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        return _owner, self.required()
+
+
+def _owner(make: Callable[..., Any], arguments: tuple[Any, ...]) -> SimpleNamespace:
+    call = make(*arguments).call
+    return SimpleNamespace(**{call.__name__: call})
 
 
 class PortableFunction:

@@ -21,6 +21,7 @@ from robot_dynamics.codegen.backends.python import (
 from robot_dynamics.codegen.calls import native_wrapper
 from robot_dynamics.codegen.calls.arguments import Array, as_vectors
 from robot_dynamics.codegen.calls.call_wrapper import (
+    Origin,
     PortableFunction,
     Wrapper,
     choosing_call,
@@ -195,8 +196,22 @@ class CompiledFunction:
         )
 
     def made_by(self, make: Callable[..., Any], *arguments: Any) -> None:
-        """Let `call` be pickled: as the attribute `name` of what `make(*arguments)` returns."""
-        self.call.__self__.made_by = make, arguments  # type: ignore[attr-defined]
+        """Let the function and its `call` be pickled: `make(*arguments)` returns this function."""
+        self._origin.made_by = make, arguments
+
+    @property
+    def _origin(self) -> Origin:
+        origin: Origin = self.call.__self__  # type: ignore[attr-defined]
+        return origin
+
+    def __reduce__(self) -> Any:
+        return self._origin.required()
+
+    def __copy__(self) -> 'CompiledFunction':
+        return self
+
+    def __deepcopy__(self, _: Any) -> 'CompiledFunction':
+        return self
 
     def choosing(
         self, keyword: str, choices: Mapping[str, Callable[[], Wrapper]]
@@ -215,7 +230,7 @@ class CompiledFunction:
         made = CompiledFunction(
             self.name, self._kernels, self._bound, self._result_type, documentation, choice
         )
-        made.call.__self__.made_by = self.call.__self__.made_by  # type: ignore[attr-defined]
+        made._origin.made_by = self._origin.made_by
         return made
 
     def precompile(self) -> None:

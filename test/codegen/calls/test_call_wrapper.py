@@ -400,10 +400,11 @@ def test_callables_document_themselves(wrapper):
 
 
 def test_a_function_without_an_origin_is_copied_and_not_pickled(compiled):
-    for twin in (copy.copy(compiled.call), copy.deepcopy([compiled.call])[0]):
-        assert np.array_equal(twin(Q, V), compiled(Q, V))
-    with pytest.raises(pickle.PicklingError, match='pickle what it is compiled from'):
-        pickle.dumps(compiled.call)
+    for one in (compiled, compiled.call):
+        for twin in (copy.copy(one), copy.deepcopy([one])[0]):
+            assert np.array_equal(twin(Q, V), compiled(Q, V))
+        with pytest.raises(pickle.PicklingError, match='pickle what it is compiled from'):
+            pickle.dumps(one)
 
 
 def test_all_wrappers_agree_bit_by_bit(machine, monkeypatch, random_function):
