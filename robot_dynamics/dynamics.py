@@ -532,12 +532,14 @@ class Dynamics:
                 in all of them: (3, 4) for an arm in the x-y plane.
 
         Returns:
-            OperationalSpace(Lambda, eta, mu, p) with shapes (..., k, k) and (..., k).
+            OperationalSpace(Lambda, eta, mu, p) with shapes (..., k, k) and (..., k). Their
+            relative error is of the size of 1e-16 / s, with s the smallest singular value of the
+            Jacobian relative to the largest.
 
         Raises:
             FrameNotFound: the model has no such frame; the message lists those it has.
             ShapeError: an argument does not end in n entries.
-            SingularityError: the frame cannot move in one of the directions.
+            SingularityError: the frame cannot move in one of the directions: s is below 1e-12.
 
         Source: Khatib 1987; Lynch and Park, draft (9.97) to (9.99).
         """
