@@ -3,8 +3,12 @@
 | integrator | order | evaluations | energy of a conservative arm |
 |---|---|---|---|
 | explicit_euler | 1 | 1 | grows: for study, as in textbooks |
-| semi_implicit_euler | 1 | 1 | oscillates, hardly drifts: usual in physics engines |
+| semi_implicit_euler | 1 | 1 | off by O(h), with a trend: usual in physics engines |
 | rk4 | 4 | 4 | drifts by O(h^4): accurate, the default of the simulator |
+
+Semi-implicit Euler is symplectic where the mass matrix is constant, as of an oscillator; that of
+an arm is not: the energy of a ur5 that falls freely at 1 kHz is off by 4 % of the largest kinetic
+energy within 10 s, and by 21 % within 60 s.
 
 q, qd and a(q, qd) are NumPy arrays: of floats, or of recording scalars (dtype object).
 

@@ -61,8 +61,6 @@ class ClosedLoopSimulator:
 
     Attributes:
         chain: its dynamics.
-        time_step: s.
-        integrator: a name of `algorithms.integrators.INTEGRATORS`.
         q: (n,) positions, rad or m.
         qd: (n,) velocities.
         effort: (n,) torques the drives applied in the last step, after clamping.
@@ -100,10 +98,9 @@ class ClosedLoopSimulator:
         if friction == 'none':
             chain = ClosedChain(chain.arm.without_friction(), chain.closures, near=chain.q0)
         self.chain = chain
-        self.time_step = checked_time_step(time_step)
+        self._time_step = np.array([checked_time_step(time_step)])
         self._step = chain.simulation_step(integrator)
-        self.integrator = integrator
-        self._time_step = np.array([time_step])
+        self._integrator = integrator
         self.reset(q, qd)
 
     def reset(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
@@ -125,6 +122,16 @@ class ClosedLoopSimulator:
         self._load: Array = np.zeros(n)
         self.steps = 0
         protect(self.q, self.qd, self.effort)
+
+    @property
+    def time_step(self) -> float:
+        """The time step, s."""
+        return float(self._time_step[0])
+
+    @property
+    def integrator(self) -> str:
+        """A name of `algorithms.integrators.INTEGRATORS`."""
+        return self._integrator
 
     @property
     def time(self) -> float:

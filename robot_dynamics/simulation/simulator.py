@@ -67,9 +67,6 @@ class Simulator:
 
     Attributes:
         arm: its dynamics, with the present payloads; without friction if a friction law adds it.
-        time_step: s.
-        integrator: one of `INTEGRATORS`.
-        joint_models: friction, stops, elasticity and actuators.
         effort: (n,) torques of the drives in the last step, after clamping, as they report them:
             without gain error and ripple.
         steps: number of steps taken since the last reset.
@@ -113,14 +110,14 @@ class Simulator:
             ValueError: the time step is not positive, or integrator or friction unknown.
         """
         check_friction(friction)
-        self.time_step = checked_time_step(time_step)
+        self._time_step = checked_time_step(time_step)
         self._law: LawOfFriction | None = None
         if isinstance(joint_models.friction, FrictionSettings) and friction == 'model':
             self._law = LawOfFriction(joint_models.friction.of(arm.model), self.time_step)
         if self._law is not None or friction == 'none':
             arm = arm.without_friction()
-        self.integrator = checked_integrator(integrator)
-        self.joint_models = joint_models
+        self._integrator = checked_integrator(integrator)
+        self._joint_models = joint_models
         self._n = arm.model.n
         self._payload_links = tuple(payload_links)
         self._unloaded = Motion(_body(arm, joint_models), integrator, time_step, joint_models)
@@ -138,6 +135,21 @@ class Simulator:
             self._motion.warm_up(self._y)
             if self._law is not None and self._sliding is not None:
                 self._law.torque(self.arm, self._sliding, State(self._y, self._yd), self.effort)
+
+    @property
+    def time_step(self) -> float:
+        """The time step, s."""
+        return self._time_step
+
+    @property
+    def integrator(self) -> str:
+        """One of `INTEGRATORS`."""
+        return self._integrator
+
+    @property
+    def joint_models(self) -> JointModels:
+        """Friction, stops, elasticity and actuators."""
+        return self._joint_models
 
     @property
     def arm(self) -> Dynamics:
@@ -242,7 +254,9 @@ class Simulator:
             effort = torque = np.minimum(np.maximum(command, -self._limit), self._limit)
         else:
             effort, drive_state = self._drives.apply(drive_state, command, self.motor_qd)
-            torque = self._drives.on_joints(effort, self.motor_q)
+            # Held from the start of the step, ripple would lag by half a step: a negative damping.
+            middle = self.motor_q + self._time_step / 2 * self.motor_qd
+            torque = self._drives.on_joints(effort, middle)
         outside = self._outside(external, wrenches) if external is not None or wrenches else None
         body = self._motion.body
         force = body.force(torque, outside)

@@ -180,10 +180,33 @@ def test_a_simulator_moves_by_the_torque_on_the_joints():
     ideal = simulator(None, qd=[1.0, 2.0])
     drives = Drives(real.arm.model, properties, real.time_step)
     for tau in np.random.default_rng(6).normal(size=(50, 2)):
-        ideal.step(drives.on_joints(tau, ideal.q))
+        # Ripple is that of the middle of the step.
+        ideal.step(drives.on_joints(tau, ideal.q + real.time_step / 2 * ideal.qd))
         real.step(tau)
         assert np.array_equal(real.effort, tau)
         assert np.array_equal(real.q, ideal.q)
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize('integrator', ['rk4', 'implicit_midpoint'])
+def test_ripple_adds_no_energy_to_a_joint_that_swings_in_it(integrator, side):
+    ripple, periods = np.array([0.5, 0.3]), np.array([30.0, 12.0])
+    well = np.pi / periods
+    real = simulator(
+        Actuators(ripple=ripple, ripple_periods=periods),
+        q=side * np.add(well, (0.02, 0.05)),
+        integrator=integrator,
+    )
+
+    def energy():
+        # ripple sin(p q) = -dV/dq,   V = ripple cos(p q) / p
+        return real.kinetic_energy() + (ripple / periods * np.cos(periods * real.q)).sum()
+
+    before, peak = energy(), 0.0
+    for _ in range(2000):
+        real.step(np.zeros(2))
+        peak = max(peak, real.kinetic_energy())
+    assert energy() == pytest.approx(before, abs=1e-4 * peak)
 
 
 def test_a_simulator_with_every_property_returns_to_a_snapshot_bit_for_bit():

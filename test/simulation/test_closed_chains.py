@@ -47,6 +47,13 @@ def motors(t, q, qd):
     return np.array([*(40.0 * (wanted - q[:2]) - 4.0 * qd[:2]), 0.0, 0.0])
 
 
+@pytest.mark.parametrize('setting', ['time_step', 'integrator', 'time'])
+def test_settings_cannot_be_changed(four_bar, setting):
+    simulator = ClosedLoopSimulator(four_bar)
+    with pytest.raises(AttributeError, match=setting):
+        setattr(simulator, setting, getattr(simulator, setting))
+
+
 # -- the loops stay closed ----------------------------------------------------------------------
 
 

@@ -180,6 +180,13 @@ def test_returned_arrays_are_read_only(arm):
         Simulator(geared, joint_models=elastic).motor_qd[0] = 1.0
 
 
+@pytest.mark.parametrize('setting', ['time_step', 'integrator', 'joint_models', 'time', 'arm'])
+def test_settings_of_a_simulator_cannot_be_changed(arm, setting):
+    simulator = Simulator(arm)
+    with pytest.raises(AttributeError, match=setting):
+        setattr(simulator, setting, getattr(simulator, setting))
+
+
 @pytest.mark.parametrize(
     ('options', 'message'),
     [

@@ -3,7 +3,7 @@
 | integrator | order | energy of a conservative arm |
 |---|---|---|
 | explicit_euler | 1 | grows: for study, and as in textbooks |
-| semi_implicit_euler | 1 | off by O(h); as in physics engines |
+| semi_implicit_euler | 1 | off by O(h), with a trend; as in physics engines |
 | rk4 | 4 | drifts by O(h^4): accurate, the default |
 | implicit_midpoint | 2 | oscillates by O(h^2), no trend |
 | discrete_gradient | 2 | constant to rounding |
@@ -25,7 +25,8 @@ conservative arm oscillates by O(h^2) without trend.
 The discrete gradient method removes the remaining energy error of the midpoint rule by a force
 along the momentum, -kappa M v: Gonzalez's discrete gradient, with the mass matrix as metric. The
 change of energy over a step is then the work of f to rounding. It is of order 2, time-reversible,
-not symplectic.
+not symplectic, and changes the momentum about an axis without torque, which the midpoint rule
+keeps, by O(h^2).
 
 v solves a fixed-point equation. Springs, dampers and friction, which can be stiff, are part of its
 matrix, so it contracts by about h times the joint speed, and a dozen rounds reach rounding.
