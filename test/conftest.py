@@ -12,8 +12,12 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks/ is not installed
 
-# Background processes of a shell ignore SIGINT, and children of the tests would inherit that.
+# Background processes of a shell ignore SIGINT, those of nohup SIGHUP, and children of the tests
+# would inherit that. They do not inherit a handler: this one ignores SIGHUP in the tests alone.
+# Processes of pytest-xdist are children as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or 'PYTEST_XDIST_WORKER' in os.environ:
+    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
 
 # The duration of an example depends on the load of the machine.
 settings.register_profile('robot_dynamics', deadline=None)
@@ -28,6 +32,19 @@ def pytest_configure():
     """
     enable, terminal = faulthandler.enable, os.dup(2)
     faulthandler.enable = lambda *_arguments, **_options: enable(terminal)
+
+
+# What these tests wait for may be late on a busy machine; elsewhere a failure is a fault.
+RERUN = ('processes', 'browsers')
+
+
+def pytest_collection_modifyitems(config, items):
+    """Restrict --reruns, which .ci/run passes, to tests of processes and browsers."""
+    if not config.getoption('reruns', default=None):
+        return
+    for item in items:
+        if not any(map(item.get_closest_marker, RERUN)):
+            item.add_marker(pytest.mark.flaky(reruns=0))
 
 
 @pytest.fixture(scope='session', autouse=True)

@@ -8,11 +8,12 @@ from pathlib import Path
 import robot_dynamics
 
 PACKAGE = str(Path(robot_dynamics.__file__).parents[1])
+STARTED = []  # processes of the present test
 
 
 def start_python(*arguments):
     """Start an interpreter that finds this package; its log comes on stdout, line by line."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -24,6 +25,8 @@ def start_python(*arguments):
             'RCUTILS_LOGGING_USE_STDOUT': '1',
         },
     )
+    STARTED.append(process)
+    return process
 
 
 def start_node(node, *arguments):
@@ -46,3 +49,9 @@ def kill(process):
     process.kill()
     process.wait()
     process.stdout.close()
+
+
+def kill_all():
+    """Kill what the present test has started and not ended, and close its output."""
+    while STARTED:
+        kill(STARTED.pop())

@@ -15,6 +15,8 @@ from robot_dynamics.resources import share_file
 
 pytest.importorskip('rclpy', reason='the nodes need ROS 2')
 
+pytestmark = pytest.mark.processes
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 ROBOT = ('--robot', str(share_file('urdf/planar_2r.urdf')))
 DEADLINE = 60.0  # s

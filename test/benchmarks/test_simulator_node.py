@@ -11,6 +11,7 @@ from benchmarks import ROOT
 pytest.importorskip('rclpy')
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_rates_and_jitter_are_printed():
     result = subprocess.run(

@@ -16,6 +16,8 @@ from robot_dynamics.cli.demo_nodes import NODES
 
 pytest.importorskip('rclpy')
 
+pytestmark = pytest.mark.processes
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 TIMEOUT = 180  # s, for what takes ten
 PROGRAM = ('-m', 'robot_dynamics.cli')

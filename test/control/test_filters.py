@@ -69,6 +69,25 @@ def test_samples_without_a_difference_quotient_reset_the_filter(stamp, velocity)
     assert np.allclose(filter_.update(5.002, [10.004]), 2.0)
 
 
+@pytest.mark.parametrize(
+    ('stamp', 'velocity'), [(0.002, [np.nan]), (np.nan, [0.5])], ids=['nan', 'nan stamp']
+)
+def test_samples_before_an_invalid_one_are_forgotten(stamp, velocity):
+    filter_ = AccelerationFilter()
+    run(filter_, [0.0, 0.001], lambda t: np.array([t]))
+    filter_.update(stamp, velocity)
+    first, second = run(filter_, [0.003, 0.004], lambda t: np.array([2.0 * t]))
+    assert first is None
+    assert np.allclose(second, 2.0)
+
+
+def test_the_first_stamp_repeated_gives_no_estimate():
+    filter_ = AccelerationFilter()
+    assert filter_.update(0.0, [1.0]) is None
+    assert filter_.update(0.0, [1.0]) is None
+    assert np.allclose(filter_.update(0.001, [1.003]), 3.0)
+
+
 @pytest.mark.parametrize('wrong', [{'cutoff': 0.0}, {'cutoff': np.nan}, {'max_gap': -1.0}])
 def test_settings_must_be_positive(wrong):
     with pytest.raises(ValueError, match='must be positive'):

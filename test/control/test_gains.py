@@ -55,8 +55,9 @@ def test_invalid_motions_and_steps_are_rejected():
             pd_gains(arm, q, STEP)
     with pytest.raises(ValueError, match=r'time_step is 0\.0 s'):
         pd_gains(arm, np.zeros((1, 2)), 0.0)
-    with pytest.raises(ValueError, match='frequency is nan rad/s'):
-        pd_gains(arm, np.zeros(2), STEP, frequency=np.nan)
+    for frequency in (np.nan, np.inf, 0.0, -20.0):
+        with pytest.raises(ValueError, match=f'frequency is {frequency} rad/s'):
+            pd_gains(arm, np.zeros(2), STEP, frequency=frequency)
     with pytest.raises(ShapeError, match=r'q has shape'):
         free_inertias(arm, np.zeros(3))
 

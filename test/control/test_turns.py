@@ -2,11 +2,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import urdf_text
 
 from robot_dynamics.control import Reference, Trajectory
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.turns import TURN, WholeTurns
+from robot_dynamics.urdf.loading import parse_urdf
 
 NAMES = ('shoulder', 'elbow')
 S = 1_000_000_000
@@ -34,6 +36,33 @@ def test_a_joint_that_moves_two_bodies_or_turns_half_as_far_is_not_continuous(co
         S = continuous.S.copy()
         S[:, 1] = np.roll(column, 1)
         assert not WholeTurns(replace(continuous, S=S)).any
+
+
+def changed(model):
+    """Return which joints change their turn."""
+    return (WholeTurns(model).nearest(np.zeros(model.n), np.full(model.n, 10.0)) != 0).tolist()
+
+
+@pytest.mark.parametrize(('lower', 'upper'), [(-np.inf, 2.0), (-2.0, np.inf)])
+def test_a_joint_with_one_limit_keeps_its_turn(continuous, lower, upper):
+    model = replace(continuous, lower=np.array([-3, lower]), upper=np.array([3, upper]))
+    assert not WholeTurns(model).any
+
+
+@pytest.mark.parametrize('sliding', [0, 1])
+def test_a_sliding_joint_without_limits_has_no_turns(continuous, sliding):
+    endless = replace(continuous, lower=np.full(2, -np.inf), upper=np.full(2, np.inf))
+    assert changed(endless) == [True, True]
+    revolute = np.arange(2) != sliding
+    assert changed(replace(endless, revolute=revolute)) == revolute.tolist()
+
+
+def test_each_joint_is_looked_at_by_itself():
+    """Of three joints one moves the next one's body as well, and one turns the other way."""
+    chain = parse_urdf(urdf_text.chain(*['<axis xyz="0 1 0"/>' + urdf_text.LIMIT] * 3))
+    S = np.array([[1.0, 0.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, -1.0]])
+    model = replace(chain, S=S, lower=np.full(3, -np.inf), upper=np.full(3, np.inf))
+    assert changed(model) == [False, True, True]
 
 
 def test_a_trajectory_goes_the_short_way(continuous):

@@ -27,6 +27,8 @@ from robot_dynamics.ros import qos
 from robot_dynamics.ros.launching import feedback_gains
 from robot_dynamics.ros.middleware import quick_discovery
 
+pytestmark = pytest.mark.processes
+
 PATIENCE = 60.0  # s
 PANDA = share_file('urdf/panda.urdf')
 NODES = {'dynamics_node', 'feedforward_node', 'simulator_node', 'markers_node'}

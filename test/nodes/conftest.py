@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from domains import use_free_domain
 from elbow import ELBOW
+from live_nodes import kill_all
 
 # Read when rclpy and the messages are imported; messages check their fields.
 use_free_domain()
@@ -123,6 +124,13 @@ class Graph:
         for node in (*self.nodes, self.probe):
             node.destroy_node()
         self.context.try_shutdown()
+
+
+@pytest.fixture(autouse=True)
+def _end_processes():
+    """End the nodes that a test has started, also if it fails."""
+    yield
+    kill_all()
 
 
 @pytest.fixture

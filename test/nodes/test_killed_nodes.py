@@ -19,6 +19,8 @@ from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.validation.engines import ENGINES, installed
 
+pytestmark = pytest.mark.processes
+
 MS = 1_000_000
 Q = np.array([0.3, -0.4])
 needs_tf = pytest.mark.skipif(

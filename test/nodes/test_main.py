@@ -11,11 +11,12 @@ pytest.importorskip('rclpy')
 import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from live_nodes import line_with, start_node, start_python
+from live_nodes import kill, kill_all, line_with, start_node, start_python
 from rclpy.context import Context
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
 from benchmarks.shared_memory import remove_shared_memory, shared_memory
 from robot_dynamics.errors import RobotDynamicsError
@@ -39,6 +40,7 @@ def robot_file(tmp_path, elbow_urdf):
     return f'robot_description_file:={path}'
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize('node', NODES)
 def test_a_signal_ends_a_node_cleanly(node, number, robot_file):
@@ -50,6 +52,7 @@ def test_a_signal_ends_a_node_cleanly(node, number, robot_file):
     assert 'Traceback' not in rest
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_node_that_still_waits_for_its_robot(number):
     process = start_node('dynamics_node')
@@ -60,6 +63,7 @@ def test_a_signal_ends_a_node_that_still_waits_for_its_robot(number):
     assert 'Traceback' not in rest
 
 
+@pytest.mark.processes
 def test_a_signal_ends_a_node_that_waits_for_its_robot(graph):
     process = start_node(
         'dynamics_node', '-p', 'autostart:=false', '-p', 'description_timeout:=0.0'
@@ -77,6 +81,7 @@ def test_a_signal_ends_a_node_that_waits_for_its_robot(graph):
     assert 'Traceback' not in output
 
 
+@pytest.mark.processes
 def test_an_ended_controller_publishes_a_last_torque(graph, robot_file):
     process = start_node('feedforward_node', '-p', robot_file)
     torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')
@@ -154,6 +159,7 @@ def start_several(*arguments):
     return start_python('-c', program, *arguments)
 
 
+@pytest.mark.processes
 def test_several_nodes_in_one_process(graph, robot_file):
     process = start_several(
         'dynamics_node',
@@ -179,6 +185,7 @@ def test_several_nodes_in_one_process(graph, robot_file):
     assert 'Traceback' not in rest
 
 
+@pytest.mark.processes
 def test_a_node_that_cannot_start_ends_all_of_its_process(tmp_path):
     bad = ('-p', 'robot_description:=\'<robot name="x"/>\'')
     process = start_several('dynamics_node', 'markers_node', '--ros-args', *bad)
@@ -189,6 +196,7 @@ def test_a_node_that_cannot_start_ends_all_of_its_process(tmp_path):
     assert "robot 'x' has no link" in line
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize('names', [[], ['dynamics_node', 'dinamics_node']])
 def test_an_unknown_node_is_named(names):
     output, _ = (process := start_several(*names)).communicate(timeout=DEADLINE)
@@ -198,6 +206,7 @@ def test_an_unknown_node_is_named(names):
     assert 'expected some of dynamics_node, feedforward_node' in output
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ('arguments', 'why'),
     [
@@ -222,33 +231,73 @@ def test_a_node_that_cannot_start_logs_one_line_and_exits_with_1(arguments, why)
     assert 'Traceback' not in output
 
 
-def test_a_killed_node_is_replaced_and_the_others_go_on(robot_file):
+class Pair:
+    """A simulated arm and its controller, each in a process, in lockstep and at full speed."""
+
+    NAMES = ('simulator_node', 'feedforward_node')
+
+    def __init__(self, robot_file):
+        options = ('lockstep:=true', 'command_timeout:=0.2', 'real_time_factor:=0.0', robot_file)
+        self.arguments = {
+            'simulator_node': [argument for option in options for argument in ('-p', option)],
+            'feedforward_node': ['-p', robot_file, '-r', '~/feedforward_torque:=joint_effort'],
+        }
+        self.running = {}
+        self.start(*self.NAMES)
+
+    def start(self, *names):
+        for name in names:
+            self.running[name] = start_node(name, *self.arguments[name])
+            line_with(self.running[name], "robot 'elbow'")
+
+    def kill(self, *names):
+        for name in names:
+            kill(self.running[name])
+
+    def are_running(self):
+        return all(process.poll() is None for process in self.running.values())
+
+
+@pytest.fixture
+def pair(graph, robot_file):
+    before = shared_memory()
+    yield Pair(robot_file)
+    kill_all()
+    remove_shared_memory(before)
+
+
+@pytest.mark.processes
+def test_a_killed_node_is_replaced_and_the_others_go_on(graph, pair):
     """A new controller finds the arm in its brakes; a new arm finds a controller that waits."""
-    options = ('lockstep:=true', 'command_timeout:=0.2', 'real_time_factor:=0.0', robot_file)
-    arguments = {
-        'simulator_node': [argument for option in options for argument in ('-p', option)],
-        'feedforward_node': ['-p', robot_file, '-r', '~/feedforward_torque:=joint_effort'],
-    }
-    running, others, before = {}, [], shared_memory()
-    try:
-        for name in ('simulator_node', 'feedforward_node', 'feedforward_node', 'simulator_node'):
-            if name in running:
-                running[name].kill()
-                running[name].communicate()
-                # Takes the port in shared memory that the killed node had. If the node was killed
-                # while it used the port, Fast DDS 2.14 loses all messages to a successor there.
-                others.append(start_node('markers_node', '-p', 'description_timeout:=0.0'))
-                line_with(others[-1], 'waiting for /robot_description')
-            running[name] = start_node(name, *arguments[name])
-            line_with(running[name], "robot 'elbow'")
-            if len(running) == 2:
-                assert moved_on(0.05)
-        assert all(process.poll() is None for process in running.values())
-    finally:
-        for process in (*running.values(), *others):
-            process.kill()
-            process.communicate()
-        remove_shared_memory(before)
+    assert moved_on(0.05)
+    for name in reversed(pair.NAMES):
+        # In a pause no message is under way: see the next test.
+        assert graph.call(Trigger, 'simulator_node/pause').success
+        graph.drain(0.2)
+        pair.kill(name)
+        pair.start(name)
+        if name != 'simulator_node':
+            assert graph.call(Trigger, 'simulator_node/resume').success
+        assert moved_on(0.05)
+    assert pair.are_running()
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_few_nodes_killed_at_full_load_have_deaf_successors(pair):
+    """A fault of Fast DDS 2.14, as docs/reference/faults.md describes it, with its remedy."""
+    trials, deaf = 16, 0
+    for k in range(trials):
+        name = pair.NAMES[k % 2]
+        assert moved_on(0.05)
+        pair.kill(name)
+        pair.start(name)
+        if not moved_on(0.05):
+            deaf += 1
+            pair.kill(*pair.NAMES)
+            pair.start(*pair.NAMES)
+    # A few of a hundred: the probability of more than this is below 1e-4 at 5 of 100.
+    assert deaf <= 5, f'{deaf} of {trials} successors received nothing'
 
 
 def test_without_the_events_executor_there_is_another(monkeypatch):

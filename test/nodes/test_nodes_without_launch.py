@@ -14,6 +14,8 @@ pytest.importorskip('rclpy')
 
 from sensor_msgs.msg import JointState
 
+pytestmark = pytest.mark.processes
+
 CHECKOUT = Path(__file__).parents[2]
 SCRIPT = CHECKOUT / 'examples' / 'nodes_without_launch.sh'
 MODULES = {

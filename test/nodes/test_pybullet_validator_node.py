@@ -24,7 +24,10 @@ MS = 1_000_000
 NAMES = ('shoulder', 'elbow')
 SOME_ENGINE = [name for name in ENGINES if installed(name)]
 
-pytestmark = pytest.mark.skipif(not SOME_ENGINE, reason='no other engine is installed')
+pytestmark = [
+    pytest.mark.processes,  # an engine runs in one
+    pytest.mark.skipif(not SOME_ENGINE, reason='no other engine is installed'),
+]
 
 
 class Ears:

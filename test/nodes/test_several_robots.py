@@ -22,6 +22,8 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import messages
 from robot_dynamics.urdf.loading import parse_urdf
 
+pytestmark = pytest.mark.processes
+
 PACKAGE = str(Path(robot_dynamics.__file__).parents[1])
 PATIENCE = 20.0  # s, for a node to end
 

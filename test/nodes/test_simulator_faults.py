@@ -67,6 +67,7 @@ def commander():
     remove_shared_memory(before)
 
 
+@pytest.mark.processes
 def test_a_flood_of_commands_neither_stops_nor_deafens_it(graph, commander):
     view = SimulatorView(graph, diagnostics_period=0.1)
     graph.probe.destroy_publisher(view.commands)
@@ -95,6 +96,7 @@ def test_a_flood_of_commands_neither_stops_nor_deafens_it(graph, commander):
     assert view.node.health.counts['command rejected'] == 0
 
 
+@pytest.mark.processes
 def test_a_killed_command_publisher_may_return(graph, commander):
     view = SimulatorView(graph, command_timeout=0.2)
     graph.probe.destroy_publisher(view.commands)

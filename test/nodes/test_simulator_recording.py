@@ -198,6 +198,7 @@ def test_a_disk_that_fills_up_ends_the_recording_and_nothing_else(graph, tmp_pat
 # -- a process that is killed ---------------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_the_log_of_a_killed_simulator_can_be_replayed(tmp_path, elbow_urdf):
     urdf, file = tmp_path / 'robot.urdf', tmp_path / 'run.log'
     urdf.write_text(elbow_urdf)

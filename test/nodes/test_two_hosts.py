@@ -20,6 +20,8 @@ pytest.importorskip('rclpy')
 import robot_dynamics
 from robot_dynamics.resources import share_file
 
+pytestmark = pytest.mark.processes
+
 PACKAGE = str(Path(robot_dynamics.__file__).parents[1])
 WITNESS = Path(__file__).with_name('host_witness.py')
 ROBOT = str(share_file('urdf/planar_2r.urdf'))

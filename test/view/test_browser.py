@@ -14,7 +14,8 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.view.state import bent
 
-pytestmark = pytest.mark.slow  # starts browsers, which render in software
+# Browsers render in software.
+pytestmark = [pytest.mark.slow, pytest.mark.browsers]
 
 MOVED = 0.01  # of the pixels
 
