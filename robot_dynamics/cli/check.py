@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from itertools import groupby
 
 import numpy as np
 
 from robot_dynamics.cli.options import add_package_path, add_robot, new_file, new_picture
-from robot_dynamics.cli.output import plural, print_table
+from robot_dynamics.cli.output import plural, print_table, write_json
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.files import write_file
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.urdf_check.examination import Examination, examine
 from robot_dynamics.urdf_check.findings import KINDS, Finding, short
 from robot_dynamics.urdf_check.picture import draw
+from robot_dynamics.visualization.figures import save
 
 MAX_LINES = 12  # of one kind; --json lists all
 LABELS = {'error': 'ERROR', 'warning': 'WARNING', 'info': 'info'}
@@ -55,15 +56,14 @@ def check(options: argparse.Namespace) -> int:
         _print_model(examination.robot.model)
     _print_findings(examination)
     if options.json:
-        text = json.dumps(examination.to_json(), indent=2, allow_nan=False)
-        options.json.write_text(text + '\n', encoding='utf-8')
-    if options.picture:
-        draw(examination).savefig(options.picture)
+        write_json(options.json, examination.to_json())
     if options.fix:
         repaired, done = examination.repaired(options.only)
-        options.fix.write_bytes(repaired)
+        write_file(options.fix, repaired)
         what = 'the URDF expanded from xacro' if examination.expanded else 'the description'
         print(f'{options.fix}: {what} with {plural(len(done), "repair")}')
+    if options.picture:
+        save(draw(examination), options.picture)
     severities = {finding.severity for finding in examination.findings}
     rejected = {'error', 'warning'} if options.strict else {'error'}
     return FAULTY if severities & rejected else 0

@@ -41,12 +41,16 @@ class OneLineParser(argparse.ArgumentParser):
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = argparse.Namespace()
     try:
-        options = parser().parse_args(arguments)
+        options = parser().parse_args(given)
         verb: Callable[[argparse.Namespace], int] = options.verb
         return verb(options)
     except (RobotDynamicsError, OSError) as error:
-        reason = f'{error.filename}: {error.strerror}' if _names_file(error) else str(error)
+        reason = str(error)
+        if _names_file(error):
+            reason = f'{_option(given, options, error.filename)}{error.filename}: {error.strerror}'
         print(f'robot-dynamics: {" ".join(reason.split())}', file=sys.stderr)
         return ERROR
     except MemoryError as error:
@@ -56,6 +60,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _names_file(error: Exception) -> TypeGuard[OSError]:
     return isinstance(error, OSError) and bool(error.filename and error.strerror)
+
+
+def _option(given: Sequence[str], options: argparse.Namespace, filename: str) -> str:
+    """Return the option, and a space, that was given a file or the URDF beside it, else ''."""
+    begun = [word.partition('=')[0] for word in given if word.startswith('--')]
+    for name, value in vars(options).items():
+        option = f'--{name.replace("_", "-")}'
+        files = (value, value.parent / f'{value.stem}.yaml') if isinstance(value, Path) else ()
+        if filename in map(str, files) and any(map(option.startswith, begun)):
+            return f'{option} '
+    return ''
 
 
 def parser() -> argparse.ArgumentParser:

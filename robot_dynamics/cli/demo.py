@@ -14,7 +14,6 @@ and sensors that differ from the nodes' model.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import warnings
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ import numpy as np
 from robot_dynamics.cli.demo_hardware import TRACKING, Hardware, hardware
 from robot_dynamics.cli.demo_nodes import NODES, TIME_STEP, node_parameters, started_nodes
 from robot_dynamics.cli.options import new_file, new_picture, number
-from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.output import concise_warnings, write_json
 from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.dynamics import Dynamics
@@ -108,7 +107,7 @@ def demo(options: argparse.Namespace) -> int:
         }
     print_figures(figures)
     if options.json is not None:
-        options.json.write_text(json.dumps(figures, indent=2) + '\n')
+        write_json(options.json, figures)
     draw(options.picture, figures['robot'], *(run for result in results for run in result.runs))
     print(f'picture: {options.picture}')
     unclean = [item for result in results for item in result.exit_codes.items() if item[1]]
@@ -283,7 +282,7 @@ def print_figures(figures: dict[str, Any]) -> None:
         'ratio of RMS errors': '{error_ratio:.0f}',
         'reference engine': '{judge}',
         'verdict': '{verdict}',
-        'notes on the verdict': '; '.join(figures['verdict_notes']) or 'none',
+        'notes on the verdict': '{notes}',
         'maximum residual in motion': note,
         'real-time factor': '{real_time_factor:.2f}',
         'states per second': '{state_rate_hz:.0f} Hz, {states_heard:.1%} recorded',
@@ -298,6 +297,7 @@ def print_figures(figures: dict[str, Any]) -> None:
                 f'max {{realistic[max_error_{kind}_rad]:.2e}} rad'
             )
         rows['realistic arm, ratio of RMS errors'] = '{realistic[error_ratio]:.1f}'
+    notes = '; '.join(figures['verdict_notes']) or 'none'
     width = max(map(len, rows))
     for name, row in rows.items():
-        print(f'{name:<{width}}  {row.format(**figures)}')
+        print(f'{name:<{width}}  {row.format(**figures, notes=notes)}')

@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dynamics.cli.demo_client import TERMS, Run
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import sheet
+from robot_dynamics.visualization.figures import plain, save, sheet
 
 MAX_LEGEND = 10  # joints whose names fit into a legend
 DOTTED: dict[str, Any] = {'color': 'black', 'linewidth': 0.9, 'linestyle': (0, (1, 5))}
@@ -29,7 +29,8 @@ def draw(file: Path, robot: str, feedforward: Run, pd_alone: Run, *realistic: Ru
     axes = figure.subplot_mosaic(
         [['motion', 'motion'], ['heaviest', 'liveliest'], ['error', 'residual']]
     )
-    figure.suptitle(f'{robot}: feed-forward torque and PD alone', fontsize=14, fontweight='bold')
+    title = f'{plain(robot)}: feed-forward torque and PD alone'
+    figure.suptitle(title, fontsize=14, fontweight='bold')
     draw_motion(axes['motion'], feedforward)
     for place, joint in zip(
         ('heaviest', 'liveliest'), interesting_joints(feedforward), strict=True
@@ -64,7 +65,7 @@ def draw(file: Path, robot: str, feedforward: Run, pd_alone: Run, *realistic: Ru
         axis.spines[['top', 'right']].set_visible(False)
         if name != 'motion' and axis.lines:
             axis.legend(frameon=False, fontsize=9, ncols=2)
-    figure.savefig(file)
+    save(figure, file)
 
 
 def interesting_joints(run: Run) -> tuple[int, int]:
@@ -91,7 +92,7 @@ def draw_motion(axis: Any, run: Run) -> None:
     if len(names) <= MAX_LEGEND:
         axis.legend(
             [*measured, desired[0]],
-            [*names, 'desired'],
+            [*map(plain, names), 'desired'],
             loc='center left',
             bbox_to_anchor=(1.0, 0.5),
             frameon=False,
@@ -107,7 +108,7 @@ def draw_terms(axis: Any, joint: int, run: Run) -> None:
         if run.rows[term]:
             values = run.column(term, 'values')[:, joint]
             axis.plot(*decimated(run.times(term), values), linewidth=1.3, label=term)
-    axis.set_title(f'torque of {run.trajectory.joint_names[joint]} by term')
+    axis.set_title(f'torque of {plain(run.trajectory.joint_names[joint])} by term')
     axis.set_ylabel('torque [N m or N]')
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 import numpy as np
 
 from robot_dynamics.cli.options import new_file, new_picture, positive
-from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.output import concise_warnings, write_json
 from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_efforts,
@@ -77,7 +76,7 @@ def evaluate_recording(options: argparse.Namespace) -> int:
     print(f'{options.bag}, {bag.topic}')
     print(text(found))
     if options.json is not None:
-        options.json.write_text(json.dumps(as_json(found), indent=2) + '\n')
+        write_json(options.json, as_json(found))
     if options.csv is not None:
         write_csv(found, options.csv)
     if options.picture is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.cli.options import new_file, number
-from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.output import concise_warnings, write_json
 from robot_dynamics.cli.recording_options import (
     add_chain,
     add_efforts,
@@ -25,6 +24,7 @@ from robot_dynamics.cli.recording_options import (
 from robot_dynamics.control.friction_laws import LAWS
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
+from robot_dynamics.files import write_file, write_files
 from robot_dynamics.identification import Recording, RecordingError, by_joint, read_bag
 from robot_dynamics.identification.estimation import (
     EFFORTS,
@@ -123,18 +123,18 @@ def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> i
     """Write the files of the options; return the exit code."""
     worse = found.validation.verdict == WORSE
     if options.json is not None:
-        options.json.write_text(json.dumps(as_json(found), indent=2) + '\n')
-    if options.report is not None:
-        from robot_dynamics.identification.identified_report import html
-
-        options.report.write_text(html(found, str(options.bag)))
+        write_json(options.json, as_json(found))
     if options.output is not None and (options.force or not worse):
         parameters = options.output.with_suffix('.yaml')
-        options.output.write_bytes(urdf)
-        parameters.write_text(node_parameters(found, _robot_parameters(options)))
+        text = node_parameters(found, _robot_parameters(options))
+        write_files({options.output: urdf, parameters: text})
         print(f'written: {options.output}, {parameters}')
     elif options.output is not None:
         print(f'{options.output} is not written: the model is worse; --force writes it')
+    if options.report is not None:
+        from robot_dynamics.identification.identified_report import html
+
+        write_file(options.report, html(found, str(options.bag)))
     return NOT_WRITTEN if worse and not options.force else 0
 
 

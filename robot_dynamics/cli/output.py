@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from robot_dynamics.files import write_file
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -27,6 +29,12 @@ def concise_warnings() -> Iterator[None]:
         yield
     for warning in caught:
         print(f'warning: {warning.message}', file=sys.stderr)
+
+
+def write_json(file: Path, content: dict[str, Any]) -> None:
+    """Write figures as JSON; null where a number is not finite."""
+    finite = json.loads(json.dumps(content), parse_constant=lambda _: None)
+    write_file(file, json.dumps(finite, indent=2, allow_nan=False) + '\n')
 
 
 def plural(count: int, noun: str, nouns: str = '') -> str:

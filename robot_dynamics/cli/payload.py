@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from robot_dynamics.cli.options import new_file, number
-from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.output import concise_warnings, write_json
 from robot_dynamics.cli.recording_options import (
     add_efforts,
     add_recording,
@@ -73,5 +72,5 @@ def payload(options: argparse.Namespace) -> int:
         words = ' '.join(f'{x:.4g}' for x in (found.mass, *found.com))
         print(f'as an option of the other verbs: --payload {found.link} {words}')
     if options.json is not None:
-        options.json.write_text(json.dumps(as_json(found), indent=2) + '\n')
+        write_json(options.json, as_json(found))
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from robot_dynamics.cli.options import (
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
+from robot_dynamics.files import write_csv
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation import (
     INTEGRATORS,
@@ -92,8 +92,6 @@ def simulate_robot(options: argparse.Namespace) -> int:
 
 
 def _write_csv(file: Path, model: RobotModel, t: Array, q: Array, qd: Array) -> None:
-    with file.open('w', newline='') as stream:
-        writer = csv.writer(stream)
-        names = model.joint_names
-        writer.writerow(['t', *names, *(f'{name} velocity' for name in names)])
-        writer.writerows(np.column_stack([t, q, qd]).tolist())
+    names = model.joint_names
+    head = ['t', *names, *(f'{name} velocity' for name in names)]
+    write_csv(file, head, np.column_stack([t, q, qd]).tolist())

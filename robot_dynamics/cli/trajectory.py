@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.cli.options import new_file, new_picture, number, positive
-from robot_dynamics.cli.output import concise_warnings, print_table
+from robot_dynamics.cli.output import concise_warnings, print_table, write_json
 from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_robot_changes,
@@ -31,7 +30,7 @@ from robot_dynamics.control.trajectory_file import read_trajectory, write_trajec
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.visualization.figures import sheet
+from robot_dynamics.visualization.figures import plain, save, sheet
 
 INFEASIBLE = 1  # exit code
 # Share of the limits that a written trajectory leaves free: torques respond to the second
@@ -85,12 +84,11 @@ def trajectory(options: argparse.Namespace) -> int:
     others = [reason for reason in violations(motion, arm.model) if reason not in found.reasons]
     _print(arm, motion, found, others)
     if options.json is not None:
-        text = json.dumps(_as_json(motion, found, others), indent=2, allow_nan=False)
-        options.json.write_text(text + '\n', encoding='utf-8')
-    if options.picture is not None:
-        _plot(arm, motion, found, options.picture)
+        write_json(options.json, _as_json(motion, found, others))
     if options.slow_down is not None:
         _write_slowed(arm, motion, found, others, options.slow_down)
+    if options.picture is not None:
+        _plot(arm, motion, found, options.picture)
     return INFEASIBLE if found.reasons or others else 0
 
 
@@ -215,10 +213,11 @@ def _plot(arm: Dynamics, motion: Trajectory, found: Feasibility, file: Path) -> 
         for panel, x in zip(axes, tau.T, strict=True):
             panel.plot(t, x, linewidth=1, color=color, label=label)
     for panel, peak in zip(axes, found.peaks, strict=True):
-        panel.set_ylabel(f'{peak.joint}\n[{peak.unit}]', rotation=0, ha='right', va='center')
+        label = f'{plain(peak.joint)}\n[{peak.unit}]'
+        panel.set_ylabel(label, rotation=0, ha='right', va='center')
         if np.isfinite(peak.limit):
             for limit in (-peak.limit, peak.limit):
                 panel.axhline(limit, color='tab:red', linestyle='--', linewidth=0.8)
     axes[0].legend(loc='upper right')
     axes[-1].set_xlabel('time [s]')
-    figure.savefig(file)
+    save(figure, file)

@@ -14,6 +14,7 @@ import yaml
 
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.files import write_file
 
 FIELDS = ('positions', 'velocities', 'accelerations')
 DIGITS = (9, 8, 7)  # decimals of the fields
@@ -35,7 +36,7 @@ def write_trajectory(trajectory: Trajectory, file: Path) -> None:
         sec, nanosec = divmod(round(t * SECOND), SECOND)
         fields.append(f'time_from_start: {{sec: {sec}, nanosec: {nanosec}}}')
         lines += [f'- {fields[0]}', *(f'  {field}' for field in fields[1:])]
-    file.write_text('\n'.join(lines) + '\n', encoding='utf-8')
+    write_file(file, '\n'.join(lines) + '\n')
 
 
 def read_trajectory(file: Path) -> Trajectory:

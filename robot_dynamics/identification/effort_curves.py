@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import sheet
+from robot_dynamics.visualization.figures import plain, sheet
 
 MAX_POINTS = 4000  # drawn per curve
 STYLES: dict[str, dict[str, Any]] = {
@@ -36,10 +36,10 @@ def effort_curves(
         for label, values in curves.items():
             axis.plot(*_with_gaps(t[drawn], values[drawn, j]), label=label, **STYLES[label])
         axis.axhline(0.0, color='grey', linewidth=0.5)
-        axis.set_ylabel(f'{names[j]}\n[{units[j]}]')
+        axis.set_ylabel(f'{plain(names[j])}\n[{units[j]}]')
         axis.margins(x=0.01)
     axes[0].legend(loc='lower right', bbox_to_anchor=(1, 1), ncols=4, frameon=False)
-    axes[0].set_title(title, loc='left')
+    axes[0].set_title(plain(title), loc='left')
     axes[-1].set_xlabel('time [s]')
     return figure
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
 
+from robot_dynamics import files
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.excitation import Excitation
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import sheet
+from robot_dynamics.visualization.figures import plain, save, sheet
 
 
 def text(arm: Dynamics, found: Excitation) -> str:
@@ -69,11 +69,10 @@ def write_csv(arm: Dynamics, trajectory: Trajectory, file: Path) -> None:
     rows = trajectory.at_waypoints()
     tau = arm.inverse_dynamics(*rows) + arm.friction_torque(rows.qd)
     names = trajectory.joint_names
-    with file.open('w', newline='') as stream:
-        writer = csv.writer(stream)
-        kinds = ('position', 'velocity', 'acceleration', 'effort')
-        writer.writerow(['t', *(f'{name} {kind}' for kind in kinds for name in names)])
-        writer.writerows(np.column_stack([trajectory.times, *rows, tau]).round(9).tolist())
+    kinds = ('position', 'velocity', 'acceleration', 'effort')
+    head = ['t', *(f'{name} {kind}' for kind in kinds for name in names)]
+    table = np.column_stack([trajectory.times, *rows, tau]).round(9)
+    files.write_csv(file, head, table.tolist())
 
 
 def plot(arm: Dynamics, found: Excitation, file: Path) -> None:
@@ -101,5 +100,5 @@ def plot(arm: Dynamics, found: Excitation, file: Path) -> None:
             for limit in (low[j], high[j]):
                 panel.axhline(limit, color='tab:red', linestyle='--', linewidth=0.8)
     for panel, name in zip(axes[:, 0], names, strict=True):
-        panel.set_ylabel(name, rotation=0, ha='right')
-    figure.savefig(file)
+        panel.set_ylabel(plain(name), rotation=0, ha='right')
+    save(figure, file)

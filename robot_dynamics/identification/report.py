@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics import files
 from robot_dynamics.identification.effort_curves import effort_curves
 from robot_dynamics.identification.evaluation import Evaluation
 from robot_dynamics.identification.hypotheses import CERTAIN, NO_GRAVITY, Cause
 from robot_dynamics.spatial import Array
+from robot_dynamics.visualization.figures import save
 
 HEAD = (
     *('joint', 'unit', 'effort', 'noise', 'residual', 'largest', 'bias', 'explained', 'moving'),
@@ -156,12 +157,8 @@ def write_csv(found: Evaluation, file: Path) -> None:
         'residual': curves.residual,
         'corrected': curves.corrected,
     }
-    with file.open('w', newline='') as stream:
-        writer = csv.writer(stream)
-        writer.writerow(
-            ['t', *(f'{n} {quantity}' for quantity in columns for n in found.joint_names)]
-        )
-        writer.writerows(np.column_stack([curves.t, *columns.values()]).tolist())
+    head = ['t', *(f'{n} {quantity}' for quantity in columns for n in found.joint_names)]
+    files.write_csv(file, head, np.column_stack([curves.t, *columns.values()]).tolist())
 
 
 # -- the table ------------------------------------------------------------------------------
@@ -337,5 +334,5 @@ def plot(found: Evaluation, file: str | Path | None = None) -> Any:
     title = f'{found.robot}: efforts below {found.cutoff:g} Hz'
     figure = effort_curves(found.curves.t, drawn, found.joint_names, found.units, title)
     if file is not None:
-        figure.savefig(file)
+        save(figure, file)
     return figure

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.files import replacing
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation.run import Run
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import animation_writer, sheet
+from robot_dynamics.visualization.figures import animation_writer, plain, save, sheet
 from robot_dynamics.visualization.robot_figure import (
     draw_skeleton,
     equal_axes,
@@ -43,7 +44,7 @@ def plot_run(run: Run, arm: Dynamics, file: str | Path | None = None) -> Any:
     panels = figure.subplots(4, 1, sharex=True)
     for panel, (label, values) in zip(panels, _curves(run, arm.model), strict=False):
         for j, name in enumerate(names):
-            panel.plot(run.t, values[:, j], linewidth=1.2, label=name)
+            panel.plot(run.t, values[:, j], linewidth=1.2, label=plain(name))
         panel.set_ylabel(label)
     for label, energy in _energies(run, arm).items():
         panels[3].plot(run.t, energy, linewidth=1.2, label=label)
@@ -53,10 +54,10 @@ def plot_run(run: Run, arm: Dynamics, file: str | Path | None = None) -> Any:
         panel.margins(x=0.01)
     for panel in (panels[0], panels[3]):
         panel.legend(loc='center left', bbox_to_anchor=(1, 0.5), frameon=False)
-    panels[0].set_title(arm.model.name)
+    panels[0].set_title(plain(arm.model.name))
     panels[-1].set_xlabel('time [s]')
     if file is not None:
-        figure.savefig(file)
+        save(figure, file)
     return figure
 
 
@@ -92,16 +93,16 @@ def animate_run(
     (trace,) = scene.plot(*shapes[0].tip[:, None], color='tab:red', linewidth=1)
     equal_axes(scene, extent(arm.model, run.q[rows]))
     cursors = _draw_curves(right, run, arm)
-    scene.set_title(arm.model.name)
+    scene.set_title(plain(arm.model.name))
     # The layout of the first frame is that of all.
     figure.draw_without_rendering()
     figure.set_layout_engine('none')
     tips = np.array([shape.tip for shape in shapes])
-    with writer.saving(figure, file, ANIMATION_RESOLUTION):
+    with replacing(file) as new, writer.saving(figure, new.name, ANIMATION_RESOLUTION):
         for i, k in enumerate(rows):
             move_skeleton(lines, shapes[i])
             trace.set_data_3d(*tips[: i + 1].T)
-            scene.set_title(f'{arm.model.name}, {run.t[k]:.2f} s')
+            scene.set_title(f'{plain(arm.model.name)}, {run.t[k]:.2f} s')
             for cursor in cursors:
                 cursor.set_xdata([run.t[k], run.t[k]])
             writer.grab_frame()
@@ -111,7 +112,7 @@ def _draw_curves(figure: Any, run: Run, arm: Dynamics) -> list[Any]:
     """Draw positions and energies; return the lines that mark the time."""
     panels = figure.subplots(2, 1, sharex=True)
     label, positions = _curves(run, arm.model)[0]
-    panels[0].plot(run.t, positions, linewidth=1.2, label=arm.model.joint_names)
+    panels[0].plot(run.t, positions, linewidth=1.2, label=[*map(plain, arm.model.joint_names)])
     panels[0].set_ylabel(label)
     for name, energy in _energies(run, arm).items():
         panels[1].plot(run.t, energy, linewidth=1.2, label=name)

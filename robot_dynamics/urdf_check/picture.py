@@ -11,7 +11,7 @@ from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf_check.description import Link
 from robot_dynamics.urdf_check.examination import Examination
-from robot_dynamics.visualization.figures import sheet
+from robot_dynamics.visualization.figures import plain, sheet
 from robot_dynamics.visualization.robot_figure import draw_ellipsoid, equal_axes
 from robot_dynamics.visualization.shapes import inertia_ellipsoid
 
@@ -51,7 +51,7 @@ def draw(examination: Examination) -> Any:
     for severity, meaning in MEANINGS.items():
         axes.plot([], [], color=COLOURS[severity], label=f'inertia, {meaning}')
     axes.plot([], [], color='gray', linewidth=0.6, label='bounding box of the geometry')
-    axes.set_title(robot.root.get('name', ''))
+    axes.set_title(plain(robot.root.get('name', '')))
     equal_axes(axes, np.array([np.min(points, axis=0), np.max(points, axis=0)]))
     axes.legend(loc='upper left')
     return figure

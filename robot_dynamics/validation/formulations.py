@@ -30,7 +30,7 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import States, chosen_states
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.identities import Bound, scaled
-from robot_dynamics.visualization.figures import sheet
+from robot_dynamics.visualization.figures import plain, save, sheet
 
 TOLERANCE = 1e-9  # relative: a larger difference of two derivations is not rounding
 TIMING_RUNS = 5
@@ -168,7 +168,7 @@ def plot(comparison: Comparison, path: str | Path | None = None) -> Any:
     image = agreement.imshow(size, cmap='viridis', vmin=np.log10(SMALLEST), vmax=0)
     agreement.set_xticks(range(k), [str(j + 1) for j in range(k)])
     agreement.set_yticks(range(k), [f'{name}  {j + 1}' for j, name in enumerate(names)])
-    agreement.set_title(f'{comparison.robot}: maximum relative difference')
+    agreement.set_title(f'{plain(comparison.robot)}: maximum relative difference')
     figure.colorbar(image, ax=agreement, label='power of ten')
 
     cost.barh(range(k), comparison.seconds)
@@ -177,5 +177,5 @@ def plot(comparison: Comparison, path: str | Path | None = None) -> Any:
     cost.invert_yaxis()
     cost.set_title('time per call of inverse dynamics [s]')
     if path is not None:
-        figure.savefig(path, bbox_inches='tight')
+        save(figure, path, bbox_inches='tight')
     return figure

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.files import replacing
 
 RESOLUTION = 120  # dots per inch
 
@@ -21,6 +22,30 @@ def sheet(width: float, height: float) -> Any:
         MatplotlibMissing: it is not installed.
     """
     return _figure_class()(figsize=(width, height), dpi=RESOLUTION, layout='constrained')
+
+
+def plain(text: str) -> str:
+    """Return a text that matplotlib draws as it is: `$` begins no formula, `_` hides no label."""
+    escaped = text.replace('$', r'\$')
+    # A space without width: the legend omits labels that begin with `_`.
+    return f'\u200b{escaped}' if escaped.startswith('_') else escaped
+
+
+def save(figure: Any, file: str | Path, **options: Any) -> None:
+    """Write a Figure in the format of the file's suffix, PNG without one.
+
+    Args:
+        figure: the matplotlib Figure.
+        file: the picture.
+        options: of `Figure.savefig`.
+
+    Raises:
+        OSError: names the file.
+    """
+    path = Path(file)
+    path = path if path.suffix else path.with_suffix('.png')
+    with replacing(path) as stream:
+        figure.savefig(stream, format=path.suffix[1:].lower(), **options)
 
 
 def picture_formats() -> list[str]:

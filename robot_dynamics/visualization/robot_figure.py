@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.kinematics import body_poses, com_positions, joint_axes
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import sheet
+from robot_dynamics.visualization.figures import plain, save, sheet
 from robot_dynamics.visualization.shapes import Ellipsoid, inertia_ellipsoid
 
 AXIS_LENGTH = 0.07  # of the lines along joint axes, relative to the size of the robot
@@ -56,11 +56,11 @@ def plot_robot(model: RobotModel, q: ArrayLike, file: str | Path | None = None) 
             corners.append(draw_ellipsoid(axes, ellipsoid, 'tab:orange'))
     axes.plot([], [], color='tab:orange', linewidth=6, alpha=0.4, label='inertia of a link')
     axes.legend(loc='upper left')
-    axes.set_title(model.name)
+    axes.set_title(plain(model.name))
     points = np.concatenate(corners)
     equal_axes(axes, np.array([points.min(axis=0), points.max(axis=0)]))
     if file is not None:
-        figure.savefig(file)
+        save(figure, file)
     return figure
 
 

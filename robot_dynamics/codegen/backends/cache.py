@@ -5,8 +5,7 @@ One file per entry in `$ROBOT_DYNAMICS_CACHE_DIR`, else `$XDG_CACHE_HOME/robot_d
 key, the source that makes code, llvmlite's version, the processor. A file is a checksum of all
 that follows, a line in Python (that text, what the caller wants to remember) and machine code.
 
-* Writing is to a temporary file that is then renamed: readers, and other processes, see a whole
-  entry or none.
+* Entries are written whole or not at all: readers, and other processes, see a whole entry or none.
 * Entries with a wrong checksum, or that another user may change, are not used; they are compiled
   again and replaced.
 * The total size is bounded: writing removes the least recently used entries, and those that have
@@ -28,6 +27,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from robot_dynamics.files import SAFELY, TEMPORARY, replace_file
+
 MAGIC = b'robot_dynamics 1\n'
 # The packages that generate machine code.
 GENERATORS = ('codegen',)
@@ -40,10 +41,7 @@ LARGEST_TOTAL = 1 << 28
 LONGEST_UNUSED = 90 * 86400.0  # s
 
 # Names of entries and of the temporary files of interrupted writers.
-OURS = re.compile(r'[0-9a-f]{40}\.bin|\.[0-9a-f]{16}')
-
-# Another user may have replaced a file by a link or a pipe: do not follow it and do not wait.
-SAFELY = getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_NONBLOCK', 0)
+OURS = re.compile(rf'[0-9a-f]{{40}}\.bin|{TEMPORARY.pattern}(\.bin)?')
 
 
 class CacheWarning(RuntimeWarning):
@@ -135,17 +133,8 @@ def write(text: str, remembered: Any, code: bytes) -> None:
         path = _path(text)
         where = f'in {path.parent}'
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = path.with_name(f'.{os.urandom(8).hex()}')
-        try:
-            # One descriptor for all operations: the name may refer to another file later.
-            with open(temporary, 'xb', opener=_opened) as file:
-                file.write(MAGIC + hashlib.sha256(body).digest() + body)
-                # Readable to all, as an entry that an administrator precompiled must be.
-                if hasattr(os, 'fchmod'):
-                    os.fchmod(file.fileno(), 0o644)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        # Readable to all, as an entry that an administrator precompiled must be.
+        replace_file(path, MAGIC + hashlib.sha256(body).digest() + body, 0o644)
         _remove_unused(path.parent)
     except OSError as error:
         _warn_once(

@@ -31,7 +31,7 @@ from robot_dynamics.simulation.ensembles.batch import BatchRun, Progress, simula
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.ensembles.tracking import Tracking
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import sheet
+from robot_dynamics.visualization.figures import plain, save, sheet
 
 TIME_STEP = 1e-3  # s
 RECORD_EVERY = 10  # steps
@@ -205,12 +205,13 @@ def plot(
     axis.set_yscale('log')
     axis.set_xlabel(f'true payload - believed payload of {payload:g} kg [kg]')
     axis.set_ylabel('error of the tip, root mean square [mm]')
-    axis.set_title(f'{robot}: effect of an error of the payload ({len(payload_error)} arms each)')
+    arms = len(payload_error)
+    axis.set_title(f'{plain(robot)}: effect of an error of the payload ({arms} arms each)')
     axis.grid(which='both', alpha=0.25)
     axis.spines[['top', 'right']].set_visible(False)
     axis.margins(x=0.01)
     axis.legend(loc='best')
-    figure.savefig(file)
+    save(figure, file)
 
 
 def _medians(x: Array, y: Array) -> tuple[Array, Array]:

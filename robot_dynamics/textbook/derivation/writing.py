@@ -36,7 +36,8 @@ def latex(derived: Derivation) -> str:
     lines = [f'{left} &= {_latex(right, names)}' for left, right in rows]
     return '\n'.join(
         [
-            f'% {derived.model.name}, in the letters of {notation.book}',
+            # A line break would end the comment.
+            f'% {" ".join(derived.model.name.split())}, in the letters of {notation.book}',
             '\\begin{align*}',
             ' \\\\\n'.join(lines),
             '\\end{align*}',
@@ -85,10 +86,12 @@ def python(derived: Derivation) -> str:
     velocities = f'    {qd} = {name}d'
     values = [f'{symbol} = {value!r}' for symbol, value in derived.values.items()]
     values = ['', *values] if values else []
+    # Within a string, quotes would end it.
+    escaped = derived.model.name.replace('\\', r'\\').replace('"', r'\"')
     h = [] if derived.h is None else [f'    h = {_code(derived.h[1])}']
     return '\n'.join(
         [
-            f'"""{derived.model.name}, in the letters of {notation.book}. SI units."""',
+            f'"""{escaped}, in the letters of {notation.book}. SI units."""',
             '',
             'from numpy import array, cos, sin',
             *values,

@@ -271,7 +271,7 @@ def test_the_generator_is_all_that_makes_code():
             for file in codegen.rglob('*.py')
         )
     )
-    assert imported == {'codegen', 'errors'}
+    assert imported == {'codegen', 'errors', 'files'}
 
 
 @pytest.mark.usefixtures('machine')
