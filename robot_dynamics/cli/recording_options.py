@@ -87,25 +87,33 @@ def gravity_of(options: argparse.Namespace) -> Array:
 
 def recorded_robot(options: argparse.Namespace, bag: Bag) -> RobotModel:
     """Return the model of the options. Raises ModelError if there is none."""
+    return changed(described_robot(options, bag), options)
+
+
+def described_robot(options: argparse.Namespace, bag: Bag) -> RobotModel:
+    """Return the model of the description, without changes. Raises ModelError without one."""
     chosen = {'gravity': gravity_of(options), **chain_of(options)}
     if options.robot is not None:
-        model = load_urdf(options.robot, **chosen)
-    elif bag.description:
-        model = parse_urdf(bag.description, **chosen)
-    else:
-        raise ModelError(f'{options.bag} has no robot_description: name a file, --robot FILE')
-    return changed(model, options)
+        return load_urdf(options.robot, **chosen)
+    if bag.description:
+        return parse_urdf(bag.description, **chosen)
+    raise ModelError(f'{options.bag} has no robot_description: name a file, --robot FILE')
 
 
 def changed(model: RobotModel, options: argparse.Namespace) -> RobotModel:
     """Return the model with friction, rotors and payload of the options."""
+    model = actuated(model, options)
+    return model if options.payload is None else model.with_payload(*payload_of(options.payload))
+
+
+def actuated(model: RobotModel, options: argparse.Namespace) -> RobotModel:
+    """Return the model with friction and rotors of the options."""
     drives = {
         name: per_joint(model.joint_names, name.replace('_', '-'), values)
         for name in ('viscous', 'coulomb', 'rotor_inertia')
         if (values := getattr(options, name)) is not None
     }
-    model = model.with_actuation(**drives)
-    return model if options.payload is None else _loaded(model, options.payload)
+    return model.with_actuation(**drives)
 
 
 def per_joint(names: tuple[str, ...], option: str, values: list[float]) -> Array:
@@ -126,11 +134,12 @@ def _locked(words: list[str]) -> dict[str, float]:
     return locked
 
 
-def _loaded(model: RobotModel, words: list[str]) -> RobotModel:
+def payload_of(words: list[str]) -> tuple[str, float, list[float]]:
+    """Return link, mass [kg] and centre of mass [m] of `--payload`. Raises ModelError."""
     if len(words) not in (2, 5):
         raise ModelError(f'--payload {" ".join(words)}: expected LINK MASS or LINK MASS X Y Z')
     mass, *com = (_number('payload', word) for word in words[1:])
-    return model.with_payload(words[0], mass, com or (0.0, 0.0, 0.0))
+    return words[0], mass, com or [0.0, 0.0, 0.0]
 
 
 def _number(option: str, word: str) -> float:

@@ -14,13 +14,14 @@ import numpy as np
 from robot_dynamics.cli.options import add_package_path, positive
 from robot_dynamics.cli.output import concise_warnings, read_robot
 from robot_dynamics.cli.recording_options import (
+    actuated,
     add_efforts,
     add_robot_changes,
     chain_of,
-    changed,
+    described_robot,
     gravity_of,
+    payload_of,
     per_joint,
-    recorded_robot,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from robot_dynamics.ros.live_robot import LiveRobot
     from robot_dynamics.view.motion import Motion
     from robot_dynamics.view.page import Controls
+    from robot_dynamics.view.state import ViewState
 
 ROBOT = Path('panda')
 HOST, PORT = 'localhost', 8080
@@ -52,7 +54,7 @@ PATIENCE = 10.0  # s, for a description on a topic
 class _Subject:
     """What is shown: a robot, its description, what moves it, and the first tab of the page."""
 
-    model: RobotModel
+    state: ViewState  # the first one
     urdf: str | bytes
     controls: Controls
     motion: Motion | None = None
@@ -97,8 +99,9 @@ def view(options: argparse.Namespace) -> int:
 
     _check_sources(options)
     subject = _subject(options)
-    server = open_server(options.host, options.port, subject.model.name)
-    print(f'{subject.model.name}: open {url(server)} in a browser; Ctrl-C ends', flush=True)
+    name = subject.state.model.name
+    server = open_server(options.host, options.port, name)
+    print(f'{name}: open {url(server)} in a browser; Ctrl-C ends', flush=True)
     file = robot_file(options.robot or Path.cwd() / 'robot_description')
     _serve(server, subject, mesh_folders(file, options.package_path))
     return 0
@@ -111,16 +114,16 @@ def _serve(server: Any, subject: _Subject, folders: Sequence[Path]) -> None:
     from robot_dynamics.view.page import Page
     from robot_dynamics.view.run import add_shapes, run
     from robot_dynamics.view.session import Session
-    from robot_dynamics.view.state import ViewState
 
-    session = Session(Dynamics(subject.model), ViewState.initial(subject.model))
-    drawing = Drawing(server, subject.model, session.sizes)
+    model = subject.state.model
+    session = Session(Dynamics(model), subject.state)
+    drawing = Drawing(server, model, session.sizes)
     page = Page(server, session, drawing, subject.controls)
     session.start(subject.motion)
     if subject.live is not None:
-        subject.live.follow(subject.model.joint_names, session.touch, page.report)
+        subject.live.follow(model.joint_names, session.touch, page.report)
     ended = threading.Event()
-    shapes = shapes_of(subject.urdf, subject.model)
+    shapes = shapes_of(subject.urdf, model)
     threading.Thread(
         target=add_shapes, args=(drawing, page, shapes, folders, ended), daemon=True
     ).start()
@@ -154,7 +157,15 @@ def _subject(options: argparse.Namespace) -> _Subject:
 
     file = options.robot or ROBOT
     model = read_robot(file, gravity=gravity_of(options), **chain_of(options))
-    return _Subject(changed(model, options), urdf_text(file), JointControls())
+    return _Subject(_first_state(model, options), urdf_text(file), JointControls())
+
+
+def _first_state(model: RobotModel, options: argparse.Namespace) -> ViewState:
+    """Return the first state of a described robot; its payload can be changed in the page."""
+    from robot_dynamics.view.state import ViewState
+
+    state = ViewState.initial(actuated(model, options))
+    return state if options.payload is None else state.carrying(*payload_of(options.payload))
 
 
 def _recorded(options: argparse.Namespace) -> _Subject:
@@ -164,8 +175,8 @@ def _recorded(options: argparse.Namespace) -> _Subject:
 
     bag = read_bag(options.bag, options.topic, description=options.robot is None)
     with concise_warnings():
-        model = recorded_robot(options, bag)
-    names = model.joint_names
+        state = _first_state(described_robot(options, bag), options)
+    names = state.model.joint_names
     scale = per_joint(names, 'effort-scale', options.effort_scale or [1.0])
     try:
         recording = by_joint(bag.samples, names)
@@ -174,7 +185,7 @@ def _recorded(options: argparse.Namespace) -> _Subject:
     except RecordingError as error:
         raise RecordingError(f'{options.bag}: {error}') from error
     urdf = bag.description if options.robot is None else urdf_text(options.robot)
-    return _Subject(model, urdf, PlaybackControls(playback, str(options.bag)), playback)
+    return _Subject(state, urdf, PlaybackControls(playback, str(options.bag)), playback)
 
 
 def _live(options: argparse.Namespace) -> _Subject:
@@ -196,7 +207,7 @@ def _live(options: argparse.Namespace) -> _Subject:
             urdf = urdf_text(options.robot)
         with concise_warnings():
             model = parse_urdf(urdf, gravity=gravity_of(options), **chain_of(options))
-        model = changed(model, options)
+        state = _first_state(model, options)
         scale = per_joint(model.joint_names, 'effort-scale', options.effort_scale or [1.0])
     except BaseException:
         live.close()
@@ -204,7 +215,7 @@ def _live(options: argparse.Namespace) -> _Subject:
     states, description = live.topics
     motion = Follow(live, np.asarray(scale), options.effort_gravity_compensated)
     controls = LiveControls(motion, states, str(options.robot or description))
-    return _Subject(model, urdf, controls, motion, live)
+    return _Subject(state, urdf, controls, motion, live)
 
 
 def _port(text: str) -> int:

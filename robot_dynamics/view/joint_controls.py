@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from robot_dynamics.view.motion import Fall
-from robot_dynamics.view.page import Page, rounded, within
+from robot_dynamics.view.page import Page, put, rounded
 from robot_dynamics.view.state import MOTIONS, ViewState, ranges
 
 FOLLOWING = 6  # frames between updates of the sliders during a motion
@@ -44,14 +44,14 @@ class JointControls:
         self._frames += 1
         if self._session.motion is None or self._frames % FOLLOWING == 0:
             self.restore(state)
-            self._posture.value = ' '.join(f'{x:.4g}' for x in state.q)
+            self._posture.value = ' '.join(f'{rounded(x):g}' for x in state.q)
 
     def restore(self, state: ViewState) -> None:
         """Set the sliders to a state."""
         for quantity, sliders in self._sliders.items():
             low, high = ranges(state.model)[quantity]
             for j, slider in enumerate(sliders):
-                slider.value = within(state.motion(quantity)[j], low[j], high[j])
+                put(slider, state.motion(quantity)[j], low[j], high[j])
 
     def _move(self, change: Callable[[ViewState], ViewState]) -> None:
         """Set joints by hand, which ends a motion."""
@@ -72,7 +72,7 @@ class JointControls:
                     min=rounded(low[j]),
                     max=rounded(high[j]),
                     step=(rounded(high[j]) - rounded(low[j])) / STEPS,
-                    initial_value=within(state.motion(quantity)[j], low[j], high[j]),
+                    initial_value=rounded(state.motion(quantity)[j]),
                     hint=f'{quantity} of {name}, {unit}',
                 )
                 slider.on_update(self._page.on(self._change(quantity, j)))

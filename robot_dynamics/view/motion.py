@@ -191,7 +191,7 @@ class Follow:
         self._source, self._scale = source, np.asarray(scale, dtype=float)
         self._compensated = gravity_compensated
         self.silence = 0.0
-        self._stamp: int | None = None
+        self._reading: JointReading | None = None
         self._payload: object = None
         self._accelerations = AccelerationFilter(cutoff=CUTOFF, max_gap=MAX_GAP)
 
@@ -199,18 +199,19 @@ class Follow:
         """Return the newest state; missing velocities count as zero.
 
         Raises:
-            ViewError: the payload is on a link that does not move.
+            ViewError: the payload is on a link that does not move; the next call continues.
         """
         payload = self._source.payload()
         if payload is not None and payload != self._payload:
             self._payload = payload
-            state = state.with_payload(*payload)
+            state = state.carrying(*payload)
         reading = self._source.newest()
-        if reading is None or reading.stamp == self._stamp:
+        # Not the stamp: it may go back, and that of some drivers stays at zero.
+        if reading is None or reading is self._reading:
             self.silence += seconds
             # Another object is shown, and with it the silence.
             return replace(state) if self.silence > LATE else state
-        self._stamp, self.silence = reading.stamp, 0.0
+        self._reading, self.silence = reading, 0.0
         still = np.zeros(arm.model.n)
         qd = still if reading.qd is None else reading.qd
         qdd = self._accelerations.update(reading.stamp / 1e9, qd)

@@ -12,10 +12,8 @@ from robot_dynamics.view.bars import bars_html
 from robot_dynamics.view.drawing import LAYERS, Drawing
 from robot_dynamics.view.scene import Scene, force_of_arrow
 from robot_dynamics.view.session import Session
-from robot_dynamics.view.state import ViewState, moving_links
+from robot_dynamics.view.state import DECIMALS, ViewError, ViewState, moving_links
 
-MASS = 10.0  # kg, range of the slider
-PLACE = 0.3  # of the reach, range of the payload's position
 BRAND = (45, 105, 180)
 ERROR = (
     'padding:6px 10px;margin:2px 8px 12px;font:12px system-ui,sans-serif;border-radius:4px;'
@@ -119,18 +117,18 @@ class Page:
 
     def _add_payload(self) -> None:
         state, gui = self.session.state, self.gui
-        place = rounded(PLACE * self.session.sizes.reach)
+        mass, distance = state.payload_range
         with gui.add_folder('Payload'):
             links = moving_links(state.model)
             self._payload_link = gui.add_dropdown('link', links, initial_value=state.load.link)
             self._mass = gui.add_slider(
-                'mass [kg]', min=0.0, max=MASS, step=0.01, initial_value=0.0
+                'mass [kg]', min=0.0, max=mass, step=0.001, initial_value=0.0
             )
             self._com = [
                 gui.add_slider(
                     f'{axis} [m]',
-                    min=-place,
-                    max=place,
+                    min=-distance,
+                    max=distance,
                     step=0.001,
                     initial_value=0.0,
                     hint='centre of mass in the frame of the link',
@@ -186,12 +184,13 @@ class Page:
 
     def _show_load(self, state: ViewState) -> None:
         self._payload_link.value = state.load.link
-        self._mass.value = min(state.load.mass, MASS)
+        mass, distance = state.payload_range
+        put(self._mass, state.load.mass, 0.0, mass)
         for slider, x in zip(self._com, state.load.com, strict=True):
-            slider.value = within(x, slider.min, slider.max)
+            put(slider, x, -distance, distance)
         self._gravity.value = state.load.gravity
         self._force_link.value = state.force_link
-        self._force.value = tuple(round(float(x), 2) for x in state.force)
+        self._force.value = tuple(rounded(x) for x in state.force)
 
     # -- layers ------------------------------------------------------------------------------
 
@@ -214,11 +213,20 @@ class Page:
         return change
 
 
+def chosen(menu: Any) -> str:
+    """Return the value of a menu. Raises ViewError unless the menu offers it."""
+    if menu.value not in menu.options:
+        raise ViewError(f'{menu.label} is {menu.value!r}; expected {", ".join(menu.options)}')
+    return str(menu.value)
+
+
 def rounded(x: float) -> float:
-    """Return a number with four decimals."""
-    return round(float(x), 4)
+    """Return a number as the page shows it."""
+    return round(float(x), DECIMALS)
 
 
-def within(x: float, low: float, high: float) -> float:
-    """Return a rounded number, clamped to the rounded ends of a slider."""
-    return min(max(rounded(x), rounded(low)), rounded(high))
+def put(slider: Any, x: float, low: float, high: float) -> None:
+    """Show a number in a slider; while it is beyond the range it extends the slider."""
+    x = rounded(x)
+    slider.min, slider.max = min(rounded(low), x), max(rounded(high), x)
+    slider.value = x

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from robot_dynamics.view.motion import Playback
-from robot_dynamics.view.page import Page
+from robot_dynamics.view.page import Page, chosen
 from robot_dynamics.view.state import ViewState
 from robot_dynamics.view.torque_plot import TorquePlot
 
@@ -59,4 +59,4 @@ class PlaybackControls:
         self._session.touch()
 
     def _set_speed(self, menu: Any) -> None:
-        self._playback.speed = SPEEDS[menu.value]
+        self._playback.speed = SPEEDS[chosen(menu)]

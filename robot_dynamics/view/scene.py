@@ -17,7 +17,7 @@ from robot_dynamics.kinematics import body_poses, com_positions, jacobian, point
 from robot_dynamics.model.coordinates import driven_body
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
-from robot_dynamics.view.state import ViewState, bent
+from robot_dynamics.view.state import ViewState, reach
 from robot_dynamics.visualization.shapes import (
     Ellipsoid,
     manipulability_ellipsoid,
@@ -82,15 +82,8 @@ class Proportions:
     @classmethod
     def of(cls, arm: Dynamics) -> Proportions:
         """Return the proportions of a robot."""
-        model = arm.model
-        poses = body_poses(model, bent(model))
-        points = [poses[i, :3, 3] for i in range(model.nb)]
-        for body, placement in zip(model.frame_body, model.frame_placement, strict=True):
-            T = poses[body] if body >= 0 else np.eye(4)
-            points.append((T @ placement)[:3, 3])
-        reach = max(float(np.linalg.norm(points, axis=1).max()), 1e-3)
-        limit = model.effort_limit
-        return cls(reach, np.where(np.isfinite(limit), limit, _usual_torque(arm)))
+        limit = arm.model.effort_limit
+        return cls(reach(arm.model), np.where(np.isfinite(limit), limit, _usual_torque(arm)))
 
 
 def _usual_torque(arm: Dynamics) -> Array:

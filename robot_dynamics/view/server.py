@@ -1,11 +1,23 @@
-"""The web server of the view."""
+"""The web server of the view.
+
+A page of any site that is open in a browser may send requests to this machine. So a request is
+served only if its Origin is this page, and its Host a name or an address of this machine: another
+name may be one that its owner lets resolve to this machine (DNS rebinding). viser can publish a
+page through a tunnel, when any client requests it; here it cannot.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import socket
+import sys
+from collections.abc import Collection, Iterator
+from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from robot_dynamics.errors import RobotDynamicsError
 
@@ -28,9 +40,13 @@ def open_server(host: str, port: int, label: str) -> Any:
     """
     viser = _viser()
     _check_address(host, port)
+    _report_in_one_line()
+    machine = socket.gethostname()
+    names = {name.lower() for name in ('localhost', host, machine, f'{machine}.local')}
     # viser prints its address to the standard output; the caller does.
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), _serving_only(names):
         server = viser.ViserServer(host=host, port=port, label=label, verbose=False)
+    server._websock_server.unregister_handler(viser._messages.ShareUrlRequest)
     if port not in (0, server.get_port()):
         server.stop()
         raise ServerError(_taken(host, port))
@@ -42,6 +58,90 @@ def url(server: Any) -> str:
     host = server.get_host()
     shown = 'localhost' if host in ('0.0.0.0', '::', '127.0.0.1') else host
     return f'http://{f"[{shown}]" if ":" in shown else shown}:{server.get_port()}'
+
+
+def refusal(headers: Any, names: Collection[str]) -> str | None:
+    """Return why a request with these headers is rejected, or None.
+
+    Args:
+        headers: of the request, `websockets.Headers`.
+        names: of this machine, in lower case; an IP address needs none.
+    """
+    hosts, origins = headers.get_all('Host'), headers.get_all('Origin')
+    host = hosts[0].lower() if len(hosts) == 1 else ''
+    if not (_name(host) in names or _is_address(_name(host))):
+        return (
+            f'Host is {", ".join(hosts)!r}; expected an IP address or {", ".join(sorted(names))}: '
+            'name another one by --host'
+        )
+    # A browser sends the Origin of the page with every opening of a web socket (RFC 6455, 4.1).
+    if any(origin.lower() not in (f'http://{host}', f'https://{host}') for origin in origins):
+        return f'Origin is {", ".join(origins)!r}; expected http://{host}'
+    return None
+
+
+def _name(host: str) -> str:
+    """Return the name or address in a Host header, empty if it is invalid."""
+    try:
+        return urlsplit(f'//{host}').hostname or ''
+    except ValueError:
+        return ''
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _serving_only(names: Collection[str]) -> Iterator[None]:
+    """Let the server that is started reject requests, see `refusal`; viser has no option for it.
+
+    Raises:
+        ServerError: viser has not started its server through `websockets`.
+    """
+    from websockets.asyncio import server as sockets
+
+    serve, checked = sockets.serve, []
+
+    def serve_checked(*arguments: Any, process_request: Any, **options: Any) -> Any:
+        def process(connection: Any, request: Any) -> Any:
+            reason = refusal(request.headers, names)
+            if reason is None:
+                return process_request(connection, request)
+            return connection.respond(HTTPStatus.FORBIDDEN, f'{reason}\n')
+
+        checked.append(process)
+        return serve(*arguments, process_request=process, **options)
+
+    sockets.serve = serve_checked  # type: ignore[assignment,misc]
+    try:
+        yield
+    finally:
+        sockets.serve = serve  # type: ignore[misc]
+    if not checked:
+        raise ServerError('this viser serves its page in another way; expected viser>=1.1,<1.2')
+
+
+class _OneLine(logging.Handler):
+    """Prints a record, and the error in it, as one line without control characters."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record on the standard error."""
+        error = record.exc_info[1] if record.exc_info else None
+        text = ' '.join(f'{record.getMessage()}: {error!r}'.split())
+        shown = ''.join(c if c.isprintable() else '?' for c in text)
+        print(f'robot-dynamics: {shown:.300}', file=sys.stderr, flush=True)
+
+
+def _report_in_one_line() -> None:
+    """Report malformed messages of clients, which viser raises as errors, without tracebacks."""
+    for name in ('websockets.server', 'asyncio'):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [_OneLine()], False
 
 
 def _viser() -> Any:

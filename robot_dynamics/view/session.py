@@ -8,7 +8,7 @@ from collections.abc import Callable
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.view.motion import Motion
 from robot_dynamics.view.scene import Proportions, Scene, scene_of
-from robot_dynamics.view.state import Load, ViewState
+from robot_dynamics.view.state import Load, ViewError, ViewState
 
 
 class Session:
@@ -63,13 +63,15 @@ class Session:
         return changed
 
     def advance(self, seconds: float) -> None:
-        """Continue the motion. A motion that raises an error has ended."""
+        """Continue the motion. One that raises an error has ended, unless it rejects a value."""
         with self._lock:
             if self.motion is None:
                 return
             before = self.state
             try:
                 self.state = self.motion.advance(self.arm, before, seconds)
+            except ViewError:
+                raise
             except Exception:
                 self.motion = None
                 raise

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.kinematics import body_poses
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
@@ -17,7 +19,10 @@ MOTIONS = ('position', 'velocity', 'acceleration')
 FREE_RANGE = {True: math.pi, False: 1.0}  # rad or m, of a joint without limits, by `angular`
 FAST = 3.0  # rad/s or m/s, of a joint without a velocity limit
 PER_SECOND = 4.0  # largest acceleration offered: the velocity limit in a quarter of a second
-MAX_MASS = 1000.0  # kg
+MASS = 10.0  # kg, largest payload that the page offers
+PLACE = 0.3  # of the reach, largest coordinate of its centre of mass
+DECIMALS = 4  # of the numbers in the page
+MAX_MASS = 1e6  # kg
 MAX_DISTANCE = 100.0  # m
 MAX_GRAVITY = 1000.0  # m/s^2
 MAX_FORCE = 1e6  # N
@@ -41,6 +46,13 @@ class Load:
         return arm.with_gravity(self.gravity).with_payload(self.link, self.mass, self.com)
 
 
+class PayloadRange(NamedTuple):
+    """Payloads that the page offers."""
+
+    mass: float  # kg
+    distance: float  # m, of the centre of mass from the link's origin, along each axis
+
+
 @dataclass(frozen=True, eq=False)
 class ViewState:
     """What is shown: every browser shows the same.
@@ -54,6 +66,7 @@ class ViewState:
         force_link: link at whose origin the force acts.
         force: (3,) of the environment on the robot, base axes, N.
         tip: frame of the ellipsoids.
+        payload_range: payloads that can be set in the page.
         measured: (n,) measured efforts, N m or N; None without measurement.
     """
 
@@ -65,6 +78,7 @@ class ViewState:
     force_link: str
     force: Array
     tip: str
+    payload_range: PayloadRange
     measured: Array | None = None
 
     @classmethod
@@ -78,7 +92,8 @@ class ViewState:
         tip = links[-1]
         still = np.zeros(model.n)
         load = Load(tuple(model.gravity.tolist()), tip)
-        return cls(model, bent(model), still, still, load, tip, np.zeros(3), tip)
+        offered = PayloadRange(MASS, round(PLACE * reach(model), DECIMALS))
+        return cls(model, bent(model), still, still, load, tip, np.zeros(3), tip, offered)
 
     # -- changes, each checked -----------------------------------------------------------------
 
@@ -126,15 +141,29 @@ class ViewState:
         """Return the state with another payload: a point mass [kg] at `com` [m] on a link.
 
         Raises:
-            ViewError: the mass is negative, a value is not finite, or no such link moves.
+            ViewError: a value is not a number within `payload_range`, or no such link moves.
         """
         load = replace(
             self.load,
             link=self._moving('the payload', link),
-            mass=number('payload: mass', mass, 0.0, MAX_MASS),
-            com=_vector('payload: centre of mass', com, MAX_DISTANCE, 'm'),
+            mass=number('payload: mass [kg]', mass, 0.0, self.payload_range.mass),
+            com=_vector('payload: centre of mass', com, self.payload_range.distance, 'm'),
         )
         return replace(self, load=load)
+
+    def carrying(self, link: str, mass: object, com: Sequence[object]) -> ViewState:
+        """Return the state with a payload that was not set in the page, whose range it extends.
+
+        Raises:
+            ViewError: the mass is negative, a value is not finite, or no such link moves.
+        """
+        heavy = number('payload: mass [kg]', mass, 0.0, MAX_MASS)
+        place = _vector('payload: centre of mass', com, MAX_DISTANCE, 'm')
+        offered = self.payload_range
+        extended = PayloadRange(
+            max(offered.mass, heavy), max(offered.distance, *(abs(x) for x in place))
+        )
+        return replace(self, payload_range=extended).with_payload(link, heavy, place)
 
     def with_force(self, link: str, values: Sequence[object]) -> ViewState:
         """Return the state with another force [N] at the origin of a link. Raises ViewError."""
@@ -196,12 +225,28 @@ def bent(model: RobotModel) -> Array:
     return np.asarray(np.clip(middle + slight, lower, upper))
 
 
+def reach(model: RobotModel) -> float:
+    """Return the distance of the farthest frame from the base in the first posture, m."""
+    poses = body_poses(model, bent(model))
+    points = [poses[i, :3, 3] for i in range(model.nb)]
+    for body, placement in zip(model.frame_body, model.frame_placement, strict=True):
+        T = poses[body] if body >= 0 else np.eye(4)
+        points.append((T @ placement)[:3, 3])
+    return max(float(np.linalg.norm(points, axis=1).max()), 1e-3)
+
+
 def number(name: str, value: object, low: float, high: float) -> float:
-    """Return a value as a number within a range. Raises ViewError, which names it."""
+    """Return a value as a number within a range, whose ends may be rounded as in the page.
+
+    Raises ViewError, which names the value.
+    """
     try:
         result = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise ViewError(f'{name} is {value!r}; expected a number') from None
+    for end in (low, high):
+        if result == round(end, DECIMALS):
+            result = end
     if not low <= result <= high:
         raise ViewError(f'{name} is {result:g}; expected {low:g} to {high:g}')
     return result

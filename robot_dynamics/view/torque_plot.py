@@ -9,13 +9,14 @@ import numpy as np
 from robot_dynamics.spatial import Array
 from robot_dynamics.view.bars import MEASURED, MOTOR
 from robot_dynamics.view.motion import Playback
-from robot_dynamics.view.page import Page
+from robot_dynamics.view.page import Page, chosen
 from robot_dynamics.view.scene import unit_of
 from robot_dynamics.view.state import ViewState
 
 POINTS = 400  # of a curve
 HEIGHT = 230  # pixels
 MARK = '#d0405c'
+MARKED = 'mark'  # scale of the line, which is independent of the torques
 AXES = ({'label': 'time [s]', 'labelSize': 18, 'size': 34}, {'size': 44})
 
 
@@ -30,21 +31,21 @@ class TorquePlot:
         model = page.session.state.model
         curves = self._compute(page.session.state)
         # At first the joint whose torques are the largest
-        largest = model.joint_names[int(np.abs(curves).max(axis=(0, 1)).argmax())]
-        self._joint = page.gui.add_dropdown('joint', model.joint_names, initial_value=largest)
-        self._joint.on_update(page.on(lambda _: page.session.touch()))
+        self._joint = model.joint_names[int(np.abs(curves).max(axis=(0, 1)).argmax())]
+        menu = page.gui.add_dropdown('joint', model.joint_names, initial_value=self._joint)
+        menu.on_update(page.on(self._choose))
         self._shown: object = None
         self._plot = page.gui.add_uplot(
             (np.zeros(2),) * 4,
             self._series(page.session.state),
-            scales={'x': {'time': False}},
+            scales={'x': {'time': False}, MARKED: {'range': (0.0, 1.0)}},
             axes=AXES,
             height=HEIGHT,
         )
 
     def show(self, state: ViewState) -> None:
         """Mark the present time; compute the curves again under another load or force."""
-        shown = (self._joint.value, state.load, state.force_link, state.force.tobytes())
+        shown = (self._joint, state.load, state.force_link, state.force.tobytes())
         if shown != self._shown:
             self._shown = shown
             self._curves = self._compute(state)[..., self._index(state)]
@@ -52,6 +53,10 @@ class TorquePlot:
         self._plot.data = marked(
             self._playback.times[self._rows], self._curves, self._playback.time
         )
+
+    def _choose(self, menu: Any) -> None:
+        self._joint = chosen(menu)
+        self._session.touch()
 
     def _compute(self, state: ViewState) -> Array:
         """Return the measured and the model torques (2, points, n)."""
@@ -63,7 +68,7 @@ class TorquePlot:
         return np.stack([playback.efforts(arm, self._rows), model])
 
     def _index(self, state: ViewState) -> int:
-        return state.model.joint_names.index(self._joint.value)
+        return state.model.joint_names.index(self._joint)
 
     def _series(self, state: ViewState) -> tuple[Any, ...]:
         unit = unit_of(state.model, self._index(state))
@@ -71,23 +76,24 @@ class TorquePlot:
             {'label': 't [s]'},
             {'label': f'τ meas. [{unit}]', 'stroke': MEASURED, 'width': 2},
             {'label': f'τ model [{unit}]', 'stroke': MOTOR, 'width': 1},
-            {'label': 'present time', 'stroke': MARK, 'width': 1},
+            {'label': 'present time', 'stroke': MARK, 'width': 1, 'scale': MARKED},
         )
 
 
 def marked(t: Array, curves: Array, time: float) -> tuple[Array, ...]:
     """Return the data of a plot: times, two curves, and a third with a peak at one time.
 
-    The third is the vertical line: all curves of a plot share their times, and none has gaps.
+    The third is the vertical line: all curves of a plot share their times, and a gap (NaN) in one
+    would leave all of them without a scale.
 
     Args:
         t: (k,) s.
         curves: (2, k).
         time: s.
     """
-    low, high = float(curves.min()), float(curves.max())
     at = int(np.searchsorted(t, time))
     inserted = [np.insert(x, at, 3 * [np.interp(time, t, x)]) for x in (t, *curves)]
-    line = np.full(len(t) + 3, low)
-    line[at + 1] = high
+    # Of the scale MARKED, from 0 to 1: outside the picture but for the vertical line
+    line = np.full(len(t) + 3, -1.0)
+    line[at + 1] = 2.0
     return (*inserted, line)

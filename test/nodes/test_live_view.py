@@ -89,6 +89,25 @@ def test_the_torques_of_a_followed_robot_are_those_of_the_library(graph, live):
     np.testing.assert_array_equal(shown.measured, [1.0, 2.0])
 
 
+@pytest.mark.parametrize('stamps', [(50, 4, 5), (50, 0, 1), (0, 0, 0)])
+def test_stamps_that_go_back_or_stay_at_zero_do_not_freeze_the_view(graph, live, stamps):
+    robot = live()
+    arm = Dynamics(parse_urdf(ELBOW))
+    follow, shown = Follow(robot), ViewState.initial(arm.model)
+    robot.follow(NAMES, lambda: None, lambda _: None)
+    states = graph.publisher(JointState, '/joint_states')
+    for k, stamp in enumerate(stamps):
+        message = state([0.3 + 0.1 * k, -0.4], stamp)
+
+        def is_shown(message=message):
+            nonlocal shown
+            states.publish(message)
+            shown = follow.advance(arm, shown, 0.1)
+            return shown.q[0] == message.position[0]
+
+        graph.until(is_shown, f'the state with stamp {stamp}')
+
+
 def test_the_payload_of_a_prefixed_link_is_received(graph, live):
     robot = live('', 'left/')
     payloads = graph.publisher(InertiaStamped, '/payload', qos.LATCHED)

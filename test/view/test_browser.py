@@ -18,6 +18,7 @@ from robot_dynamics.view.state import bent
 pytestmark = [pytest.mark.slow, pytest.mark.browsers]
 
 MOVED = 0.01  # of the pixels
+PAYLOAD = ('mass [kg]', 'x [m]', 'y [m]', 'z [m]')
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -122,6 +123,33 @@ def test_a_payload_changes_the_torques_in_every_browser(seen, arm):
         window.button('Joints')
 
 
+def test_the_payload_in_the_page_is_the_one_that_is_computed(seen, arm):
+    window, _, _ = seen
+    q, names = [0, 0.5, 0, -1.5, 0, 1.8, 0.7], arm.model.joint_names
+    window.field('posture', ' '.join(map(str, q)))
+    window.button('Set posture')
+    window.button('Load')
+    try:
+        window.field('mass [kg]', '2.5')
+        window.field('z [m]', '1.5')
+        message = 'payload: centre of mass z [m] is 1.5; expected -0.2451 to 0.2451'
+        window.until(lambda: window.error() == message, 'the error of the centre of mass')
+        window.field('mass [kg]', '100')
+        message = 'payload: mass [kg] is 100; expected 0 to 10'
+        window.until(lambda: window.error() == message, 'the error of the mass')
+
+        def torques_of_the_payload():
+            # Typing sends 1, 10 and 100: one of the first two may be the last that is accepted.
+            mass, *com = (float(window.value(label)) for label in PAYLOAD)
+            g = Dynamics(arm.model.with_payload('panda_link8', mass, com)).gravity_torque(q)
+            return 1 <= mass <= 10 and agree(window.torques(), 'gravity', g, names)
+
+        window.until(torques_of_the_payload, 'the torques of the payload in the page')
+    finally:
+        window.field('mass [kg]', '0')
+        window.button('Joints')
+
+
 def test_a_force_is_dragged_onto_a_link(seen, arm):
     window, _, _ = seen
     q, names = [0, 0.3, 0, -1.5, 0, 1.8, 0.7], arm.model.joint_names
@@ -144,7 +172,7 @@ def test_a_force_is_dragged_onto_a_link(seen, arm):
             external = arm.wrench_torque(q, [0, 0, 0, *force(window)], 'panda_link8')
             found = window.torques()
             shown = np.array([[found[name, t] for name in names] for t in ('external', 'motor')])
-            # The force in the page has two decimals, and torques from 10 N m on.
+            # Torques from 10 N m on have two decimals.
             expected = np.array([external, g - external])
             return np.abs(shown - expected).max() < 0.02
 

@@ -11,6 +11,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification import by_joint
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.view.motion import Follow, Playback
+from robot_dynamics.view.session import Session
 from robot_dynamics.view.state import ViewError, ViewState
 
 LINK = 'panda_link8'
@@ -111,6 +112,21 @@ def test_the_newest_joint_state_is_followed(arm):
     assert not follow.advance(arm, state, 0.1).qd.any()
 
 
+@pytest.mark.parametrize(
+    'stamps', [(50, 40, 41, 42), (50, 0, 1, 2), (50, 50, 50, 50), (0, 0, 0, 0)]
+)
+def test_stamps_that_go_back_or_stay_do_not_freeze_the_view(arm, stamps):
+    source, state = Source(), ViewState.initial(arm.model)
+    follow = Follow(source)
+    for k, stamp in enumerate(stamps):
+        q = np.full(7, 0.1 + 0.01 * k)
+        source.reading = JointReading(stamp * 1_000_000_000, q, np.zeros(7), None)
+        state = follow.advance(arm, state, 2.0)
+        np.testing.assert_array_equal(state.q, q)
+        assert np.isfinite(state.qdd).all()
+        assert follow.silence == 0.0
+
+
 def test_the_payload_of_the_topic_is_carried_until_another_is_set(arm):
     source = Source()
     source.load = (LINK, 2.0, (0.0, 0.0, 0.1))
@@ -122,3 +138,19 @@ def test_the_payload_of_the_topic_is_carried_until_another_is_set(arm):
     source.load = ('nowhere', 2.0, (0.0, 0.0, 0.1))
     with pytest.raises(ViewError, match="'nowhere' does not move"):
         follow.advance(arm, state, 0.1)
+    # One that the page does not offer
+    source.load = (LINK, 12.5, (0.0, 0.0, -1.5))
+    state = follow.advance(arm, state, 0.1)
+    assert (state.load.link, state.load.mass, state.load.com) == source.load
+
+
+def test_a_rejected_payload_does_not_end_a_live_view(arm):
+    source, session = Source(), Session(arm, ViewState.initial(arm.model))
+    session.start(Follow(source))
+    source.load = ('nowhere', 2.0, (0.0, 0.0, 0.1))
+    with pytest.raises(ViewError, match="'nowhere' does not move"):
+        session.advance(0.1)
+    q = np.full(7, 0.1)
+    source.reading = JointReading(10_000_000, q, None, None)
+    session.advance(0.1)
+    np.testing.assert_array_equal(session.state.q, q)

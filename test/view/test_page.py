@@ -1,5 +1,6 @@
 """Controls of the page, without a browser: what they do is done to their handles."""
 
+from dataclasses import replace
 from html import unescape
 from types import SimpleNamespace
 
@@ -83,6 +84,92 @@ def test_a_position_beyond_a_limit_is_reported_and_the_slider_restored(shown, ca
     assert slider.value == before
     shown.set(slider, -1.0)
     assert shown.error == ''
+
+
+def shown_is_computed(shown):
+    """Check that the torques are those of the payload and the motion that the sliders show."""
+    state, scene = shown.session.scene()
+    (mass,), com = shown.control('mass [kg]'), [shown.control(f'{x} [m]')[0] for x in 'xyz']
+    shown_load = (mass.value, *(slider.value for slider in com))
+    names = state.model.joint_names
+    motion = np.array([[slider.value for slider in shown.control(name)] for name in names]).T
+    for slider in (mass, *com, *(s for name in names for s in shown.control(name))):
+        assert slider.min <= slider.value <= slider.max
+    np.testing.assert_allclose(motion, [state.q, state.qd, state.qdd], rtol=0, atol=1e-4)
+    np.testing.assert_allclose(shown_load, [state.load.mass, *state.load.com], rtol=0, atol=1e-4)
+    arm = Dynamics(state.model.with_payload(state.load.link, mass.value, shown_load[1:]))
+    g = arm.gravity_torque(motion[0])
+    np.testing.assert_allclose(scene.torques.gravity, g, rtol=0, atol=2e-4 * (1 + abs(g).max()))
+
+
+@pytest.mark.parametrize(
+    ('label', 'value', 'message'),
+    [
+        ('mass [kg]', 100.0, 'payload: mass [kg] is 100; expected 0 to 10'),
+        ('mass [kg]', -0.1, 'payload: mass [kg] is -0.1; expected 0 to 10'),
+        ('mass [kg]', float('nan'), 'payload: mass [kg] is nan; expected 0 to 10'),
+        *(
+            (f'{axis} [m]', value, f'centre of mass {axis} [m] is {value:g}; expected -0.2451 to')
+            for axis in 'xyz'
+            for value in (1.5, -1.5)
+        ),
+    ],
+)
+def test_a_payload_beyond_a_slider_is_rejected_as_a_position_is(shown, label, value, message):
+    shown.set(shown.control('mass [kg]')[0], 10.0)
+    shown.set(shown.control('z [m]')[0], 0.2451)
+    shown_is_computed(shown)
+    (slider,) = shown.control(label)
+    before = slider.value
+    shown.set(slider, value)
+    assert message in shown.error
+    assert slider.value == before
+    shown_is_computed(shown)
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+def test_a_payload_of_the_robot_extends_the_sliders(shown, sign):
+    shown.session.update(lambda state: state.carrying('panda_link8', 12.5, (0.0, 0.0, sign * 1.5)))
+    shown.page.show(*shown.session.scene())
+    (mass,), (z,) = shown.control('mass [kg]'), shown.control('z [m]')
+    assert (mass.max, mass.value) == (12.5, 12.5)
+    assert (z.min, z.max, z.value) == (-1.5, 1.5, sign * 1.5)
+    shown_is_computed(shown)
+    shown.set(mass, 12.0)
+    assert (shown.error, mass.max) == ('', 12.5)
+    shown_is_computed(shown)
+    shown.set(mass, 13.0)
+    assert 'payload: mass [kg] is 13; expected 0 to 12.5' in shown.error
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+def test_a_motion_beyond_the_limits_is_shown_as_it_is(shown, sign):
+    fast = sign * 3 * shown.session.state.model.velocity_limit
+    shown.session.update(lambda state: replace(state, qd=fast, qdd=10 * fast))
+    shown.page.show(*shown.session.scene())
+    shown_is_computed(shown)
+    shown.session.update(ViewState.at_rest)
+    shown.page.show(*shown.session.scene())
+    speed = shown.control('panda_joint1')[1]
+    limit = shown.session.state.model.velocity_limit[0]
+    assert (speed.min, speed.max) == (-limit, limit)
+
+
+def test_both_ends_of_every_slider_are_accepted():
+    shown = Shown(load_urdf('planar_2r'))
+    try:
+        sliders = [
+            s for name in shown.session.state.model.joint_names for s in shown.control(name)
+        ]
+        for slider in (*sliders, *(shown.control(f'{x} [m]')[0] for x in 'xyz')):
+            for end in (slider.min, slider.max):
+                shown.set(slider, end)
+                assert (shown.error, slider.value) == ('', end)
+        (text,), (button,) = shown.control('posture'), shown.control('Set posture')
+        shown.set(button, True)  # the posture that is shown as text
+        assert (bool(text.value), shown.error) == (True, '')
+    finally:
+        shown.server.stop()
 
 
 def test_a_posture_is_typed(shown):

@@ -91,8 +91,16 @@ def test_loads_change_the_dynamics_as_the_library_does(panda):
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (lambda s: s.with_payload('panda_link8', -1.0, (0, 0, 0)), 'mass is -1; expected 0 to'),
-        (lambda s: s.with_payload('panda_link8', math.inf, (0, 0, 0)), 'mass is inf'),
+        (
+            lambda s: s.with_payload('panda_link8', -1.0, (0, 0, 0)),
+            'mass .kg. is -1; expected 0 to 10$',
+        ),
+        (lambda s: s.with_payload('panda_link8', 100, (0, 0, 0)), 'mass .kg. is 100; expected'),
+        (lambda s: s.with_payload('panda_link8', 1.0, (0, 0, 1.5)), 'mass z .m. is 1.5; expected'),
+        (lambda s: s.with_payload('panda_link8', 1.0, (-1.5, 0, 0)), 'x .m. is -1.5; expected'),
+        (lambda s: s.carrying('panda_link8', -1.0, (0, 0, 0)), 'mass .kg. is -1; expected 0 to'),
+        (lambda s: s.carrying('panda_link8', 1.0, (0, math.nan, 0)), 'mass y .m. is nan'),
+        (lambda s: s.with_payload('panda_link8', math.inf, (0, 0, 0)), 'mass .kg. is inf'),
         (lambda s: s.with_payload('panda_link8', 1.0, (0, math.nan, 0)), 'mass y .m. is nan'),
         (lambda s: s.with_payload('panda_link0', 1.0, (0, 0, 0)), "'panda_link0' does not move"),
         (lambda s: s.with_payload('nowhere', 1.0, (0, 0, 0)), "'nowhere' does not move"),
@@ -106,6 +114,29 @@ def test_loads_change_the_dynamics_as_the_library_does(panda):
 def test_wrong_loads_are_rejected_by_name(panda, change, message):
     with pytest.raises(ViewError, match=message):
         change(ViewState.initial(panda))
+
+
+@pytest.mark.parametrize('com', [(0.0, 0.0, 1.5), (0.0, -1.5, 0.0)])
+def test_a_payload_that_is_carried_extends_the_range_of_the_page(panda, com):
+    state = ViewState.initial(panda)
+    narrow = state.payload_range
+    state = state.carrying('panda_link7', 12.5, com)
+    assert (state.load.link, state.load.mass, state.load.com) == ('panda_link7', 12.5, com)
+    assert state.payload_range == (12.5, 1.5)
+    state = state.with_payload('panda_link8', 12.0, (1.4, -1.4, 0.0))
+    assert state.load.mass == 12.0
+    with pytest.raises(ViewError, match=r'mass \[kg\] is 13; expected 0 to 12.5'):
+        state.with_payload('panda_link8', 13.0, com)
+    # One within the range leaves it.
+    assert ViewState.initial(panda).carrying('panda_link8', 1, (0, 0, 0.1)).payload_range == narrow
+
+
+@pytest.mark.parametrize('end', [-math.pi, math.pi])
+def test_an_end_of_a_range_is_accepted_as_the_page_rounds_it(end):
+    state = ViewState.initial(planar_2r()).with_joint('position', 0, round(end, 4))
+    assert state.q[0] == end
+    with pytest.raises(ViewError, match=r'expected -3\.14159 to 3\.14159'):
+        state.with_joint('position', 0, end * 1.0001)
 
 
 def test_a_prismatic_joint_without_limits_has_a_range_in_metres():

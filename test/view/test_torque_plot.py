@@ -1,5 +1,7 @@
 """The plot of a recording: torques of the library over time, and a line at the present time."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from recorded_runs import lively, samples, torque
@@ -15,7 +17,7 @@ from robot_dynamics.view.scene import torques
 from robot_dynamics.view.server import open_server
 from robot_dynamics.view.session import Session
 from robot_dynamics.view.state import ViewState
-from robot_dynamics.view.torque_plot import POINTS, marked
+from robot_dynamics.view.torque_plot import MARKED, POINTS, marked
 
 pytest.importorskip('viser')
 
@@ -79,13 +81,35 @@ def test_the_line_is_at_the_torques_of_the_bars_under_the_present_load(played):
             torques(played.session.arm, state).motor[j], abs=0.01 * size
         )
         assert measured[at] == pytest.approx(state.measured[j], abs=0.01 * size)
-        both = np.concatenate([measured, model])
-        assert line[at - 1 : at + 2].tolist() == [both.min(), both.max(), both.min()]
+        assert_vertical(line, at)
+
+
+def assert_vertical(line, at):
+    """Check that a line crosses its scale, 0 to 1, at one place, and is outside elsewhere."""
+    assert line[at] > 1
+    assert np.all(np.delete(line, at) < 0)
+
+
+def test_the_line_has_a_scale_of_its_own(played):
+    played.show(1.0)
+    assert played.plot._plot.series[3]['scale'] == MARKED
+    assert played.plot._plot.scales[MARKED] == {'range': (0.0, 1.0)}
+    # The curves share the axis of the torques.
+    assert all('scale' not in curve for curve in played.plot._plot.series[1:3])
 
 
 def test_another_joint_can_be_chosen(played):
     played.show(1.0)
-    played.plot._joint.value = 'panda_joint4'
+    (menu,) = [
+        handle
+        for handle in played.server.gui._gui_input_handle_from_uuid.values()
+        if handle._impl.props.label == 'joint'
+    ]
+    choose = menu._impl.update_cb[0]
+    for value in ('panda_joint4', 'none'):  # a value that is not offered changes nothing
+        menu._impl.value = value
+        choose(SimpleNamespace(client_id=0, target=menu))
+    assert 'joint is &#x27;none&#x27;; expected panda_joint1,' in played.page._status.content
     (_, measured, _, _), at = played.show(1.0)
     assert measured[at] == pytest.approx(played.session.state.measured[3], abs=0.5)
     assert played.plot._plot.series[1]['label'] == 'τ meas. [N m]'
@@ -98,6 +122,6 @@ def test_a_line_at_a_sample_or_between_keeps_the_times_in_order(time):
     assert np.all(np.diff(data[0]) >= 0)
     for x, curve in zip(data[1:3], curves, strict=True):
         np.testing.assert_allclose(x, np.interp(data[0], t, curve))
-    (peak,) = np.flatnonzero(data[3] == 4.0)
+    peak = int(data[3].argmax())
     assert data[0][peak - 1 : peak + 2].tolist() == [time] * 3
-    assert set(data[3]) == {0.0, 4.0}
+    assert_vertical(data[3], peak)
