@@ -29,6 +29,7 @@ KINDS = ('position', 'velocity', 'effort')
 # rad or m, rad/s or m/s, any unit: larger values are errors of a message.
 LIMITS = np.array([1e6, 1e4, 1e9])[:, None]
 INCOMPLETE = 'without all joints'
+UNSTAMPED = 'without a stamp'
 CONTRADICTORY = 'with arrays of different lengths'
 NO_EFFORT = 'without efforts'
 NO_VELOCITY = 'without velocities'
@@ -69,7 +70,8 @@ class Recording:
 def by_joint(samples: Sequence[JointSample], joint_names: Sequence[str]) -> Recording:
     """Return the samples with these joints, others ignored.
 
-    Time is that of the headers, or of the recorder if they have none. If most samples have no
+    Time is that of the headers, or of the recorder if they have none; among samples with a stamp,
+    those with stamp 0 are omitted. If most samples have no
     velocities, velocities count as not measured; otherwise samples without are omitted.
 
     Raises:
@@ -78,8 +80,10 @@ def by_joint(samples: Sequence[JointSample], joint_names: Sequence[str]) -> Reco
     names, left_out, notes = tuple(joint_names), Counter[str](), []
     _check_names(samples, names)
     complete, rows = _complete(samples, names, left_out)
-    if any(sample.stamp for sample in complete):
-        stamps = np.array([sample.stamp for sample in complete])
+    stamps = np.array([sample.stamp for sample in complete])
+    if stamps.any():
+        left_out[UNSTAMPED] += int((stamps == 0).sum())
+        rows, stamps = rows[stamps != 0], stamps[stamps != 0]
     else:
         stamps = np.array([sample.logged for sample in complete])
         notes.append("headers without stamps: time is the recorder's")

@@ -104,8 +104,28 @@ def test_rejections_name_what_is_expected():
         JointFriction(law, {'load': np.array(1.0)})
     with pytest.raises(FrictionLawError, match=r'coulomb is .*-1.* finite and not negative'):
         JointFriction(law, {'coulomb': np.array([-1.0])})
-    with pytest.raises(FrictionLawError, match=r'presliding is 0\.0; it must be positive'):
-        JointFriction(law, {}, presliding=np.array(0.0))
+
+
+@pytest.mark.parametrize('bad', [0.0, -1e-4, np.nan, np.inf])
+@pytest.mark.parametrize('name', LAWS)
+@pytest.mark.parametrize('place', [(), 0, 1])
+def test_one_invalid_presliding_length_is_rejected(name, bad, place):
+    presliding = np.full((2,) if place != () else (), PRESLIDING)
+    presliding[place] = bad
+    with pytest.raises(FrictionLawError, match=r'presliding is .*; it must be'):
+        some_friction(name, presliding=presliding)
+
+
+@pytest.mark.parametrize('bad', [-1e-9, np.nan, np.inf])
+@pytest.mark.parametrize('j', [0, 1])
+@pytest.mark.parametrize('name', LAWS)
+def test_one_invalid_coefficient_is_rejected(name, j, bad):
+    law = LAWS[name]
+    for term in law.terms:
+        values = {term: np.ones(2) for term in law.terms}
+        values[term][j] = bad
+        with pytest.raises(FrictionLawError, match=f'{term} is .* finite and not negative'):
+            JointFriction(law, values)
 
 
 def test_tracked_friction_is_that_of_the_recorded_motion():

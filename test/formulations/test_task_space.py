@@ -149,6 +149,26 @@ def test_singular_posture_is_reported_with_its_condition():
     np.testing.assert_allclose(nearly @ J_bar, np.eye(2), atol=1e-8)
 
 
+NEARLY = np.array([[1e-7, 0.0], [2.0, 1.0]])
+FUNCTIONS = {
+    'task_dynamics': (np.eye(2), np.zeros((2, 2)), np.ones(2), NEARLY, 0 * NEARLY, np.ones(2)),
+    'joint_velocity': (NEARLY, np.ones(2)),
+    'joint_acceleration': (NEARLY, 0 * NEARLY, np.ones(2), np.ones(2)),
+    'consistent_inverse': (np.eye(2), NEARLY),
+    'right_pseudo_inverse': (NEARLY, np.eye(2)),
+}
+
+
+@pytest.mark.parametrize('name', FUNCTIONS)
+def test_every_function_takes_the_condition_number_that_counts_as_regular(name):
+    function = getattr(task_space, name)
+    with pytest.raises(SingularityError, match=r'5e\+07, allowed 1e\+06'):
+        function(*FUNCTIONS[name])
+    with pytest.raises(SingularityError, match=r'5e\+07, allowed 4e\+07'):
+        function(*FUNCTIONS[name], max_condition=4e7)
+    function(*FUNCTIONS[name], max_condition=1e9)
+
+
 def test_too_many_directions_are_rejected():
     robot, q, qd, _ = chain(4)
     with pytest.raises(SingularityError, match='expected at most 4 rows for an arm of 4 joints'):

@@ -1,6 +1,7 @@
 """Excitations: within all limits at any time, smooth, and worth more than random motions."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,14 @@ from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.capsules import capsules_of
 from robot_dynamics.identification.clearance import Capsule, clearance
-from robot_dynamics.identification.excitation import ExcitationError, Fourier, limits_of
+from robot_dynamics.identification.excitation import (
+    ExcitationError,
+    Fourier,
+    Limits,
+    limits_of,
+    quintic,
+    time_of_approach,
+)
 from robot_dynamics.identification.excitation_search import excite
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.resources import share_file
@@ -202,6 +210,31 @@ def test_the_way_from_a_posture_is_slow_and_part_of_the_motion():
     assert np.abs(np.diff(qdd, axis=0)).max() < 1e-3
     assert found.trajectory().times[0] == 0.0
     assert np.allclose(q[-1], found.sample(np.array([found.approach + 1e-9])).q, atol=1e-6)
+
+
+def test_the_time_of_the_approach_is_enough_from_every_posture_within_the_limits(found):
+    """Also from the farther limit of each joint; the time is no longer than that takes."""
+    limits, t = found.limits, np.linspace(0.0, found.approach, 2001)
+    share = []
+    for start in (limits.lower, limits.upper):
+        way = replace(found, start=start).sample(t)
+        share += [
+            np.abs(way.qd).max(axis=0) / (0.2 * limits.velocity),
+            np.sqrt(np.abs(way.qdd).max(axis=0) / (0.2 * limits.acceleration)),
+        ]
+    assert 0.95 < np.max(share) <= 1 + 1e-6
+
+
+@pytest.mark.parametrize('binding', ['velocity', 'acceleration'])
+@pytest.mark.parametrize('j', [0, 1, 2])
+def test_the_way_to_the_start_is_as_slow_as_the_slowest_joint_needs(binding, j):
+    distance, many = np.array([0.4, 1.5, 0.9]), np.full(3, 1e3)
+    size = np.where(np.arange(3) == j, 0.05, 1e3)
+    limits = Limits(-many, many, many, many, many)._replace(**{binding: size})
+    time = time_of_approach(distance, limits)
+    _, rate, change = quintic(np.linspace(0.0, 1.0, 2001))
+    peak = {'velocity': rate.max() / time, 'acceleration': change.max() / time**2}[binding]
+    assert 0.98 < peak * distance[j] / (0.2 * size[j]) <= 1 + 1e-6
 
 
 def test_a_trajectory_is_accepted_from_anywhere(found):

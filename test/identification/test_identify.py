@@ -351,3 +351,49 @@ def test_a_payload_fixes_the_scale_of_currents(ur5, fitted):
     assert found.effort_scale == pytest.approx(GAIN, rel=0.03)
     assert found.validation.unit == 'SI'
     assert found.validation.verdict == 'better'
+
+
+@pytest.fixture(scope='module')
+def known_elbow():
+    """Return recordings of currents of an elbow: to fit, to test, and with a payload."""
+    true = wrong(ELBOW, viscous=0.4, coulomb=0.3, rotor_inertia=0.05)
+    loaded = true.with_payload(*ELBOW_PAYLOAD)
+    recordings = recorded(true, 1), recorded(true, 2), recorded(loaded, 3)
+    return [replace(one, effort=one.effort / [2.0, 0.5] + 0.1) for one in recordings]
+
+
+ELBOW_PAYLOAD = (ELBOW.link_names[-1], 1.5, (0.3, 0.0, 0.0))
+
+
+def identified_currents(recordings, factors):
+    one, test, loaded = (replace(x, effort=x.effort * factors) for x in recordings)
+    payload = PayloadRecording(loaded, *ELBOW_PAYLOAD)
+    return identify(Dynamics(ELBOW), one, efforts='currents', test=test, payload=payload)
+
+
+@pytest.mark.parametrize(
+    'factors', [(-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (20.0, 1.0), (-1.0, 0.05)]
+)
+def test_a_motor_that_counts_negative_or_in_another_unit_changes_its_scale_alone(
+    known_elbow, factors
+):
+    plain = identified_currents(known_elbow, np.ones(2))
+    assert plain.effort_scale == pytest.approx([2.0, 0.5], rel=0.03)
+    found, factors = identified_currents(known_elbow, factors), np.array(factors)
+    # Sizes of different units have rounding of their own.
+    relative = 1e-6 if (np.abs(factors) == 1).all() else 1e-3
+    assert found.effort_scale == pytest.approx(plain.effort_scale / factors, rel=relative)
+    errors = plain.scale_error / np.abs(factors)
+    assert found.scale_error == pytest.approx(errors, rel=relative)
+    for name in (
+        'theta', 'friction', 'friction_error', 'offset', 'offset_error', 'rotor_inertia',
+        'rotor_error', 'scale_known', 'theta_error', 'cutoff',
+    ):  # fmt: skip
+        expected = getattr(plain, name)
+        close = pytest.approx(expected, rel=relative, abs=relative * np.abs(expected).max())
+        assert getattr(found, name) == close, name
+    for name in ('before', 'after', 'effort', 'noise'):
+        expected = getattr(plain.validation, name)
+        close = pytest.approx(expected, abs=relative * np.abs(expected).max())
+        assert getattr(found.validation, name) == close, name
+    assert found.drift.friction == pytest.approx(plain.drift.friction, rel=1e-2)

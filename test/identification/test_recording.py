@@ -14,6 +14,7 @@ from robot_dynamics.identification.recording import (
     OUT_OF_RANGE,
     REPEATED,
     STALE,
+    UNSTAMPED,
     Recording,
     RecordingError,
     by_joint,
@@ -104,6 +105,25 @@ def test_without_header_stamps_the_time_of_recording_is_used():
     found = by_joint(unstamped, NAMES)
     assert np.allclose(found.t, T)
     assert found.notes == ("headers without stamps: time is the recorder's",)
+
+
+@pytest.mark.parametrize('k', [0, 4, 9])
+def test_a_stamp_of_0_among_others_is_no_time(k):
+    found = by_joint(replaced(k, stamp=0), NAMES)
+    assert found.left_out == {UNSTAMPED: 1}
+    assert not found.notes
+    kept = np.delete(np.arange(10), k)
+    assert np.array_equal(found.q, Q[kept])
+    assert np.allclose(found.t, T[kept] - T[kept[0]])
+
+
+@pytest.mark.parametrize('k', [0, 4, 9])
+def test_one_stamp_among_zeros_is_the_only_time(k):
+    unstamped = [s._replace(stamp=0) for s in states()]
+    unstamped[k] = states()[k]
+    found = by_joint(unstamped, NAMES)
+    assert np.array_equal(found.q, Q[k : k + 1])
+    assert found.left_out == {UNSTAMPED: 9}
 
 
 def test_a_joint_whose_efforts_are_all_0_is_named():

@@ -6,8 +6,10 @@ import threading
 import numpy as np
 import pytest
 
-from robot_dynamics.codegen.calls import compile_program, threads
+from robot_dynamics.codegen.calls import compile_program, kernels, threads
+from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.robots import random_tree
 
 
 @pytest.mark.parametrize('count', [1, 2, 3, 7])
@@ -84,6 +86,36 @@ def test_callers_in_several_threads(monkeypatch):
     for thread in callers:
         thread.join()
     assert failures == []
+
+
+@pytest.mark.usefixtures('machine')
+def test_each_part_of_a_batch_of_loops_has_memory_of_its_own(monkeypatch):
+    """2,000 samples of 150 joints over 4 threads, whichever of them run at the same time."""
+    monkeypatch.setenv('ROBOT_DYNAMICS_THREADS', '4')
+    arm = Dynamics(random_tree(150, np.random.default_rng(0), branching=0.0))
+    q = np.random.default_rng(1).uniform(-3, 3, (2000, 150))
+    memory, parts, by_parts = [], [], threads.in_parts
+    make = kernels.loop_memory
+
+    def noted_memory(doubles):
+        memory.append(make(doubles))  # kept: another part's would have the same address
+        return memory[-1]
+
+    def noted_parts(work, samples, operations):
+        def noted_work(begin, end):
+            parts.append(begin)
+            work(begin, end)
+
+        by_parts(noted_work, samples, operations)
+
+    arm.mass_matrix(q[:8])  # compiles
+    monkeypatch.setattr(kernels, 'loop_memory', noted_memory)
+    monkeypatch.setattr(threads, 'in_parts', noted_parts)
+    together = arm.mass_matrix(q)
+    assert len(parts) == 4
+    assert len({array.ctypes.data for (array,) in memory}) >= 4
+    monkeypatch.setenv('ROBOT_DYNAMICS_THREADS', '1')
+    assert np.array_equal(arm.mass_matrix(q), together)
 
 
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='no fork here')
