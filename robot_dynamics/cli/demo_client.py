@@ -110,7 +110,7 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
         """Join the ROS graph; `check` is called while waiting, and raises what ends the demo."""
         isolate()
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-        super().__init__('demo')
+        super().__init__('demo', start_parameter_services=False)
         self._check = check
         self._executor = new_executor()
         self._executor.add_node(self)

@@ -1,9 +1,10 @@
 """Start, run and stop nodes: the exit path of all executables of the package.
 
 Signals set a flag, and the executor makes one step at a time, so that SIGINT, SIGTERM and SIGHUP
-end the process with exit code 0, after the last command to the motors. An exception in a callback
-ends it with its traceback and exit code 1, after the last command as well. A node that cannot
-start logs the reason in one line and exits with 1.
+end the process with exit code 0, after the last command to the motors. An exception while a joint
+state is answered ends it with its traceback and exit code 1, after the last command as well; those
+of other callbacks reject their input (lifecycle.py). A node that cannot start logs the reason in
+one line and exits with 1.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class NodeExecutor:
 def run(node_classes: Sequence[type[Any]], args: list[str] | None = None) -> int:
     """Run nodes until a signal or the failure of one of them; return the exit code.
 
-    An exception in a callback ends them as well, after their last commands.
+    An exception while a joint state is answered ends them as well, after their last commands.
     """
     stop: list[int] = []
     for number in SIGNALS:

@@ -5,7 +5,9 @@
 
 Beyond rclpy: a callback that raises is logged before the node goes to error processing, a
 transition that is impossible in the present state is answered with `success: false` instead of
-ending the process, and a message that cannot be decoded is dropped and counted.
+ending the process, and a message that cannot be decoded is dropped and counted. An exception of a
+service, timer or subscription callback rejects its input: it is logged, counted, and answered as
+failed. Only the answer to a checked joint state may end the process, by an error of the program.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.clock import Clock, ClockType
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import InvalidQosOverridesError
+from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import health, messages, qos
@@ -111,7 +116,27 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
 
     def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Any:
         """Return a timer [s] that neither simulated time nor a jump of the clock can stop."""
-        return self.create_timer(period, callback, clock=self._steady)
+        guarded = self._guarded(f'input of {callback.__qualname__}', callback)
+        return self.create_timer(period, guarded, clock=self._steady)
+
+    def create_service(
+        self, srv_type: type, srv_name: str, callback: Callable[[Any, Any], Any], **kwargs: Any
+    ) -> Any:
+        """Offer a service as rclpy does, but answer a request that raises as failed.
+
+        rclpy's own services, as those of the parameters, are made by this method as well.
+        """
+        answer = self._guarded(f'request of {srv_name}', callback, partial(failed, srv_type))
+
+        def on_parameters(request: Any, response: Any) -> Any:
+            # Each alone, as rclpy sets them, so that each has its own answer.
+            for parameter in request.parameters:
+                alone = SetParameters.Request(parameters=[parameter])
+                response.results += answer(alone, SetParameters.Response()).results
+            return response
+
+        final = on_parameters if srv_type is SetParameters else answer
+        return super().create_service(srv_type, srv_name, final, **kwargs)
 
     def create_publisher(
         self, msg_type: type, topic: str, qos_profile: QoSProfile, **kwargs: Any
@@ -145,13 +170,9 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         """
 
         def on_bytes(data: bytes) -> None:
-            try:
-                message = messages.decode(data, msg_type)
-            except messages.MalformedMessage as error:
-                return self.reject(f'message on {topic}', error)
-            callback(message)
+            callback(messages.decode(data, msg_type))
 
-        taken = callback if raw else on_bytes
+        taken = callback if raw else self._guarded(f'message on {topic}', on_bytes)
         create = partial(super().create_subscription, msg_type, topic, taken, raw=True, **kwargs)
         return self._with_overrides(create, topic, qos_profile)
 
@@ -200,18 +221,40 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
             profile: quality of service.
             **kwargs: those of `create_subscription`.
         """
+        checked = self._guarded(what, read)
 
         def on_message(message: Any) -> None:
-            if not self.active:
-                return
-            try:
-                content = read(message)
-            except RobotDynamicsError as error:
-                return self.reject(what, error)
+            content = checked(message) if self.active else None
             if content is not None:
                 use(content)
 
         return self.create_subscription(msg_type, topic, on_message, profile, **kwargs)
+
+    def _guarded(
+        self,
+        what: str,
+        callback: Callable[..., Any],
+        result: Callable[[str], Any] = lambda _: None,
+    ) -> Callable[..., Any]:
+        """Return a callback that rejects an input at which it raises.
+
+        Args:
+            what: name of the input, for diagnostics and log.
+            callback: of rclpy, whose executor would end the process.
+            result: returns the result for an input that is rejected, from the reason.
+        """
+
+        def guarded(*args: Any) -> Any:
+            try:
+                return callback(*args)
+            except RobotDynamicsError as error:
+                self.reject(what, error)
+                return result(str(error))
+            except Exception as error:  # noqa: BLE001  (libraries raise anything)
+                self.reject(what, traceback.format_exc())
+                return result(f'{type(error).__name__}: {error}')
+
+        return guarded
 
     def reject(self, what: str, reason: Any) -> None:
         """Count a rejected message; log the reason, at most every 5 s for each kind."""
@@ -365,3 +408,15 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         else:
             self.get_logger().error(f'{what} rejected: the node is {self.state}')
         return response
+
+
+def failed(srv_type: Any, reason: str) -> Any:
+    """Return the answer to a request that failed; a new response is one, as `success` is false."""
+    response = srv_type.Response()
+    if srv_type is SetParameters:
+        response.results = [SetParametersResult(reason=reason)]
+    elif srv_type is SetParametersAtomically:
+        response.result.reason = reason
+    elif srv_type in (SetBool, Trigger):
+        response.message = reason
+    return response

@@ -64,7 +64,9 @@ class LiveRobot:
         self._prefix = frame_prefix
         self._context = Context()
         rclpy.init(context=self._context, args=[])
-        self._node = rclpy.create_node(NODE, namespace=namespace, context=self._context)
+        self._node = rclpy.create_node(
+            NODE, namespace=namespace, context=self._context, start_parameter_services=False
+        )
         self._text, self._reported = '', -math.inf
         self._reader: JointStateReader | None = None
         self._reading: JointReading | None = None
