@@ -7,7 +7,7 @@ import numpy as np
 from robot_dynamics.control.friction_laws import TERMS
 from robot_dynamics.identification.estimation import Identification
 from robot_dynamics.identification.parameter_fit import INEXACT
-from robot_dynamics.identification.validation import BETTER, SAME, WORSE, Validation
+from robot_dynamics.identification.validation import SAME, Validation
 
 CERTAIN = 3.0  # standard deviations
 
@@ -25,13 +25,11 @@ def verdict(found: Identification) -> str:
     v = found.validation
     where = 'the last third of the recording' if v.source == 'last third' else 'the test recording'
     change = f'{100 * v.ratio:.3g} % of that of the description (geometric mean of the joints)'
-    sentence = {
-        BETTER: f'better: on {where} the residual is {change}',
-        SAME: f'no better: on {where} the residual is {change}',
-        WORSE: f'worse: on {where} the residual is {change}',
-    }[v.verdict]
     worse = np.array(found.model.joint_names)[v.worse_joints]
-    return sentence + (f'; larger on {", ".join(worse)}' if len(worse) else '')
+    sentence = f'on {where} the residual is {change}'
+    if v.verdict == SAME and v.improves:
+        return f'better on the whole, worse on {", ".join(worse)}: {sentence}'
+    return f'{v.verdict}: {sentence}' + (f'; larger on {", ".join(worse)}' if len(worse) else '')
 
 
 def units(found: Identification) -> list[str]:

@@ -92,11 +92,16 @@ class Validation:
         return np.asarray(grows & self.effort.any(axis=0))
 
     @property
+    def improves(self) -> bool:
+        """Whether the residual has fallen on the whole."""
+        return self.ratio <= 1 - WORTH
+
+    @property
     def verdict(self) -> str:
-        """BETTER, SAME or WORSE."""
+        """BETTER, SAME or WORSE; SAME if the whole has fallen and a joint has grown."""
         if self.ratio > 1 + WORTH:
             return WORSE
-        return SAME if self.ratio > 1 - WORTH or self.worse_joints.any() else BETTER
+        return BETTER if self.improves and not self.worse_joints.any() else SAME
 
 
 class Drift(NamedTuple):

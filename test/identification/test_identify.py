@@ -1,6 +1,8 @@
 """Arms with wrong links and unknown friction are identified; figures hold on other motions."""
 
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.base_fit import fit_base_parameters
 from robot_dynamics.identification.estimation import PayloadRecording, identify
 from robot_dynamics.identification.excitation_check import LowExcitationError
+from robot_dynamics.identification.identified_text import verdict
 from robot_dynamics.identification.observations import observations
+from robot_dynamics.identification.validation import Validation
 from robot_dynamics.model.inertia import degeneracy
 from robot_dynamics.model.robots import random_tree
 from robot_dynamics.resources import share_file
@@ -257,6 +261,30 @@ def test_rejected_arguments():
     load = PayloadRecording(one, ELBOW.link_names[-1], 1.0)
     with pytest.raises(RecordingError, match='a payload fixes the scale of currents'):
         identify(arm, one, payload=load)
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize(
+    ('after', 'sentence'),
+    [
+        ((0.1, 0.1), 'better: on the test recording the residual is 10 %'),
+        (
+            (0.01, 1.3),
+            'better on the whole, worse on joint2: on the test recording the residual is 11.4 %',
+        ),
+        ((0.99, 1.0), 'no better: on the test recording the residual is 99.5 %'),
+        ((0.8, 1.25), 'no better: on the test recording .*; larger on joint2'),
+        ((1.2, 1.3), 'worse: on the test recording the residual is 125 %.*; larger on joint1, jo'),
+    ],
+)
+def test_the_verdict_is_a_sentence_without_contradiction(after, sentence, side):
+    t = np.arange(100) / 10
+    effort = side * np.column_stack([np.sin(t), np.cos(t)])
+    validation = Validation(
+        'test', 'SI', t, effort, 0 * effort, (1 - np.array(after)) * effort, t > 0, np.zeros(2)
+    )
+    found = SimpleNamespace(validation=validation, model=ELBOW)
+    assert re.match(sentence, verdict(found))
 
 
 # -- currents ---------------------------------------------------------------------------------
