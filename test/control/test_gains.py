@@ -76,6 +76,13 @@ def test_a_lower_frequency_keeps_the_damping_ratio():
     assert np.allclose(soft.kd, stiff.kd / 4, rtol=1e-12)
 
 
+def test_a_frequency_beyond_what_the_step_allows_has_no_effect():
+    panda, q, h = Dynamics(load_urdf(share_file('urdf/panda.urdf'))), np.zeros((1, 7)), 1e-2
+    gains, faster = (pd_gains(panda, q, h, frequency=w) for w in (1e3, 1e6))
+    np.testing.assert_allclose(faster.kd, gains.kd, rtol=1e-9)
+    assert feedback_eigenvalue(panda, q, faster.kd, h) == pytest.approx(PER_STEP)
+
+
 def velocity_after(M, kd, v, h, steps):
     """Return velocities under a damping torque that is held over each step, in NumPy alone."""
     for _ in range(steps):

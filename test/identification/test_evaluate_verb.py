@@ -139,6 +139,8 @@ def test_the_picture_has_the_curves_of_each_joint(bags, run, tmp_path):
         (['--max-rms', 100, 1e-4], 1, 'FAIL: joint2 has a residual of '),
         (['--max-relative', 1], 0, 'PASS'),
         (['--max-relative', 0.001], 1, 'FAIL: joint1 '),
+        (['--max-rms', 100, '--max-relative', 0.001], 1, 'FAIL: joint1 '),
+        (['--max-rms', 0.5, '--max-relative', 1], 1, 'FAIL: joint1 '),
     ],
 )
 def test_limits_decide_the_exit_code(bags, run, limits, code, message):

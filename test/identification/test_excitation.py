@@ -193,6 +193,15 @@ def test_limits_are_narrowed_and_never_widened():
         limits_of(PANDA, lower=0.0)
 
 
+@pytest.mark.parametrize(
+    ('option', 'wider'),
+    [('lower', -9.0), ('upper', 9.0), ('velocity', 99.0), ('acceleration', 1e3), ('effort', 1e3)],
+)
+def test_a_limit_wider_than_that_of_the_description_has_no_effect(option, wider):
+    for own, found in zip(limits_of(PANDA), limits_of(PANDA, **{option: wider}), strict=True):
+        assert np.array_equal(found, own)
+
+
 def test_drives_that_cannot_hold_the_arm_are_named():
     with pytest.raises(ExcitationError, match=r'none of 500 postures.*the effort limit of panda'):
         excite(Dynamics(PANDA), limits_of(PANDA, effort=1.0), **SHORT)
