@@ -21,11 +21,13 @@ from robot_dynamics.cli.recording_options import (
 )
 from robot_dynamics.control import violations
 from robot_dynamics.control.feasibility import (
+    CORNER_TIME,
+    MOST_NAMED,
     Feasibility,
     check_feasibility,
     slow_down,
 )
-from robot_dynamics.control.trajectory import Trajectory
+from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH, Trajectory
 from robot_dynamics.control.trajectory_file import read_trajectory, write_trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
@@ -49,6 +51,12 @@ def add_trajectory_options(parser: argparse.ArgumentParser) -> None:
         required=True,
         help='path of a .urdf or .xacro file, or a bundled robot: panda',
     )
+    add(
+        '--interpolation',
+        choices=INTERPOLATIONS,
+        default=SMOOTH,
+        help='between points without velocities (smooth); linear: the velocity steps at each',
+    )
     add_robot_changes(parser)
     limits = parser.add_argument_group('the limits', 'narrower than those of the description')
     add = limits.add_argument
@@ -60,6 +68,12 @@ def add_trajectory_options(parser: argparse.ArgumentParser) -> None:
         type=number(0.0, 0.99),
         default=0.0,
         help='unused share of the effort limits, for feedback and errors of the model (0)',
+    )
+    add(
+        '--corner-time',
+        type=number(1e-4, 10.0),
+        default=CORNER_TIME,
+        help=f'in which drives take up a step of the velocity, s ({CORNER_TIME:g})',
     )
     result = parser.add_argument_group('the result')
     add = result.add_argument
@@ -74,19 +88,19 @@ def trajectory(options: argparse.Namespace) -> int:
     Torques are those between the points as well, with friction and payload. The largest feasible
     speed scales the whole motion uniformly; gravity alone may allow none.
     """
-    given = read_trajectory(options.file)
+    given = read_trajectory(options.file, options.interpolation)
     with concise_warnings():
         model = load_urdf(options.robot, gravity=gravity_of(options), **chain_of(options))
     arm = Dynamics(_limited(changed(model, options), options))
     motion = given.in_order(arm.model.joint_names)
-    found = check_feasibility(arm, motion)
+    found = check_feasibility(arm, motion, corner_time=options.corner_time)
     # Positions, and an end in motion, which no speed changes.
     others = [reason for reason in violations(motion, arm.model) if reason not in found.reasons]
     _print(arm, motion, found, others)
     if options.json is not None:
         write_json(options.json, _as_json(motion, found, others))
     if options.slow_down is not None:
-        _write_slowed(arm, motion, found, others, options.slow_down)
+        _write_slowed(arm, motion, found, others, options.corner_time, options.slow_down)
     if options.picture is not None:
         _plot(arm, motion, found, options.picture)
     return INFEASIBLE if found.reasons or others else 0
@@ -125,13 +139,18 @@ def _print(arm: Dynamics, motion: Trajectory, found: Feasibility, others: list[s
     ]
     print_table(head, rows)
     print()
+    for corner in sorted(found.corners, key=lambda corner: -corner.peak.share)[:MOST_NAMED]:
+        print(
+            f'corner: point {corner.point} at {corner.peak.time:.3f} s, joint {corner.joint!r}, '
+            f'{corner.step:.4g} {corner.unit}; {_percent(corner.peak.share)} of a limit is used'
+        )
     if motion.times[0] > 0:
         print(f'the way to the first point, at {motion.times[0]:g} s, is not checked')
     for reason in (*found.reasons, *others):
         print(f'infeasible: {reason}')
     worst = found.worst
     if found.obstacle:
-        print(f'no speed is feasible: {found.obstacle}')
+        print(found.obstacle)
     elif found.reasons:
         duration = motion.duration / found.speed
         print(f'largest feasible speed: {_percent(found.speed)}, {duration:.6g} s')
@@ -173,6 +192,18 @@ def _as_json(motion: Trajectory, found: Feasibility, others: list[str]) -> dict[
         'duration': motion.duration,
         'reasons': [*found.reasons, *others],
         'joints': joints,
+        'corners': [
+            {
+                'point': corner.point,
+                'time': corner.peak.time,
+                'joint': corner.joint,
+                'step': corner.step,
+                'torque_joint': corner.peak.joint,
+                'torque': corner.peak.torque,
+                'limit': _finite(corner.peak.limit),
+            }
+            for corner in found.corners
+        ],
     }
 
 
@@ -181,14 +212,20 @@ def _finite(value: float) -> float | None:
 
 
 def _write_slowed(
-    arm: Dynamics, motion: Trajectory, found: Feasibility, others: list[str], file: Path
+    arm: Dynamics,
+    motion: Trajectory,
+    found: Feasibility,
+    others: list[str],
+    corner_time: float,
+    file: Path,
 ) -> None:
     """Write the trajectory at its largest feasible speed, or print why there is none."""
     reasons = [found.obstacle, *others] if found.obstacle else others
     if reasons:
         print(f'{file} is not written: {"; ".join(reasons)}')
         return
-    slowed = slow_down(arm, motion, (1 - ROUNDING) * arm.model.effort_limit)
+    effort = (1 - ROUNDING) * arm.model.effort_limit
+    slowed = slow_down(arm, motion, effort, corner_time=corner_time)
     write_trajectory(slowed, file)
     share = motion.duration / slowed.duration
     print(f'{file}: {slowed.duration:.6g} s, {_percent(share)} of the speed')

@@ -7,19 +7,24 @@ Followed with s times its speed, a trajectory needs the torque
 at each of its postures. The largest feasible s follows from one quadratic equation per sample and
 joint. Gravity does not depend on speed: where it exceeds a limit, no speed is feasible.
 
+Between straight lines velocities step by Dv, which no drive can follow. Within a time T_c such a
+corner needs
+
+    tau = g(q) + M(q) Dv / T_c + F.
+
 Source: Hollerbach, "Dynamic scaling of manipulator trajectories", ASME Journal of Dynamic Systems,
 Measurement, and Control 106(1), 1984; here with friction.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from robot_dynamics.control import spline
-from robot_dynamics.control.feedforward import require_order
+from robot_dynamics.control.feedforward import inertia_torque, require_order
 from robot_dynamics.control.friction import Friction, FrictionModel
 from robot_dynamics.control.limits import TOLERANCE, excursions
 from robot_dynamics.control.trajectory import Reference, Trajectory
@@ -33,6 +38,9 @@ MOST_SAMPLES = 20_000  # of long trajectories, in addition to their points
 PEAKS, FINE = 32, 33  # the largest peaks are sampled again, each at FINE instants
 ROUNDING, EXACT = 1e-9, 1e-14  # relative errors of torques and of speeds
 SLOWEST = 0.01  # share of the speed; the smooth dry friction of the model lets joints creep
+CORNER_TIME = 0.02  # s, in which drives take up a step of the velocity
+STEADY = 1e-6  # rad/s or m/s; smaller steps are none
+MOST_NAMED = 10  # corners among the reasons
 
 
 class Peak(NamedTuple):
@@ -51,17 +59,38 @@ class Peak(NamedTuple):
         return float(_share(np.array(self.torque), np.array(self.limit)))
 
 
+class Corner(NamedTuple):
+    """Steps of the velocities at a point of a trajectory, and the largest torque for them."""
+
+    point: int
+    joint: str  # with the largest step
+    step: float  # rad/s or m/s
+    unit: str
+    peak: Peak
+
+    @property
+    def reason(self) -> str:
+        """Why the corner cannot be followed, if its torque exceeds the limit."""
+        return (
+            f'point {self.point}, at {self.peak.time:.6g} s, is a corner: the velocity of joint '
+            f'{self.joint!r} steps by {self.step:.6g} {self.unit}, which takes '
+            f'{self.peak.torque:.6g} {self.peak.unit} at joint {self.peak.joint!r}; its effort '
+            f'limit is {self.peak.limit:g}: add velocities'
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Feasibility:
     """Comparison of a trajectory with the effort and velocity limits.
 
     Attributes:
-        peaks: one per joint, in the model's order.
+        peaks: one per joint, in the model's order, without corners.
         gravity: the largest share of a limit that gravity alone needs.
         velocity: (n,) largest speed, rad/s or m/s.
         velocity_limit: (n,) inf where there is none.
         speed: the largest feasible speed relative to that of the trajectory, at most 1; 0 if no
-            speed above 1 % is feasible.
+            speed above 1 % is feasible; without corners.
+        corners: points at which velocities step.
     """
 
     peaks: tuple[Peak, ...]
@@ -69,11 +98,18 @@ class Feasibility:
     velocity: Array
     velocity_limit: Array
     speed: float
+    corners: tuple[Corner, ...]
 
     @property
     def worst(self) -> Peak:
-        """The peak with the largest share of its limit."""
-        return max(self.peaks, key=lambda peak: peak.share)
+        """The peak with the largest share of its limit, corners included."""
+        peaks = (*self.peaks, *(corner.peak for corner in self.corners))
+        return max(peaks, key=lambda peak: peak.share)
+
+    @property
+    def _sharp(self) -> list[Corner]:
+        """The corners whose torques exceed a limit."""
+        return [corner for corner in self.corners if corner.peak.share > 1 + TOLERANCE]
 
     @property
     def margin(self) -> float:
@@ -101,24 +137,31 @@ class Feasibility:
             )
             if velocity > limit * (1 + TOLERANCE)
         ]
+        sharp = self._sharp
+        found += [corner.reason for corner in sharp[:MOST_NAMED]]
+        if sharp[MOST_NAMED:]:
+            found.append(f'{len(sharp) - MOST_NAMED} more points are such corners')
         return found
 
     @property
     def obstacle(self) -> str:
-        """Why no speed is feasible, or ''."""
-        gravity, worst = self.gravity, self.worst
+        """Why the trajectory cannot be slowed down until it is feasible, or ''."""
+        gravity, worst = self.gravity, max(self.peaks, key=lambda peak: peak.share)
+        if self._sharp:
+            # M Dv scales with the speed, not with its square.
+            return f'not slowed down: {self._sharp[0].reason}'
         if self.speed > 0:
             return ''
         if gravity.share > 1:
             values = ', '.join(f'{x:.4g}' for x in gravity.posture)
             return (
-                f'joint {gravity.joint!r} needs {gravity.torque:.6g} {gravity.unit} against '
-                f'gravity alone at {gravity.time:.6g} s, in the posture [{values}]; its effort '
-                f'limit is {gravity.limit:g}'
+                f'no speed is feasible: joint {gravity.joint!r} needs {gravity.torque:.6g} '
+                f'{gravity.unit} against gravity alone at {gravity.time:.6g} s, in the posture '
+                f'[{values}]; its effort limit is {gravity.limit:g}'
             )
         return (
-            f'joint {worst.joint!r} needs more than its effort limit of {worst.limit:g} '
-            f'{worst.unit} at {SLOWEST:.0%} of the speed, about {worst.time:.6g} s'
+            f'no speed is feasible: joint {worst.joint!r} needs more than its effort limit of '
+            f'{worst.limit:g} {worst.unit} at {SLOWEST:.0%} of the speed, about {worst.time:.6g} s'
         )
 
 
@@ -128,11 +171,12 @@ def check_feasibility(
     effort_limit: Array | None = None,
     velocity_limit: Array | None = None,
     friction: FrictionModel | None = None,
+    corner_time: float = CORNER_TIME,
 ) -> Feasibility:
     """Compare the torques and velocities of a trajectory with limits.
 
     Torques are those of the polynomials between the points, every STEP seconds, on both sides of
-    each point and densely around the largest.
+    each point and densely around the largest; and those of the corners.
 
     Args:
         arm: the dynamics of the robot, with its payload.
@@ -140,6 +184,8 @@ def check_feasibility(
         effort_limit: (n,) N m or N, inf for none; those of the model if None.
         velocity_limit: (n,) rad/s or m/s, likewise.
         friction: of the joints; that of the model if None.
+        corner_time: s, in which the velocity steps at a corner; at most half of the two segments
+            beside it.
 
     Raises:
         TrajectoryError: its joints differ from those of the model, or in order.
@@ -163,6 +209,7 @@ def check_feasibility(
         velocity=velocity,
         velocity_limit=np.asarray(fastest),
         speed=motion.largest_speed(most),
+        corners=motion.corners(corner_time),
     )
 
 
@@ -173,18 +220,22 @@ def check_motion(
     effort_limit: Array | None = None,
     velocity_limit: Array | None = None,
     friction: FrictionModel | None = None,
+    corner_time: float = CORNER_TIME,
 ) -> Feasibility:
     """Compare as `check_feasibility`, with the way from rest at `start` (n,) to the first point.
 
-    Of both parts, the result is that of the lower feasible speed.
+    Of both parts, the result is that of the lower feasible speed. The first point is no corner:
+    the way to it ends with the velocity that follows.
     """
     parts = [trajectory]
     if trajectory.times[0] > 0:
         parts.append(entry_segment(trajectory, 0.0, at_rest(start), float(trajectory.times[0])))
     found = [
-        check_feasibility(arm, part, effort_limit, velocity_limit, friction) for part in parts
+        check_feasibility(arm, part, effort_limit, velocity_limit, friction, corner_time)
+        for part in parts
     ]
-    return min(found, key=lambda part: (part.speed, part.margin))
+    corners = tuple(corner for corner in found[0].corners if corner.point > 0)
+    return replace(min(found, key=lambda part: (part.speed, part.margin)), corners=corners)
 
 
 def slow_down(
@@ -193,6 +244,7 @@ def slow_down(
     effort_limit: Array | None = None,
     velocity_limit: Array | None = None,
     friction: FrictionModel | None = None,
+    corner_time: float = CORNER_TIME,
 ) -> Trajectory:
     """Return the trajectory at its largest feasible speed, itself if it is feasible.
 
@@ -200,13 +252,14 @@ def slow_down(
     `check_feasibility`.
 
     Raises:
-        TrajectoryError: gravity alone exceeds a limit, or the joints differ from the model's.
+        TrajectoryError: gravity alone or a corner exceeds a limit, or the joints differ from the
+            model's.
     """
-    found = check_feasibility(arm, trajectory, effort_limit, velocity_limit, friction)
+    found = check_feasibility(arm, trajectory, effort_limit, velocity_limit, friction, corner_time)
     if found.feasible:
         return trajectory
     if found.obstacle:
-        raise TrajectoryError(f'no speed is feasible: {found.obstacle}')
+        raise TrajectoryError(found.obstacle)
     return trajectory.at_speed(found.speed)
 
 
@@ -267,19 +320,46 @@ class _Motion:
 
     def peaks(self, speed: float) -> tuple[Peak, ...]:
         """Return the peak of each joint at a share of the speed."""
-        torque = self._torque(self.samples, speed)
-        model, rows = self._arm.model, np.abs(torque).argmax(axis=0)
+        torque, x = self._torque(self.samples, speed), self.samples
+        rows = np.abs(torque).argmax(axis=0)
         return tuple(
-            Peak(
-                joint=name,
-                time=float(self.samples.t[i]),
-                torque=float(torque[i, j]),
-                limit=float(self._limit[j]),
-                unit='N m' if model.angular[j] else 'N',
-                posture=self.samples.q[i],
-            )
-            for j, (name, i) in enumerate(zip(model.joint_names, rows, strict=True))
+            self._peak(j, float(x.t[i]), float(torque[i, j]), x.q[i]) for j, i in enumerate(rows)
         )
+
+    def _peak(self, j: int, time: float, torque: float, posture: Array) -> Peak:
+        """Return the peak of joint j."""
+        model, limit = self._arm.model, float(self._limit[j])
+        unit = 'N m' if model.angular[j] else 'N'
+        return Peak(model.joint_names[j], time, torque, limit, unit, posture)
+
+    def corners(self, corner_time: float) -> tuple[Corner, ...]:
+        """Return the corners of the trajectory, with their torques at its own speed."""
+        given, T, model = self._trajectory.points[1], self._T, self._arm.model
+        if not len(T):
+            return ()
+        # Velocities on both sides of each point; at rest, unless prescribed, outside the ends.
+        rest, qd = np.zeros((1, model.n)), self._trajectory.polynomials[1]
+        ends = [np.where(np.isnan(given[[k]]), rest, given[[k]]) for k in (0, -1)]
+        before = np.concatenate([ends[0], spline.evaluate(qd, T)])
+        after = np.concatenate([qd[:, 0], ends[1]])
+        k = np.flatnonzero((np.abs(after - before) > STEADY).any(axis=1))
+        # The arm may stay at rest for any time.
+        half = (np.append(np.inf, T) + np.append(T, np.inf))[k, None] / 2
+        q, step = self._trajectory.points[0, k], (after - before)[k]
+        gravity = self._arm.gravity_torque(q)
+        rigid = gravity + inertia_torque(self._arm, q, step) / np.minimum(corner_time, half)
+        sides = [rigid + self._friction.torque(side[k], rigid) for side in (before, after)]
+        torque = np.where(np.abs(sides[0]) > np.abs(sides[1]), *sides)
+        largest = np.abs(step).argmax(axis=1)
+        loaded = _share(torque, self._limit).argmax(axis=1)
+        found = []
+        for row, (j, i) in enumerate(zip(largest, loaded, strict=True)):
+            time = float(self._trajectory.times[k[row]])
+            peak = self._peak(i, time, float(torque[row, i]), q[row])
+            unit = 'rad/s' if model.angular[j] else 'm/s'
+            size = float(step[row, j])
+            found.append(Corner(int(k[row]), model.joint_names[j], size, unit, peak))
+        return tuple(found)
 
     def largest_speed(self, most: float) -> float:
         """Return the largest feasible share of the speed, at most `most`; 0 if there is none."""

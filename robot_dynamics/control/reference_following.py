@@ -180,7 +180,7 @@ class ReferenceFollower:
         complete = self._entry.completed(trajectory, start)
         reasons = violations(complete, self._model, (start.q, state.q))
         if reasons:
-            raise TrajectoryError('; '.join(reasons))
+            raise TrajectoryError('; '.join(reasons) + self.speed.remark)
         streams = self._motion is not None and isinstance(self._motion.path, Streamed)
         if begin == self._now or not (streams or self.speed.is_on):
             self._path(trajectory, stamp or None, begin, start)

@@ -42,6 +42,13 @@ class SpeedOverride:
         """Whether the rate is, or will be, other than 1."""
         return not self.target == self.rate == 1.0
 
+    @property
+    def remark(self) -> str:
+        """Second half of the reason why a trajectory is rejected that is too fast, or ''."""
+        if self.target == 1.0:
+            return ''
+        return f'; limits apply at speed_scale 1, to which the present {self.target:g} may return'
+
     def reset(self) -> None:
         """Begin a motion that is not scaled: a stop, a hold, a stream."""
         self.rate, self._slope = 1.0, 0.0

@@ -6,10 +6,12 @@ A segment of length T is stored as six coefficients per joint in the time s sinc
 
 for every degree, so that a trajectory is one array. The rule is that of ROS 2's
 joint_trajectory_controller: positions alone give a line, velocities at both ends a cubic,
-accelerations at both ends as well a quintic.
+accelerations at both ends as well a quintic. `shape_preserving` supplies velocities to positions.
 
 Source: Lynch and Park, Modern Robotics (2017), section 9.3; Biagiotti and Melchiorri, Trajectory
-Planning for Automatic Machines and Robots (2008), sections 2.1.4 and 2.1.5.
+Planning for Automatic Machines and Robots (2008), sections 2.1.4 and 2.1.5; Fritsch and Butland,
+A method for constructing local monotone piecewise cubic interpolants, SIAM J. Sci. Stat. Comput.
+5(2), 1984.
 """
 
 from __future__ import annotations
@@ -48,6 +50,27 @@ def segments(points: Array, T: Array) -> Array:
     result[k] = cubic(q0[k], v0[k], q1[k], v1[k], T[k])
     k &= ~(np.isnan(a0) | np.isnan(a1)).any(axis=1)
     result[k] = quintic(q0[k], v0[k], a0[k], q1[k], v1[k], a1[k], T[k])
+    return result
+
+
+def shape_preserving(q: Array, T: Array) -> Array:
+    """Return velocities (m, n) at m points, with which cubics do not overshoot; zero at both ends.
+
+    Between two points every joint stays between their positions. It stops for a moment where its
+    direction changes, and where two points have the same position.
+
+    Args:
+        q: (m, n) positions.
+        T: (m - 1,) s, from each point to the next one.
+    """
+    T = T[:, None]
+    slopes = np.diff(q, axis=0) / T
+    before, after, w0, w1 = slopes[:-1], slopes[1:], T[:-1] + 2 * T[1:], 2 * T[:-1] + T[1:]
+    result = np.zeros_like(q)
+    with np.errstate(divide='ignore', over='ignore', invalid='ignore'):
+        # (w0 + w1) / v = w0 / before + w1 / after
+        v = (w0 + w1) / (w0 / before + w1 / after)
+    result[1:-1] = np.where(np.sign(before) * np.sign(after) > 0, v, 0.0)
     return result
 
 

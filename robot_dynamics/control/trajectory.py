@@ -6,7 +6,8 @@
 It follows ROS 2's joint_trajectory_controller: each segment is linear, cubic or quintic, depending
 on the data of its two points. `transitions.joined` connects a trajectory to the present motion.
 Unlike that controller it does not continue with the velocity of the last point,
-but stops, and rejects missing data instead of assuming zeros.
+but stops, and rejects missing data instead of assuming zeros. Positions alone are joined smoothly,
+by cubics, unless lines are requested: their velocity steps at every point.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from robot_dynamics.control import spline
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.errors import JointNamesError, TrajectoryError
 from robot_dynamics.spatial import Array
+
+# Of points without velocities: cubics from rest to rest that do not overshoot, or lines.
+SMOOTH, LINEAR = INTERPOLATIONS = ('smooth', 'linear')
 
 
 class Reference(NamedTuple):
@@ -55,6 +59,8 @@ class Trajectory:
         positions: Sequence[Any] | Array,
         velocities: Sequence[Any] | Array | None = None,
         accelerations: Sequence[Any] | Array | None = None,
+        *,
+        interpolation: str = SMOOTH,
     ):
         """Check and store the points.
 
@@ -64,10 +70,16 @@ class Trajectory:
             positions: m rows of n numbers, rad or m.
             velocities: m rows of n numbers; None or an empty row: not prescribed.
             accelerations: likewise; they require velocities at the same point.
+            interpolation: of two or more points, none of which has velocities. 'smooth': they get
+                those of `spline.shape_preserving`; 'linear': they stay as they are.
 
         Raises:
             TrajectoryError: the data are invalid; the message names point, joint and value.
         """
+        if interpolation not in INTERPOLATIONS:
+            raise TrajectoryError(
+                f'interpolation is {interpolation!r}; expected {" or ".join(INTERPOLATIONS)}'
+            )
         names = _checked_names(joint_names)
         t = _checked_times(times, len(positions))
         points = np.stack(
@@ -81,6 +93,8 @@ class Trajectory:
             ]
         )
         _check_given(points)
+        if interpolation == SMOOTH and len(t) > 1 and np.isnan(points[1]).all():
+            points[1] = spline.shape_preserving(points[0], np.diff(t))
         self._set(names, t, points)
 
     def _set(self, joint_names: tuple[str, ...], times: Array, points: Array) -> None:
@@ -165,7 +179,7 @@ class Trajectory:
         """
         wanted = tuple(joint_names)
         missing = [name for name in wanted if name not in self.joint_names]
-        self._check_joints(wanted, missing)
+        check_joints(self.joint_names, wanted, missing)
         order = [self.joint_names.index(name) for name in wanted]
         return self._varied(wanted, self.times, self.points[:, :, order])
 
@@ -176,7 +190,7 @@ class Trajectory:
             JointNamesError: a joint is unknown to the robot.
         """
         wanted = tuple(joint_names)
-        self._check_joints(wanted, [])
+        check_joints(self.joint_names, wanted)
         own = [wanted.index(name) for name in self.joint_names]
         # Where a derivative is prescribed, that of the others is zero.
         points = np.where(np.isnan(self.points[:, :, :1]), np.nan, np.zeros(len(wanted)))
@@ -194,17 +208,19 @@ class Trajectory:
         factors = np.array([1.0, speed, speed**2])[:, None, None]
         return self._varied(self.joint_names, self.times / speed, factors * self.points)
 
-    def _check_joints(self, wanted: tuple[str, ...], missing: list[str]) -> None:
-        unknown = [name for name in self.joint_names if name not in wanted]
-        problems = [
-            f'{what} {", ".join(map(repr, names))}'
-            for what, names in (('lacks joint', missing), ('has unknown joint', unknown))
-            if names
-        ]
-        if problems:
-            raise JointNamesError(
-                f'the trajectory {" and ".join(problems)}; the robot has {", ".join(wanted)}'
-            )
+
+def check_joints(given: Sequence[str], wanted: Sequence[str], missing: Sequence[str] = ()) -> None:
+    """Raise JointNamesError if a joint is given that is not wanted, or one is missing."""
+    unknown = [name for name in given if name not in wanted]
+    problems = [
+        f'{what} {", ".join(map(repr, names))}'
+        for what, names in (('lacks joint', missing), ('has unknown joint', unknown))
+        if names
+    ]
+    if problems:
+        raise JointNamesError(
+            f'the trajectory {" and ".join(problems)}; the robot has {", ".join(wanted)}'
+        )
 
 
 def _checked_names(joint_names: Sequence[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from robot_dynamics.control.trajectory import Trajectory
+from robot_dynamics.control.trajectory import SMOOTH, Trajectory
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.files import write_file
 
@@ -39,8 +39,12 @@ def write_trajectory(trajectory: Trajectory, file: Path) -> None:
     write_file(file, '\n'.join(lines) + '\n')
 
 
-def read_trajectory(file: Path) -> Trajectory:
+def read_trajectory(file: Path, interpolation: str = SMOOTH) -> Trajectory:
     """Return the trajectory of a file, joints in the order of the file.
+
+    Args:
+        file: YAML.
+        interpolation: of points without velocities, smooth or linear; see `Trajectory`.
 
     Raises:
         TrajectoryError: it is not a JointTrajectory; the message names file, point and reason.
@@ -48,14 +52,14 @@ def read_trajectory(file: Path) -> Trajectory:
     try:
         # What follows a line '---' is another message.
         message = next(iter(yaml.load_all(file.read_text(encoding='utf-8'), LOADER)), None)
-        return _trajectory(message)
+        return _trajectory(message, interpolation)
     except TrajectoryError as error:
         raise TrajectoryError(f'{file}: {error}') from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise TrajectoryError(f'{file} is not YAML: {error}') from error
 
 
-def _trajectory(message: Any) -> Trajectory:
+def _trajectory(message: Any, interpolation: str) -> Trajectory:
     if not isinstance(message, dict) or not {'joint_names', 'points'} <= message.keys():
         raise TrajectoryError(
             'expected the keys joint_names and points of a trajectory_msgs/msg/JointTrajectory'
@@ -72,7 +76,7 @@ def _trajectory(message: Any) -> Trajectory:
         [_list(f'{name} of point {k}', point.get(name)) for k, point in enumerate(points)]
         for name in FIELDS
     ]
-    return Trajectory(names, times, *rows)
+    return Trajectory(names, times, *rows, interpolation=interpolation)
 
 
 def _list(what: str, value: Any) -> list[Any]:

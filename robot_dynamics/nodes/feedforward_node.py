@@ -317,7 +317,9 @@ class FeedforwardNode(RobotNode):
             self._command(self._tau(state, reference), state)
         self.action.latest = state, reference
         torque = self.torques.gate.last if commands else None
-        self.states.publish(state, reference, torque, follower.speed.rate)
+        self.states.publish(
+            state, reference, torque, elapsed=follower.elapsed, speed=follower.speed.rate
+        )
         if dropped or returned or follower.doing != doing:
             event = ['joint states are back'] * returned + [dropped] * bool(dropped)
             word = motion_status.FAULTED if follower.violated else ''

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.control import LAWS, Gains, Switches
+from robot_dynamics.control.feasibility import CORNER_TIME
 from robot_dynamics.control.laws import Law, computed_torque, gravity_only
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import Limits
+from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import POSTURES
 from robot_dynamics.ros.parameters import (
@@ -147,6 +149,20 @@ class FeedforwardParameters(LiveRobotParameters):
         'a warning (follow), rejected (reject), or followed at their largest feasible speed, '
         'within the velocity limits as well (slow_down).',
         choices=('follow', 'reject', 'slow_down'),
+        live=True,
+    )
+    interpolation: str = parameter(
+        SMOOTH,
+        'Path between points without velocities: smooth (cubics without overshoot, from rest to '
+        'rest) or linear (lines: the velocity steps at every point).',
+        choices=INTERPOLATIONS,
+        live=True,
+    )
+    corner_time: float = parameter(
+        CORNER_TIME,
+        'Time in which drives take up a step of the velocity, s; at most half of the two segments '
+        'beside it: torques of the corners between lines.',
+        (1e-4, 10.0),
         live=True,
     )
     max_torque_rate: tuple[float, ...] = parameter(

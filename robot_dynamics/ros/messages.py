@@ -24,7 +24,7 @@ from std_msgs.msg import Float64MultiArray, Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.control.spline import Waypoint
-from robot_dynamics.control.trajectory import Reference, Trajectory
+from robot_dynamics.control.trajectory import SMOOTH, Reference, Trajectory
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.spatial import Array
 
@@ -101,8 +101,12 @@ def matrix_joints(message: Float64MultiArray) -> tuple[tuple[str, ...], str]:
     return tuple(label['joints']), label['frame']
 
 
-def trajectory(message: JointTrajectory) -> Trajectory:
+def trajectory(message: JointTrajectory, interpolation: str = SMOOTH) -> Trajectory:
     """Return the trajectory of a message, joints in the message's order.
+
+    Args:
+        message: its points.
+        interpolation: of points without velocities, smooth or linear; see `Trajectory`.
 
     Raises:
         TrajectoryError: which point of it is wrong, and why.
@@ -114,6 +118,7 @@ def trajectory(message: JointTrajectory) -> Trajectory:
         [point.positions for point in points],
         [point.velocities for point in points],
         [point.accelerations for point in points],
+        interpolation=interpolation,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import Reference, Trajectory, gravity_only, waypoint_efforts
@@ -12,6 +13,7 @@ from robot_dynamics.control.feasibility import check_motion
 from robot_dynamics.control.friction import FrictionModel, FrictionWithOffset
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.tolerances import Tolerances
+from robot_dynamics.control.trajectory import check_joints
 from robot_dynamics.control.transitions import stopping_time
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
@@ -115,7 +117,9 @@ class ReferenceInput:
         """
         node, arm = self._node, self._node.arm
         self._check_ready()
-        trajectory = messages.trajectory(message)
+        # Before the rows of the points, whose sizes follow from the joints.
+        check_joints(message.joint_names, arm.model.joint_names)
+        trajectory = messages.trajectory(message, node.parameters.interpolation)
         if not node.parameters.allow_partial_joints_goal:
             trajectory = trajectory.in_order(arm.model.joint_names)
         speed, warning = self._feasible_speed(trajectory)
@@ -131,17 +135,18 @@ class ReferenceInput:
             node.get_logger().warning(f'trajectory infeasible, {warning}')
         self._report('', '')
         if self._filled_out.get_subscription_count() > 0:
-            self._publish_efforts(message, trajectory, complete)
+            self._publish_efforts(message.header, complete)
 
-    def _publish_efforts(
-        self, message: JointTrajectory, trajectory: Trajectory, complete: Trajectory
-    ) -> None:
-        """Publish a trajectory of some or all joints with its torques."""
+    def _publish_efforts(self, header: Header, complete: Trajectory) -> None:
+        """Publish a trajectory of all joints with its torques.
+
+        Those that stay where they are need torques as well: a controller rejects a trajectory
+        without them, or sets their efforts to zero.
+        """
         arm = self._node.arm
         efforts = waypoint_efforts(arm, complete, self._settings.switches, self._friction)
-        order = [arm.model.joint_names.index(name) for name in trajectory.joint_names]
-        torques = (efforts + self._settings.offset)[:, order]
-        self._filled_out.publish(messages.trajectory_message(trajectory, message.header, torques))
+        torques = efforts + self._settings.offset
+        self._filled_out.publish(messages.trajectory_message(complete, header, torques))
 
     def reject_trajectory(self, reason: RobotDynamicsError) -> None:
         """Count, log and report a trajectory that is not followed."""
@@ -165,14 +170,15 @@ class ReferenceInput:
             # Other violations of velocity limits are rejected by the follower.
             None if choice == 'slow_down' else np.full(len(start.q), np.inf),
             FrictionWithOffset(self._friction, self._settings.offset),
+            node.parameters.corner_time,
         )
         if found.feasible:
             return 1.0, ''
         reasons = '; '.join(found.reasons)
         if choice == 'reject':
-            raise TrajectoryError(reasons)
+            raise TrajectoryError(reasons + self.follower.speed.remark)
         if choice == 'slow_down' and found.obstacle:
-            raise TrajectoryError(f'no speed is feasible: {found.obstacle}')
+            raise TrajectoryError(found.obstacle)
         speed = found.speed if choice == 'slow_down' else 1.0
         action = f'followed at {speed:.1%} of its speed' if speed < 1 else 'torques are clamped'
         return speed, f'{action}: {reasons}'

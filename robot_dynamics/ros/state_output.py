@@ -54,6 +54,7 @@ def controller_state(
     stamp: int,
     reference: Reference,
     *rows: tuple[Array, ...],
+    elapsed: float,
     speed: float = 1.0,
 ) -> Any:
     """Return a JointTrajectoryControllerState with the state of the joints.
@@ -64,12 +65,15 @@ def controller_state(
         stamp: ns.
         reference: the desired motion (n,), for its accelerations.
         rows: desired, measured and error; each has positions, velocities and maybe efforts (n,).
+        elapsed: time of the trajectory, s.
         speed: of the trajectory, as a fraction of its own.
     """
     message.header.stamp = messages.time_message(stamp)
     message.joint_names = list(joint_names)
+    time = messages.duration_message(elapsed)
     points = [
-        JointTrajectoryPoint(positions=q.tolist(), velocities=qd.tolist()) for q, qd, *_ in rows
+        JointTrajectoryPoint(positions=q.tolist(), velocities=qd.tolist(), time_from_start=time)
+        for q, qd, *_ in rows
     ]
     points[0].accelerations = reference.qdd.tolist()
     for names, point in zip(FIELDS, points, strict=True):
@@ -126,7 +130,13 @@ class StateOutput:
         ]
 
     def publish(
-        self, state: JointReading, reference: Reference, tau: Array | None, speed: float
+        self,
+        state: JointReading,
+        reference: Reference,
+        tau: Array | None,
+        *,
+        elapsed: float,
+        speed: float,
     ) -> None:
         """Publish when it is due.
 
@@ -134,6 +144,7 @@ class StateOutput:
             state: measured.
             reference: desired.
             tau: the torque (n,) if there is one.
+            elapsed: time of the trajectory, s; 0 without one.
             speed: of the trajectory, as a fraction of its own.
         """
         if not self._due.is_due(state.stamp):
@@ -144,7 +155,13 @@ class StateOutput:
         for publisher, writer, values in zip(self._publishers, self._writers, rows, strict=True):
             publisher.publish(writer.fill(state.stamp, *values))
         if self._controller is not None:
-            message = self._type()
-            self._controller.publish(
-                controller_state(message, self._names, state.stamp, reference, *rows, speed=speed)
+            message = controller_state(
+                self._type(),
+                self._names,
+                state.stamp,
+                reference,
+                *rows,
+                elapsed=elapsed,
+                speed=speed,
             )
+            self._controller.publish(message)

@@ -199,10 +199,7 @@ def feedback(
         elapsed: time of the trajectory, s.
     """
     rows = desired_measured_error(state, reference)
-    controller_state(message, joint_names, state.stamp, reference, *rows)
-    for point in (message.desired, message.actual, message.error):
-        point.time_from_start = messages.duration_message(elapsed)
-    return message
+    return controller_state(message, joint_names, state.stamp, reference, *rows, elapsed=elapsed)
 
 
 def result_message(message: Any, result: Result) -> Any:

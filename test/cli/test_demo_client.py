@@ -26,7 +26,8 @@ def swing_of(n):
 
 def record(duration=0.1, residual=True):
     """Return a run of two joints at half of real time, 0.25 rad behind their line."""
-    line = Trajectory(['joint1', 'joint2'], [0.0, duration], [[0.0, 0.0], [1.0, -2.0]])
+    points = [[0.0, 0.0], [1.0, -2.0]]
+    line = Trajectory(['joint1', 'joint2'], [0.0, duration], points, interpolation='linear')
     run = Run(line)
     for k in range(round(duration / TIME_STEP) + 1):
         stamp = k * STEP

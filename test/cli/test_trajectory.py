@@ -96,6 +96,71 @@ def test_positions_beyond_a_limit_are_infeasible_at_any_speed(run, tmp_path):
     assert not slowed.exists()
 
 
+@pytest.mark.parametrize(
+    ('option', 'wider', 'narrower'),
+    [('--velocity', 100.0, 1e-3), ('--effort', 1e6, 1.0), ('--effort-margin', 0.0, 0.98)],
+)
+def test_options_narrow_the_limits_of_the_description_and_never_widen_them(
+    run, tmp_path, option, wider, narrower
+):
+    shown, limits = [], []
+    for k, words in enumerate(([], [option, wider], [option, narrower])):
+        file = tmp_path / f'{k}.json'
+        code, text, _ = run(MOTION, '--robot', ELBOW, '--json', file, *words)
+        figures = json.loads(file.read_text())
+        shown.append((code, text))
+        limits.append([(joint['limit'], joint['velocity_limit']) for joint in figures['joints']])
+    assert shown[1] == shown[0]
+    assert limits[1] == limits[0]
+    assert shown[2][0] == 1
+    assert (np.array(limits[2]) <= limits[0]).all()
+    assert limits[2] != limits[0]
+
+
+def waypoints(file, speed):
+    """Write four points of positions alone, joined at a speed in the first joint of the Panda."""
+    names = load_urdf('panda').joint_names
+    lines = [f'joint_names: {json.dumps(names)}', 'points:']
+    for k in range(4):
+        q = [0.5 * speed * (k % 2), 0.8, 0.0, -1.0, 0.0, 1.2, 0.0]
+        time = f'{{sec: {k // 2}, nanosec: {500_000_000 * (k % 2)}}}'
+        lines += [f'- positions: {q}', f'  time_from_start: {time}']
+    file.write_text('\n'.join(lines))
+    return file
+
+
+@pytest.mark.parametrize('side', [1, -1])
+def test_positions_alone_are_joined_smoothly_and_their_corners_named_where_lines_are_requested(
+    run, tmp_path, side
+):
+    slow, fast = (waypoints(tmp_path / f'{v}.yaml', side * v) for v in (0.3, 2.0))
+    file, slowed = tmp_path / 'out.json', tmp_path / 'slowed.yaml'
+    code, shown, _ = run(slow, '--robot', 'panda')
+    assert (code, 'corner' in shown) == (0, False)
+    code, shown, _ = run(slow, '--robot', 'panda', '--interpolation', 'linear')
+    assert code == 0
+    assert shown.count('corner: point') == 4
+    linear = ('--robot', 'panda', '--interpolation', 'linear', '--json', file)
+    code, shown, _ = run(fast, *linear, '--slow-down', slowed)
+    assert code == 1
+    assert (
+        "infeasible: point 1, at 0.5 s, is a corner: the velocity of joint 'panda_joint1' steps "
+        f'by {-4 * side} rad/s' in shown
+    )
+    assert 'add velocities' in shown
+    assert f'{slowed} is not written: not slowed down: point ' in shown
+    assert not slowed.exists()
+    corners = json.loads(file.read_text())['corners']
+    assert [(corner['point'], corner['joint']) for corner in corners] == [
+        (k, 'panda_joint1') for k in range(4)
+    ]
+    assert [corner['step'] for corner in corners] == pytest.approx(
+        [side * step for step in (2, -4, 4, -2)]
+    )
+    # A longer time allows what a shorter one does not.
+    assert run(fast, *linear, '--corner-time', 0.2)[0] == 0
+
+
 def test_payload_and_margin_count(run):
     code, _, _ = run(MOTION, '--robot', ELBOW, '--effort', 60)
     assert code == 0

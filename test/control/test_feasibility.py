@@ -7,7 +7,7 @@ import pin_model
 import pytest
 import robots
 
-from robot_dynamics.control.feasibility import check_feasibility, slow_down
+from robot_dynamics.control.feasibility import check_feasibility, check_motion, slow_down
 from robot_dynamics.control.friction import Friction, FrictionWithOffset
 from robot_dynamics.control.friction_laws import JointFriction, friction_law
 from robot_dynamics.control.trajectory import Trajectory
@@ -40,7 +40,7 @@ def drives(model, rng, gravity_share=0.6, coulomb=0.05):
 
 
 def random_trajectory(model, rng, degree, points=6, duration=1.0):
-    """Return points with random times, of cubics, quintics or lines."""
+    """Return points with random times, of smooth positions, cubics or quintics."""
     t = np.concatenate([[0.0], np.cumsum(rng.uniform(0.2, 1.0, points - 1))])
     t *= duration / t[-1]
     scale = np.where(model.angular, 1.0, 0.1)
@@ -52,8 +52,8 @@ def random_trajectory(model, rng, degree, points=6, duration=1.0):
 def pinocchio_load(model, trajectory, samples=1501):
     """Return the largest share of each effort limit (n,) by Pinocchio and the friction law."""
     t = np.linspace(trajectory.times[0], trajectory.duration, samples)
-    # Accelerations may jump at the points.
-    beside = [trajectory.times + dt for dt in (-1e-9, 0.0, 1e-9)]
+    # Accelerations may jump at the points, and dry friction where a joint stops for a moment.
+    beside = [trajectory.times + dt for dt in (-1e-9, 0.0, 1e-9, *np.linspace(-2e-3, 2e-3, 41))]
     t = np.unique(np.clip(np.concatenate([t, *beside]), t[0], t[-1]))
     q, qd, qdd = trajectory.sample(t)
     other = pin_model.PinRobot(model)
@@ -191,6 +191,157 @@ def test_velocity_limits_are_kept(elbow):
     _, qd, _ = slowed.sample(np.linspace(0.0, slowed.duration, 100_001))
     assert np.abs(qd[:, 0]).max() == pytest.approx(0.5, rel=1e-6)
     assert check_feasibility(Dynamics(strong), slowed).feasible
+
+
+@pytest.mark.parametrize('side', [1, -1])
+@pytest.mark.parametrize('joint', [0, 1])
+def test_velocity_limits_hold_in_both_directions(joint, side, elbow):
+    strong = replace(elbow, effort_limit=np.full(2, np.inf), velocity_limit=np.full(2, 2.5))
+    goal = np.zeros(2)
+    goal[joint] = 1.2 * side
+    # The cubic from rest to rest reaches 1.5 times its mean velocity, 3 rad/s.
+    trajectory = Trajectory(strong.joint_names, [0.0, 0.6], [[0.0, 0.0], goal], np.zeros((2, 2)))
+    found = check_feasibility(Dynamics(strong), trajectory)
+    assert not found.feasible
+    assert found.velocity[joint] == pytest.approx(3.0)
+    assert found.speed == pytest.approx(2.5 / 3)
+
+
+@pytest.mark.parametrize('side', [1, -1])
+def test_a_mirrored_motion_of_a_symmetric_arm_needs_the_opposite_torques(side, elbow):
+    # Hanging along x at zero: M is even in q, and g odd.
+    rng = np.random.default_rng(4)
+    model = drives(replace(elbow, gravity=np.array([9.81, 0.0, 0.0])), rng)
+    arm, trajectory = Dynamics(model), random_trajectory(model, rng, 3)
+    rows = trajectory.points[:2]
+    mirrored = Trajectory(model.joint_names, trajectory.times, *(side * rows))
+    found, other = (check_feasibility(arm, motion) for motion in (trajectory, mirrored))
+    for peak, of_mirrored in zip(found.peaks, other.peaks, strict=True):
+        assert of_mirrored.torque == pytest.approx(side * peak.torque, rel=1e-9)
+    assert other.speed == pytest.approx(found.speed, rel=1e-9)
+    assert found.speed < 1
+
+
+# -- corners ------------------------------------------------------------------------------------
+
+
+STRETCHED = (0.0, 0.8, 0.0, -1.0, 0.0, 1.2, 0.0)  # the Panda far from the axis of its first joint
+
+
+def zigzag(model, speed, segment=0.5, **how):
+    """Return four points, joined at a speed in the first joint."""
+    rows = np.zeros((4, model.n))
+    rows[:] = STRETCHED[: model.n]
+    rows[:, 0] = np.array([0.0, 1.0, 0.0, 1.0]) * speed * segment
+    return Trajectory(model.joint_names, segment * np.arange(4), rows, **how)
+
+
+@pytest.mark.parametrize('side', [1, -1])
+@pytest.mark.parametrize('name', ['planar_2r', 'panda'])
+def test_a_corner_needs_the_torque_of_pinocchio_for_its_step_of_the_velocity(name, side):
+    model = load_urdf(share_file('urdf/planar_2r.urdf') if name == 'planar_2r' else name)
+    model = drives(model, np.random.default_rng(8))
+    times = np.array([0.0, 0.3, 0.31, 0.9])
+    rng = np.random.default_rng(9)
+    q = side * rng.uniform(-0.5, 0.5, (4, model.n))
+    trajectory = Trajectory(model.joint_names, times, q, interpolation='linear')
+    found = check_feasibility(Dynamics(model), trajectory, corner_time=0.2)
+    still = np.zeros((1, model.n))
+    qd = np.concatenate([still, np.diff(q, axis=0) / np.diff(times)[:, None], still])
+    other = pin_model.PinRobot(model)
+    # At most half of the segments beside it: (0.3 + 0.01) / 2 s, and (0.01 + 0.59) / 2 s.
+    for k, T in enumerate([0.2, 0.155, 0.2, 0.2]):
+        step = qd[k + 1] - qd[k]
+        rigid = other.inverse_dynamics(q[k], np.zeros(model.n), step / T)
+        sides = [
+            rigid + model.viscous * v + model.coulomb * np.tanh(v / COULOMB_SPEED)
+            for v in (qd[k], qd[k + 1])
+        ]
+        torque = np.where(np.abs(sides[0]) > np.abs(sides[1]), *sides)
+        j = int((np.abs(torque) / model.effort_limit).argmax())
+        corner = found.corners[k]
+        assert (corner.point, corner.peak.time) == (k, times[k])
+        assert corner.peak.joint == model.joint_names[j]
+        assert corner.peak.torque == pytest.approx(torque[j], rel=1e-9)
+        assert corner.joint == model.joint_names[int(np.abs(step).argmax())]
+        assert corner.step == pytest.approx(step[np.abs(step).argmax()], rel=1e-9)
+
+
+@pytest.mark.parametrize('side', [1, -1])
+def test_lines_are_feasible_at_a_low_speed_and_not_at_a_high_one(side):
+    arm = Dynamics(load_urdf('panda'))
+    slow, fast = (zigzag(arm.model, side * v, interpolation='linear') for v in (0.3, 2.0))
+    assert check_feasibility(arm, slow).feasible
+    assert [corner.point for corner in check_feasibility(arm, slow).corners] == [0, 1, 2, 3]
+    found = check_feasibility(arm, fast)
+    assert found.worst.share > 1
+    for k, reason in enumerate(found.reasons, start=4 - len(found.reasons)):
+        step = side * (2.0, -4.0, 4.0, -2.0)[k]
+        assert reason.startswith(
+            f"point {k}, at {0.5 * k:g} s, is a corner: the velocity of joint 'panda_joint1' "
+            f'steps by {step:g} rad/s, which takes '
+        )
+        assert reason.endswith('its effort limit is 87: add velocities')
+    assert len(found.reasons) >= 3
+    with pytest.raises(TrajectoryError, match=r'not slowed down: point .* add velocities'):
+        slow_down(arm, fast)
+    # Torques that an infeasible corner needs do not depend on the length of the lines.
+    longer = check_feasibility(arm, zigzag(arm.model, 2.0 * side, 1.0, interpolation='linear'))
+    assert [c.step for c in longer.corners] == pytest.approx([c.step for c in found.corners])
+    smooth = check_feasibility(arm, zigzag(arm.model, 0.3 * side))
+    assert smooth.feasible
+    assert smooth.corners == ()
+
+
+@pytest.mark.parametrize('rate', [60.0, 100.0, 1000.0])
+def test_corners_of_a_dense_path_need_the_torque_of_the_path(rate):
+    # Lines between samples of a smooth motion: Dv over half of both segments is its acceleration.
+    arm = Dynamics(load_urdf('panda'))
+    t = np.arange(0.0, 2.0 + 0.5 / rate, 1 / rate)
+    q = np.tile(STRETCHED, (len(t), 1))
+    q[:, 0] = 0.5 * (1 - np.cos(np.pi * t))
+    path = Trajectory(arm.model.joint_names, t, q, interpolation='linear')
+    limits = np.where(np.arange(7) == 0, 40.0, np.inf)
+    found = check_feasibility(arm, path, effort_limit=limits)
+    assert found.feasible
+    middle = found.corners[len(t) // 2]
+    qd, qdd = np.zeros((2, 7))
+    qd[0] = 0.5 * np.pi * np.sin(np.pi * middle.peak.time)
+    qdd[0] = 0.5 * np.pi**2 * np.cos(np.pi * middle.peak.time)
+    tau = arm.inverse_dynamics(q[middle.point], np.zeros(7), qdd) + arm.friction_torque(qd)
+    assert middle.peak.joint == 'panda_joint1'
+    assert middle.peak.torque == pytest.approx(tau[0], rel=0.05)
+    assert check_feasibility(arm, Trajectory(arm.model.joint_names, t, q)).feasible
+
+
+def test_a_trajectory_with_velocities_has_no_corners(elbow):
+    rng = np.random.default_rng(11)
+    for degree in (1, 3, 5):
+        found = check_feasibility(Dynamics(elbow), random_trajectory(elbow, rng, degree))
+        assert found.corners == ()
+    moving = Trajectory(elbow.joint_names, [0.0, 1.0], np.zeros((2, 2)), np.full((2, 2), 0.7))
+    assert check_feasibility(Dynamics(elbow), moving).corners == ()
+
+
+def test_a_motion_to_the_first_point_leaves_no_corner_there(elbow):
+    strong = replace(elbow, effort_limit=np.full(2, np.inf))
+    line = zigzag(strong, 1.0, interpolation='linear')
+    later = Trajectory(
+        strong.joint_names, line.times + 1.0, line.points[0], interpolation='linear'
+    )
+    for trajectory in (line, later):
+        found = check_motion(Dynamics(strong), trajectory, np.array([0.05, 0.0]))
+        assert [corner.point for corner in found.corners] == [1, 2, 3]
+
+
+def test_many_corners_are_counted(elbow):
+    weak = replace(elbow, gravity=np.zeros(3), effort_limit=np.full(2, 1e-3))
+    rows = np.zeros((30, 2))
+    rows[::2, 1] = 1.0
+    trajectory = Trajectory(weak.joint_names, np.arange(30.0), rows, interpolation='linear')
+    reasons = check_feasibility(Dynamics(weak), trajectory).reasons
+    assert sum('is a corner' in reason for reason in reasons) == 10
+    assert reasons[-1] == '20 more points are such corners'
 
 
 def test_a_payload_counts(elbow):

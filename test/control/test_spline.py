@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.interpolate import PchipInterpolator
 
 from robot_dynamics.control import spline
 from robot_dynamics.control.spline import Waypoint
@@ -60,6 +61,30 @@ def test_the_degree_follows_from_the_data_of_both_ends():
     assert not cubic[4:].any()
     line = segment(full, Waypoint(np.ones(1)), T)
     assert not line[2:].any()
+
+
+def test_velocities_of_positions_are_those_of_pchip_at_rest_at_both_ends(rng):
+    steps = rng.uniform(0.1, 2.0, 40)
+    t = np.concatenate([[0.0], np.cumsum(steps)])
+    q = np.cumsum(rng.normal(size=(41, 3)), axis=0)
+    q[10:13] = q[10]  # a pause
+    found = spline.shape_preserving(q, steps)
+    expected = PchipInterpolator(t, q).derivative()(t)
+    np.testing.assert_allclose(found[1:-1], expected[1:-1], rtol=0, atol=1e-12)
+    assert not found[[0, -1]].any()
+    assert not found[10:13].any()
+    assert np.array_equal(spline.shape_preserving(-q, steps), -found)
+
+
+def test_velocities_of_positions_do_not_let_cubics_overshoot(rng):
+    steps = 10.0 ** rng.uniform(-3, 1, 200)
+    q = np.cumsum(10.0 ** rng.uniform(-6, 1, (201, 2)) * rng.choice([-1, 0, 1], (201, 2)), axis=0)
+    v = spline.shape_preserving(q, steps)
+    pieces = spline.segments(np.stack([q, v, np.full_like(q, np.nan)]), steps)
+    for piece, T, ends in zip(pieces, steps, np.stack([q[:-1], q[1:]], axis=1), strict=True):
+        values = spline.evaluate(piece, np.linspace(0.0, T, 101))
+        assert (values >= ends.min(axis=0) - 1e-12).all()
+        assert (values <= ends.max(axis=0) + 1e-12).all()
 
 
 def test_extremes_are_those_of_dense_samples_and_lie_in_the_hull(rng):

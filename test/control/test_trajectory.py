@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
 from robot_dynamics.control import Trajectory
 from robot_dynamics.errors import TrajectoryError
@@ -34,6 +35,7 @@ QDD = np.array([[0.0, 0.0], [-0.3, 0.6], [0.0, 0.0]])
         ({'velocities': [[np.inf, 0], [], []]}, "point 0, joint 'shoulder', is inf"),
         ({'accelerations': QDD}, 'accelerations but no velocities'),
         ({'velocities': QD, 'accelerations': [[0, 0], [0, -np.inf], []]}, 'is -inf'),
+        ({'interpolation': 'none'}, "interpolation is 'none'; expected smooth or linear"),
     ],
 )
 def test_what_is_wrong_is_named(arguments, message):
@@ -52,7 +54,7 @@ def test_a_trajectory_cannot_be_changed():
 
 @pytest.mark.parametrize('given', [1, 2, 3])
 def test_points_are_met_and_the_motion_is_continuous_to_the_order_given(given):
-    trajectory = Trajectory(NAMES, TIMES, *(Q, QD, QDD)[:given])
+    trajectory = Trajectory(NAMES, TIMES, *(Q, QD, QDD)[:given], interpolation='linear')
     eps = 1e-9
     for rate, values in enumerate((Q, QD, QDD)[:given]):
         assert np.allclose(trajectory.sample(TIMES)[rate], values, rtol=0, atol=1e-13)
@@ -108,12 +110,46 @@ def test_points_may_have_different_derivatives():
 
 
 def test_a_derivative_that_is_not_prescribed_is_the_mean_of_both_sides():
-    at = Trajectory(NAMES, TIMES, Q).at_waypoints()
+    at = Trajectory(NAMES, TIMES, Q, interpolation='linear').at_waypoints()
     slopes = np.diff(Q, axis=0) / np.diff(TIMES)[:, None]
     assert np.allclose(at.qd, [slopes[0], slopes.mean(axis=0), slopes[1]])
     given = Trajectory(NAMES, TIMES, Q, QD, QDD).at_waypoints()
     assert np.array_equal(given.qd, QD)
     assert np.array_equal(given.qdd, QDD)
+
+
+@pytest.mark.parametrize('side', [1, -1])
+@pytest.mark.parametrize('given', [(), ([None, [], None],)])
+def test_positions_alone_are_joined_smoothly_from_rest_to_rest(given, side):
+    trajectory = Trajectory(NAMES, TIMES, side * Q, *given)
+    cubics = PchipInterpolator(TIMES, side * Q)
+    inner = cubics.derivative()(TIMES[1])
+    slopes = np.array([np.zeros(2), inner, np.zeros(2)])
+    expected = CubicHermiteSpline(TIMES, side * Q, slopes)
+    t = np.linspace(0.0, TIMES[-1], 501)
+    for rate, values in enumerate(trajectory.sample(t)[:2]):
+        np.testing.assert_allclose(values, expected.derivative(rate)(t), rtol=0, atol=1e-12)
+    assert not trajectory.sample([0.0, TIMES[-1]]).qd.any()
+    for before, after, k in zip(Q[:-1], Q[1:], range(2), strict=True):
+        inside = side * trajectory.sample(np.linspace(TIMES[k], TIMES[k + 1], 101)).q
+        assert (inside >= np.minimum(before, after) - 1e-15).all()
+        assert (inside <= np.maximum(before, after) + 1e-15).all()
+    faster = trajectory.at_speed(2.0).sample(t / 2)
+    np.testing.assert_allclose(faster.q, trajectory.sample(t).q, rtol=0, atol=1e-12)
+
+
+def test_interpolation_has_no_effect_on_single_points_and_where_a_point_has_a_velocity():
+    for arguments in (
+        ([0.0], Q[:1]),
+        (TIMES, Q, QD),
+        (TIMES, Q, QD, QDD),
+        (TIMES, Q, [None, QD[1], None]),
+    ):
+        smooth, linear = (
+            Trajectory(NAMES, *arguments, interpolation=word) for word in ('smooth', 'linear')
+        )
+        assert np.array_equal(smooth.points, linear.points, equal_nan=True)
+        assert np.array_equal(Trajectory(NAMES, *arguments).points, linear.points, equal_nan=True)
 
 
 def test_joints_are_matched_by_name():

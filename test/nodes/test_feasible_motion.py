@@ -35,7 +35,7 @@ def test_slow_down_follows_the_path_within_the_limits(graph):
     (slowed,) = robot.filled
     end = messages.nanoseconds(slowed.points[-1].time_from_start)
     assert end > 150 * MS
-    assert list(slowed.points[-1].positions) == list(FAST[-1].positions)
+    assert list(slowed.points[-1].positions) == list(FAST[-1].positions)[::-1]
     model = robot.node.arm.model
     motion = messages.trajectory(slowed).in_order(model.joint_names)
     q, qd, qdd = motion.sample(np.linspace(0.0, motion.duration, 2001))
@@ -63,6 +63,59 @@ def test_follow_is_the_default_and_warns(choice, graph):
     (filled,) = robot.filled
     assert messages.nanoseconds(filled.points[-1].time_from_start) == 150 * MS
     assert robot.node.health.counts['trajectory infeasible'] == 1
+
+
+def positions(side=1):
+    """Return three points without velocities, at 2 rad/s in the shoulder."""
+    rows = [(0.0, (0.2, 0.1)), (0.2, (0.2, 0.1 + 0.4 * side)), (0.4, (0.2, 0.1))]
+    return trajectory(*(point(t, q, ()) for t, q in rows))
+
+
+def test_positions_alone_are_followed_smoothly(graph):
+    robot = moved(graph, positions(), on_infeasible='reject')
+    graph.until(lambda: robot.filled, 'the trajectory')
+    # From rest to rest, and at rest for a moment where the direction changes.
+    assert [list(row.velocities) for row in robot.filled[0].points] == [[0.0, 0.0]] * 3
+    assert robot.node.health.counts['trajectory infeasible'] == 0
+
+
+# The shoulder has 1.7 kg m^2: 2 rad/s, and 4 rad/s, in 0.1 s need 34 N m and 68 N m of 50 N m.
+@pytest.mark.parametrize('side', [1, -1])
+@pytest.mark.parametrize('choice', ['reject', 'slow_down', 'follow'])
+def test_corners_between_lines_are_named(graph, choice, side):
+    robot = moved(graph, positions(side), on_infeasible=choice, interpolation='linear')
+    counts = robot.node.health.counts
+    if choice == 'follow':
+        graph.until(lambda: counts['trajectory infeasible'], 'the warning')
+        robot.wait_for_word('following')
+        return
+    said = detail(robot.wait_for_event('trajectory rejected'))
+    step = f"the velocity of joint 'shoulder' steps by {-4 * side} rad/s"
+    assert f'point 1, at 0.2 s, is a corner: {step}' in said
+    assert said.endswith('add velocities')
+    assert not robot.filled
+
+
+def test_a_longer_corner_time_allows_lines(graph):
+    robot = moved(
+        graph, positions(), on_infeasible='reject', interpolation='linear', corner_time=0.2
+    )
+    robot.wait_for_word('following')
+    assert robot.node.health.counts['trajectory infeasible'] == 0
+
+
+@pytest.mark.parametrize(
+    ('choice', 'duration', 'reason'),
+    [('follow', 0.02, 'reaches the velocity'), ('reject', 0.15, 'its effort limit is')],
+)
+def test_a_trajectory_that_is_too_fast_is_rejected_at_any_speed_scale(
+    graph, choice, duration, reason
+):
+    fast = point(duration, (0.6, -0.3))
+    robot = moved(graph, trajectory(FAST[0], fast), on_infeasible=choice, speed_scale=0.1, **SCALE)
+    said = detail(robot.wait_for_event('trajectory rejected'))
+    assert reason in said
+    assert said.endswith('; limits apply at speed_scale 1, to which the present 0.1 may return')
 
 
 def test_a_trajectory_that_is_rejected_for_its_limits_is_not_reported_as_followed(graph):

@@ -134,8 +134,8 @@ def test_a_trajectory_of_some_joints_moves_those_while_the_others_end_their_moti
     robot.trajectories.publish(PARTIAL)
     robot.wait_for_status('following a trajectory of 0.3 s')
     graph.until(lambda: len(robot.filled) == 2, 'the efforts')
-    assert robot.filled[1].joint_names == ['elbow']
-    assert len(robot.filled[1].points[0].effort) == 1
+    assert robot.filled[1].joint_names == ['shoulder', 'elbow']
+    assert len(robot.filled[1].points[0].effort) == 2
     robot.torque(52 * MS, whole.sample(0.051).q)  # here it starts
     for k in range(60, 360, 20):
         robot.torque(k * MS, robot.node.references.follower._reference.q)
@@ -210,14 +210,33 @@ def test_efforts_are_filled_in_for_another_controller(graph, elbow):
     graph.until(lambda: robot.filled, 'the filled trajectory')
     robot.wait_for_status('disabled')
     tau = elbow.inverse_dynamics(Q, np.zeros(2), np.array([1.0, 2.0]))
-    assert robot.filled[0].joint_names == ['elbow', 'shoulder']
+    assert robot.filled[0].joint_names == ['shoulder', 'elbow']
     for filled, given in zip(robot.filled[0].points, points, strict=True):
-        close(filled.effort, tau[::-1])
-        assert filled.positions == given.positions
+        close(filled.effort, tau)
+        assert filled.positions == given.positions[::-1]
         assert filled.time_from_start == given.time_from_start
     robot.send(1 * MS)
     graph.drain()
     assert not robot.torques
+
+
+@pytest.mark.parametrize('side', [1, -1])
+def test_efforts_of_a_part_are_filled_in_for_all_joints(graph, elbow, side):
+    robot = Robot(graph, start_enabled=False)
+    q = side * Q
+    robot.send(0, q)
+    graph.until(lambda: robot.node.health.inputs, 'the state')
+    end = point(0.3, (side * 0.25,), (0.0,), accelerations=[3.0])
+    robot.trajectories.publish(trajectory(end, names=('elbow',)))
+    graph.until(lambda: robot.filled, 'the filled trajectory')
+    message = robot.filled[0]
+    assert message.joint_names == ['shoulder', 'elbow']
+    filled = message.points[0]
+    # The shoulder stays where it is, with the torque against gravity and for the elbow's motion.
+    goal = np.array([q[0], side * 0.25])
+    close(filled.positions, goal)
+    close(filled.velocities, [0.0, 0.0])
+    close(filled.effort, elbow.inverse_dynamics(goal, np.zeros(2), np.array([0.0, 3.0])))
 
 
 def test_time_running_backwards_drops_the_trajectory_and_holds(graph, elbow):

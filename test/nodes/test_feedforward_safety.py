@@ -683,7 +683,7 @@ def test_efforts_of_a_trajectory_include_the_payload(graph, elbow):
     graph.until(lambda: robot.filled, 'the filled trajectory')
     loaded = type(elbow)(elbow.model.with_payload('forearm', 2.0))
     tau = loaded.inverse_dynamics(Q, STILL, np.array([1.0, 2.0]))
-    close(robot.filled[0].points[0].effort, tau[::-1])
+    close(robot.filled[0].points[0].effort, tau)
     assert isinstance(robot.filled[0], JointTrajectory)
 
 

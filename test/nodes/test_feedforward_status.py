@@ -108,7 +108,13 @@ def test_the_message_of_joint_trajectory_controller_is_filled(fields):
     q, qd, qdd, tau = np.arange(8.0).reshape(4, 2)
     rows = (q, qd, tau), (q + 1, qd + 1, tau), (q - 1, qd - 1)
     message = state_output.controller_state(
-        stand_in(*fields), ('a', 'b'), 3 * 10**9 + 5, Reference(q, qd, qdd), *rows, speed=0.3
+        stand_in(*fields),
+        ('a', 'b'),
+        3 * 10**9 + 5,
+        Reference(q, qd, qdd),
+        *rows,
+        elapsed=1.25,
+        speed=0.3,
     )
     assert vars(message).get('speed_scaling_factor', 0.3) == 0.3
     assert messages.nanoseconds(message.header.stamp) == 3 * 10**9 + 5
@@ -118,6 +124,8 @@ def test_the_message_of_joint_trajectory_controller_is_filled(fields):
         for name in set(of_row) & set(fields):
             close(getattr(message, name).positions, row[0])
             close(getattr(message, name).velocities, row[1])
+            time = getattr(message, name).time_from_start
+            assert messages.nanoseconds(time) == 1_250_000_000
     if 'output' in fields:
         close(message.output.effort, tau)
     desired = message.reference if 'reference' in fields else message.desired
@@ -133,15 +141,20 @@ def test_the_state_of_the_controller_is_published_where_its_message_is_installed
     monkeypatch.setattr(
         state_output,
         'controller_state',
-        lambda message, names, stamp, reference, *rows, speed: Float64MultiArray(
-            data=[*reference.q, *rows[1][0], speed]
+        lambda message, names, stamp, reference, *rows, elapsed, speed: Float64MultiArray(
+            data=[*reference.q, *rows[1][0], elapsed, speed]
         ),
     )
-    robot = Robot(graph)
+    robot = Robot(graph, state_publish_rate=0.0)
     received = graph.listen(Float64MultiArray, 'feedforward_node/controller_state')
     robot.torque(0)
     graph.until(lambda: received, 'the state')
-    close(received[0].data, [*Q, *Q, 1.0])
+    close(received[0].data, [*Q, *Q, 0.0, 1.0])
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    robot.torque(51 * MS)
+    graph.until(lambda: len(received) == 3, 'the state of the motion')
+    assert received[-1].data[4] == pytest.approx(0.05)
 
 
 # -- status -------------------------------------------------------------------------------------

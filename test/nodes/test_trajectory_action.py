@@ -170,6 +170,12 @@ def test_a_goal_replaces_the_one_before_it(client):
     ('message', 'fields', 'code', 'words'),
     [
         (trajectory(*MOVE, names=('elbow', 'wrist')), {}, Code.INVALID_JOINTS, "joint 'wrist'"),
+        (
+            trajectory(point(1.0, (0.2,), (0.0,)), names=('elbow', 'wrist')),
+            {},
+            Code.INVALID_JOINTS,
+            "joint 'wrist'",
+        ),
         (trajectory(*MOVE, stamp=1 * MS), {}, Code.OLD_HEADER_TIMESTAMP, 'ended 7.999 s ago'),
         (trajectory(), {}, Code.INVALID_GOAL, 'no points'),
         (
@@ -191,7 +197,15 @@ def test_a_goal_replaces_the_one_before_it(client):
             'multi_dof_trajectory has 1 joints',
         ),
     ],
-    ids=['joints', 'old', 'empty', 'limit', 'tolerance', 'several degrees of freedom'],
+    ids=[
+        'joints',
+        'joints with rows of another size',
+        'old',
+        'empty',
+        'limit',
+        'tolerance',
+        'several degrees of freedom',
+    ],
 )
 def test_an_invalid_goal_is_aborted_with_code_and_reason(client, message, fields, code, words):
     client.robot.torque(10_000 * MS)
