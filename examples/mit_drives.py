@@ -6,12 +6,15 @@ the loop at their own rate with
 
     tau = kp (q_d - q) + kd (qd_d - qd) + tau_ff
 
-Their gains replace `kp` and `kd` of feedforward_node, which stay 0. While that node is disabled
-its torques are NaN: no frame is sent, and the drives must time out.
+Their gains, of each joint, replace `kp` and `kd` of feedforward_node, which stay 0. A frame counts
+until the next one. So a drive without a desired state for TIMEOUT, because that node has ended or
+is disabled (its torques are NaN), gets damping frames: velocity 0, kd, and neither kp nor torque.
+The arm then sinks slowly. Brakes and a timeout of the drives are still needed: this process may
+end as well.
 
     ros2 run robot_dynamics feedforward_node --ros-args -p robot_description_file:=arm.urdf \\
         -p state_publish_rate:=0.0
-    python examples/mit_drives.py shoulder elbow
+    python examples/mit_drives.py shoulder:50:1 elbow:20:0.5
 
 `StandInDrive` takes the place of a drive; for a real one, `receive` sends the frame on its bus.
 The ranges and the order of the fields are those of the data sheet of the drive.
@@ -21,14 +24,16 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import rclpy
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-KP, KD = 50.0, 1.0  # N m/rad, N m s/rad
+TIMEOUT = 0.1  # s without a desired state, after which a drive gets damping frames
 
 
 class Field(NamedTuple):
@@ -67,9 +72,13 @@ def unpack(data: bytes) -> dict[str, float]:
 
 
 class StandInDrive:
-    """What a drive does with its frames."""
+    """What a drive does with its frames, and its gains, N m/rad and N m s/rad."""
 
-    def __init__(self) -> None:
+    def __init__(self, kp: float, kd: float) -> None:
+        for name, gain in (('kp', kp), ('kd', kd)):
+            if not 0 < gain <= FIELDS[name].high:
+                raise ValueError(f'{name} is {gain}; expected 0 to {FIELDS[name].high:g}')
+        self.kp, self.kd = kp, kd
         self.desired = {'q': 0.0, 'qd': 0.0, 'kp': 0.0, 'kd': 0.0, 'tau': 0.0}
         self.frames = 0
 
@@ -89,21 +98,35 @@ class MitDrives(Node):
 
     def __init__(self, drives: Mapping[str, StandInDrive], **kwargs: Any):
         """Subscribe; `drives` are found by the names of their joints."""
-        super().__init__('mit_drives', **kwargs)
+        super().__init__('mit_drives', start_parameter_services=False, **kwargs)
         self._drives = drives
+        self._received = dict.fromkeys(drives, -math.inf)  # s
         self.create_subscription(JointState, 'feedforward_node/desired_state', self._on_state, 1)
+        # Simulated time may stop.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(TIMEOUT / 2, self._damp, clock=steady)
 
     def _on_state(self, desired: JointState) -> None:
         rows = zip(desired.name, desired.position, desired.velocity, desired.effort, strict=True)
         for name, q, qd, tau in rows:
-            if name in self._drives and not math.isnan(tau):
-                self._drives[name].receive(pack(q=q, qd=qd, kp=KP, kd=KD, tau=tau))
+            if name in self._drives and all(map(math.isfinite, (q, qd, tau))):
+                drive = self._drives[name]
+                drive.receive(pack(q=q, qd=qd, kp=drive.kp, kd=drive.kd, tau=tau))
+                self._received[name] = time.monotonic()
+
+    def _damp(self) -> None:
+        """Send damping frames to the drives whose desired state is lost."""
+        now = time.monotonic()
+        for name, drive in self._drives.items():
+            if now - self._received[name] > TIMEOUT:
+                drive.receive(pack(q=0.0, qd=0.0, kp=0.0, kd=drive.kd, tau=0.0))
 
 
 def main() -> None:
     """Run the node for the joints of the command line."""
+    given = [argument.split(':') for argument in sys.argv[1:]]
     rclpy.init()
-    rclpy.spin(MitDrives({name: StandInDrive() for name in sys.argv[1:]}))
+    rclpy.spin(MitDrives({name: StandInDrive(float(kp), float(kd)) for name, kp, kd in given}))
 
 
 if __name__ == '__main__':

@@ -59,6 +59,7 @@ from robot_dynamics.ros.feedforward_parameters import (
     FeedforwardParameters,
     Settings,
     gain_warnings,
+    timeout_warnings,
 )
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
@@ -125,7 +126,7 @@ class FeedforwardNode(RobotNode):
         self._friction = parameters.friction(model)
         self._tracked = tracked(self._friction)
         self._inertias = free_inertias(arm, random_postures(model))
-        self._warn_of_gains(parameters, model)
+        self._warn_of_settings(parameters, model)
         self.torques.command(model, settings.limits, settings.order, settings.per_torque)
         if goes_on:
             self.references.adjust(model, settings, self._friction)
@@ -143,8 +144,8 @@ class FeedforwardNode(RobotNode):
         before, self._settings = self._settings, parameters.settings(model)
         self._friction = parameters.friction(model)
         self._tracked = tracked(self._friction, before=self._tracked)
-        if changes & {'kp', 'kd', 'control_law', 'expected_rate'}:
-            self._warn_of_gains(parameters, model)
+        if changes & {'kp', 'kd', 'control_law', 'expected_rate', 'on_timeout'}:
+            self._warn_of_settings(parameters, model)
         self.references.adjust(model, self._settings, self._friction)
         self.torques.gate.limit(self._settings.limits)
         self.torques.per_torque = self._settings.per_torque
@@ -155,9 +156,9 @@ class FeedforwardNode(RobotNode):
                 self.references.follower.stop('control_law has changed')
             self._status.report()
 
-    def _warn_of_gains(self, parameters: FeedforwardParameters, model: RobotModel) -> None:
-        names = model.joint_names
-        for warning in gain_warnings(parameters, self._settings, self._inertias, names):
+    def _warn_of_settings(self, parameters: FeedforwardParameters, model: RobotModel) -> None:
+        gains = gain_warnings(parameters, self._settings, self._inertias, model.joint_names)
+        for warning in (*gains, *timeout_warnings(parameters)):
             self.get_logger().warning(warning)
 
     # -- start and end ----------------------------------------------------------------------

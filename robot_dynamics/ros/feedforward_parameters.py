@@ -22,6 +22,7 @@ from robot_dynamics.ros.parameters import (
     POSITION,
     RATE,
     TIME,
+    ParameterError,
     joint_order,
     parameter,
 )
@@ -202,6 +203,13 @@ class FeedforwardParameters(LiveRobotParameters):
         'effort_scale, for drives that take what they report, such as currents).',
         choices=('torque', 'effort'),
     )
+    max_command: tuple[float, ...] = parameter(
+        [0.0],
+        'Largest size of the values in effort_controller/commands, in their unit, one or one per '
+        'joint; torques are clamped to it. 0: none, which command_unit effort does not accept.',
+        EFFORT,
+        live=True,
+    )
     start_enabled: bool = parameter(
         True, 'Publish torques from the start; false: wait for the service ~/enable.'
     )
@@ -217,10 +225,20 @@ class FeedforwardParameters(LiveRobotParameters):
         """Return the parameters as arguments of the control laws for a robot.
 
         Raises:
-            ParameterError: a list has neither one value nor one per joint, or a scale is too
-                small.
+            ParameterError: a list has neither one value nor one per joint, a scale is too small,
+                or commands in the unit of the drives have no limit.
         """
         names = model.joint_names
+        per_torque, most = np.ones(model.n), self.of_joints('max_command', model)
+        if self.command_unit == 'effort':
+            per_torque = self.efforts_per_torque(model)
+            if not most.all():
+                raise ParameterError(
+                    f'max_command is {list(self.max_command)}; with command_unit effort it must '
+                    'be positive, the largest command of each drive in the unit of effort_scale'
+                )
+        # |per_torque tau| <= max_command
+        command_limit = np.where(most > 0, most, np.inf) / np.abs(per_torque)
         return Settings(
             law=LAWS[self.control_law],
             gains=Gains(self.of_joints('kp', model), self.of_joints('kd', model)),
@@ -238,15 +256,13 @@ class FeedforwardParameters(LiveRobotParameters):
                 goal_time=self.constraints__goal_time,
             ),
             limits=Limits(
-                effort=self.torque_limit_scale * model.effort_limit,
+                effort=np.minimum(self.torque_limit_scale * model.effort_limit, command_limit),
                 rate=torque_rate(self.of_joints('max_torque_rate', model), model),
                 ramp_time=self.ramp_time,
             ),
             order=[names.index(name) for name in joint_order(self.joints, names)],
             offset=self.of_joints('effort_offset', model),
-            per_torque=self.efforts_per_torque(model)
-            if self.command_unit == 'effort'
-            else np.ones(model.n),
+            per_torque=per_torque,
         )
 
 
@@ -297,6 +313,17 @@ def gain_warnings(
         'robot-dynamics gains computes gains for a robot and a rate'
         for name, value, gain in zip(names, numbers, kd, strict=True)
         if value > LARGEST_FEEDBACK_NUMBER
+    ]
+
+
+def timeout_warnings(parameters: FeedforwardParameters) -> list[str]:
+    """Return a sentence if the drives may keep the last command without joint states."""
+    if not parameters.publish_commands or parameters.on_timeout != 'stop':
+        return []
+    return [
+        'publish_commands is true and on_timeout is stop: without joint states no command is '
+        'published, and a drive or controller without a timeout keeps the last one; with '
+        'on_timeout gravity the arm is held'
     ]
 
 

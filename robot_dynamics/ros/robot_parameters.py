@@ -28,7 +28,7 @@ from robot_dynamics.ros.parameters import (
 from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import parse_urdf
 
-SMALLEST_SCALE = 1e-9  # N m or N per unit of the drives, where it divides
+SMALLEST_SCALE = 1e-3  # N m or N per unit of the drives, where it divides; the default is 1
 HOLD = (  # help of input_timeout
     'How long the last value of a joint is held without a new one, and how late a state may be '
     'without being a reset of the time, s.'
@@ -299,7 +299,7 @@ class DriveParameters(RobotParameters):
         if (np.abs(scale) < SMALLEST_SCALE).any():
             raise ParameterError(
                 f'effort_scale is {list(self.effort_scale)}; the size of each value must be at '
-                f'least {SMALLEST_SCALE:g}'
+                f'least {SMALLEST_SCALE:g} where torques are divided by it'
             )
         return np.asarray(1 / scale)
 

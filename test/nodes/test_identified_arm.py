@@ -82,6 +82,7 @@ def test_the_identification_predicts_the_efforts_of_the_arm(files):
 
 def test_feedforward_torques_are_those_that_the_identification_predicts(graph, files):
     options = {'publish_commands': True, 'command_unit': 'effort', 'silence_timeout': 30.0}
+    options |= {'max_command': [200.0]}
     robot = Robot(graph, **options, **files.parameters)
     commands = graph.listen(Float64MultiArray, 'effort_controller/commands')
     robot.torque(0, *PATH.sample(0.0)[:2])

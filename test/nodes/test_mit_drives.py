@@ -14,6 +14,7 @@ from std_srvs.srv import SetBool
 EXAMPLES = Path(__file__).parents[2] / 'examples'
 EXAMPLE = runpy.run_path(str(EXAMPLES / 'mit_drives.py'))
 NAMES = ('shoulder', 'elbow')
+GAINS = {'shoulder': (50.0, 1.0), 'elbow': (20.0, 0.5)}
 
 
 def resolution(name):
@@ -40,7 +41,7 @@ def test_a_frame_has_64_bits_and_its_numbers_return():
 def arm(graph):
     """Return a node, and the drives of its joints."""
     robot = Robot(graph, state_publish_rate=0.0, compensate_friction=False, silence_timeout=30.0)
-    drives = {name: EXAMPLE['StandInDrive']() for name in NAMES}
+    drives = {name: EXAMPLE['StandInDrive'](*GAINS[name]) for name in NAMES}
     graph.nodes.append(EXAMPLE['MitDrives'](drives, context=graph.context))
     graph.executor.add_node(graph.nodes[-1])
     graph.until(
@@ -51,9 +52,18 @@ def arm(graph):
 
 def state(robot, drives, stamp, q, qd):
     """Send a joint state, and return the torques of the drives once they have its answer."""
-    before = drives[0].frames
+    wanted = robot.node.references.follower
+
+    def answered():
+        """Whether the last frames are the answer, and not damping frames."""
+        desired = wanted._reference.q if robot.node._state.stamp == stamp else np.full(2, np.inf)
+        return all(
+            abs(drive.desired['q'] - x) < resolution('q') and drive.desired['kp']
+            for drive, x in zip(drives, desired, strict=True)
+        )
+
     robot.send(stamp, q, qd)
-    robot.graph.until(lambda: drives[1].frames > before, 'the frames')
+    robot.graph.until(lambda: robot.node._state and answered(), 'the frames')
     return np.array([drive.torque(*x) for drive, *x in zip(drives, q, qd, strict=True)])
 
 
@@ -71,14 +81,58 @@ def test_drives_follow_by_their_own_feedback(arm, elbow):
     assert q == pytest.approx(end, abs=0.01)
 
 
-def test_no_frame_is_sent_while_the_node_is_disabled(arm, graph):
+def damped(drives):
+    """Return whether the last frame of each drive is a damping frame."""
+    return all(
+        abs(drive.desired[field]) <= resolution(field)
+        for drive in drives
+        for field in ('kp', 'tau', 'qd')
+    )
+
+
+def test_each_joint_has_its_own_gains(arm):
     robot, drives = arm
     state(robot, drives, 0, Q, np.zeros(2))
-    assert graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False)).success
-    robot.torque(MS)  # the last one
-    robot.send(2 * MS)
-    graph.until(lambda: robot.node._state.stamp == 2 * MS, 'the state')
+    for name, drive in zip(NAMES, drives, strict=True):
+        for field, gain in zip(('kp', 'kd'), GAINS[name], strict=True):
+            assert abs(drive.desired[field] - gain) <= resolution(field)
+
+
+def test_a_drive_that_has_never_had_a_desired_state_is_damped(arm, graph):
+    _, drives = arm
+    graph.until(lambda: all(drive.frames for drive in drives), 'frames')
+    assert damped(drives)
+
+
+@pytest.mark.parametrize('loss', ['the states stop', 'the node is disabled', 'the node ends'])
+def test_drives_are_damped_while_the_desired_state_is_lost(arm, graph, loss):
+    robot, drives = arm
+    state(robot, drives, 0, Q, np.zeros(2))
+    assert not damped(drives)
+    if loss == 'the node is disabled':
+        assert graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False)).success
+        robot.torque(MS)  # the last one
+        robot.send(2 * MS)
+    if loss == 'the node ends':
+        graph.stop(robot.node)
+    graph.until(lambda: damped(drives), 'damping frames')
+    for name, drive in zip(NAMES, drives, strict=True):
+        # Against the motion, in both directions, and no torque at rest.
+        assert drive.torque(1.0, 0.0) == pytest.approx(0.0, abs=0.05)
+        for speed in (1.0, -1.0):
+            expected = -GAINS[name][1] * speed
+            assert drive.torque(1.0, speed) == pytest.approx(expected, abs=0.05)
     frames = drives[0].frames
-    robot.send(3 * MS)
-    graph.drain(0.1)
-    assert drives[0].frames == frames
+    graph.until(lambda: drives[0].frames > frames, 'more of them')
+    assert damped(drives)
+    if loss == 'the states stop':
+        state(robot, drives, MS, Q, np.zeros(2))
+        assert not damped(drives)
+
+
+@pytest.mark.parametrize(
+    'gains', [(0.0, 1.0), (50.0, 0.0), (-1.0, 1.0), (501.0, 1.0), (50.0, 6.0)]
+)
+def test_gains_that_no_frame_can_have_are_rejected(gains):
+    with pytest.raises(ValueError, match='expected 0 to'):
+        EXAMPLE['StandInDrive'](*gains)
