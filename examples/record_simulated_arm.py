@@ -15,29 +15,18 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-import yaml
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics import Dynamics, load_urdf
-from robot_dynamics.control import Reference, Trajectory
+from robot_dynamics.control import Reference
+from robot_dynamics.control.trajectory_file import read_trajectory
 from robot_dynamics.resources import share_file
 from robot_dynamics.simulation import load_profile, record_tracking
 from robot_dynamics.urdf.loading import urdf_text
 
 RATE = 1000.0  # Hz
 SECOND = 1_000_000_000  # ns
-
-
-def read_trajectory(file: Path) -> Trajectory:
-    """Return the trajectory of a JointTrajectory message in YAML."""
-    loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-    message = yaml.load(file.read_text(), Loader=loader)
-    points = message['points']
-    times = [p['time_from_start']['sec'] + p['time_from_start']['nanosec'] / 1e9 for p in points]
-    kinds = ('positions', 'velocities', 'accelerations')
-    rows = [np.array([point[kind] for point in points]) for kind in kinds]
-    return Trajectory(message['joint_names'], times, *rows)
 
 
 def write_bag(folder: Path, names, recording, description: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-import yaml
 
 from robot_dynamics.cli.options import add_robot, number, positive
 from robot_dynamics.cli.output import read_robot
@@ -13,7 +12,10 @@ from robot_dynamics.control import feedback_eigenvalue, free_inertias, pd_gains
 from robot_dynamics.control.gains import FREQUENCY
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.states import POSTURES, random_postures
+from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
+from robot_dynamics.ros.parameter_files import read_back
 from robot_dynamics.spatial import Array
+from robot_dynamics.yaml_text import quoted, yaml_text
 
 DIGITS = 4  # significant, of the gains
 
@@ -43,14 +45,6 @@ def gains(options: argparse.Namespace) -> int:
     exact = pd_gains(arm, q, h, frequency=options.frequency)
     kp, kd = _rounded(exact.kp), _rounded(exact.kd)
     numbers = h * np.array(kd) / free_inertias(arm, q)
-    print(
-        f'# {model.name} at {options.rate:g} Hz, the largest of {POSTURES} random postures:\n'
-        f'# eigenvalue of dt M^-1 Kd, unstable above 2: {feedback_eigenvalue(arm, q, kd, h):.3g}\n'
-        '# kd dt (M^-1)_jj:'
-    )
-    width = max(map(len, model.joint_names))
-    for name, value in zip(model.joint_names, numbers, strict=True):
-        print(f'#   {name:<{width}}  {value:.3g}')
     parameters = {
         **({} if options.tip_link is None else {'tip_link': options.tip_link}),
         'joints': list(model.joint_names),
@@ -59,7 +53,19 @@ def gains(options: argparse.Namespace) -> int:
         'kd': kd,
     }
     entry = {'/**/feedforward_node': {'ros__parameters': parameters}}
-    print(yaml.safe_dump(entry, default_flow_style=None, sort_keys=False), end='')
+    text = yaml_text(entry)
+    read_back(text, FeedforwardParameters).settings(model)
+    print(
+        f'# {quoted(model.name)} at {options.rate:g} Hz, '
+        f'the largest of {POSTURES} random postures:\n'
+        f'# eigenvalue of dt M^-1 Kd, unstable above 2: {feedback_eigenvalue(arm, q, kd, h):.3g}\n'
+        '# kd dt (M^-1)_jj:'
+    )
+    names = [quoted(name) for name in model.joint_names]
+    width = max(map(len, names))
+    for name, value in zip(names, numbers, strict=True):
+        print(f'#   {name:<{width}}  {value:.3g}')
+    print(text, end='')
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from robot_dynamics.cli.recording_options import (
 )
 from robot_dynamics.control.friction_laws import LAWS
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
+from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.files import write_file, write_files
 from robot_dynamics.identification import Recording, RecordingError, by_joint, read_bag
 from robot_dynamics.identification.estimation import (
@@ -41,6 +42,7 @@ from robot_dynamics.identification.identified_files import (
 )
 from robot_dynamics.identification.identified_text import text
 from robot_dynamics.identification.validation import WORSE
+from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 
 NOT_WRITTEN = 1  # exit code: the identified model is worse
@@ -127,6 +129,7 @@ def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> i
     if options.output is not None and (options.force or not worse):
         parameters = options.output.with_suffix('.yaml')
         text = node_parameters(found, _robot_parameters(options))
+        _check_written(options.output, urdf, text)
         write_files({options.output: urdf, parameters: text})
         print(f'written: {options.output}, {parameters}')
     elif options.output is not None:
@@ -136,6 +139,16 @@ def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> i
 
         write_file(options.report, html(found, str(options.bag)))
     return NOT_WRITTEN if worse and not options.force else 0
+
+
+def _check_written(file: Path, urdf: bytes, parameters: str) -> None:
+    """Raise ModelError unless the nodes load a URDF and its parameters."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')  # those of the description are known
+            check_identified(urdf, parameters)
+    except RobotDynamicsError as error:
+        raise ModelError(f'{file} is not written: the nodes reject it: {error}') from error
 
 
 def _robot_parameters(options: argparse.Namespace) -> dict[str, Any]:

@@ -5,28 +5,26 @@ Such a file is an argument of `ros2 topic pub`, and `ros2 topic echo --once` pri
 
 from __future__ import annotations
 
-import json
+import reprlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from robot_dynamics.control.trajectory import SMOOTH, Trajectory
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.files import write_file
+from robot_dynamics.yaml_text import YamlError, is_number, read_yaml, yaml_text
 
 FIELDS = ('positions', 'velocities', 'accelerations')
 DIGITS = (9, 8, 7)  # decimals of the fields
 SECOND = 1_000_000_000  # ns
 LARGEST = 2**32  # of both numbers of a duration
-# The parser in C is ten times as fast; PyYAML may be built without it.
-LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 
 def write_trajectory(trajectory: Trajectory, file: Path) -> None:
     """Write the points of a trajectory; derivatives that are not prescribed stay so."""
-    lines = [f'joint_names: {json.dumps(trajectory.joint_names)}', 'points:']
+    lines = [yaml_text({'joint_names': list(trajectory.joint_names)}) + 'points:']
     for k, t in enumerate(trajectory.times):
         fields = []
         for name, digits, row in zip(FIELDS, DIGITS, trajectory.waypoint(k), strict=True):
@@ -51,12 +49,9 @@ def read_trajectory(file: Path, interpolation: str = SMOOTH) -> Trajectory:
     """
     try:
         # What follows a line '---' is another message.
-        message = next(iter(yaml.load_all(file.read_text(encoding='utf-8'), LOADER)), None)
-        return _trajectory(message, interpolation)
-    except TrajectoryError as error:
+        return _trajectory(read_yaml(file), interpolation)
+    except (TrajectoryError, YamlError) as error:
         raise TrajectoryError(f'{file}: {error}') from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise TrajectoryError(f'{file} is not YAML: {error}') from error
 
 
 def _trajectory(message: Any, interpolation: str) -> Trajectory:
@@ -66,14 +61,16 @@ def _trajectory(message: Any, interpolation: str) -> Trajectory:
         )
     names = _list('joint_names', message['joint_names'])
     if not all(isinstance(name, str) for name in names):
-        raise TrajectoryError(f'joint_names is {names}; expected strings')
+        raise TrajectoryError(f'joint_names is {reprlib.repr(names)}; expected strings')
     points = _list('points', message['points'])
     for k, point in enumerate(points):
         if not isinstance(point, dict):
-            raise TrajectoryError(f'point {k} is {point!r}; expected the fields of a point')
+            raise TrajectoryError(
+                f'point {k} is {reprlib.repr(point)}; expected the fields of a point'
+            )
     times = [_seconds(k, point.get('time_from_start')) for k, point in enumerate(points)]
     rows = [
-        [_list(f'{name} of point {k}', point.get(name)) for k, point in enumerate(points)]
+        [_numbers(f'{name} of point {k}', point.get(name)) for k, point in enumerate(points)]
         for name in FIELDS
     ]
     return Trajectory(names, times, *rows, interpolation=interpolation)
@@ -84,16 +81,26 @@ def _list(what: str, value: Any) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise TrajectoryError(f'{what} is {value!r}; expected a list')
+        raise TrajectoryError(f'{what} is {reprlib.repr(value)}; expected a list')
     return value
+
+
+def _numbers(what: str, value: Any) -> list[float]:
+    """Return a list of numbers, an empty one for None."""
+    numbers = _list(what, value)
+    for number in numbers:
+        if not is_number(number):
+            raise TrajectoryError(f'{what}: {reprlib.repr(number)}; expected numbers')
+    return numbers
 
 
 def _seconds(k: int, duration: Any) -> float:
     """Return the time of point k [s]."""
     given: dict[Any, Any] = duration if isinstance(duration, dict) else {'sec': None}
     sec, nanosec = (given.get(name, 0) for name in ('sec', 'nanosec'))
-    if not all(isinstance(part, int) and abs(part) < LARGEST for part in (sec, nanosec)):
+    if not all(type(part) is int and abs(part) < LARGEST for part in (sec, nanosec)):
         raise TrajectoryError(
-            f'time_from_start of point {k} is {duration!r}; expected integers sec and nanosec'
+            f'time_from_start of point {k} is {reprlib.repr(duration)}; '
+            'expected integers sec and nanosec'
         )
     return float(sec + nanosec / SECOND)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.spatial import Array
+from robot_dynamics.yaml_text import read_yaml
 
 JOINT_STATE, STRING = 'sensor_msgs/msg/JointState', 'std_msgs/msg/String'
 DESCRIPTION = 'robot_description'
@@ -24,6 +25,7 @@ REPAIR = {
     '.mcap': 'repair it: mcap recover FILE -o REPAIRED',
     '.db3': 'repair it: sqlite3 FILE .recover | sqlite3 REPAIRED',
 }
+METADATA = 'metadata.yaml'
 FIRST = 20  # messages of a topic in which efforts are searched
 
 
@@ -159,13 +161,18 @@ class _Contents:
 
 def _files(path: Path) -> list[Path]:
     """Return the files to open."""
-    if path.is_dir() and not (path / 'metadata.yaml').is_file():
+    if path.is_dir() and not (path / METADATA).is_file():
         found = sorted(path.glob('*.mcap')) or sorted(path.glob('*.db3'))
         if not found:
-            raise BagError(f'{path}: no recording; there is no metadata.yaml, .mcap or .db3 file')
-        return found
-    if not path.exists():
-        raise BagError(f'{path}: No such file or directory')
+            raise BagError(f'{path}: no recording; there is no {METADATA}, .mcap or .db3 file')
+        return [_regular(file) for file in found]
+    if path.is_dir():
+        # Within the bounds of our reader, before that of rosbags, which has none, reads it.
+        content = read_yaml(path / METADATA)
+        for name in content['rosbag2_bagfile_information']['relative_file_paths']:
+            _regular(path / name)
+        return [path]
+    _regular(path)
     log = path.with_name(f'{path.name}-wal')
     if log.is_file() and log.stat().st_size:
         raise BagError(
@@ -173,6 +180,15 @@ def _files(path: Path) -> list[Path]:
             "'PRAGMA wal_checkpoint(TRUNCATE)' puts them there"
         )
     return [path]
+
+
+def _regular(file: Path) -> Path:
+    """Return a file that is no pipe or device, of which reading may not end."""
+    if not file.exists():
+        raise BagError(f'{file}: No such file or directory')
+    if not file.is_file():
+        raise BagError(f'{file}: not a regular file; expected a recording')
+    return file
 
 
 def _opened(file: Path) -> Any:
@@ -190,7 +206,7 @@ def _opened(file: Path) -> Any:
 def _bag_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except RobotDynamicsError:
+    except BagError:
         raise
     except Exception as error:  # rosbags raises any exception for damaged bytes
         raise BagError(

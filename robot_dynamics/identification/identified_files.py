@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 
 from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.control.friction_laws import STRIBECK_SPEED, TERMS
@@ -24,6 +23,7 @@ from robot_dynamics.spatial import Array, inverse_pose
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes
 from robot_dynamics.urdf.elements import link_inertial
 from robot_dynamics.urdf.reader import read_urdf
+from robot_dynamics.yaml_text import quoted, yaml_text
 
 DIGITS = 9  # of written numbers, far below their errors
 UNCHANGED = 1e-3  # relative change of the pseudo-inertia: a body that changes less is not excited
@@ -107,7 +107,7 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
         'effort_offset': _floats(found.offset),
     }
     head = (
-        f'# Identified parameters of {found.model.name}: friction law {law.name},\n'
+        f'# Identified parameters of {quoted(found.model.name)}: friction law {law.name},\n'
         f'#   {law.formula}\n'
         '# rotor_inertia is seen at the joint; effort_scale multiplies the measured effort, and\n'
         '# effort_offset is added to the torque of the model.\n'
@@ -115,7 +115,7 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
     if not found.scale_known.all():
         head += '# The scale of the efforts is not identifiable: N m are those of this scale.\n'
     nodes = {'/**': {'ros__parameters': parameters}}
-    return head + yaml.safe_dump(nodes, sort_keys=False, default_flow_style=None, width=99)
+    return head + yaml_text(nodes)
 
 
 def as_json(found: Identification) -> dict[str, Any]:

@@ -15,6 +15,7 @@ command_guard      part: other publishers on command topics
 diagnostics        part: status on /diagnostics; health: its counts and latencies
 
 parameters         parameter tables, and their declaration on a node
+parameter_files    parameter files that the package writes, read as the nodes read them
 robot_parameters   parameters of every node; feedforward_parameters, simulator_parameters
 simulator_*        start state, services and command log of simulator_node
 messages, serialization, marker_messages    arrays and shapes to messages and back

@@ -5,7 +5,8 @@ descriptors, the validation of values at start and at run time, and the object t
 A double underscore in the name of a field stands for the dot in the name of the parameter.
 Parameters are read-only, except those marked `live`, which may change while the node is active,
 and those of the description, which may change while it is unconfigured. A derived table may have
-`LIVE`, with which the names of further parameters that are live begin.
+`LIVE`, with which the names of further parameters that are live begin. ROS is imported by the
+functions that declare: tables and values are checked without it, too.
 """
 
 from __future__ import annotations
@@ -13,18 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rcl_interfaces.msg import (
-    FloatingPointRange,
-    IntegerRange,
-    ParameterDescriptor,
-    SetParametersResult,
-)
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.spatial import Array
+
+if TYPE_CHECKING:
+    from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 
 # Bounds far beyond any robot, and far from overflow.
 TIME = (0.0, 86400.0)  # s
@@ -192,6 +190,8 @@ def declare(
     Raises:
         ParameterError: a value given at start is rejected.
     """
+    from rcl_interfaces.msg import SetParametersResult
+
     known = specs(table)
     started_with = {
         name: node.declare_parameter(name, spec.default, descriptor(spec)).value
@@ -231,6 +231,8 @@ def declare(
 
 def descriptor(spec: Spec) -> ParameterDescriptor:
     """Return what ROS shows and enforces of a parameter."""
+    from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+
     low, high = spec.bounds
     result = ParameterDescriptor(
         description=spec.description, read_only=not (spec.live or spec.description_of_robot)

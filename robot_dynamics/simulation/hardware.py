@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import yaml
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.inertia import Inertial
@@ -32,6 +31,7 @@ from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.physics_only import inertials
+from robot_dynamics.yaml_text import YamlError, is_number, read_yaml
 
 Settings = TypeVar('Settings', Sensors, Actuators, FrictionSettings)
 
@@ -120,11 +120,11 @@ class HardwareProfile:
 def load_profile(path: str | Path) -> HardwareProfile:
     """Return the profile of a YAML file. Raises ProfileError, which names the file and entry."""
     try:
-        content = yaml.safe_load(Path(path).read_text())
+        content = read_yaml(path)
     except OSError as error:
         raise ProfileError(f'{path}: {error.strerror}') from error
-    except yaml.YAMLError as error:
-        raise ProfileError(f'{path}: not valid YAML: {error}') from error
+    except YamlError as error:
+        raise ProfileError(f'{path}: {error}') from error
     if not isinstance(content, Mapping):
         raise ProfileError(f'{path}: expected entries {", ".join(ENTRIES)}')
     try:
@@ -139,6 +139,8 @@ ENTRIES = tuple(item.name for item in fields(HardwareProfile))
 def parse_profile(content: Mapping[str, Any]) -> HardwareProfile:
     """Return a profile from the entries of its file. Raises ValueError or TypeError."""
     _require_known('profile', content, ENTRIES)
+    for name in ('model_error', 'friction_error'):
+        _require_numbers(name, content.get(name, 0.0))
     low, high = np.broadcast_to(content.get('model_error', 0.0), 2).tolist()
     friction_error = float(content.get('friction_error', 0.0))
     if not (0 <= low <= high < 1 and 0 <= friction_error < 1):
@@ -158,7 +160,17 @@ def parse_profile(content: Mapping[str, Any]) -> HardwareProfile:
 def _settings(kind: type[Settings], name: str, content: Mapping[str, Any]) -> Settings:
     entry = content.get(name) or {}
     _require_known(name, entry, [item.name for item in fields(kind)])
+    for item in fields(kind):
+        if item.name in entry and not isinstance(item.default, str):
+            _require_numbers(f'{name}: {item.name}', entry[item.name])
     return kind(**entry)
+
+
+def _require_numbers(name: str, value: Any) -> None:
+    """Raise ValueError unless a value is a number, several, or None."""
+    for one in value if isinstance(value, (list, tuple)) else [value]:
+        if one is not None and not is_number(one):
+            raise ValueError(f'{name} is {one!r}; expected numbers')
 
 
 def _require_known(name: str, entry: Any, known: Any) -> None:

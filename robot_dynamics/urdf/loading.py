@@ -53,6 +53,9 @@ def load_urdf(
 ) -> RobotModel:
     """Return the robot of a URDF file or, with the suffix .xacro, of a xacro file.
 
+    A .xacro is a program: it evaluates expressions and reads other files. From an unknown source,
+    load URDF files only.
+
     Args:
         path: the file, or the name of a bundled robot, such as 'panda'.
         gravity: (3,) gravity vector, base frame, m/s^2.

@@ -39,11 +39,15 @@ class Examination:
         """Return the text with repairs of all kinds or the given ones, and the findings repaired.
 
         Raises:
-            ModelError: an element to repair is ambiguous.
+            ModelError: an element to repair is ambiguous, or the text was accepted when loaded and
+                its repair is rejected.
         """
         chosen = None if kinds is None else set(kinds)
         done = [f for f in self.findings if f.repair and (chosen is None or f.kind in chosen)]
-        return edited(self.text, [change for f in done for change in f.changes()]), done
+        text = edited(self.text, [change for f in done for change in f.changes()])
+        if self.robot.model is not None:
+            _model(text)
+        return text, done
 
     def to_json(self) -> dict[str, Any]:
         """Return the findings as a JSON object."""

@@ -75,6 +75,17 @@ def test_repairs_are_written_and_chosen_by_kind(run, slow_panda, tmp_path):
     assert errors.count('\n') == 1
 
 
+def test_a_repair_that_the_loader_rejects_is_not_written(run, slow_panda, tmp_path, monkeypatch):
+    def negative(text, _):
+        return text.replace(b'velocity="124.6"', b'velocity="-1"')
+
+    monkeypatch.setattr('robot_dynamics.urdf_check.examination.edited', negative)
+    code, _, errors = run(slow_panda, '--fix', tmp_path / 'out.urdf')
+    assert code == 2
+    assert 'velocity' in errors
+    assert not (tmp_path / 'out.urdf').exists()
+
+
 def test_a_xacro_file_is_expanded_with_a_notice(run, tmp_path):
     file, out = tmp_path / 'arm.xacro', tmp_path / 'out.urdf'
     head = '<robot name="panda" xmlns:xacro="http://www.ros.org/wiki/xacro">'

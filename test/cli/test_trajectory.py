@@ -175,7 +175,7 @@ def test_payload_and_margin_count(run):
     [
         ('', 'expected the keys joint_names and points'),
         ('[1, 2', 'is not YAML'),
-        ('a: 2020-99-99', 'is not YAML'),
+        ('a: 2020-99-99', 'expected the keys joint_names and points'),
         ('joint_names: [joint1, joint2]\npoints: 3', 'points is 3; expected a list'),
         ('joint_names: [1, 2]\npoints: []', 'joint_names is [1, 2]; expected strings'),
         ('joint_names: [joint1, joint2]\npoints: []', 'has no points'),

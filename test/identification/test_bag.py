@@ -1,5 +1,6 @@
 """Reader of rosbag2 recordings: storages, topics, and damaged files."""
 
+import os
 import shutil
 import sqlite3
 from contextlib import suppress
@@ -191,3 +192,23 @@ def test_missing_files_are_named(tmp_path):
     other.write_text('')
     with pytest.raises(BagError, match='Unrecognized storage format'):
         read_bag(other)
+
+
+def test_a_pipe_is_no_recording(bag, tmp_path):
+    """Reading one would wait for ever, and so would a pipe that the metadata names."""
+    pipe = tmp_path / 'pipe.mcap'
+    os.mkfifo(pipe)
+    with pytest.raises(BagError, match=r'pipe\.mcap: not a regular file; expected a recording'):
+        read_bag(pipe)
+    (file,) = (path for path in bag.iterdir() if path.name != 'metadata.yaml')
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(BagError, match=f'{file.name}: not a regular file'):
+        read_bag(bag)
+
+
+def test_hostile_metadata_are_rejected_before_they_are_expanded(bag):
+    for text in (100_000 * '[', 'a: &a [x]\nb: *a'):
+        (bag / 'metadata.yaml').write_text(text)
+        with pytest.raises(BagError, match=r'nested more than 64|alias \*a'):
+            read_bag(bag)

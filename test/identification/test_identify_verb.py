@@ -1,6 +1,8 @@
 """The verb `identify`: files, verdict, and exit codes."""
 
+import errno
 import json
+import os
 import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -12,12 +14,14 @@ import yaml
 pytest.importorskip('rosbags')
 
 from arms_to_identify import recorded, wrong
+from elbow import ELBOW
 from recorded_runs import samples, write_bag
 
 from robot_dynamics import cli
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.estimation import identify
 from robot_dynamics.resources import share_file
-from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 PANDA = share_file('urdf/panda.urdf')
 CHAIN = {'tip_link': 'panda_link8'}
@@ -210,3 +214,108 @@ def test_the_output_is_another_file_than_the_description(bags, run, tmp_path):
     code, _, said = run(bags['fit'], '--output', tmp_path / 'x.xml')
     assert code == 2
     assert 'expected a name that ends in .urdf' in said
+
+
+# -- names of strangers, and results that the nodes reject ------------------------------------
+
+NAMES = {
+    '<robot name="elbow"': 'a&#10;kp: 1e6',
+    '<joint name="shoulder"': r'$\frac$ 1',
+    '<joint name="elbow"': '_1e5',
+}
+
+
+@pytest.fixture(scope='module')
+def strange(tmp_path_factory):
+    """Return a recording of an arm with such names, and its identification."""
+    text = ELBOW
+    for element, name in NAMES.items():
+        text = text.replace(element, f'{element.partition("=")[0]}="{name}"')
+    model = parse_urdf(text)
+    assert (model.name, *model.joint_names) == ('a\nkp: 1e6', r'$\frac$ 1', '_1e5')
+    run = recorded(wrong(model, viscous=1.0, coulomb=0.6), 1, duration=8.0, rate=200.0)
+    return bag(tmp_path_factory.mktemp('strange') / 'run', run, text), identify(
+        Dynamics(model), run
+    )
+
+
+@pytest.fixture
+def identified(strange, monkeypatch, run):
+    """Return a function that runs the verb on this result, with other attributes of it."""
+    folder, found = strange
+
+    def identified(*options, **changes):
+        other = replace(found, **changes)
+        monkeypatch.setattr('robot_dynamics.cli.identify.identify', lambda *_, **__: other)
+        return run(folder, *options)
+
+    return identified
+
+
+def test_names_of_strangers_are_names_in_every_file(identified, tmp_path):
+    urdf, figures, report = (tmp_path / f'a.{suffix}' for suffix in ('urdf', 'json', 'html'))
+    assert identified('--output', urdf, '--json', figures, '--report', report)[0] == 0
+    content = yaml.safe_load((tmp_path / 'a.yaml').read_text())
+    assert list(content) == ['/**']
+    assert 'kp' not in content['/**']['ros__parameters']
+    assert content['/**']['ros__parameters']['joints'] == [r'$\frac$ 1', '_1e5']
+    assert load_urdf(urdf).name == json.loads(figures.read_text())['robot'] == 'a\nkp: 1e6'
+    assert report.read_text(encoding='utf-8').count('data:image/png') == 1
+
+
+@pytest.mark.parametrize(
+    ('field', 'value', 'said'),
+    [
+        ('friction', -1e-3, 'viscous'),
+        ('rotor_inertia', -1e-3, 'rotor_inertia'),
+        ('offset', np.nan, 'effort_offset'),
+        ('effort_scale', 1e7, 'effort_scale'),
+    ],
+)
+def test_what_a_node_rejects_is_not_written(strange, identified, tmp_path, field, value, said):
+    file = tmp_path / 'a.urdf'
+    values = np.full_like(getattr(strange[1], field), value)
+    code, _, error = identified('--output', file, **{field: values})
+    assert code == 2
+    assert f'{file} is not written: the nodes reject it: {said} is ' in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_the_loader_rejects_is_not_written(strange, identified, tmp_path):
+    model = strange[1].model
+    wrong_model = replace(model, coulomb=-model.coulomb)
+    code, _, error = identified('--output', tmp_path / 'a.urdf', model=wrong_model)
+    assert code == 2
+    assert 'a.urdf is not written: the nodes reject it: joint' in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_report_that_cannot_be_drawn_comes_after_the_files(identified, tmp_path, monkeypatch):
+    def broken(*_):
+        raise RuntimeError('no picture')
+
+    monkeypatch.setattr('robot_dynamics.identification.identified_report.effort_curves', broken)
+    with pytest.raises(RuntimeError):
+        identified('--output', tmp_path / 'a.urdf', '--report', tmp_path / 'a.html')
+    assert {path.name for path in tmp_path.iterdir()} == {'a.urdf', 'a.yaml'}
+
+
+@pytest.mark.parametrize('at', [1, 2])
+def test_a_full_disk_leaves_the_old_pair(identified, tmp_path, monkeypatch, at):
+    before = {'a.urdf': 'old urdf', 'a.yaml': 'old yaml'}
+    for name, text in before.items():
+        (tmp_path / name).write_text(text)
+    calls, forced = [], os.fsync
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) == at:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        forced(descriptor)
+
+    monkeypatch.setattr(os, 'fsync', full)
+    code, _, error = identified('--output', tmp_path / 'a.urdf')
+    assert code == 2
+    file = tmp_path / list(before)[at - 1]
+    assert error.splitlines()[-1] == (f'robot-dynamics: --output {file}: No space left on device')
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before

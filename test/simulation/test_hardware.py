@@ -51,7 +51,7 @@ def test_an_empty_profile_changes_nothing(tmp_path):
 @pytest.mark.parametrize(
     ('text', 'message'),
     [
-        ('sensors: [', 'not valid YAML'),
+        ('sensors: [', 'is not YAML'),
         ('7', 'expected entries sensors, drives'),
         ('sensor: {}', "profile has no entry 'sensor'; expected sensors"),
         ('drives: {lag: 1}', "drives has no entry 'lag'; expected delay"),

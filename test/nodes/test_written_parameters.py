@@ -1,0 +1,51 @@
+"""Parameters that the verbs write arrive in a node as they were meant."""
+
+import pytest
+import yaml
+
+pytest.importorskip('rclpy')
+
+import rclpy
+
+from robot_dynamics import cli
+from robot_dynamics.resources import share_file
+from robot_dynamics.yaml_text import yaml_text
+
+NAMES = ['on', '1e5', '1:30', 'a\nkp: 1e6', 'nan', '~', 'null', 'l/arm', 'ü', 'a: b', '0x1', '.5']
+
+
+def arrived(graph, file, name):
+    node = rclpy.create_node(
+        name,
+        context=graph.context,
+        cli_args=['--ros-args', '--params-file', str(file)],
+        automatically_declare_parameters_from_overrides=True,
+    )
+    found = {key: value.value for key, value in node.get_parameters_by_prefix('').items()}
+    node.destroy_node()
+    return found
+
+
+def test_names_arrive_as_they_are(graph, tmp_path):
+    file = tmp_path / 'a.yaml'
+    file.write_text(yaml_text({'/**': {'ros__parameters': {'joints': NAMES, 'kp': [1.0, 2e9]}}}))
+    found = arrived(graph, file, 'any_node')
+    assert found['joints'] == NAMES
+    assert list(found['kp']) == [1.0, 2e9]
+
+
+def test_gains_of_an_arm_with_such_names(graph, tmp_path, capsys):
+    text = share_file('urdf/planar_2r.urdf').read_text()
+    injected = 'a&#10;/**: {ros__parameters: {kp: [1e6]}}'
+    names = {'planar_2r': injected, 'joint1': '1e5', 'joint2': 'on'}
+    for name, other in names.items():
+        text = text.replace(f'"{name}"', f'"{other}"')
+    (tmp_path / 'a.urdf').write_text(text)
+    assert cli.main(['gains', str(tmp_path / 'a.urdf')]) == 0
+    shown = capsys.readouterr().out
+    (tmp_path / 'a.yaml').write_text(shown)
+    assert list(yaml.safe_load(shown)) == ['/**/feedforward_node']
+    found = arrived(graph, tmp_path / 'a.yaml', 'feedforward_node')
+    assert found['joints'] == ['1e5', 'on']
+    (entry,) = yaml.safe_load(shown).values()
+    assert list(found['kp']) == entry['ros__parameters']['kp'] != [1e6]
