@@ -26,6 +26,11 @@ import os
 import sys
 
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
+RETRY = 0.02  # s, until an interrupt during an import is raised
+
+TYPE_CHECKING = False  # as in the package: nothing is imported before `main` handles interrupts
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,13 +38,16 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         import signal
 
-        # An exception raised inside an import may be replaced by another one.
         _on_interrupt(_exit)
+        from robot_dynamics.cli.commands import run
+
+        _on_interrupt(_raise_after_imports)
         try:
-            from robot_dynamics.cli.commands import run
+            code = run(arguments)
         finally:
+            if sys.platform != 'win32':
+                signal.setitimer(signal.ITIMER_REAL, 0)  # set by an interrupt during an import
             _on_interrupt(signal.default_int_handler)
-        code = run(arguments)
     except KeyboardInterrupt:
         print('robot-dynamics: interrupted', file=sys.stderr)
         code = INTERRUPTED
@@ -55,8 +63,22 @@ def _on_interrupt(handler: object) -> None:
     import threading
 
     in_main_thread = threading.current_thread() is threading.main_thread()
-    if in_main_thread and signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _exit):
+    ours = (signal.default_int_handler, _exit, _raise_after_imports)
+    if in_main_thread and signal.getsignal(signal.SIGINT) in ours:
         signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]
+
+
+def _raise_after_imports(_: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but not inside an import, which may replace it by another error."""
+    import signal
+
+    while frame is not None and frame.f_code is not main.__code__:
+        if frame.f_code.co_filename.startswith('<frozen importlib') and sys.platform != 'win32':
+            signal.signal(signal.SIGALRM, _raise_after_imports)
+            signal.setitimer(signal.ITIMER_REAL, RETRY)
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def _exit(*_: object) -> None:

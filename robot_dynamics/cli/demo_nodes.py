@@ -68,7 +68,7 @@ def start_node(name: str, parameters: dict[str, Any], folder: Path) -> subproces
     file.write_text(yaml_text({'/**': {'ros__parameters': parameters}}))
     remapping = ['-r', '~/feedforward_torque:=joint_effort']
     command = [
-        *(sys.executable, '-m', f'robot_dynamics.nodes.{name}', '--ros-args'),
+        *(sys.executable, '-m', 'robot_dynamics.ros.executables', name, '--ros-args'),
         *('--log-level', 'error'),  # four nodes would repeat the warnings of one description
         *('--params-file', str(share_file(f'config/{name}.yaml'))),
         *('--params-file', str(file)),

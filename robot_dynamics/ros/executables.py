@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
-from importlib import import_module
 from itertools import takewhile
-from typing import Any
+
+TYPE_CHECKING = False  # as in the package: little is imported before signals are handled
+if TYPE_CHECKING:
+    from typing import Any
 
 CANNOT_START = 2  # exit code, that of a command line that cannot be executed
 NODES = {
@@ -21,6 +24,7 @@ NODES = {
 
 def start(node: str) -> None:
     """Run a node of this package and exit with its exit code."""
+    _end_at_signals()
     _require_ros(node)
     from robot_dynamics.ros import executable
 
@@ -29,6 +33,7 @@ def start(node: str) -> None:
 
 def robot_dynamics_nodes() -> None:
     """Run the nodes that the command line names in one process, with one executor."""
+    _end_at_signals()
     names = list(takewhile(lambda word: word != '--ros-args', sys.argv[1:]))
     unknown = [name for name in names if name not in NODES]
     if unknown or not names:
@@ -45,7 +50,21 @@ def robot_dynamics_nodes() -> None:
     sys.exit(executable.run([_node_class(name) for name in names]))
 
 
+def _end_at_signals() -> None:
+    """End the process at a signal until `executable.run` handles it: with exit code 0, as there.
+
+    An exception inside an import may be replaced by another one.
+    """
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as by nohup
+            signal.signal(number, lambda *_: os._exit(0))
+
+
 def _node_class(node: str) -> type[Any]:
+    from importlib import import_module
+
     node_class: type[Any] = getattr(import_module(f'robot_dynamics.nodes.{node}'), NODES[node])
     return node_class
 
@@ -69,3 +88,7 @@ simulator_node = partial(start, 'simulator_node')
 pybullet_validator_node = partial(start, 'pybullet_validator_node')
 markers_node = partial(start, 'markers_node')
 state_publisher_node = partial(start, 'state_publisher_node')
+
+
+if __name__ == '__main__':
+    robot_dynamics_nodes()
