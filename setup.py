@@ -153,6 +153,8 @@ setup(
             'setuptools>=70.1',
             'wheel',
         ],
+        # Mutation testing; the mutants are made by functions that other minor versions may move.
+        'mutate': ['mutmut>=3.8,<3.9'],
         'bench': ['pin>=2.7', 'mujoco>=3.2', 'example-robot-data>=4.3', 'modern_robotics>=1.1'],
     },
     entry_points={

@@ -7,6 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import mutate
 import pytest
 
 RUN = Path(__file__).resolve().parents[1] / 'run'
@@ -142,3 +143,77 @@ def test_demo_keeps_the_environment_of_the_tests_and_removes_its_shared_memory(f
         assert time.monotonic() < end
         time.sleep(0.02)
     assert [file.exists() for file in files] == [False, True, True]
+
+
+# A stand-in for the environment, in which mutation testing runs with the interpreter of the tests.
+MUTATE = """
+set -e
+source <(sed '$d' "$RUN")
+root=$CHECKOUT
+install() { echo "installed $1: $2"; }
+set_environment() { :; }
+ros_extra=,ros
+mutate "$@"
+"""
+
+
+@pytest.mark.parametrize(
+    ('file', 'tests'),
+    [
+        ('control/limits.py', ['test/control/test_limits.py']),
+        ('simulation/joint_models/stops.py', ['test/simulation/test_stops.py']),  # a package above
+        ('validation/engines/process.py', None),  # no tests of its name: those that import it
+        ('ros/messages.py', ['test/nodes/test_messages.py']),  # another folder
+        ('kinematics.py', ['test/test_kinematics.py']),
+    ],
+)
+def test_the_tests_of_a_file_are_found(file, tests):
+    found = mutate.mirrored_tests(Path('robot_dynamics', file))
+    assert found if tests is None else found == [Path(name) for name in tests]
+
+
+def test_only_parts_of_nodes_have_no_tests_of_their_own():
+    files = [path.relative_to(RUN.parent) for path in RUN.parent.glob('robot_dynamics/**/*.py')]
+    without = {file for file in files if not mutate.mirrored_tests(file)}
+    assert {file.parts[1] for file in without} <= {'__init__.py', 'ros'}
+
+
+def test_mutate_lists_the_changes_that_no_test_finds(tmp_path):
+    pytest.importorskip('mutmut', reason='mutmut comes with the extra mutate')
+    checkout = tmp_path / 'checkout'
+    files = {
+        'robot_dynamics/__init__.py': '',
+        'robot_dynamics/signs.py': 'def sign(x):\n    return 1 if x > 0 else -1\n',
+        'test/test_signs.py': 'from robot_dynamics.signs import sign\n\n\n'
+        'def test_sign():\n    assert sign(2) == 1\n    assert sign(-2) < 0\n',
+        'pyproject.toml': '[tool.pytest.ini_options]\nmarkers = ["slow"]\n',
+    }
+    for name, text in files.items():
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).write_text(text)
+    for name in ('mutate.py', 'mutants.py'):
+        shutil.copy(RUN.parent / 'test' / name, checkout / 'test')
+    subprocess.run(['git', 'init', '--quiet', checkout], check=True)
+    before = sorted(checkout.rglob('*'))
+    ended = subprocess.run(
+        ['bash', '-c', MUTATE, 'run', 'robot_dynamics/signs.py'],
+        env={**os.environ, 'RUN': str(RUN), 'CHECKOUT': str(checkout)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    assert 'installed mutate: sim,demo,test,mutate,ros-test' in ended.stdout
+    assert 'tests: test/test_signs.py' in ended.stdout
+    # The test finds another number and an exchanged condition, but tries no 0 and no 1.
+    survivors = {line[1:].strip() for line in ended.stdout.splitlines() if line.startswith('+')}
+    assert survivors == {
+        'return 1 if x >= 0 else -1',
+        'return 1 if x > 1 else -1',
+        'return 1 if x > 0 else -2',
+    }
+    assert ' 0 timed out, 3 survived' in ended.stdout
+    assert sorted(checkout.rglob('*')) == before
+    assert (checkout / 'robot_dynamics/signs.py').read_text() == files['robot_dynamics/signs.py']

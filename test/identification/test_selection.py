@@ -51,14 +51,16 @@ def test_the_probability_is_that_of_the_residual_with_unknowns_from_their_prior(
     assert regression(X, r).log_probability(chosen) == pytest.approx(wanted, rel=1e-9)
 
 
-def test_gains_are_differences_of_the_probability():
+@pytest.mark.parametrize('chosen', range(len(GROUPS)))
+def test_gains_are_differences_of_the_probability(chosen):
     X = columns()
     one = regression(X, residual(X, [0.0, -0.3, 4.0, 0.05]))
-    gains = one.gains([1], [0, 2])
-    for g in (0, 2):
-        wanted = one.log_probability([1, g]) - one.log_probability([1])
+    others = [g for g in range(len(GROUPS)) if g != chosen]
+    gains = one.gains([chosen], others)
+    for g in others:
+        wanted = one.log_probability([chosen, g]) - one.log_probability([chosen])
         assert gains[g] == pytest.approx(wanted, rel=1e-9)
-    assert gains[1] == -np.inf
+    assert gains[chosen] == -np.inf
 
 
 @pytest.mark.parametrize('wanted', [[], [0], [1], [0, 2], [0, 1, 2]])

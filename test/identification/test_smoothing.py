@@ -5,7 +5,14 @@ import pytest
 from recorded_runs import lively
 
 from robot_dynamics.identification.recording import Recording, RecordingError
-from robot_dynamics.identification.smoothing import cutoff_of, derivative, low_pass, smooth
+from robot_dynamics.identification.smoothing import (
+    OF_MOTION,
+    MotionNoise,
+    cutoff_of,
+    derivative,
+    low_pass,
+    smooth,
+)
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -151,3 +158,34 @@ def test_the_cutoff_of_a_motion_without_noise_is_the_highest_that_samples_allow(
 def test_noise_alone_has_the_lowest_cutoff():
     noise = np.random.default_rng(0).normal(size=(2000, 2))
     assert cutoff_of(recording(np.arange(2000) / RATE, noise, noise)) == 2.5
+
+
+@pytest.mark.parametrize('measured', [True, False])
+def test_added_noise_changes_its_sign_as_a_whole_and_has_its_size(measured):
+    t = np.arange(20_000) / RATE
+    given = recording(t, sine(0.5, t), sine(0.7, t) if measured else None)
+    noise = MotionNoise(np.array([0.1]), np.array([3.0]) if measured else None)
+    plus, minus = (noise.added(given, np.random.default_rng(0), sign) for sign in (1.0, -1.0))
+    for name in ('q', 'qd')[: 1 + measured]:
+        added = getattr(plus, name) - getattr(given, name)
+        np.testing.assert_allclose(added, getattr(given, name) - getattr(minus, name), atol=1e-12)
+        assert added.std() == pytest.approx(getattr(noise, name)[0], rel=0.02)
+    assert measured or plus.qd is None
+
+
+@pytest.mark.parametrize('ratio', [0.8, 1.25])
+@pytest.mark.parametrize('cutoff', [5.0, 20.0])
+def test_velocities_are_derived_where_that_gives_accelerations_less_noise(cutoff, ratio):
+    """White noise in accelerations below the cut-off: q'' has w^4 of it, qd' has w^2."""
+    w = 2 * np.pi * np.linspace(0.0, OF_MOTION * cutoff, 10_001)
+    of_q, of_qd = ((w**power).sum() for power in (4, 2))
+    t = np.arange(8000) / RATE
+    noise = np.random.default_rng(1).normal(size=(2, len(t), 1))
+    # Equal errors of accelerations at a ratio of 1.
+    size = 1e-3 * np.sqrt(of_q / of_qd) * ratio
+    motion, velocity = sine(0.5, t), np.gradient(sine(0.5, t), t, axis=0)
+    (stretch,), _ = smooth(
+        recording(t, motion + 1e-3 * noise[0], velocity + size * noise[1]), cutoff
+    )
+    (without,), _ = smooth(recording(t, motion + 1e-3 * noise[0]), cutoff)
+    assert np.array_equal(stretch.qd, without.qd) == (ratio > 1)

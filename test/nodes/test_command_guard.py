@@ -1,5 +1,6 @@
 """The command guard, with a node and a graph that tests can write to."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from robot_dynamics.ros.command_guard import (
     DISCOVERY,
     CommandGuard,
     CommandInputGuard,
+    ConflictError,
 )
 
 TOPIC = '/commands'
@@ -28,6 +30,7 @@ class Node:
         return '/ours'
 
     def create_steady_timer(self, period, callback):
+        assert 0 < period < DISCOVERY / 10
         self.timer = callback
 
     def count_publishers(self, topic):
@@ -76,6 +79,38 @@ def test_a_node_discovered_soon_was_there_first_and_blocks_until_it_is_gone():
     assert not setting.guard.blocked
 
 
+def test_enabling_while_another_node_commands_is_blocked_each_time():
+    setting = Setting()
+    setting.poll(2 * DISCOVERY, 'theirs')
+    for count in (1, 2):
+        setting.guard.enable()
+        assert setting.guard.blocked
+        assert setting.blocked == count
+    setting.poll(3 * DISCOVERY)
+    setting.guard.enable()
+    assert not setting.guard.blocked
+    assert setting.blocked == 2
+
+
+def test_a_node_that_was_never_enabled_is_blocked_by_a_poll_alone():
+    node, now = Node(), 10.0
+    guard = CommandGuard(node, [SimpleNamespace(topic_name=TOPIC)], clock=lambda: now)
+    assert not guard.blocked
+    now += 2 * DISCOVERY
+    node.publishers = ['ours', 'theirs']
+    node.timer()
+    assert not guard.blocked
+    assert guard.others == ['/theirs']
+
+
+@pytest.mark.parametrize('enabled', [True, False])
+def test_an_inactive_node_does_not_look_for_others(enabled):
+    setting = Setting()
+    setting.node.active = enabled
+    setting.poll(2 * DISCOVERY, 'theirs')
+    assert (setting.guard.status() is not None) == enabled
+
+
 def test_a_node_that_comes_later_is_an_error_and_blocks_only_the_next_enabling():
     setting = Setting()
     setting.poll(2 * DISCOVERY, 'theirs')
@@ -104,6 +139,8 @@ def test_commands_of_several_nodes_are_a_conflict_until_one_is_gone():
         (['b'], ''),
     ):
         node.publishers = publishers
-        guard.poll()
+        node.timer()
         assert guard.conflict == conflict
+        with pytest.raises(ConflictError, match=conflict) if conflict else nullcontext():
+            guard.reject_conflict()
         assert (guard.status() is None) == (not conflict)

@@ -48,6 +48,11 @@ def test_an_empty_profile_changes_nothing(tmp_path):
     assert profile.friction is None
 
 
+def test_the_default_profile_changes_nothing():
+    model = load_urdf(share_file('urdf/panda.urdf'))  # with friction
+    assert HardwareProfile().actual(model, 0).fingerprint() == model.fingerprint()
+
+
 @pytest.mark.parametrize(
     ('text', 'message'),
     [
@@ -93,6 +98,22 @@ def test_an_actual_arm_differs_by_the_errors_of_the_profile_and_stays_consistent
         assert moments / before == pytest.approx((actual.mass / model.mass)[:, None] * np.ones(3))
     assert profile.actual(model, 3).fingerprint() == profile.actual(model, 3).fingerprint()
     assert profile.actual(model, 3).fingerprint() != profile.actual(model, 4).fingerprint()
+
+
+def test_errors_of_mass_and_of_each_coordinate_have_both_signs_and_are_independent():
+    model = load_urdf(share_file('urdf/panda.urdf'))
+    profile = HardwareProfile(model_error=(0.05, 0.10), friction_error=0.10)
+    arms = [profile.actual(model, seed) for seed in range(30)]
+    body = int(np.flatnonzero((model.com != 0).all(axis=1))[0])
+    inertial = [
+        np.append(a.mass[body] / model.mass[body], a.com[body] / model.com[body]) for a in arms
+    ]
+    friction = [np.append(a.viscous / model.viscous, a.coulomb / model.coulomb) for a in arms]
+    for errors in (np.array(inertial) - 1, np.array(friction) - 1):
+        assert ((errors > 0).any(axis=0) & (errors < 0).any(axis=0)).all()
+        for part in (np.abs(errors), np.sign(errors)):
+            together = np.corrcoef(part, rowvar=False)
+            assert np.abs(together - np.eye(len(together))).max() < 0.8
 
 
 def test_the_profile_of_the_panda_fits_it():

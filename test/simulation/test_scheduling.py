@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.simulation import Simulator
-from robot_dynamics.simulation.commands import Plant, SetState
+from robot_dynamics.simulation.commands import ExternalWrench, Plant, SetState
 from robot_dynamics.simulation.scheduling import (
     LONGEST_LAG,
     LoopOptions,
@@ -149,6 +149,74 @@ def test_a_schedule_far_behind_is_restarted(make):
     assert loop.steps - steps < 10
 
 
+def test_a_clock_that_jumps_back_starts_a_new_schedule_each_time(make):
+    loop = make()
+    now = run(loop, 20.0, 0.1)
+    for jumps in (1, 2):
+        loop.pace.factor(now, loop.steps)
+        steps = loop.steps
+        now = run(loop, now - 5.0, 0.01)
+        assert loop.pace.jumps == jumps
+        assert loop.steps - steps == pytest.approx(10, abs=2)
+        assert loop.pace.factor(now, loop.steps) == 0.0  # of a new period
+
+
+def test_an_unstamped_command_from_after_a_jump_of_the_clock_is_too_old(make):
+    loop = make()
+    run(loop, 10.0, 0.01)
+    loop.command(ReceivedCommand(HOLD, None, 10.01))
+    loop.step(10.01)
+    np.testing.assert_array_equal(loop.plant.effort, HOLD)
+    loop.step(5.0)
+    assert loop.plant.braked
+    assert (loop.missed, loop.starved) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ('steps', 'timeout', 'reset_after'), [(10, 10.0, None), (10, 10.0, 4), (1, 0.2, None)]
+)
+def test_a_wrench_acts_for_its_timeout_also_beyond_a_reset_of_time(
+    make, steps, timeout, reset_after
+):
+    loop = make(wrench_timeout=timeout * DT)
+    for _ in range(3):
+        loop.step(0.0)
+    push = np.array([0.0, 0.0, 0.0, 1.0, 2.0, 3.0])
+    loop.apply_wrench(ExternalWrench('forearm', push))
+    for k in range(steps):
+        if k == reset_after:
+            loop.reset_time()
+            assert loop.steps == 0
+        loop.step(0.0)
+        np.testing.assert_array_equal(loop.plant.wrenches['forearm'], push)
+    loop.step(0.0)
+    assert 'forearm' not in loop.plant.wrenches
+
+
+def test_a_wrench_of_zero_ends_the_last_one_and_another_frame_keeps_its_own(make):
+    loop = make()
+    for frame in ('forearm', 'upper_arm'):
+        loop.apply_wrench(ExternalWrench(frame, np.ones(6)))
+    loop.apply_wrench(ExternalWrench('forearm', np.zeros(6)))
+    loop.step(0.0)
+    assert set(loop.plant.wrenches) == {'upper_arm'}
+
+
+@pytest.mark.parametrize('stamp', [None, 7])
+def test_no_effort_is_held_from_before_the_state_was_set(make, stamp):
+    loop = make(on_command_timeout='hold_last', hold_until_command=False)
+    for _ in range(2):
+        loop.command(ReceivedCommand(np.ones(2), stamp, -1.0))  # too old
+        loop.step(0.0)
+        assert not loop.plant.braked
+        np.testing.assert_array_equal(loop.plant.effort, [0, 0])
+        loop.command(ReceivedCommand(HOLD, stamp, 0.0))
+        loop.step(0.0)
+        loop.step(0.6)
+        np.testing.assert_array_equal(loop.plant.effort, HOLD)
+        loop.set_state(SetState(np.zeros(2), np.zeros(2)))
+
+
 # -- lock step ------------------------------------------------------------------------------
 
 
@@ -179,6 +247,21 @@ def test_each_step_waits_for_the_command_of_its_state(make):
         assert loop.steps == k + 1
     assert loop.unmatched == 20
     assert loop.missed == 0
+
+
+def test_the_stamp_of_a_command_from_before_a_reset_of_time_answers_no_state(make):
+    loop = make(lockstep=True, real_time_factor=0.0)
+    answer(loop, 0.0)
+    loop.step(0.0)
+    answer(loop, 0.0)
+    loop.step(0.0)
+    loop.reset_time()
+    loop.state_published(0.0)
+    assert loop.is_due(0.6)
+    loop.step(0.6)  # of the state with the stamp 0
+    loop.state_published(0.6)
+    assert not loop.is_due(0.7)  # 1 ms, as the command before the reset
+    assert loop.missed == 1
 
 
 def test_a_command_without_a_stamp_is_ignored_in_lock_step(make):
