@@ -88,9 +88,14 @@ class FrictionLaw:
 
         Returns:
             z, within [-1, 1]; with memory it starts at 0.
+
+        Raises:
+            FrictionLawError: a pre-sliding length is not positive.
         """
         if not self.memory:
             return sliding_direction(qd)
+        if not (np.asarray(presliding) > 0).all():
+            raise FrictionLawError(f'presliding is {presliding}; it must be positive')
         dq = np.diff(np.asarray(q, dtype=float), axis=0, prepend=np.asarray(q)[:1])
         z = np.zeros_like(dq)
         keep, turn = _transition(dq, presliding)

@@ -116,6 +116,16 @@ def test_one_invalid_presliding_length_is_rejected(name, bad, place):
         some_friction(name, presliding=presliding)
 
 
+@pytest.mark.parametrize('bad', [0.0, -1e-4, np.nan])
+@pytest.mark.parametrize('j', [0, 1])
+def test_one_invalid_presliding_length_of_a_motion_is_rejected(j, bad):
+    q = np.zeros((3, 2))
+    presliding = np.where(np.arange(2) == j, bad, PRESLIDING)
+    with pytest.raises(FrictionLawError, match=r'presliding is .*; it must be positive'):
+        LAWS['load_memory'].sliding_direction(q, q, presliding)
+    assert not LAWS['load'].sliding_direction(q, q, presliding).any()  # has none
+
+
 @pytest.mark.parametrize('bad', [-1e-9, np.nan, np.inf])
 @pytest.mark.parametrize('j', [0, 1])
 @pytest.mark.parametrize('name', LAWS)

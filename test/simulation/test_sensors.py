@@ -104,7 +104,7 @@ def test_the_low_pass_of_velocities_is_of_first_order():
 
 
 @pytest.mark.parametrize('latency', [0.003, 0.0045, 0.0])
-@pytest.mark.parametrize('effort_delay', [0.0, 0.002])
+@pytest.mark.parametrize('effort_delay', [0.0, 0.0004, 0.002])
 def test_values_are_older_than_their_stamp_by_the_latency(latency, effort_delay):
     k = 3000
     sensors = Sensors(latency=latency, effort_delay=effort_delay)
@@ -119,6 +119,30 @@ def test_values_are_older_than_their_stamp_by_the_latency(latency, effort_delay)
     late = late - effort_delay
     expected = np.stack([20 * np.cos(late), 3 * np.sin(3 * late)], axis=-1)
     assert effort[settled, 0] == pytest.approx(expected[settled], abs=30 * H**2)
+
+
+@pytest.mark.parametrize('j', [0, 1])
+@pytest.mark.parametrize(
+    ('name', 'value', 'none'),
+    [
+        ('position_resolution', 0.01, 0.0),
+        ('position_noise', 0.1, 0.0),
+        ('velocity_noise', 0.1, 0.0),
+        ('velocity_cutoff', 5.0, np.inf),
+        ('effort_noise', 1.0, 0.0),
+        ('effort_offset', -0.5, 0.0),
+        ('effort_bandwidth', 5.0, np.inf),
+    ],
+)
+def test_an_error_of_one_joint_is_that_of_its_setting_and_leaves_the_other(name, value, none, j):
+    noise = {'effort_noise': 1.0} if name == 'effort_bandwidth' else {}
+    of_one = np.where(np.arange(2) == j, value, none)
+    sensors = Sensors(**{name: of_one}, **noise)
+    assert not Sensing(MODEL, sensors, H).exact
+    one, both = read(sensors), read(Sensors(**{name: value}, **noise))
+    for x, y, true in zip(one, both, (Q, QD, EFFORT), strict=True):
+        assert np.array_equal(x[..., j], y[..., j])
+        assert noise or np.array_equal(x[..., 1 - j], true[..., 1 - j])
 
 
 def test_jitter_is_uniform_and_equal_for_all_values_of_a_sample():
