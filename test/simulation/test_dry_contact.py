@@ -16,6 +16,11 @@ def random_contact(rng, n, spread=1.0):
     return Contact(A @ A.T + 1e-2 * np.eye(n), 3 * rng.normal(size=n), dry, lower, upper)
 
 
+def mirrored(contact):
+    """Return the contact of the opposite motion."""
+    return Contact(contact.H, -contact.b, contact.dry, -contact.upper, -contact.lower)
+
+
 def violation(contact, v):
     """Return the violation of the laws of each joint (n,), as an impulse."""
     H, b, dry, lower, upper = contact
@@ -27,6 +32,16 @@ def violation(contact, v):
     least = np.where(v == lower, -np.inf, least)
     most = np.where(v == upper, np.inf, most)
     return np.maximum(np.maximum(least - taken, taken - most), 0.0)
+
+
+@pytest.mark.parametrize('rounds', [0, dry_contact.ROUNDS])
+def test_the_opposite_motion_has_opposite_velocities(monkeypatch, rounds):
+    monkeypatch.setattr(dry_contact, 'ROUNDS', rounds)
+    rng = np.random.default_rng(8)
+    for _ in range(100):
+        contact, guess = random_contact(rng, 5), rng.normal(size=5)
+        v, opposite = end_velocity(contact, guess), end_velocity(mirrored(contact), -guess)
+        assert opposite == pytest.approx(-v, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize('seed', range(20))
@@ -64,6 +79,7 @@ def test_the_velocities_minimize_the_function():
 def test_the_descent_finds_the_same_velocities(monkeypatch):
     rng = np.random.default_rng(6)
     cases = [(random_contact(rng, 5), rng.normal(size=5)) for _ in range(200)]
+    cases += [(mirrored(contact), -guess) for contact, guess in cases]
     quick = [end_velocity(*case) for case in cases]
     monkeypatch.setattr(dry_contact, 'ROUNDS', 0)
     for (contact, guess), v in zip(cases, quick, strict=True):

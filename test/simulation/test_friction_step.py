@@ -169,7 +169,10 @@ def test_settings_take_missing_coefficients_from_the_model():
     [
         (FrictionSettings('sticky'), RobotDynamicsError, "friction law 'sticky' is unknown"),
         (FrictionSettings('coulomb', load=0.1), RobotDynamicsError, "has no coefficient 'load'"),
+        (FrictionSettings('coulomb', load=[0, 0.1]), RobotDynamicsError, "no coefficient 'load'"),
+        (FrictionSettings('load', stribeck=[1, 0]), RobotDynamicsError, "no coefficient 'stri"),
         (FrictionSettings(viscous=-1.0), ModelError, 'viscous is -1.0'),
+        (FrictionSettings(coulomb=[1.0, -1.0]), ModelError, r'coulomb is .*-1'),
         (FrictionSettings('coulomb_memory', presliding=0.0), ModelError, 'presliding is 0.0'),
     ],
 )
@@ -193,6 +196,26 @@ def simulator(law, arm=ARM, integrator='rk4', **options):
     return Simulator(
         arm, integrator=integrator, joint_models=JointModels(settings, **options), qd=[1.0, -0.5]
     )
+
+
+@pytest.mark.parametrize('law', LAWS)
+def test_friction_is_that_of_the_arm_with_its_present_payload(law):
+    load = ('link2', 4.0, (0.5, 0.0, 0.0))
+    moving, loaded = simulator(law), simulator(law, Dynamics(ARM.model.with_payload(*load)))
+    moving.step([1.0, 0.5])
+    moving.attach(*load)
+    moving.reset(loaded.q, loaded.qd)
+    for _ in range(200):
+        for one in (moving, loaded):
+            one.step([5.0, -2.0])
+    assert moving.q == pytest.approx(loaded.q, abs=1e-9)
+    assert moving.qd == pytest.approx(loaded.qd, abs=1e-9)
+    moving.drop('link2')
+    unloaded = simulator(law)
+    moving.reset(unloaded.q, unloaded.qd)
+    for one in (moving, unloaded):
+        one.step([5.0, -2.0])
+    assert moving.qd == pytest.approx(unloaded.qd, abs=1e-12)
 
 
 @pytest.mark.parametrize('law', LAWS)
