@@ -352,15 +352,16 @@ def test_friction_none_omits_friction(arm, start):
     run = simulate_batch(arm, *start, np.zeros(N), friction='none', **options)
     same = simulate_batch(arm.without_friction(), *start, np.zeros(N), **options)
     assert np.array_equal(run.q, same.q)
-    with pytest.raises(ValueError, match="friction is 'none', but the perturbations"):
-        simulate_batch(
-            arm,
-            *start,
-            np.zeros(N),
-            friction='none',
-            perturbations=Perturbations(viscous=1.0),
-            **options,
-        )
+    for coefficient in ('viscous', 'coulomb'):
+        with pytest.raises(ValueError, match="friction is 'none', but the perturbations"):
+            simulate_batch(
+                arm,
+                *start,
+                np.zeros(N),
+                friction='none',
+                perturbations=Perturbations(**{coefficient: 1.0}),
+                **options,
+            )
     with pytest.raises(ValueError, match="friction is 'some'"):
         simulate_batch(arm, *start, np.zeros(N), friction='some', **options)
     with pytest.raises(ValueError, match='with a friction law it must be semi_implicit_euler'):
