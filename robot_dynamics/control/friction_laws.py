@@ -94,11 +94,12 @@ class FrictionLaw:
         """
         if not self.memory:
             return sliding_direction(qd)
-        if not (np.asarray(presliding) > 0).all():
-            raise FrictionLawError(f'presliding is {presliding}; it must be positive')
+        delta = np.asarray(presliding)
+        if not (delta > 0).all():
+            raise FrictionLawError(f'presliding is {delta}; it must be positive')
         dq = np.diff(np.asarray(q, dtype=float), axis=0, prepend=np.asarray(q)[:1])
         z = np.zeros_like(dq)
-        keep, turn = _transition(dq, presliding)
+        keep, turn = _transition(dq, delta)
         for k in range(1, len(z)):
             z[k] = keep[k] * z[k - 1] + turn[k]
         return z

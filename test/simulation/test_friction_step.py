@@ -199,6 +199,17 @@ def simulator(law, arm=ARM, integrator='rk4', **options):
 
 
 @pytest.mark.parametrize('law', LAWS)
+def test_a_reset_clears_what_friction_remembers(law):
+    again, fresh = simulator(law), simulator(law)
+    for _ in range(20):
+        again.step([-5.0, 2.0])
+    again.reset(fresh.q, fresh.qd)
+    for one in (again, fresh):
+        one.step([5.0, -2.0])
+    assert np.array_equal(again.qd, fresh.qd)
+
+
+@pytest.mark.parametrize('law', LAWS)
 def test_friction_is_that_of_the_arm_with_its_present_payload(law):
     load = ('link2', 4.0, (0.5, 0.0, 0.0))
     moving, loaded = simulator(law), simulator(law, Dynamics(ARM.model.with_payload(*load)))
