@@ -21,6 +21,7 @@ TOLERANCE = 1e-6
 # A URDF has no acceleration limits: a joint may reach its velocity limit in this time, s.
 TO_FULL_SPEED = 0.1
 USUAL_SPEED = 3.0  # rad/s or m/s, for models without a velocity limit
+STEP_MARGIN = 1.2  # of the velocity limit, for the step between two references: stamps are rounded
 
 
 def violations(
@@ -132,10 +133,31 @@ def check_distance(
         )
 
 
-def check_change(reference: Reference, before: Reference, since: float, model: RobotModel) -> None:
-    """Raise TrajectoryError if the velocity changes beyond the acceleration limit in a time, s."""
+def check_step(reference: Reference, before: Reference, since: float, model: RobotModel) -> None:
+    """Raise TrajectoryError if the position steps beyond the velocity limit in a time, s."""
+    change = np.abs(reference.q - before.q)
+    most = STEP_MARGIN * model.velocity_limit * since * (1 + 1e-9)
+    if (change > most).any():
+        j = int(np.argmax(change > most))
+        raise TrajectoryError(
+            f'the position of joint {model.joint_names[j]!r} steps from {before.q[j]:.6g} to '
+            f'{reference.q[j]:.6g} in {since:g} s; it must change by no more than {most[j]:.6g}'
+        )
+
+
+def check_change(
+    reference: Reference,
+    before: Reference,
+    since: float,
+    model: RobotModel,
+    join: Array | float = 0.0,
+) -> None:
+    """Raise TrajectoryError if the velocity changes beyond the acceleration limit in a time, s.
+
+    A join to the references takes the part `join` (n,) of that limit, rad/s^2 or m/s^2.
+    """
     change = np.abs(reference.qd - before.qd)
-    most = acceleration_limit(model) * since * (1 + 1e-9)
+    most = (acceleration_limit(model) - np.abs(join)) * since * (1 + 1e-9)
     if (change > most).any():
         j = int(np.argmax(change > most))
         raise TrajectoryError(

@@ -10,15 +10,30 @@ from collections.abc import Callable
 import numpy as np
 
 from robot_dynamics.control.joint_state import JointReading
-from robot_dynamics.control.limits import check_distance, reference_violations
+from robot_dynamics.control.limits import (
+    check_change,
+    check_distance,
+    check_step,
+    reference_violations,
+)
 from robot_dynamics.control.motions import SECOND, Motion, Streamed, elapsed
 from robot_dynamics.control.partial_motion import Combined, combined
 from robot_dynamics.control.trajectory import Reference, Trajectory
-from robot_dynamics.control.transitions import Joined, at_rest, joined, stop
+from robot_dynamics.control.transitions import (
+    Joined,
+    YieldingStop,
+    at_rest,
+    joined,
+    stop,
+    stream_join,
+)
 from robot_dynamics.control.turns import WholeTurns
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
+
+CLOSE = 0.01  # s; the least time counted for a change of velocity between two references
+SHORTEST_PERIOD = 0.002  # s; the least time counted for a step between two references
 
 
 class MotionEntry:
@@ -29,6 +44,7 @@ class MotionEntry:
         model: RobotModel,
         start_tolerance: Array,
         stopping_time: Callable[[Reference], float],
+        shortest_period: float,
     ):
         """Use these settings.
 
@@ -36,8 +52,9 @@ class MotionEntry:
             model: the robot, for its limits.
             start_tolerance: (n,) how far from the reference a motion may begin, rad or m.
             stopping_time: returns the time [s] that a stop from a reference takes.
+            shortest_period: least time counted between two references of a stream, s.
         """
-        self._model = model
+        self._model, self._shortest_period = model, shortest_period
         self._turns = WholeTurns(model)
         self._tolerance = np.asarray(start_tolerance, dtype=float)
         self._stopping_time = stopping_time
@@ -61,20 +78,50 @@ class MotionEntry:
         complete = trajectory.completed(self._model.joint_names, start.q)
         return self._turns.trajectory(complete, start.q)
 
-    def checked(self, reference: Reference, before: Reference, state: JointReading) -> Reference:
-        """Return a streamed reference, in the turns of the reference before it.
+    def streamed(
+        self,
+        reference: Reference,
+        before: Streamed | None,
+        now: float,
+        since: float,
+        present: Reference,
+        state: JointReading,
+    ) -> Streamed:
+        """Return the motion along a stream with its next reference.
+
+        Args:
+            reference: (n,) of all joints.
+            before: the motion with the reference before it; None: the stream begins.
+            now: time of that motion, s.
+            since: time between the two references, by their stamps, s.
+            present: reference of the arm, or the arm where it is elsewhere.
+            state: measured.
 
         Raises:
-            TrajectoryError: it is beyond a limit, or too far from the arm or the reference before.
+            TrajectoryError: it is beyond a limit, too far from the arm or the present reference,
+                or from the reference before it.
         """
+        model = self._model
         if self._turns.any:
-            reference = reference._replace(q=self._turns.nearest(reference.q, before.q))
-        reasons = reference_violations(reference, self._model, (before.q, state.q))
+            reference = reference._replace(q=self._turns.nearest(reference.q, present.q))
+        if before is None:
+            self._check_reference(reference, present, state)
+            return Streamed(reference, stream_join(model, present, reference, state.q))
+        motion = before.next(reference, now)
+        self._check_reference(motion.sample(0.0), present, state)
+        check_step(reference, before.reference, max(since, self._shortest_period), model)
+        join = motion.join.sample(motion.joined).qdd
+        check_change(reference, before.reference, max(since, CLOSE), model, join)
+        return motion
+
+    def _check_reference(
+        self, reference: Reference, present: Reference, state: JointReading
+    ) -> None:
+        reasons = reference_violations(reference, self._model, (present.q, state.q))
         if reasons:
             raise TrajectoryError('; '.join(reasons))
-        for q in (before.q, state.q):
+        for q in (present.q, state.q):
             self._check_distance(reference.q, q, 'the reference is')
-        return reference
 
     def path(
         self,
@@ -108,7 +155,7 @@ class MotionEntry:
         if joints.all() or before is None or not before.name:
             return path
         others, since = before.path, before.start
-        if isinstance(others, Streamed):  # it ends with the stream
+        if isinstance(others, Streamed | YieldingStop):  # neither goes on by itself
             others = stop(self._model, reference, self._stopping_time(reference))
             since = begin
         began = begin - round(entry * SECOND)

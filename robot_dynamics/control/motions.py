@@ -9,7 +9,7 @@ from typing import NamedTuple
 from robot_dynamics.control.partial_motion import Combined
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory import Reference, Trajectory
-from robot_dynamics.control.transitions import Joined, Stop
+from robot_dynamics.control.transitions import Joined, Stop, YieldingStop
 from robot_dynamics.errors import TrajectoryError, TrajectoryOverError
 
 SECOND = 1e9  # ns
@@ -56,20 +56,32 @@ class Phase(Enum):
 
 
 class Streamed(NamedTuple):
-    """A single reference of a stream; it holds until the next one."""
+    """A reference of a stream, which holds until the next one, and the join to the stream.
+
+    A stream that is being joined continues with its velocity in between.
+    """
 
     reference: Reference
+    join: Trajectory  # what is added to the references, until it is zero
+    joined: float = 0.0  # s, time of the join at which the reference was received
     duration: float = float('inf')
 
     def sample(self, t: float) -> Reference:
-        """Return the reference, at any time t [s]."""
-        return self.reference
+        """Return the reference at the time t [s] since it was received."""
+        if self.joined >= self.join.duration:
+            return self.reference
+        (q, qd, qdd), added = self.reference, self.join.sample(self.joined + t)
+        return Reference(q + qd * t + added.q, qd + added.qd, qdd + added.qdd)
+
+    def next(self, reference: Reference, since: float) -> Streamed:
+        """Return the motion with the next reference, received `since` [s] later."""
+        return self._replace(reference=reference, joined=self.joined + since)
 
 
 class Motion(NamedTuple):
     """A path, its start, and its name; a hold has none."""
 
-    path: Trajectory | Joined | Stop | Combined | Streamed
+    path: Trajectory | Joined | Stop | YieldingStop | Combined | Streamed
     start: int  # ns
     name: str = ''
     tolerances: Tolerances | None = None  # of a trajectory

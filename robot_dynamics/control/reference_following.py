@@ -2,10 +2,11 @@
 
 The rule: **the reference is continuous, or the arm is held where it is, softly.** A new motion
 begins at the reference that was last returned, with its velocity; a motion that ends early
-decelerates and then holds. The reference is reset to the arm, at rest (`placed`), in these cases
-only: nothing was followed before, time went back, or the arm is further than
-`start_tolerance` from the reference when joint states return or a motion begins. Torques then
-need a soft start.
+decelerates and then holds. The reference is reset to the arm (`placed`) in these cases only:
+nothing was followed before, time went back, the arm is further than `start_tolerance` from the
+reference when joint states return or a motion begins, or it violates a tolerance: then it brakes
+from its measured velocity, which may be that of a collision, and is held where it is. Torques
+then need a soft start.
 
 Time is the joint states' own, taken from their stamps (ns), so that a simulation may be slow or
 stop without the reference running ahead. A rejected motion changes nothing.
@@ -19,11 +20,8 @@ import numpy as np
 
 from robot_dynamics.control import Reference, Trajectory, violations
 from robot_dynamics.control.joint_state import JointReading
-from robot_dynamics.control.limits import (
-    acceleration_limit,
-    check_change,
-)
-from robot_dynamics.control.motion_entry import MotionEntry
+from robot_dynamics.control.limits import acceleration_limit
+from robot_dynamics.control.motion_entry import SHORTEST_PERIOD, MotionEntry
 from robot_dynamics.control.motions import (
     SECOND,
     STOPPING,
@@ -43,14 +41,13 @@ from robot_dynamics.control.transitions import (
     SHORTEST_STOP,
     Joined,
     Stop,
+    YieldingStop,
     at_rest,
     stop,
 )
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
-
-CLOSE = 0.01  # s; the least time counted for a change of velocity between two references
 
 
 class ReferenceFollower:
@@ -59,7 +56,7 @@ class ReferenceFollower:
     Attributes:
         placed: whether the last reference was reset to the arm, so that it may differ from the
             one before.
-        violated: whether the last state violated a tolerance.
+        violation: the tolerance that ended the last motion, until the next one begins; or ''.
         speed: its `target` scales trajectories.
         execution: the trajectory that was accepted last, and how it has ended.
     """
@@ -71,6 +68,7 @@ class ReferenceFollower:
         input_timeout: float,
         stopping_time: Callable[[Reference], float] = lambda _: SHORTEST_STOP,
         tolerances: Tolerances | None = None,
+        shortest_period: float = SHORTEST_PERIOD,
     ):
         """Begin without a reference.
 
@@ -80,14 +78,16 @@ class ReferenceFollower:
             input_timeout: s, after which a stream without references is over.
             stopping_time: returns the time [s] that a stop from a reference takes.
             tolerances: of trajectories from now on; no limits if None.
+            shortest_period: least time counted between two references of a stream, s.
         """
         self._stopping_time = stopping_time
         self.execution = Execution(Outcome.CANCELLED)  # no trajectory yet
-        self.violated = False
+        self.violation = ''
         self.speed = SpeedOverride()
-        self.adjust(model, start_tolerance, input_timeout, tolerances)
+        self.adjust(model, start_tolerance, input_timeout, tolerances, shortest_period)
         self._state: JointReading | None = None
         self._now = 0  # ns, of the last state; it never goes back but by a restart
+        self._received = 0  # ns, latest stamp of a reference; it goes back by a restart alone
         self.release()
 
     def adjust(
@@ -96,9 +96,10 @@ class ReferenceFollower:
         start_tolerance: Array,
         input_timeout: float,
         tolerances: Tolerances | None = None,
+        shortest_period: float = SHORTEST_PERIOD,
     ) -> None:
         """Continue with other settings; the model's joints stay the same."""
-        self._entry = MotionEntry(model, start_tolerance, self._stopping_time)
+        self._entry = MotionEntry(model, start_tolerance, self._stopping_time, shortest_period)
         self._tolerances = none(model.n) if tolerances is None else tolerances
         self._model = model
         self._timeout = round(input_timeout * SECOND)
@@ -111,7 +112,12 @@ class ReferenceFollower:
         self._motion: Motion | None = None
         self._pending: Pending | None = None
         self._reference: Reference | None = None
+        self._broken = True
         self.placed = self._moved = False
+
+    def break_stream(self) -> None:
+        """Begin the stream anew with its next reference: one was rejected."""
+        self._broken = True
 
     def stop(self, reason: str = '') -> None:
         """End every motion, for a reason: decelerate, then hold."""
@@ -125,6 +131,16 @@ class ReferenceFollower:
             return
         path = stop(self._model, reference, self._stopping_time(reference))
         self._motion = Motion(path, self._now, STOPPING)
+        self.speed.reset()
+
+    def _yield(self, state: JointReading, why: str) -> None:
+        """Brake from the measured state, and be held there: the arm may be at an obstacle."""
+        arm, most = _measured(state), self._model.velocity_limit
+        start = arm._replace(qd=np.clip(arm.qd, -most, most))
+        path = stop(self._model, start, self._stopping_time(start))
+        name = STOPPING if path.duration > 0 else ''
+        self._motion = Motion(YieldingStop(path, arm), self._now, name)
+        self.placed, self.violation = True, why
         self.speed.reset()
 
     @property
@@ -222,27 +238,45 @@ class ReferenceFollower:
             raise TrajectoryError('no joint state of the whole robot has been received yet')
         return self._state
 
-    def follow_reference(self, reference: Reference) -> None:
+    def follow_reference(self, reference: Reference, stamp: int) -> None:
         """Follow a single reference, the next of a stream, until the next one.
+
+        A stream begins as a motion does, at the present reference. It begins anew after a
+        reference that was rejected, and where the stamps step by more than `input_timeout`.
+
+        Args:
+            reference: (n,) of all joints.
+            stamp: of the reference, or of its arrival, ns.
 
         Raises:
             TrajectoryError: it is beyond a limit, too far from the arm, or from the reference
                 before it.
         """
-        state = self._known_state()
+        state, motion = self._known_state(), self._motion
         before = self._start(state)
-        reference = self._entry.checked(reference, before, state)
-        motion, since = self._motion, CLOSE
-        if motion is not None and isinstance(motion.path, Streamed):
-            since = max(CLOSE, (self._now - motion.start) / SECOND)
-        check_change(reference, before, since, self._model)
+        since, now = stamp - self._received, 0.0
+        is_near = abs(since) <= self._timeout
+        self._received = max(stamp, self._received) if is_near else stamp
+        stream = None
+        if not self._broken and is_near and before is self._reference and motion is not None:
+            now = (self._now - motion.start) / SECOND
+            stream = motion.path if isinstance(motion.path, Streamed) else None
+        self._broken = True  # unless this reference is accepted
+        path = self._entry.streamed(reference, stream, now, since / SECOND, before, state)
+        self._broken = False
         if self._pending is None or self._pending.is_due(self._now):
             self._pending = None
             self.execution.conclude(Outcome.CANCELLED, 'replaced by a stream of references')
         self._moved |= before is not self._reference
         self._reference = before
-        self._motion = Motion(Streamed(reference), self._now, 'following a stream of references')
+        self._motion = Motion(path, self._now, 'following a stream of references')
+        self.violation = ''
         self.speed.reset()
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the arm is further from the reference than `start_tolerance`."""
+        return self._state is not None and self._start(self._state) is not self._reference
 
     def _start(self, state: JointReading) -> Reference:
         return self._entry.start(self._reference, state)
@@ -272,7 +306,7 @@ class ReferenceFollower:
             returned: whether joint states were missing before it, by a clock of the caller.
         """
         before, self._state = self._state, state
-        self.placed, self._moved, self.violated = self._moved, False, False
+        self.placed, self._moved = self._moved, False
         motion = self._motion
         if before is None or motion is None:
             self._now = state.stamp
@@ -288,6 +322,8 @@ class ReferenceFollower:
         if motion.tolerances is not None and self.speed.is_on:
             since, most = (self._now - before_now) / SECOND, acceleration_limit(self._model)
             motion = self._motion = self.speed.advance(motion, self._now, since, most)
+        if isinstance(motion.path, YieldingStop):
+            motion = self._motion = motion._replace(path=motion.path.at(_measured(state)))
         self._reference = self._sample(motion)
         return self._advance(motion, state)
 
@@ -304,9 +340,9 @@ class ReferenceFollower:
                 why = 'the stream of references has stopped'
                 self._decelerate()
         else:
-            why = self._violation(motion, state)
+            why = self._path_violation(motion, state)
             if why:
-                self._decelerate()
+                self._yield(state, why)
             elif motion.name and since > path.duration * SECOND:
                 why = self._arrive(motion, state)
         if self._pending is not None and self._pending.is_due(self._now):
@@ -316,13 +352,12 @@ class ReferenceFollower:
         assert self._reference is not None  # there is a motion
         return self._reference, why
 
-    def _violation(self, motion: Motion, state: JointReading) -> str:
+    def _path_violation(self, motion: Motion, state: JointReading) -> str:
         """Return why the path of a trajectory has been left, or ''."""
         if motion.tolerances is None:
             return ''
         assert self._reference is not None  # of this motion
         why = motion.tolerances.path_violation(self._reference, state, self._model.joint_names)
-        self.violated = bool(why)
         if why and self._pending is None:
             self.execution.conclude(Outcome.PATH_VIOLATED, why)
         return why
@@ -336,11 +371,13 @@ class ReferenceFollower:
             late = (self._now - motion.start) / SECOND - path.duration
             if why and not 0 < tolerances.goal_time < late:
                 return ''
-            self.violated = bool(why)
             if self._pending is None:
                 outcome = Outcome.GOAL_VIOLATED if why else Outcome.SUCCEEDED
                 self.execution.conclude(outcome, why)
-        self._hold(path.end)
+        if why:
+            self._yield(state, why)
+        else:
+            self._hold(path.end)
         return why
 
     def _begin(self, pending: Pending, state: JointReading) -> str:
@@ -353,7 +390,7 @@ class ReferenceFollower:
             self.execution.conclude(Outcome.REJECTED, str(error))
             self.stop()
             return f'trajectory rejected at its start: {error}'
-        self._pending = None
+        self._pending, self.violation = None, ''
         self._motion = Motion(path, began, f'following {pending.name}', pending.tolerances)
         self.placed |= start is not self._reference
         self.speed.begin(start)
@@ -385,3 +422,9 @@ class ReferenceFollower:
             if self._entry.is_off(wanted, state.q):
                 return f'no joint states for {gap / SECOND:.3f} s, and the arm is off its path'
         return ''
+
+
+def _measured(state: JointReading) -> Reference:
+    """Return a measured state as a reference; at rest if its velocity is missing."""
+    qd = np.zeros_like(state.q) if state.qd is None else state.qd
+    return Reference(state.q, qd, np.zeros_like(qd))

@@ -1,17 +1,23 @@
 """Transitions between motions: stops, and joins of a trajectory from a moving reference.
 
-A stop decelerates every joint constantly to rest. A join is one polynomial from the present
-reference onto a trajectory, continuous in position, velocity and acceleration. Neither exceeds
+A stop decelerates every joint constantly to rest; a yielding stop leads the arm nowhere. A join is
+one polynomial from the present reference onto a trajectory, continuous in position and velocity,
+and in acceleration unless it ends at a point that prescribes none. None exceeds
 `acceleration_limit`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from robot_dynamics.control.limits import acceleration_limit, limit_violations, position_limits
+from robot_dynamics.control.limits import (
+    acceleration_limit,
+    excursions,
+    limit_violations,
+    position_limits,
+)
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.dynamics import Dynamics
@@ -22,6 +28,7 @@ from robot_dynamics.spatial import Array
 SHORTEST_STOP, LONGEST_STOP = 0.25, 1.0  # s
 LEAST_TORQUE = 0.1  # of the effort limit, assumed to be available for braking in any posture
 JOIN_TIMES = (0.05, 0.1, 0.2, 0.4, 0.8)  # s; the first within the limits is used
+STREAM_SHARE = 0.5  # of the acceleration limit, for the join of a stream; the rest is the stream's
 NEGLIGIBLE = 1e-6  # rad or m, and per second: a smaller difference needs no join
 
 
@@ -63,6 +70,45 @@ class Stop:
             np.where(braking, v * (1 - s / T), 0.0),
             np.where(braking, -v / T, 0.0),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class YieldingStop:
+    """Stop of an arm that meets an obstacle: the reference is never ahead of the arm.
+
+    Where the arm is slower than the stop, its own position and velocity are the reference, so that
+    it brakes and does not press.
+
+    Attributes:
+        stop: from the measured state at the start.
+        arm: (n,) the measured state, now.
+    """
+
+    stop: Stop
+    arm: Reference
+
+    @property
+    def duration(self) -> float:
+        """Time of the stop, s."""
+        return self.stop.duration
+
+    @property
+    def end(self) -> Reference:
+        """Rest (n,) where the arm is, within the way of the stop."""
+        return self.sample(self.duration)
+
+    def at(self, arm: Reference) -> YieldingStop:
+        """Return the same stop, for another measured state."""
+        return replace(self, arm=arm)
+
+    def sample(self, t: float) -> Reference:
+        """Return the reference at the time t [s] since the start, for the measured state."""
+        q, v, a = self.stop.sample(t)
+        start = self.stop.start.q
+        # share = qd / v, within 0 ... 1
+        share = np.clip(np.divide(self.arm.qd, v, out=np.zeros_like(v), where=v != 0), 0.0, 1.0)
+        within = np.clip(self.arm.q, np.minimum(start, q), np.maximum(start, q))
+        return Reference(within, share * v, share * a)
 
 
 def stop(model: RobotModel, start: Reference, stopping_time: float) -> Stop:
@@ -174,3 +220,39 @@ def entry_segment(trajectory: Trajectory, begin: float, start: Reference, T: flo
         end = Waypoint(*trajectory.end)
     states = zip(start, end, strict=True)
     return Trajectory(trajectory.joint_names, [0.0, T], *([a, b] for a, b in states))
+
+
+def stream_join(
+    model: RobotModel, start: Reference, reference: Reference, present: Array
+) -> Trajectory:
+    """Return what is added to the references of a stream so that they begin at the start.
+
+    It decays to zero in the shortest of JOIN_TIMES in which the sum is within the position,
+    velocity and acceleration limits, if the stream continues with its velocity.
+
+    Args:
+        model: the robot, for its limits.
+        start: (n,) the present reference.
+        reference: (n,) the first of the stream.
+        present: (n,) measured positions.
+
+    Raises:
+        TrajectoryError: the limits allow no such motion.
+    """
+    names, rest = model.joint_names, np.zeros(model.n)
+    rows = [np.array([a - b, rest]) for a, b in zip(start, reference, strict=True)]
+    most = STREAM_SHARE * acceleration_limit(model)
+    for T in JOIN_TIMES:
+        added = Trajectory(names, [0.0, T], *rows)
+        # The stream is at q + qd t.
+        line = [reference.q + np.outer([0.0, T], reference.qd), np.tile(reference.qd, (2, 1))]
+        path = Trajectory(names, [0.0, T], rows[0] + line[0], rows[1] + line[1], rows[2])
+        reasons = limit_violations(path, model, (start.q, present))
+        for j, low, high in excursions(path, 2, -most, most):
+            reasons.append(
+                f'joint {names[j]!r} joins the stream with the acceleration '
+                f'{max(-low, high):.6g}; its limit is {most[j]:g}'
+            )
+        if not reasons:
+            return added
+    raise TrajectoryError(f'the stream cannot be joined within the limits: {"; ".join(reasons)}')

@@ -49,7 +49,7 @@ from robot_dynamics.control import Reference, free_inertias, gravity_only
 from robot_dynamics.control.friction_laws import tracked
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.laws import compile_laws
-from robot_dynamics.control.motions import Outcome
+from robot_dynamics.control.motions import Outcome, Phase
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import random_postures
@@ -191,7 +191,7 @@ class FeedforwardNode(RobotNode):
             if not request.data:
                 self.references.follower.stop('disabled')
                 self._leaving = self.torques.gate.is_open
-            elif self._leaving:
+            elif self._leaving and not self.references.follower.is_off:
                 self._leaving = False  # the reference and the torque continue
             elif not before:
                 self._switch_on()
@@ -212,6 +212,7 @@ class FeedforwardNode(RobotNode):
     def _switch_on(self) -> None:
         """Start softly at the present position, unless another node commands the arm."""
         self.references.follower.release()
+        self.references.follower.violation = ''
         self.torques.gate.close()
         self._leaving = False
         self._state, self._silent = None, ''
@@ -288,6 +289,8 @@ class FeedforwardNode(RobotNode):
             word = motion_status.WAITING
         elif self._settings.law is gravity_only:
             word = motion_status.IDLE
+        elif follower.violation and follower.phase is not Phase.FOLLOWING:
+            word, detail = motion_status.FAULTED, follower.violation
         return Present(word, self._description(), follower.progress, detail)
 
     # -- torques ----------------------------------------------------------------------------
@@ -307,6 +310,8 @@ class FeedforwardNode(RobotNode):
         reference, dropped = follower.reference(state, returned)
         if follower.placed and state.qd is not None:
             self.torques.gate.soften()
+            # The step from one reference to another is no displacement.
+            self._tracked = tracked(self._friction)
         commands = (self.references.enabled or self._leaving) and not self.torques.guard.blocked
         if not commands or state.qd is None:
             why = self._obstacle() or 'joint states without velocity'
@@ -321,9 +326,11 @@ class FeedforwardNode(RobotNode):
         self.states.publish(
             state, reference, torque, elapsed=follower.elapsed, speed=follower.speed.rate
         )
+        if dropped and dropped == follower.violation:
+            self.health.counts['tolerance violated'] += 1
         if dropped or returned or follower.doing != doing:
             event = ['joint states are back'] * returned + [dropped] * bool(dropped)
-            word = motion_status.FAULTED if follower.violated else ''
+            word = ''
             if was_open and execution.outcome is Outcome.REJECTED:
                 word = motion_status.REJECTED
             self._status.report('; '.join(event), word)
@@ -373,7 +380,10 @@ class FeedforwardNode(RobotNode):
         return health.OK, self._description()
 
     def status(self) -> Status | None:
-        """Return a WARN while joint states are missing or stand still."""
+        """Return an ERROR after a violated tolerance, a WARN while joint states are missing."""
+        violation = self.references.follower.violation
+        if violation:
+            return health.ERROR, violation
         if self._silent:
             return health.WARN, f'{self._silent}: {self.parameters.on_timeout}'
         return None

@@ -10,6 +10,7 @@ import numpy as np
 from robot_dynamics.control import LAWS, Gains, Switches
 from robot_dynamics.control.feasibility import CORNER_TIME
 from robot_dynamics.control.laws import Law, computed_torque, gravity_only
+from robot_dynamics.control.motion_entry import SHORTEST_PERIOD
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import Limits
 from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH
@@ -84,6 +85,13 @@ class FeedforwardParameters(LiveRobotParameters):
         'Largest distance of the start of a motion from the arm and from the reference before, '
         'rad or m; one or one per joint.',
         (0.0, POSITION[1]),
+        live=True,
+    )
+    reference_shortest_period: float = parameter(
+        SHORTEST_PERIOD,
+        'Least time counted between two streamed references, s. A step beyond 1.2 times the '
+        'velocity limit and the time between their stamps is rejected.',
+        TIME,
         live=True,
     )
     allow_partial_joints_goal: bool = parameter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -82,8 +83,14 @@ class ReferenceInput:
     def adjust(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
         """Use other settings; the joints stay the same."""
         self._settings, self._friction = settings, friction
-        timeout = self._node.parameters.input_timeout
-        self.follower.adjust(model, settings.start_tolerance, timeout, settings.tolerances)
+        parameters = self._node.parameters
+        self.follower.adjust(
+            model,
+            settings.start_tolerance,
+            parameters.input_timeout,
+            settings.tolerances,
+            parameters.reference_shortest_period,
+        )
         self.follower.speed.target = self._node.parameters.speed_scale
 
     @property
@@ -191,8 +198,10 @@ class ReferenceInput:
             self._check_ready()
             self.guard.reject_conflict()
             reference = messages.reference(message, node.arm.model.joint_names)
-            self.follower.follow_reference(reference)
+            stamp = messages.nanoseconds(message.header.stamp) or time.monotonic_ns()
+            self.follower.follow_reference(reference, stamp)
         except RobotDynamicsError as error:
+            self.follower.break_stream()
             node.reject('reference', error)
             if not self._rejecting:
                 self._report(f'reference rejected: {error}', REJECTED)

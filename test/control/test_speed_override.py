@@ -107,6 +107,34 @@ def test_a_scaled_motion_is_stopped_and_replaced_without_a_step(run, scale):
     np.testing.assert_allclose(run.rows[-1][0], end, atol=1e-9)
 
 
+@pytest.mark.parametrize('side', [1, -1], ids=['', 'mirrored'])
+@pytest.mark.parametrize('names', [NAMES, NAMES[:1]], ids=['all joints', 'some joints'])
+@pytest.mark.parametrize(('before', 'target'), [(1.0, 0.5), (1.0, 0.0), (0.3, 1.0), (0.5, 0.5)])
+@pytest.mark.parametrize('at', [300, 500, 900])
+def test_a_new_trajectory_while_the_scale_changes_begins_without_a_step(
+    run, side, names, before, target, at
+):
+    """Its first point prescribes an acceleration, so that not even the acceleration steps."""
+    move = Trajectory(NAMES, MOVE.times, side * MOVE.points[0], STILL)
+    run.follower.speed.target = before
+    run.follower.follow(move, 0)
+    run.states(at)
+    run.follower.speed.target = target
+    run.states(60)
+    rate = run.follower.speed.rate
+    assert before == target or rate not in (before, target)
+    q = run.rows[-1][0][: len(names)]
+    still = [[0.0] * len(names)]
+    run.follower.follow(Trajectory(names, [0.8], [q + side * 0.2], still, still), 0)
+    run.states(30)
+    qd, qdd = np.array(run.rows)[-40:, 1:].transpose(1, 0, 2)
+    # The jerk of these motions at full speed is below 150 rad/s^3.
+    assert np.abs(np.diff(qdd, axis=0)).max() < 0.15
+    assert np.abs(np.diff(qd, axis=0) / 1e-3 - (qdd[1:] + qdd[:-1]) / 2).max() < 0.15 / 2
+    run.states(100)
+    run.check()
+
+
 def test_a_paused_motion_stays_the_present_one(run):
     run.follower.follow(MOVE, 0)
     run.states(400)

@@ -159,7 +159,7 @@ def test_a_trajectory_of_another_source_replaces_a_goal(run):
 def test_a_stream_of_references_replaces_a_goal(run):
     run.accept('a')
     run.turn(0.5)
-    run.follower.follow_reference(Reference(*run.reference))
+    run.follower.follow_reference(Reference(*run.reference), 0)
     run.turn(0.01)
     assert run.result.reason == 'replaced by a stream of references'
 

@@ -91,6 +91,6 @@ def test_a_position_that_wraps_is_near_the_reference(continuous):
     follower.reference(follower.nearest(state))
     wrapped = state._replace(stamp=S, q=np.array([0.0, 3.15 - TURN]))
     np.testing.assert_allclose(follower.nearest(wrapped).q, [0.0, 3.15])
-    follower.follow_reference(Reference(wrapped.q, np.zeros(2), np.zeros(2)))
+    follower.follow_reference(Reference(wrapped.q, np.zeros(2), np.zeros(2)), S)
     reference, _ = follower.reference(follower.nearest(wrapped))
     np.testing.assert_allclose(reference.q, [0.0, 3.15])

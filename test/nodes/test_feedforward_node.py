@@ -1,3 +1,6 @@
+from itertools import count
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -11,7 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control.transitions import SHORTEST_STOP
-from robot_dynamics.ros import messages
+from robot_dynamics.ros import messages, reference_input
 
 
 def test_without_a_reference_gravity_is_compensated_and_the_arm_held(graph, elbow):
@@ -255,9 +258,13 @@ def test_a_stream_of_references(graph, elbow):
     robot = Robot(graph, kp=[100.0], kd=[10.0])
     references = graph.publisher(JointTrajectory, 'reference')
     robot.torque(0)
-    wanted = point(0.0, (0.25, 0.12), (0.3, 0.4), accelerations=[2.0, 1.0])
-    references.publish(trajectory(wanted))
+    references.publish(trajectory(point(0.0, Q[::-1]), stamp=1))
     graph.until(lambda: robot.node.references.follower.moving, 'the stream')
+    robot.torque(60 * MS)  # it is joined
+    wanted = point(0.0, (0.25, 0.12), (0.3, 0.4), accelerations=[2.0, 1.0])
+    references.publish(trajectory(wanted, stamp=60 * MS))
+    follower = robot.node.references.follower
+    graph.until(lambda: follower._received == 60 * MS, 'the second reference')
     q_d, qd_d, qdd_d = np.array([0.12, 0.25]), np.array([0.4, 0.3]), np.array([1.0, 2.0])
     expected = (
         elbow.inverse_dynamics(Q, np.zeros(2), qdd_d)
@@ -265,16 +272,16 @@ def test_a_stream_of_references(graph, elbow):
         + 100 * (q_d - Q)
         + 10 * qd_d
     )
-    close(robot.torque(100 * MS), expected)
+    close(robot.torque(160 * MS), expected)
     # Silence: it decelerates, from the velocity it had.
     braking = elbow.inverse_dynamics(Q, np.zeros(2), -qd_d / SHORTEST_STOP)
     expected += braking - elbow.inverse_dynamics(Q, np.zeros(2), qdd_d)
-    close(robot.torque(101 * MS), expected)
+    close(robot.torque(161 * MS), expected)
     robot.wait_for_status('the stream of references has stopped; stopping')
     q_d = q_d + qd_d * SHORTEST_STOP / 2
-    robot.torque(200 * MS)
-    robot.torque(300 * MS)
-    close(robot.torque(352 * MS), elbow.gravity_torque(Q) + 100 * (q_d - Q))
+    robot.torque(260 * MS)
+    robot.torque(360 * MS)
+    close(robot.torque(412 * MS), elbow.gravity_torque(Q) + 100 * (q_d - Q))
     robot.wait_for_status('holding')
     for bad in (trajectory(wanted, wanted), trajectory(point(0.0, (1.0, 0.1)))):
         references.publish(bad)
@@ -287,6 +294,44 @@ def test_a_stream_of_references(graph, elbow):
     graph.until(lambda: robot.node.references.follower.moving, 'the stream')
     references.publish(trajectory(point(0.0, (q_d[1], q_d[0]), (0.0, 1e3))))
     robot.wait_for_status("the velocity of joint 'shoulder' is 1000; its limit is 5")
+
+
+@pytest.mark.parametrize('side', [1, -1], ids=['', 'mirrored'])
+@pytest.mark.parametrize('stamped', [True, False], ids=['stamped', 'unstamped'])
+def test_references_that_alternate_are_rejected_and_counted(graph, side, stamped, monkeypatch):
+    arrivals = SimpleNamespace(monotonic_ns=count(0, MS).__next__)
+    monkeypatch.setattr(reference_input, 'time', arrivals)
+    robot = Robot(graph, reference_shortest_period=1e-5)
+    references = graph.publisher(JointTrajectory, 'reference')
+    robot.torque(0)
+    follower, counts = robot.node.references.follower, robot.node.health.counts
+    for k in range(1, 9):
+        # 1.2 * 5 rad/s in 1 ms are 0.006 rad.
+        q = Q[::-1] + side * np.array([0.0, 0.09 * (k % 2)])
+        references.publish(trajectory(point(0.0, q), stamp=k * MS if stamped else 0))
+    graph.until(lambda: counts['reference rejected'] == 4, 'four refusals')
+    graph.drain(0.05)
+    assert counts['reference rejected'] == 4
+    robot.wait_for_event("the position of joint 'shoulder' steps from")
+    before = follower._reference.q
+    robot.torque(1 * MS)
+    assert np.abs(follower._reference.q - before).max() < 1e-3
+
+
+def test_a_stream_is_joined_anew_after_a_reference_that_cannot_be_read(graph):
+    robot = Robot(graph)
+    references = graph.publisher(JointTrajectory, 'reference')
+    robot.torque(0)
+    references.publish(trajectory(point(0.0, Q[::-1]), stamp=1))
+    follower, counts = robot.node.references.follower, robot.node.health.counts
+    graph.until(lambda: follower.moving, 'the stream')
+    robot.torque(60 * MS)  # it is joined
+    references.publish(trajectory(point(0.0, (0.2, float('nan'))), stamp=50 * MS))
+    graph.until(lambda: counts['reference rejected'] == 1, 'the refusal')
+    references.publish(trajectory(point(0.0, (0.2, 0.15)), stamp=60 * MS))
+    graph.until(lambda: follower._received == 60 * MS, 'the next reference')
+    robot.torque(61 * MS)
+    assert np.abs(follower._reference.q - Q).max() < 1e-3
 
 
 def test_two_streams_of_references_are_both_rejected(graph):

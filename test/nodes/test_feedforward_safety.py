@@ -14,7 +14,7 @@ from rclpy.serialization import serialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import LAWS, Gains, computed_torque, friction_laws, pd_plus
@@ -86,6 +86,45 @@ def test_an_arm_led_by_hand_never_gains_energy_though_friction_is_compensated(gr
         assert energies[-1] < energies[0]
     assert lighter[-1] > 1.2 * plain[-1]
     assert not set_parameter(robot, lead_friction=1.1)
+
+
+MEMORY = {
+    'friction__law': 'coulomb_memory',
+    'friction__viscous': [0.1, 0.2],
+    'friction__coulomb': [2.0, 1.0],
+}
+
+
+@pytest.mark.parametrize('side', [1, -1], ids=['', 'mirrored'])
+def test_friction_with_memory_follows_the_arm_that_is_led(graph, elbow, side):
+    robot = Robot(graph, control_law='gravity_only', lead_friction=0.5, **MEMORY)
+    law = friction_laws.JointFriction(
+        friction_laws.LAWS['coulomb_memory'],
+        {'viscous': np.array([0.1, 0.2]), 'coulomb': np.array([2.0, 1.0])},
+    )
+    # The joints go there and back, by less than the pre-sliding length in the end.
+    ways = [0.0, 1e-3, 3e-3, 8e-3, 8e-3, 7.9e-3, 7.5e-3]
+    rows = Q + side * np.outer(ways, [1.0, -0.7])
+    directions = law.law.sliding_direction(rows, np.zeros_like(rows))
+    assert np.abs(directions[-1]).max() > 0.1
+    qd = side * np.array([0.02, -0.01])
+    for k, (q, z) in enumerate(zip(rows, directions, strict=True)):
+        tau = elbow.gravity_torque(q)
+        close(robot.torque(k * MS, q, qd), tau + 0.5 * law.torque(qd, tau, z))
+
+
+@pytest.mark.parametrize('side', [1, -1], ids=['', 'mirrored'])
+def test_friction_with_memory_begins_anew_where_the_reference_is_placed(graph, elbow, side):
+    """The step of the reference to the arm is no displacement."""
+    robot = Robot(graph, constraints__trajectory=[0.05], **MEMORY)
+    robot.torque(0)
+    robot.follow(trajectory(point(1.0, (0.2 + side * 0.5, 0.1 + side * 0.5))))
+    for k in range(1, 500, 20):
+        tau = robot.torque(k * MS, robot.node.references.follower._reference.q)
+    held = robot.node.references.follower._reference.q - side * 0.06
+    assert np.abs(tau - elbow.gravity_torque(held)).max() > 0.5
+    for k in (501, 502, 503):
+        close(robot.torque(k * MS, held), elbow.gravity_torque(held))
 
 
 # -- what is missing ----------------------------------------------------------------------------
@@ -485,6 +524,61 @@ def test_enabling_an_enabled_node_changes_nothing(graph):
     answer = graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
     assert answer.message == 'enabled'
     assert robot.node.references.follower.doing == 'following a trajectory of 2 s'
+
+
+def moved(robot, end=402):
+    """Follow a trajectory until a time, ms."""
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    for k in range(51, end, 50):
+        robot.torque(k * MS, robot.node.references.follower._reference.q)
+
+
+CALLS = {
+    'stop': ['stop'] * 4,
+    'disable': [False] * 4,
+    'disable, enable': [False, True, False, True],
+    'stop, disable, enable': ['stop', False, True, 'stop'],
+    'disable, stop': [False, 'stop', 'stop', True],
+}
+
+
+@pytest.mark.parametrize('calls', CALLS.values(), ids=CALLS)
+def test_a_stop_during_a_stop_is_the_same_stop(graph, calls):
+    robot = Robot(graph, kp=[100.0])
+    moved(robot)
+    follower = robot.node.references.follower
+    start = follower._reference
+    assert np.abs(start.qd).min() > 0.3
+    for k, call in zip(range(431, 700, 50), [*calls, None], strict=False):
+        if call == 'stop':
+            graph.call(Trigger, 'feedforward_node/stop')
+        elif call is not None:
+            graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=call))
+        robot.torque(k * MS, follower._reference.q)
+        s = min((k - 401) / 1e3, SHORTEST_STOP)
+        # Constant deceleration: q + v s (1 - s / 2 T)
+        close(follower._reference.q, start.q + start.qd * s * (1 - s / (2 * SHORTEST_STOP)))
+        close(follower._reference.qd, start.qd * (1 - s / SHORTEST_STOP))
+
+
+@pytest.mark.parametrize('side', [1, -1], ids=['', 'mirrored'])
+@pytest.mark.parametrize('way', [0.05, 0.2])
+def test_an_arm_that_is_enabled_again_elsewhere_is_held_there(graph, side, way):
+    """The torque is still being brought down, and the arm is falling."""
+    robot = Robot(graph, max_torque_rate=[5.0])
+    for k in range(0, 4000, 500):
+        robot.torque(k * MS)
+    follower = robot.node.references.follower
+    graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False))
+    fallen = Q + side * way
+    robot.torque(4000 * MS, fallen)
+    assert robot.node._leaving
+    graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
+    robot.torque(4001 * MS, fallen)
+    close(follower._reference.q, fallen if way > 0.1 else Q)
+    assert robot.node.torques.gate.last.any()
 
 
 def test_a_change_of_law_decelerates(graph):

@@ -7,12 +7,13 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from feedforward_view import MOVE, MS, Q, Robot, close, point, sentence, trajectory, values
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import Reference
 from robot_dynamics.ros import messages, state_output
@@ -240,19 +241,59 @@ def follow_part(robot, end):
         robot.torque(k * MS, WHOLE.sample((k - 1) / 1e3).q)
 
 
-def test_an_arm_that_leaves_its_path_ends_the_motion_by_a_deceleration(graph):
+def test_an_arm_that_leaves_its_path_decelerates_and_is_held(graph):
     robot = Robot(graph, constraints__trajectory=[0.0, 0.05])
     follow_part(robot, 602)
     before = WHOLE.sample(0.6)
     robot.torque(611 * MS, before.q + np.array([0.09, 0.0]))  # the shoulder has no tolerance
-    robot.torque(621 * MS, WHOLE.sample(0.62).q - np.array([0.0, 0.06]))
+    now = WHOLE.sample(0.62)
+    robot.torque(621 * MS, now.q - np.array([0.0, 0.06]), now.qd)
     status = robot.wait_for_event("joint 'elbow' is 0.06")
     assert (status.message, status.level) == ('faulted', DiagnosticStatus.ERROR)
     assert values(status)['joint'] == 'elbow'
     assert values(status)['motion'] == 'stopping'
     for k in range(651, 952, 50):
         robot.torque(k * MS, WHOLE.sample(0.65).q)
-    robot.wait_for_word('holding')
+    graph.until(lambda: values(robot.status[-1])['motion'] == 'holding', 'the end of the stop')
+    assert robot.status[-1].message == 'faulted'
+    assert values(robot.status[-1])['detail'] == values(status)['detail']
+
+
+@pytest.mark.parametrize('end', ['trajectory', 'stream', 'enable'])
+def test_a_violation_stays_visible_until_the_next_motion(graph, end):
+    robot = Robot(graph, constraints__trajectory=[0.05], diagnostics_period=0.1)
+    diagnostics = graph.listen(DiagnosticArray, '/diagnostics')
+    follow_part(robot, 602)
+    robot.torque(621 * MS, WHOLE.sample(0.62).q - np.array([0.06, 0.0]))
+    reason = values(robot.wait_for_event("joint 'shoulder' is 0.06"))['detail']
+    for k in range(651, 2952, 100):
+        held = WHOLE.sample(0.62).q - np.array([0.06, 0.0])
+        robot.torque(k * MS, held)
+    diagnostics.clear()
+    graph.until(lambda: len(diagnostics) > 3, 'later diagnostics')
+    health = diagnostics[-1].status[0]
+    assert (health.level, health.message) == (DiagnosticStatus.ERROR, reason)
+    assert values(health)['tolerance violated'] == '1'
+    assert robot.status[-1].message == 'faulted'
+    assert values(robot.status[-1])['detail'] == reason
+    graph.call(Trigger, 'feedforward_node/stop')  # no motion
+    robot.torque(2960 * MS, held)
+    assert robot.status[-1].message == 'faulted'
+    if end == 'trajectory':
+        robot.follow(trajectory(point(1.0, held[::-1])))
+    elif end == 'stream':
+        references = graph.publisher(JointTrajectory, 'reference')
+        references.publish(trajectory(point(0.0, held[::-1])))
+        robot.wait_for_word('following')
+    else:
+        for enabled in (False, True):
+            graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=enabled))
+            robot.torque((2970 + enabled) * MS, held)
+    robot.torque(2990 * MS, held)
+    graph.until(lambda: robot.status[-1].message in ('following', 'holding'), 'the next word')
+    diagnostics.clear()
+    graph.until(lambda: len(diagnostics) > 1, 'later diagnostics')
+    assert diagnostics[-1].status[0].level != DiagnosticStatus.ERROR
 
 
 SHORT = trajectory(point(0.0, (0.2, 0.1)), point(0.2, (0.25, 0.1)))
@@ -292,4 +333,4 @@ def test_a_goal_that_is_not_reached_in_time_is_a_fault(graph, off, qd):
     robot.torque(421 * MS, GOAL + off, (qd, 0.0))
     status = robot.wait_for_event("joint 'shoulder' is")
     assert status.message == 'faulted'
-    assert values(status)['motion'] == 'holding'
+    assert values(status)['motion'] == ('stopping' if qd else 'holding')
