@@ -64,9 +64,9 @@ def test_measured_efforts_are_torques_of_the_drives(graph):
     assert list(measured[-1].effort) == [1.0, 3.0]
     robot.node.set_parameters([Parameter('effort_scale', value=[4.0])])
     robot.torque(MS)
-    robot.states.publish(
-        JointState(name=['shoulder', 'elbow'], position=Q, velocity=0 * Q, effort=[0.5, 1.0])
-    )
+    later = JointState(name=['shoulder', 'elbow'], position=Q, velocity=0 * Q, effort=[0.5, 1.0])
+    later.header.stamp = messages.time_message(2 * MS)
+    robot.states.publish(later)
     graph.until(lambda: list(measured[-1].effort) == [2.0, 4.0], 'the other scale')
 
 
