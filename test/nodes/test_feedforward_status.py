@@ -162,7 +162,7 @@ def test_the_state_of_the_controller_is_published_where_its_message_is_installed
 
 
 def test_the_status_has_one_word_for_what_the_node_does(graph):
-    robot = Robot(graph, kp=[100.0], silence_timeout=0.1)
+    robot = Robot(graph, kp=[100.0], silence_timeout=1.0)
     robot.wait_for_word('waiting')
     robot.torque(0)
     robot.wait_for_word('holding')
@@ -261,7 +261,8 @@ def test_an_arm_that_leaves_its_path_decelerates_and_is_held(graph):
 
 @pytest.mark.parametrize('end', ['trajectory', 'stream', 'enable'])
 def test_a_violation_stays_visible_until_the_next_motion(graph, end):
-    robot = Robot(graph, constraints__trajectory=[0.05], diagnostics_period=0.1)
+    limits = {'constraints__trajectory': [0.05], 'silence_timeout': 60.0}
+    robot = Robot(graph, diagnostics_period=0.1, **limits)
     diagnostics = graph.listen(DiagnosticArray, '/diagnostics')
     follow_part(robot, 602)
     robot.torque(621 * MS, WHOLE.sample(0.62).q - np.array([0.06, 0.0]))
