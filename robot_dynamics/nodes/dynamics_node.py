@@ -182,6 +182,8 @@ class DynamicsNode(RobotNode):
 
     def on_joint_state(self, state: JointReading) -> None:
         """Publish the terms of one complete joint state."""
+        if state.restarted:  # of the time before, and not to act when it comes again
+            self.reference, self.wrench.newest = None, None
         self.estimator.record(state)
         qdd = self._acceleration(state)
         if qdd is None and state.qd is not None and self.parameters.acceleration_source != 'none':

@@ -221,7 +221,8 @@ class RobotSource:
                 node.get_logger().error(
                     f'robot_description rejected, the last one is kept: {error}'
                 )
-        if node.arm is not None and self.newest_text() not in (self._preparing, self.text):
+        is_other = self.newest_text() not in (self._preparing, self.text)
+        if node.arm is not None and is_other and not self._is_given:
             self._prepare_newest()
 
     # -- the topic --------------------------------------------------------------------------

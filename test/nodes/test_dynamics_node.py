@@ -172,6 +172,46 @@ def test_an_external_wrench_in_the_links_own_axes(graph, start, elbow):
     graph.until(lambda: node.health.counts['external wrench rejected'] == 2, 'two refusals')
 
 
+@pytest.mark.parametrize('sign', [1, -1])
+def test_a_wrench_and_a_reference_of_the_time_before_a_reset_never_act(graph, start, sign):
+    node, outputs, states = start(acceleration_source='reference')
+    wrenches = graph.publisher(WrenchStamped, 'external_wrench')
+    references = graph.publisher(JointTrajectory, 'reference')
+    q, qd = [0.1, 0.2], [0.3, 0.4]
+
+    def send(stamp):
+        """Publish a wrench and a reference."""
+        message = WrenchStamped()
+        message.header.frame_id = 'forearm'
+        message.header.stamp = messages.time_message(stamp)
+        message.wrench.force = Vector3(z=10.0 * sign)
+        wrenches.publish(message)
+        point = JointTrajectoryPoint(
+            positions=[0.0] * 2, velocities=[0.0] * 2, accelerations=[1.0 * sign, 2.0]
+        )
+        reference = JointTrajectory(joint_names=['shoulder', 'elbow'], points=[point])
+        reference.header.stamp = messages.time_message(stamp)
+        references.publish(reference)
+        graph.until(lambda: node.wrench.newest and node.reference, 'both')
+
+    def terms(stamp):
+        states.publish(joint_state(stamp, q, qd))
+        graph.until(lambda: outputs.torque('gravity_torque', stamp) is not None, 'an answer')
+        graph.drain(0.05)  # the others follow it
+        return outputs.received(stamp) & {'external_torque', 'inertia_torque'}
+
+    send(1000 * MS)
+    assert terms(1000 * MS) == {'external_torque', 'inertia_torque'}
+    for stamp in (1, 500, 901, 1001, 1099):  # ms: time comes again
+        assert terms(stamp * MS) == set(), stamp
+    send(1100 * MS)
+    assert terms(1101 * MS) == {'external_torque', 'inertia_torque'}
+    assert terms(1202 * MS) == set()  # too old
+    send(1400 * MS)
+    assert terms(1299 * MS) == set()  # of another time
+    assert terms(1300 * MS) == {'external_torque', 'inertia_torque'}
+
+
 def test_without_velocity_gravity_and_mass_matrix_are_still_right(graph, start, elbow):
     node, outputs, states = start()
     q = np.array([0.1, 0.2])

@@ -1,5 +1,7 @@
 """The service ~/estimate_payload of dynamics_node: estimate, errors, and what it leaves alone."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,8 @@ from recorded_runs import lively, torque
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.states import random_postures
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.resources import share_file
 from robot_dynamics.ros import messages, qos
@@ -104,6 +108,37 @@ def test_efforts_of_identified_drives_give_the_payload(graph, start, motion):
     assert graph.call(Trigger, 'dynamics_node/estimate_payload').success
     graph.until(lambda: estimates, 'the estimate')
     assert estimates[0].inertia.m == pytest.approx(MASS, rel=0.02)
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+def test_from_postures_the_offset_is_subtracted_after_the_scale(graph, start, sign):
+    """Postures, unlike a motion, leave nothing that could take up another offset."""
+    scale = np.array([0.5, 2.0, -0.5, 3.0, 0.2, -2.0, 0.5])
+    offset = sign * np.array([1.0, -2.0, 1.5, -1.0, 2.0, 1.0, -1.5])
+    names = list(MODEL.joint_names)
+    node, states = start(
+        joints=names[::-1],
+        effort_scale=scale[::-1].tolist(),
+        effort_offset=offset[::-1].tolist(),
+        friction__coulomb=[0.0],  # else it bounds the payload, no more
+    )
+    estimates = graph.listen(InertiaStamped, 'dynamics_node/payload_estimate', qos.LATCHED)
+    stations = 0.8 * random_postures(MODEL, 3, seed=2)
+    ramp = np.linspace(0, 1, 25)[:, None]
+    q = [np.repeat(stations[:1], 80, axis=0)]
+    for before, after in itertools.pairwise(stations):
+        q += [before + (3 * ramp**2 - 2 * ramp**3) * (after - before)]
+        q += [np.repeat(after[None], 80, axis=0)]
+    q = np.concatenate(q)
+    t = np.arange(len(q)) / 50
+    tau = Dynamics(MODEL.with_payload(LINK, MASS, COM)).gravity_torque(q)
+    publish(graph, node, states, t, q, np.gradient(q, t, axis=0), (tau + offset) / scale)
+    assert graph.call(Trigger, 'dynamics_node/estimate_payload').success
+    graph.until(lambda: estimates, 'the estimate')
+    assert node.estimator._found.postures == 3
+    assert estimates[0].inertia.m == pytest.approx(MASS, rel=0.01)
+    com = estimates[0].inertia.com
+    assert np.allclose([com.x, com.y, com.z], COM, atol=0.005)
 
 
 def test_too_little_is_rejected_with_the_reason(graph, start, motion):

@@ -33,9 +33,10 @@ class Robot:
         prepare, self.threads = self.node.prepare, []
 
         def wait(arm):
-            self.threads.append((threading.current_thread(), sys.getswitchinterval()))
-            self.began.set()
-            assert self.allowed.wait(DEADLINE)
+            if threading.current_thread() is not threading.main_thread():
+                self.threads.append((threading.current_thread(), sys.getswitchinterval()))
+                self.began.set()
+                assert self.allowed.wait(DEADLINE)
             prepare(arm)
 
         monkeypatch.setattr(self.node, 'prepare', wait)
@@ -135,3 +136,43 @@ def test_a_node_that_was_cleaned_up_meanwhile_takes_what_it_is_configured_with(r
         request.transition.id = transition
         assert robot.graph.call(ChangeState, 'dynamics_node/change_state', request).success
     assert robot.mass() == pytest.approx(2)
+
+
+def test_a_robot_compiled_for_an_earlier_configuration_is_never_used(robot, monkeypatch, tmp_path):
+    from rclpy.parameter import Parameter
+
+    node, used = robot.node, []
+    use = node.use
+    monkeypatch.setattr(node, 'use', lambda arm: (used.append(arm.model.mass[1]), use(arm)))
+    robot.describe(2)
+    robot.graph.until(robot.began.is_set, 'the preparation')
+    node.trigger_deactivate()
+    node.trigger_cleanup()
+    robot.describe(3)
+    robot.graph.until(lambda: 'value="3"' in node.robot.newest_text(), 'the third')
+    node.trigger_configure()
+    node.trigger_activate()
+    assert robot.mass() == pytest.approx(3)
+    robot.allowed.set()
+    robot.graph.until(lambda: node.robot._task is None, 'the end of the preparation')
+    robot.graph.drain(0.1)
+    assert used == [3]
+    # The same for a file, and it is read once.
+    robot.allowed.clear()
+    robot.began.clear()
+    robot.describe(4)
+    robot.graph.until(robot.began.is_set, 'the preparation')
+    node.trigger_deactivate()
+    node.trigger_cleanup()
+    file = tmp_path / 'five.urdf'
+    file.write_text(robot.urdf.replace('<mass value="0.7"/>', '<mass value="5"/>'))
+    (result,) = node.set_parameters([Parameter('robot_description_file', value=str(file))])
+    assert result.successful
+    node.trigger_configure()
+    node.trigger_activate()
+    robot.allowed.set()
+    robot.graph.until(lambda: node.robot._task is None, 'the end of the preparation')
+    robot.graph.drain(0.1)
+    assert robot.mass() == pytest.approx(5)
+    assert used == [3, 5]
+    assert len(robot.threads) == 2

@@ -54,6 +54,33 @@ def test_the_torque_changes_no_faster_than_its_rate():
     assert np.array_equal(applied[:, 1], [1.0] * 8 + [-1.0] * 12)
 
 
+@pytest.mark.parametrize('sign', [1, -1])
+@pytest.mark.parametrize('rate', [np.inf, 2000.0])
+def test_the_lag_of_a_saturated_drive_goes_on_beyond_the_limit(sign, rate):
+    """The limit comes after the lag: lagged_k = c + (lagged_0 - c) (1 - share)^k."""
+    step, bandwidth, limit, command = 1e-3, 10.0, 2.0, 6.0
+    drives = simulator(
+        Actuators(bandwidth=[bandwidth, np.inf], rate_limit=rate),
+        effort_limit=[limit, np.inf],
+        time_step=step,
+    )
+    ups, downs = 60, 60
+    tau = sign * command * np.array([[1.0, 1.0]] * ups + [[-1.0, 0.0]] * downs)
+    applied = efforts(drives, tau)
+    keep = np.exp(-2 * np.pi * bandwidth * step)
+    wanted, limited, lagged = [], 0.0, 0.0
+    for c in tau[:, 0]:
+        limited = np.clip(c, limited - rate * step, limited + rate * step)
+        lagged = limited + (lagged - limited) * keep
+        wanted.append(lagged)
+    assert applied[:, 0] == pytest.approx(np.clip(wanted, -limit, limit), rel=1e-12)
+    # It stays at its limit until the lag has come down to it: ln((6 + 6) / (2 + 6)) / (2 pi f).
+    stays = np.count_nonzero(sign * applied[ups:, 0] == limit)
+    if rate == np.inf:
+        assert stays == int(np.log(12 / 8) / (2 * np.pi * bandwidth * step))
+    assert stays > 5
+
+
 def test_the_torque_stays_within_the_limits_of_the_model():
     applied = efforts(
         simulator(Actuators(), effort_limit=[2.0, np.inf]), [[5.0, 5.0], [-5.0, 5.0]]

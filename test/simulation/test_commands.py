@@ -1,5 +1,7 @@
 """Commands of a simulated arm: brakes, wrenches, payloads, and what is logged."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -142,6 +144,44 @@ def test_the_listener_receives_only_commands_that_change_something(plant, arm):
         (3, ExternalWrench),
         (3, SetPayload),
     ]
+
+
+TENSOR = np.array([[0.02, 0.001, 0.002], [0.001, 0.03, 0.003], [0.002, 0.003, 0.04]])
+LOAD = Inertial(1.0, np.array([0.1, 0.2, 0.3]), TENSOR)
+ELEMENTS = [(i, j) for i in range(3) for j in range(i, 3)]
+
+
+def with_element(array, index, change=1e-3):
+    """Return a copy with one element changed, and its mirror image in a tensor."""
+    array = array.copy()
+    for place in {index, index[::-1]}:
+        array[place] += change
+    return array
+
+
+@pytest.mark.parametrize(
+    'other',
+    [
+        replace(LOAD, mass=1.5),
+        *(replace(LOAD, com=with_element(LOAD.com, (i,))) for i in range(3)),
+        *(replace(LOAD, inertia_com=with_element(TENSOR, index)) for index in ELEMENTS),
+    ],
+    ids=['mass', *'xyz', *(f'I{"xyz"[i]}{"xyz"[j]}' for i, j in ELEMENTS)],
+)
+def test_each_number_of_a_payload_counts(other):
+    arm = Dynamics(random_tree(3, np.random.default_rng(1)))
+    plant, passed = Plant(Simulator(arm)), []
+    plant.apply(SetPayload(tip(arm), LOAD))
+    plant.listener = lambda *command: passed.append(command)
+    plant.apply(SetPayload(tip(arm), Inertial(1.0, LOAD.com.copy(), TENSOR.copy())))
+    assert not passed
+    plant.apply(SetPayload(tip(arm), other))
+    assert passed == [(0, SetPayload(tip(arm), other))]
+    q = np.array([0.3, -0.5, 0.7])
+    loaded = Dynamics(arm.model.with_payload(tip(arm), other.mass, other.com, other.inertia_com))
+    np.testing.assert_allclose(
+        plant.simulator.arm.mass_matrix(q), loaded.mass_matrix(q), rtol=1e-12, atol=1e-14
+    )
 
 
 def test_an_arm_that_diverges_is_braked_in_its_last_state(plant):
