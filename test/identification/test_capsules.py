@@ -17,6 +17,7 @@ from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.urdf.meshes import mesh_path
 
 PANDA = load_urdf(share_file('urdf/panda.urdf'))
+SPHERE = '<sphere radius="0.1"/>'
 PLACE = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 0.5 -0.6"/>'
 
 
@@ -63,6 +64,30 @@ def test_shapes_are_covered_closely(kind, shape, thickest):
     assert remarks == []
     assert depth(capsules, inside(kind, np.random.default_rng(0))).min() > -1e-9
     assert max(capsule.radius for capsule in capsules) < thickest
+
+
+@pytest.mark.parametrize('order', [('a', 'b'), ('b', 'a')])
+def test_each_shape_of_each_link_is_covered_by_capsules_of_that_link(order):
+    shape = '<collision>{}<geometry>{}</geometry></collision>'
+    far = '<origin xyz="5 0 0"/>'
+    parts = {
+        'a': shape.format(PLACE, '<box size="0.1 0.3 0.5"/>') + shape.format(far, SPHERE),
+        'b': shape.format(PLACE, SPHERE),
+    }
+    links = ''.join(f'<link name="{name}">{parts[name]}</link>' for name in order)
+    capsules, remarks = capsules_of(f'<robot name="r">{links}</robot>')
+    assert remarks == []
+    of_link = {name: [c for c in capsules if c[0] == name] for name in order}
+    rng = np.random.default_rng(0)
+    # The second shape is 5 m away.
+    near = {name: [c for c in of_link[name] if c[1][0][0] < 2.5] for name in order}
+    assert depth(near['a'], inside('box', rng)).min() > -1e-9
+    assert depth(near['b'], inside('sphere', rng)).min() > -1e-9
+    assert len(near['b']) == len(of_link['b'])
+    ball = rng.normal(size=(500, 3))
+    ball *= 0.1 / np.linalg.norm(ball, axis=1)[:, None]
+    rest = [c for c in of_link['a'] if c[1][0][0] > 2.5]
+    assert depth(rest, ball + np.array([5.0, 0.0, 0.0])).min() > -1e-9
 
 
 @pytest.mark.parametrize('binary', [True, False])
