@@ -217,3 +217,53 @@ def test_mutate_lists_the_changes_that_no_test_finds(tmp_path):
     assert ' 0 timed out, 3 survived' in ended.stdout
     assert sorted(checkout.rglob('*')) == before
     assert (checkout / 'robot_dynamics/signs.py').read_text() == files['robot_dynamics/signs.py']
+
+
+# The first installation of a set, in an environment without PyBullet.
+INSTALL = """
+set -e
+source <(sed '$d' "$RUN")
+root=$CHECKOUT; venv=$root/.venv ros_extra=,ros python=/bin/python python_version=3.11
+make_venv() { :; }
+pip_install() { echo "pip install $*"; }
+install "$@"
+"""
+
+
+@pytest.mark.parametrize(
+    ('words', 'reported'),
+    [
+        (('view', 'view,bags'), False),
+        (('docs', 'docs'), False),
+        (('demo', 'sim,demo'), True),
+        (('bench', 'sim,bench'), True),
+        (('test', 'sim,demo,test,ros-test'), True),
+    ],
+)
+def test_a_missing_pybullet_is_reported_where_it_was_to_be_installed(words, reported, tmp_path):
+    python = tmp_path / '.venv' / 'bin' / 'python'
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\nexit 1\n')
+    python.chmod(0o755)
+    (tmp_path / 'setup.py').touch()
+    ended = subprocess.run(
+        ['bash', '-c', INSTALL, 'run', *words],
+        env={**os.environ, 'RUN': str(RUN), 'CHECKOUT': str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert f'[{words[1]},ros]' in ended.stdout
+    assert ('PyBullet has no wheel' in ended.stderr) == reported
+
+
+def test_the_first_screen_names_the_engines_in_their_order_of_preference():
+    from robot_dynamics.validation.engines import ENGINES, title
+
+    first_screen = (RUN.parent / 'README.md').read_text().split('\n## ')[0]
+    assert f'The engine is {title(ENGINES[0])}, or\n{title(ENGINES[1])} where' in first_screen
+    extras = (RUN.parent / 'setup.py').read_text()
+    assert 'python_version < "3.12"' in extras
+    assert 'with Python 3.12 and newer' in first_screen
