@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Start a simulated arm, its feed-forward torque and its dynamics as plain executables with
-# --ros-args. Works with the ROS 2 wheels, which have no `ros2` command.
+# Start a simulated arm, its feed-forward torque, its dynamics and its description as plain
+# executables with --ros-args; `robot-dynamics view --live` shows the arm. Works with the ROS 2
+# wheels, which have no `ros2` command.
 #
 #     examples/nodes_without_launch.sh [ROBOT.urdf]        Ctrl-C ends it
 #
@@ -28,5 +29,8 @@ feedforward_node --ros-args \
 
 dynamics_node --ros-args \
     -p robot_description_file:="$robot" -p use_sim_time:=true &
+
+# Publishes robot_description, and /tf where tf2_msgs is installed (no wheel has it).
+state_publisher_node --ros-args -p robot_description_file:="$robot" -p use_sim_time:=true &
 
 wait

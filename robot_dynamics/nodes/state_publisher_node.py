@@ -4,7 +4,7 @@ Subscribes
     joint_states        sensor_msgs/JointState
     robot_description   std_msgs/String             latched, if no parameter gives it
 Publishes
-    /tf, /tf_static     tf2_msgs/TFMessage
+    /tf, /tf_static     tf2_msgs/TFMessage          where tf2_msgs is installed
     robot_description   std_msgs/String             latched, if a parameter gives it
     /diagnostics        diagnostic_msgs/DiagnosticArray
 
@@ -12,7 +12,8 @@ For systems without robot_state_publisher, with the same topics and meaning: a t
 published for each joint state, with its stamp; mimic joints follow their leader; fixed joints, and
 those locked by parameter, go to /tf_static. The poses come from this package's kinematics.
 
-The node needs tf2_msgs, which comes with every ROS 2 distribution but not as a wheel on PyPI.
+Transforms need tf2_msgs, which comes with every ROS 2 distribution but not as a wheel on PyPI.
+Without it the node publishes the description alone, with a warning.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from std_msgs.msg import String
 
 from robot_dynamics.control.joint_state import JointDataError, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import executable, health, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.health import Status
@@ -44,9 +44,10 @@ from robot_dynamics.ros.serialization import JointStateValues
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.link_frames import LinkFrame, link_frames
 
-
-class TfMissing(RobotDynamicsError, ImportError):  # noqa: N818  (says what is missing)
-    """There is no message type for transforms."""
+WITHOUT_TF = (
+    'tf2_msgs is not installed: /tf and /tf_static are not published, robot_description is; apt '
+    f'install ros-{os.environ.get("ROS_DISTRO", "DISTRO")}-tf2-msgs (it is no wheel on PyPI)'
+)
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,12 @@ class StatePublisherNode(RobotNode):
         super().__init__('state_publisher_node', **kwargs)
         self.diagnostics = self.add(Diagnostics(self))
         self._message = tf_message_type()
-        self._tf_out = self.create_publisher(self._message, '/tf', qos.STREAM_OUT)
-        self._static_out = self.create_publisher(self._message, '/tf_static', qos.LATCHED)
+        self._tf_out = self._static_out = None
+        if self._message is None:
+            self.get_logger().warning(WITHOUT_TF)
+        else:
+            self._tf_out = self.create_publisher(self._message, '/tf', qos.STREAM_OUT)
+            self._static_out = self.create_publisher(self._message, '/tf_static', qos.LATCHED)
         self._text_out: Any = None  # created if a parameter gives the description
         self.robot = self.add(RobotSource(self))
         self.joint_states = self.add(JointStateTopic(self, self._read, self._on_positions))
@@ -102,7 +107,9 @@ class StatePublisherNode(RobotNode):
         self._publish(self._static_out, self.get_clock().now().to_msg(), fixed, {})
 
     def status(self) -> Status | None:
-        """Return the joints without any joint state, or None."""
+        """Return that transforms are not published, or the joints without joint state, or None."""
+        if self._message is None:
+            return health.WARN, WITHOUT_TF
         if self._missing and self.health.inputs:
             names = ', '.join(sorted(self._missing))
             return health.WARN, f'no joint_states of {names} received'
@@ -125,20 +132,18 @@ class StatePublisherNode(RobotNode):
     def _publish(
         self, publisher: Any, stamp: Time, frames: Iterable[LinkFrame], positions: dict[str, float]
     ) -> None:
+        if self._message is None:
+            return
         prefix = self.parameters.frame_prefix
         publisher.publish(self._message(transforms=transforms(frames, positions, stamp, prefix)))
 
 
-def tf_message_type() -> type:
-    """Return tf2_msgs/TFMessage; raises TfMissing where it is not installed."""
+def tf_message_type() -> type | None:
+    """Return tf2_msgs/TFMessage, or None where it is not installed."""
     try:
         kind: type = importlib.import_module('tf2_msgs.msg').TFMessage
-    except ImportError as error:
-        distro = os.environ.get('ROS_DISTRO', 'DISTRO')
-        raise TfMissing(
-            f'tf needs tf2_msgs, which is not installed (apt install ros-{distro}-tf2-msgs; '
-            'it is no wheel on PyPI): without it there is no state_publisher_node'
-        ) from error
+    except ImportError:
+        return None
     return kind
 
 

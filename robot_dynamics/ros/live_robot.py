@@ -92,8 +92,8 @@ class LiveRobot:
             if time.monotonic() > end:
                 raise LiveRobotError(
                     f'no robot_description on {self.topics[1]} within {timeout:g} s: start '
-                    'robot_state_publisher there, name its namespace by --namespace, or name a '
-                    'file of the robot'
+                    'robot_state_publisher or state_publisher_node there, name its namespace by '
+                    '--namespace, or name a file of the robot'
                 )
             time.sleep(POLL)
         return self._text

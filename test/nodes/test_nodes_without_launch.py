@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,10 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from elbow import ELBOW
 from sensor_msgs.msg import JointState
+
+from robot_dynamics.nodes.state_publisher_node import WITHOUT_TF
 
 pytestmark = pytest.mark.processes
 
@@ -23,6 +28,7 @@ MODULES = {
     'simulator_node': 'robot_dynamics.nodes.simulator_node',
     'feedforward_node': 'robot_dynamics.nodes.feedforward_node',
     'dynamics_node': 'robot_dynamics.nodes.dynamics_node',
+    'state_publisher_node': 'robot_dynamics.nodes.state_publisher_node',
 }
 
 
@@ -66,4 +72,43 @@ def test_nodes_without_launch(graph, executables):
         assert np.all(np.isfinite(message.effort))
     assert process.returncode == 0, log
     assert 'Traceback' not in log
-    assert '[WARN]' not in log
+    warnings = [line for line in log.splitlines() if '[WARN]' in line]
+    assert all(WITHOUT_TF in line for line in warnings), log
+
+
+@pytest.mark.processes
+def test_the_live_view_of_the_guide_shows_the_arm_of_the_nodes(graph, executables):
+    pytest.importorskip('viser')
+    guide = (CHECKOUT / 'docs' / 'guides' / 'view.md').read_text()
+    section = guide.split('## Live robots', 1)[1].split('\n## ', 1)[0]
+    (words,) = re.findall(r'```bash\n(.*?)```', section, re.DOTALL)
+    (executables / 'arm.urdf').write_text(ELBOW)
+    process = subprocess.Popen(
+        ['bash', '-c', words.replace('view --live', 'view --live --port 0 --timeout 60')],
+        cwd=executables,
+        env={
+            **os.environ,
+            'PATH': f'{executables}{os.pathsep}{os.environ["PATH"]}',
+            'PYTHONPATH': str(CHECKOUT),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        log = []
+        for line in process.stdout:
+            log.append(line)
+            if found := re.search(r'elbow: open (\S+) in a browser', line):
+                break
+        assert found, ''.join(log)
+        with urllib.request.urlopen(found[1], timeout=60) as page:
+            assert b'<html' in page.read()
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.communicate(timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)

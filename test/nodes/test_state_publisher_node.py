@@ -1,5 +1,5 @@
-"""The state publisher. tf2_msgs comes with a ROS 2 distribution only: the node itself is tested
-where it is, the transforms and the error without it everywhere.
+"""The state publisher. tf2_msgs comes with a ROS 2 distribution only: the topics of tf are tested
+where it is, the transforms and the description without it everywhere.
 """
 
 import importlib.util
@@ -12,6 +12,7 @@ import yaml
 pytest.importorskip('rclpy')
 
 import urdf_text
+from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.qos import QoSProfile
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
@@ -20,14 +21,14 @@ from std_msgs.msg import String
 from robot_dynamics.control.joint_state import JointDataError
 from robot_dynamics.kinematics import frame_pose
 from robot_dynamics.nodes.state_publisher_node import (
+    WITHOUT_TF,
     StatePublisherNode,
     StatePublisherParameters,
-    TfMissing,
     positions_of,
     transforms,
 )
 from robot_dynamics.resources import share_file
-from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.parameters import specs
 from robot_dynamics.urdf.link_frames import link_frames
 from robot_dynamics.urdf.loading import parse_urdf
@@ -108,11 +109,23 @@ def test_an_invalid_joint_state_is_rejected(names, positions, why):
         positions_of(JointState(name=names, position=positions), {'turn', 'slide'})
 
 
-def test_without_tf2_msgs_the_error_names_it(graph, monkeypatch):
+def test_without_tf2_msgs_the_description_alone_is_published(graph, monkeypatch, capfd):
     monkeypatch.setitem(sys.modules, 'tf2_msgs', None)
     monkeypatch.setitem(sys.modules, 'tf2_msgs.msg', None)
-    with pytest.raises(TfMissing, match=r'tf2_msgs, which is not installed \(apt install ros-'):
-        graph.start(StatePublisherNode, description=ROBOT)
+    node = graph.start(StatePublisherNode, description=ROBOT)
+    received = graph.listen(String, 'robot_description', qos.LATCHED)
+    graph.until(lambda: received, 'the description, for a late joiner')
+    assert received[0].data == ROBOT
+    assert graph.probe.count_publishers('/tf') == graph.probe.count_publishers('/tf_static') == 0
+    states = graph.publisher(JointState, 'joint_states')
+    message = JointState(name=['turn', 'slide'], position=[0.4, 0.2])
+    graph.until(lambda: states.publish(message) or node.health.inputs, 'a joint state')
+    assert capfd.readouterr().err.count(WITHOUT_TF) == 1
+    assert node.status() == (health.WARN, WITHOUT_TF)
+    # A new robot, from the parameter of an inactive node
+    for transition in (node.trigger_deactivate, node.trigger_activate):
+        assert transition() == TransitionCallbackReturn.SUCCESS
+    graph.until(lambda: len(received) == 2, 'the description, again')
 
 
 def test_the_yaml_file_has_every_parameter_with_its_default():
