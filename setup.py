@@ -36,7 +36,7 @@ NO_PYBULLET_WHEEL = (
 )
 
 IDENTIFY = ['cvxpy>=1.5', 'clarabel>=0.9', 'threadpoolctl>=3.5']
-CHECK = ['trimesh>=4.4', 'pycollada>=0.8']
+CHECK = ['trimesh>=4.6', 'pycollada>=0.8']
 
 # The documentation site; MathJax and the search work offline.
 SITE = [
@@ -82,7 +82,7 @@ setup(
         'numpy>=1.26',
         'scipy>=1.11',
         'urdf-parser-py>=0.0.4',
-        'xacro>=2.0',
+        'xacro>=2.1',
         'PyYAML>=6.0',
         'llvmlite>=0.45',
     ],

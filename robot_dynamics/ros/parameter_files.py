@@ -36,8 +36,8 @@ def check_identified(urdf: bytes, text: str) -> None:
     # To the nodes a negative coefficient means that of the URDF: none is negative here.
     terms = {term: parameters.of_joints(f'friction__{term}', model) for term in law.terms}
     JointFriction(law, terms, parameters.of_joints('friction__presliding', model))
-    parameters.of_joints('effort_offset', model)
-    parameters.efforts_per_torque(model)
+    for name in ('effort_scale', 'effort_offset'):
+        parameters.of_joints(name, model)
 
 
 def _flat(tree: dict[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:

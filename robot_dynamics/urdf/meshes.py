@@ -1,13 +1,10 @@
-"""Meshes of a robot description: their files, read by trimesh (extra `[check]`)."""
+"""Names and files of the meshes of a robot description."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from robot_dynamics.errors import RobotDynamicsError
 
@@ -56,33 +53,3 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):  # a name too long, or with a null character
         return False
-
-
-def read_scene(path: Path) -> tuple[Any, Any]:
-    """Return the trimesh.Scene of a mesh file, and its trimesh.Trimesh, in metres.
-
-    Raises:
-        MeshError: why the file cannot be read, or that trimesh is not installed.
-    """
-    try:
-        import trimesh
-    except ImportError:
-        raise MeshError('trimesh is not installed') from None
-    size = path.stat().st_size
-    if path.suffix.lower() not in SUFFIXES or size > MAX_BYTES:
-        raise MeshError(
-            f'it has {size} bytes; expected one of {", ".join(SUFFIXES)} of at most {MAX_BYTES}'
-        )
-    try:
-        scene: Any = trimesh.load_scene(path)
-        # COLLADA files state their unit.
-        unit, _, name = str(scene.metadata.get('units', '')).partition(' * ')
-        if name == 'meters' and float(unit) != 1.0:
-            scene.apply_scale(float(unit))
-        mesh = scene.to_mesh()
-        if not len(mesh.faces) or not np.isfinite(mesh.vertices).all():
-            raise ValueError('no triangles with finite vertices')
-    except Exception as error:  # readers of mesh formats raise anything
-        reason = f'{type(error).__name__}: {error}'.splitlines()[0]
-        raise MeshError(reason[:100]) from error
-    return scene, mesh
