@@ -108,7 +108,7 @@ setup(
         # Meshes of robot descriptions, STL and OBJ, and COLLADA.
         'check': CHECK,
         # The robot in the browser; other minor versions may change the page.
-        'view': ['viser>=1.1,<1.2', 'rich>=13', *CHECK],
+        'view': ['viser>=1.1,<1.2', 'websockets>=13.1', 'rich>=13', *CHECK],
         # examples/notebooks, kept as text.
         'notebooks': ['jupytext>=1.16', 'nbclient>=0.10', 'ipykernel>=6.29', 'matplotlib>=3.8'],
         # The site has the notebooks with their results.

@@ -26,9 +26,9 @@ NODES = {
 }
 
 # Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
-# clarabel, cvxpy, distributed, llvmlite, rosbags, threadpoolctl, trimesh and viser have no rosdep
-# key; ROS packages come from a ROS 2 distribution or its wheels, two of them with that of rclpy;
-# control_msgs and tf2_msgs have none.
+# clarabel, cvxpy, distributed, llvmlite, rosbags, threadpoolctl, trimesh, viser and websockets
+# have no rosdep key; ROS packages come from a ROS 2 distribution or its wheels, two of them with
+# that of rclpy; control_msgs and tf2_msgs have none.
 DEPENDENCIES = {
     'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
     'builtin_interfaces': ('builtin_interfaces', 'ros-jazzy-rclpy'),
@@ -62,6 +62,7 @@ DEPENDENCIES = {
     'urdf_parser_py': ('urdfdom_py', 'urdf-parser-py'),
     'visualization_msgs': ('visualization_msgs', 'ros-jazzy-visualization-msgs'),
     'viser': (None, 'viser'),
+    'websockets': (None, 'websockets'),
     'xacro': ('xacro', 'xacro'),
     'yaml': ('python3-yaml', 'PyYAML'),
 }

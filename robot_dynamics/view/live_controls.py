@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robot_dynamics.view.motion import LATE, Follow
-from robot_dynamics.view.page import Page
+from robot_dynamics.view.page import Page, code
 from robot_dynamics.view.state import ViewState
 
 
@@ -15,7 +15,7 @@ class LiveControls:
     def __init__(self, follow: Follow, joint_states: str, description: str) -> None:
         """Show the names of the topics, or of the file of the description."""
         self._follow, self._joint_states = follow, joint_states
-        self._topics = f'joint states: `{joint_states}`\n\ndescription: `{description}`'
+        self._topics = f'joint states: {code(joint_states)}\n\ndescription: {code(description)}'
 
     def add(self, page: Page) -> None:
         """Add the text to the present tab of a page."""

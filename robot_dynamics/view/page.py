@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from html import escape
@@ -19,6 +20,12 @@ ERROR = (
     'padding:6px 10px;margin:2px 8px 12px;font:12px system-ui,sans-serif;border-radius:4px;'
     'background:#fbe3e6;color:#a3122c;border:1px solid #e7a4ae'
 )
+
+
+def code(text: str) -> str:
+    """Return a text as code in Markdown: in one line, and fenced by more backticks than it has."""
+    fence = '`' * (1 + max(map(len, re.findall('`+', text)), default=0))
+    return f'{fence} {" ".join(text.split())} {fence}'
 
 
 class Controls(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from robot_dynamics.view.motion import Playback
-from robot_dynamics.view.page import Page, chosen
+from robot_dynamics.view.page import Page, chosen, code
 from robot_dynamics.view.state import ViewState
 from robot_dynamics.view.torque_plot import TorquePlot
 
@@ -27,7 +27,7 @@ class PlaybackControls:
         """Add the controls to the present tab of a page."""
         gui, playback = page.gui, self._playback
         self._session = page.session
-        gui.add_markdown(f'`{self._name}`')
+        gui.add_markdown(code(self._name))
         self._button = gui.add_button('Play')
         self._time = gui.add_slider(
             'time [s]', min=0.0, max=playback.duration, step=0.01, initial_value=0.0

@@ -13,7 +13,7 @@ from robot_dynamics.view.drawing import LAYERS, Drawing
 from robot_dynamics.view.geometry import shapes_of
 from robot_dynamics.view.joint_controls import JointControls
 from robot_dynamics.view.motion import Fall
-from robot_dynamics.view.page import Page
+from robot_dynamics.view.page import Page, code
 from robot_dynamics.view.run import add_shapes
 from robot_dynamics.view.server import open_server
 from robot_dynamics.view.session import Session
@@ -273,3 +273,14 @@ def test_what_has_not_moved_is_not_sent_again(shown):
     finally:
         buffer.queue_message = push
     assert sent == []
+
+
+@pytest.mark.parametrize(
+    'name', ['a.mcap', '`', '``a`', 'a` <img src=x onerror=x> {x}', '# a\n- b', ' a']
+)
+def test_a_name_in_markdown_is_code(name):
+    """As CommonMark reads it, one span of code and nothing else."""
+    markdown = pytest.importorskip('markdown_it').MarkdownIt()
+    (_, inline, _) = markdown.parse(f'topic: {code(name)}')
+    assert [token.type for token in inline.children] == ['text', 'code_inline']
+    assert inline.children[1].content == ' '.join(name.split())
