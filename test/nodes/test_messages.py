@@ -6,6 +6,7 @@ pytest.importorskip('rclpy')
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Vector3, Wrench
 from rclpy.serialization import deserialize_message, serialize_message
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -111,6 +112,47 @@ def test_a_reference_is_one_point():
     for wrong in (two, JointTrajectory(joint_names=['a'])):
         with pytest.raises(TrajectoryError, match='it must have one'):
             messages.one_point(wrong, ('a',))
+
+
+@pytest.mark.parametrize(
+    ('velocities', 'accelerations'), [([], []), ([4.0, 3.0], []), ([4.0, 3.0], [6.0, 5.0])]
+)
+def test_velocities_and_accelerations_that_a_reference_lacks_are_zero(velocities, accelerations):
+    given = point(0.0, [2.0, 1.0], velocities=velocities, accelerations=accelerations)
+    found = messages.reference(JointTrajectory(joint_names=['b', 'a'], points=[given]), ('a', 'b'))
+    assert found.q.tolist() == [1, 2]
+    assert found.qd.tolist() == ([3, 4] if velocities else [0, 0])
+    assert found.qdd.tolist() == ([5, 6] if accelerations else [0, 0])
+
+
+def test_a_payload_has_each_of_its_numbers():
+    stamp = Time(sec=3, nanosec=4)
+    sent = received(
+        messages.inertia_message(stamp, 'tool', 1.0, (2.0, 3.0, 4.0), np.arange(5.0, 11))
+    )
+    assert (sent.header.stamp, sent.header.frame_id) == (stamp, 'tool')
+    inertia = sent.inertia
+    assert (inertia.m, inertia.com.x, inertia.com.y, inertia.com.z) == (1, 2, 3, 4)
+    moments = inertia.ixx, inertia.ixy, inertia.ixz, inertia.iyy, inertia.iyz, inertia.izz
+    assert moments == (5, 6, 7, 8, 9, 10)
+
+
+def test_a_matrix_names_its_joints_and_its_frame():
+    label = messages.matrix_label(('a', 'b; "c"'), 'base; link')
+    sent = deserialize_message(MatrixWriter(2, label).fill(0, np.eye(2)), Float64MultiArray)
+    assert messages.matrix_joints(sent) == (('a', 'b; "c"'), 'base; link')
+
+
+def test_bytes_are_the_message_or_are_rejected():
+    clock = Clock(clock=Time(sec=5, nanosec=6))
+    assert messages.decode(serialize_message(clock), Clock) == clock
+    state = JointState(name=['a'], position=[-1.0])
+    state.header.stamp.sec = -5  # of a state: rejected elsewhere
+    assert messages.decode(serialize_message(state), JointState) == state
+    with pytest.raises(messages.MalformedMessage, match='the clock is at -1 s'):
+        messages.decode(serialize_message(Clock(clock=Time(sec=-1))), Clock)
+    with pytest.raises(messages.MalformedMessage, match='7 bytes are not a JointState'):
+        messages.decode(serialize_message(state)[:7], JointState)
 
 
 def test_a_wrench_becomes_angular_first():
