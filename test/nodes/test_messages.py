@@ -144,8 +144,9 @@ def test_a_matrix_names_its_joints_and_its_frame():
 
 
 def test_bytes_are_the_message_or_are_rejected():
-    clock = Clock(clock=Time(sec=5, nanosec=6))
-    assert messages.decode(serialize_message(clock), Clock) == clock
+    for seconds in (0, 5):
+        clock = Clock(clock=Time(sec=seconds, nanosec=6))
+        assert messages.decode(serialize_message(clock), Clock) == clock
     state = JointState(name=['a'], position=[-1.0])
     state.header.stamp.sec = -5  # of a state: rejected elsewhere
     assert messages.decode(serialize_message(state), JointState) == state

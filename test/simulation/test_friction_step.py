@@ -69,6 +69,19 @@ def test_friction_of_a_step_is_that_of_the_law_at_its_end(law):
 
 
 @pytest.mark.parametrize('law', LAWS)
+def test_the_mirrored_motion_has_the_mirrored_friction(law):
+    f = friction(law)
+    t = np.arange(2000)[:, None] * H
+    # Starts, slides, sticks and reverses.
+    tau = np.hstack([15 * np.sin(3 * t), 4 * np.sin(5 * t)])
+    q, qd = np.array([0.4, 0.9]), np.array([0.3, -0.5])
+    paths = [motion(FREE, f, sign * tau, sign * q, sign * qd) for sign in (1.0, -1.0)]
+    for one, other in zip(*paths, strict=True):
+        np.testing.assert_allclose(one, -other, rtol=1e-9, atol=1e-12)
+    assert (np.abs(paths[0].lost[1:]).max(axis=0) > 0.3).all()
+
+
+@pytest.mark.parametrize('law', LAWS)
 @pytest.mark.parametrize('h', [1e-4, 1e-3, 1e-2])
 def test_the_momentum_of_a_step_balances(law, h):
     f = friction(law)

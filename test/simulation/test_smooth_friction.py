@@ -125,3 +125,26 @@ def test_no_step_of_a_falling_arm_adds_energy_whatever_the_integrator(robot, nam
     # Integrators of order 1 have an error of h^2 per step.
     first_order = name in ('explicit_euler', 'semi_implicit_euler')
     assert gained <= (1e-3 if first_order else 1e-9) * kinetic.max()
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_the_tangent_is_the_derivative_of_the_torque(side):
+    friction = Friction(np.array([0.3, 0.0, 0.7]), np.array([2.0, 1.5, 0.0]))
+    for speed in (0.0, 1e-4, 1e-3, 1e-2, 1.0):
+        v, d = np.full(3, side * speed), 1e-7
+        slope = (friction.torque(v + d) - friction.torque(v - d)) / (2 * d)
+        np.testing.assert_allclose(friction.tangent(v), slope, rtol=1e-4, atol=1e-6)
+
+
+def test_friction_is_stiff_below_the_speed_at_which_it_stops_a_joint_in_a_step():
+    """Of joints that friction stops at low speed, at any and at none, each by itself."""
+    h, mobility = 1e-3, np.array([2.0, 2.0, 2.0, 0.5])
+    friction = Friction(np.array([0.1, 600.0, 0.0, 0.1]), np.array([30.0, 0.0, 0.0, 90.0]))
+    speeds = friction.stiff_below(mobility, h)
+    assert speeds[1] > 1e5
+    assert speeds[2] < 0
+    for j in (0, 3):
+        for factor, stops in ((0.99, True), (1.01, False)):
+            v = np.full(4, factor * speeds[j])
+            braked = h * mobility * np.abs(friction.torque(v)) / v >= 1
+            assert braked[j] == stops

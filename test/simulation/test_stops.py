@@ -17,6 +17,7 @@ from robot_dynamics.simulation import (
     SpringDamperStop,
     simulate,
 )
+from robot_dynamics.simulation.joint_models.stops import Yielding
 
 STOPS = {
     'inelastic': InelasticStop(),
@@ -300,3 +301,22 @@ def test_invalid_numbers_are_rejected_by_name():
     # The class instead of an instance would be no stop.
     with pytest.raises(ValueError, match=r'stops is <class .*; it must be an InelasticStop\(\)'):
         JointModels(stops=InelasticStop)
+
+
+@pytest.mark.parametrize('beyond', [-0.01, 0.0, 0.01])
+def test_springs_and_dampers_of_both_stops_are_each_other_mirrored(beyond):
+    k, d, h = np.array([100.0, 50.0, 0.0]), np.array([7.0, 0.0, 0.0]), 1e-3
+    stops = Yielding(k, d, np.full(3, -1.0), np.full(3, 1.0))
+    y = np.full(3, 1.0 + beyond)
+    upper, lower = stops.pads(y, h), stops.pads(-y, h)
+    # The damper acts in contact: h F = s (v - edge) = h (k (x + h v) + d v)
+    wanted = h * h * k + (h * d if beyond >= 0 else 0.0)
+    for pads in (upper, lower):
+        np.testing.assert_allclose(pads.s, wanted)
+    np.testing.assert_allclose(upper.upper[:2], -h * k[:2] * beyond / wanted[:2], atol=1e-15)
+    np.testing.assert_array_equal(upper.upper, -lower.lower)
+    np.testing.assert_array_equal(upper.lower, -lower.upper)
+    # Without a spring and a damper there is no stop.
+    assert (upper.upper[2], upper.lower[2]) == (np.inf, -np.inf)
+    assert stops.energy(y) == stops.energy(-y)
+    assert stops.energy(y) == pytest.approx(0.5 * 150.0 * max(beyond, 0.0) ** 2)
