@@ -184,6 +184,7 @@ class DynamicsNode(RobotNode):
         """Publish the terms of one complete joint state."""
         if state.restarted:  # of the time before, and not to act when it comes again
             self.reference, self.wrench.newest = None, None
+            self._friction = tracked(self.parameters.friction(self.arm.model))
         self.estimator.record(state)
         qdd = self._acceleration(state)
         if qdd is None and state.qd is not None and self.parameters.acceleration_source != 'none':

@@ -257,10 +257,7 @@ class PyBulletValidatorNode(RobotNode):
         comparison, terms = self._comparison, self._terms
         if self._report is None or comparison is None or terms is None or not self.active:
             return
-        try:
-            found = terms.newest()
-        except RobotDynamicsError as error:
-            return self.reject('live state', error)
+        found = terms.newest()
         if found is None:
             return
         stamp, observation = found

@@ -17,6 +17,7 @@ from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics.control.joint_state import JointDataError, JointMap, JointStateReader
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.spatial import Array
@@ -88,13 +89,14 @@ class TermInput:
     def newest(self) -> tuple[int, Observation] | None:
         """Return the stamp [ns] and the terms of the new state with the most terms, if any.
 
-        Raises:
-            JointDataError: a message is rejected, and why.
-            MalformedMessage: a message cannot be decoded; it is dropped.
+        Messages that are wrong or late are rejected.
         """
         for name, subscription in self._subscriptions.items():
             for data, _ in messages.queued(subscription):
-                self._take(name, messages.decode(data, subscription.msg_type))
+                try:
+                    self._take(name, messages.decode(data, subscription.msg_type))
+                except RobotDynamicsError as error:
+                    self._owner.reject('live state', error)
         for stamp in sorted(self._pieces)[:-KEPT]:
             del self._pieces[stamp]
         known = {
@@ -126,15 +128,15 @@ class TermInput:
             self._pieces[stamp][name] = value
 
     def _take_state(self, message: JointState) -> None:
-        stamp = messages.nanoseconds(message.header.stamp)
-        if stamp < self._latest:
-            self._reset()  # a reset, or a bag played again
-        self._latest = stamp
-        reading = self._reader.read(message, stamp)
-        if reading is not None:
-            self._keep(stamp, reading.q, 'q')
-            if reading.qd is not None:
-                self._keep(stamp, reading.qd, 'qd')
+        reading = self._reader.read(message, messages.nanoseconds(message.header.stamp))
+        if reading is None:
+            return
+        if reading.restarted:
+            self._reset()
+        self._latest = reading.stamp
+        self._keep(reading.stamp, reading.q, 'q')
+        if reading.qd is not None:
+            self._keep(reading.stamp, reading.qd, 'qd')
 
     def _matrix(self, message: Float64MultiArray) -> tuple[int, Array]:
         n = len(self._map.joint_names)
