@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,21 @@ from robot_dynamics.errors import RobotDynamicsError
 
 MAX_BYTES = 100_000_000
 MAX_DEPTH = 64
-MAX_DIGITS = 18  # of integers; longer ones become floating-point numbers
 
 # The parser in C is ten times as fast; PyYAML may be built without it.
 LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-NULL = ('', '~', 'null', 'Null', 'NULL')
-BOOLEANS = {'true': True, 'True': True, 'TRUE': True}
-BOOLEANS |= {'false': False, 'False': False, 'FALSE': False}
-INTEGER = re.compile(r'[-+]?[0-9]+')
-BASED = re.compile(r'0o[0-7]{1,20}|0x[0-9a-fA-F]{1,15}')
-FLOAT = re.compile(r'[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?')
-SPECIAL = re.compile(r'([-+]?)\.(inf|Inf|INF)|\.(nan|NaN|NAN)')
+# Plain scalars of the core schema; integers of more digits become floating-point numbers.
+SCALARS: list[tuple[re.Pattern[str], Callable[[str], Any]]] = [
+    (re.compile(r'[-+]?[0-9]{1,18}'), int),
+    (re.compile(r'[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?'), float),
+    (
+        re.compile(r'[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)'),
+        lambda text: float(text.replace('.', '')),
+    ),
+    (re.compile(r'0o[0-7]{1,20}|0x[0-9a-fA-F]{1,15}'), lambda text: int(text, 0)),
+    (re.compile(r'true|True|TRUE|false|False|FALSE'), lambda text: text[0] in 'tT'),
+    (re.compile(r'(null|Null|NULL|~)?'), lambda _: None),
+]
 
 # Words that no reader of YAML 1.1 or 1.2, nor that of ROS, takes for something else than text.
 PLAIN = re.compile(
@@ -115,19 +119,7 @@ def _mapping(items: list[Any], line: int) -> dict[Any, Any]:
 
 def _scalar(text: str) -> Any:
     """Return the value of a plain scalar."""
-    if text in NULL:
-        return None
-    if text in BOOLEANS:
-        return BOOLEANS[text]
-    if INTEGER.fullmatch(text) and len(text) <= MAX_DIGITS:
-        return int(text)
-    if BASED.fullmatch(text):
-        return int(text, 0)
-    if FLOAT.fullmatch(text):
-        return float(text)
-    if special := SPECIAL.fullmatch(text):
-        return float(f'{special[1]}inf' if special[2] else 'nan')
-    return text
+    return next((value(text) for form, value in SCALARS if form.fullmatch(text)), text)
 
 
 def is_number(value: Any) -> bool:

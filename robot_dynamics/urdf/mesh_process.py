@@ -22,6 +22,7 @@ import numpy as np
 
 from robot_dynamics.urdf.meshes import MAX_BYTES, SUFFIXES, MeshError
 
+ONE_THREAD = {'OPENBLAS_NUM_THREADS': '1'}  # each takes address space
 MAX_SECONDS = 20  # for one file
 MAX_MEMORY = 4 << 30  # bytes of address space, those of the libraries included
 
@@ -65,11 +66,10 @@ class _Reader:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                # Each thread of OpenBLAS takes address space.
                 env={
                     **os.environ,
                     'PYTHONPATH': os.pathsep.join(filter(None, sys.path)),
-                    'OPENBLAS_NUM_THREADS': '1',
+                    **ONE_THREAD,
                 },
             )
 
