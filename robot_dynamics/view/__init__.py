@@ -10,6 +10,7 @@ drawing    the scene as nodes of viser
 page       the page, with load, layers and torques; its first tab is one of
            joint_controls, playback_controls, live_controls
 torque_plot  torques of one joint over the time of a recording
-server     the web server and its address: the one file that imports viser (extra `[view]`)
+server     the web server, its address and which pages may open it: the one file that imports
+           viser (extra `[view]`)
 run        the loop that updates the page
 """

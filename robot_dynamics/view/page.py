@@ -186,7 +186,7 @@ class Page:
             state, scene = self.session.scene()
             force = force_of_arrow(scene.force[0], end, state, self.session.sizes)
             self.session.update(lambda state: state.with_force(state.force_link, force.tolist()))
-        except RobotDynamicsError as error:
+        except (RobotDynamicsError, ValueError) as error:  # the message may hold no position
             self.report(str(error))
 
     def _show_load(self, state: ViewState) -> None:

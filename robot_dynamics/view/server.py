@@ -69,7 +69,7 @@ def refusal(headers: Any, names: Collection[str]) -> str | None:
     """
     hosts, origins = headers.get_all('Host'), headers.get_all('Origin')
     host = hosts[0].lower() if len(hosts) == 1 else ''
-    if not (_name(host) in names or _is_address(_name(host))):
+    if not _is_of_this_machine(host, names):
         return (
             f'Host is {", ".join(hosts)!r}; expected an IP address or {", ".join(sorted(names))}: '
             'name another one by --host'
@@ -80,20 +80,13 @@ def refusal(headers: Any, names: Collection[str]) -> str | None:
     return None
 
 
-def _name(host: str) -> str:
-    """Return the name or address in a Host header, empty if it is invalid."""
+def _is_of_this_machine(host: str, names: Collection[str]) -> bool:
+    """Return whether a Host header is one of these names, or an address, with or without port."""
     try:
-        return urlsplit(f'//{host}').hostname or ''
-    except ValueError:
-        return ''
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
+        name = urlsplit(f'//{host}').hostname or ''
+        return name in names or bool(ip_address(name))
     except ValueError:
         return False
-    return True
 
 
 @contextlib.contextmanager

@@ -211,6 +211,14 @@ def test_dragging_the_handle_sets_the_force(shown):
     np.testing.assert_allclose(shown.session.state.force, [0, 0, expected], atol=1e-9)
 
 
+@pytest.mark.parametrize('position', [(1.0, 2.0), (), (float('nan'), 0.0, 0.0)])
+def test_a_malformed_position_of_the_handle_is_reported(shown, position):
+    before = shown.session.state.force
+    shown.page._drag_force(np.array(position))
+    assert shown.error
+    assert shown.session.state.force is before
+
+
 def test_falling_ends_with_stop_and_with_a_slider(shown):
     (fall,), (stop,) = shown.control('Let it fall'), shown.control('Stop')
     for end in (stop, shown.control('panda_joint4')[0]):
