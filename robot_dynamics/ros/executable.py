@@ -144,6 +144,8 @@ def run(node_classes: Sequence[type[Any]], args: list[str] | None = None) -> int
                 nodes[-1].is_ending = lambda: bool(stop)
         except CANNOT_START as error:
             return _failed(node_classes[len(nodes)].__name__, error)
+        for node in nodes:
+            node.warn_of_unknown_parameters(nodes)
         executor = NodeExecutor(nodes)
         _turn(executor, nodes, stop)
         for node in nodes:

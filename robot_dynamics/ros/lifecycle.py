@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -324,9 +324,16 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         self.parameters = parameters
         self.call('adopt', changes)
 
-    def _warn_of_unknown_parameters(self) -> None:
-        # ROS ignores them silently, also those with a slip in their names.
-        unknown = [name for name in self._parameter_overrides if not self.has_parameter(name)]
+    def warn_of_unknown_parameters(self, nodes: Sequence[RobotNode]) -> None:
+        """Log the given parameters that no node of the process has, such as misspelled ones.
+
+        ROS ignores them silently, and gives parameters without the name of a node to all `nodes`.
+        """
+        unknown = [
+            name
+            for name in self._parameter_overrides
+            if not any(node.has_parameter(name) for node in nodes)
+        ]
         if unknown:
             self.get_logger().warning(
                 f'parameters that this node does not have, without effect: {", ".join(unknown)}'
@@ -352,7 +359,6 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         """Activate the parts."""
         result = super().on_activate(state)
         self._do('activate', 'activate')
-        self._warn_of_unknown_parameters()
         self.active = result == SUCCESS
         return result
 

@@ -67,11 +67,23 @@ def test_every_parameter_is_declared_and_described(graph, name):
 
 def test_parameters_that_a_node_does_not_have_are_reported(graph, capfd):
     # As in a file of joint_trajectory_controller, whose tolerances have the names of joints.
-    graph.start(FeedforwardNode, constraints__elbow__goal=0.05, constraints__goal=[0.05])
+    node = graph.start(FeedforwardNode, constraints__elbow__goal=0.05, constraints__goal=[0.05])
+    node.warn_of_unknown_parameters([node])
     log = capfd.readouterr().err
     assert 'parameters that this node does not have, without effect: constraints.elbow.goal' in log
-    graph.start(DynamicsNode)
+    node = graph.start(DynamicsNode)
+    node.warn_of_unknown_parameters([node])
     assert 'does not have' not in capfd.readouterr().err
+
+
+def test_parameters_of_another_node_of_the_process_are_not_reported(graph, capfd):
+    topic = 'qos_overrides./dynamics_node/gravity_torque.publisher'
+    given = {f'{topic}.depth': 20, 'kp': [1.0], 'kq': [1.0]}
+    nodes = [graph.start(kind, **given) for kind in (DynamicsNode, FeedforwardNode)]
+    for node in nodes:
+        capfd.readouterr()
+        node.warn_of_unknown_parameters(nodes)
+        assert 'without effect: kq\n' in capfd.readouterr().err
 
 
 def set_one(node, name, value):

@@ -165,6 +165,8 @@ def test_several_nodes_in_one_process(graph, robot_file):
         'dynamics_node',
         'feedforward_node',
         *('--ros-args', '-p', robot_file, '-p', 'max_torque_rate:=[0.0]', '-p', 'ramp_time:=0.0'),
+        *('-p', 'qos_overrides./dynamics_node/gravity_torque.publisher.depth:=20'),
+        *('-p', 'qos_overrides./dynamics_node/gravity_tork.publisher.depth:=20'),
     )
     terms = graph.listen(JointState, 'dynamics_node/gravity_torque')
     torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')
@@ -183,6 +185,10 @@ def test_several_nodes_in_one_process(graph, robot_file):
     rest, _ = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0
     assert 'Traceback' not in rest
+    # What one of the nodes has is not reported; what none has, by each.
+    reported = [line.partition('without effect: ')[2] for line in rest.splitlines()]
+    expected = 'qos_overrides./dynamics_node/gravity_tork.publisher.depth'
+    assert [names for names in reported if names] == [expected] * 2
 
 
 @pytest.mark.processes
