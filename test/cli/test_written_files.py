@@ -126,6 +126,22 @@ def test_an_error_of_the_disk_names_file_and_option(tmp_path, capsys, words):
     assert file.read_text() == 'old'
 
 
+@pytest.mark.parametrize('words', ['--json={}', '--js={}', '--strict --json {}'])
+@pytest.mark.usefixtures('full_disk')
+def test_the_option_is_named_however_it_was_given(tmp_path, capsys, words):
+    file = tmp_path / 'out'
+    assert cli.main(['check', str(ELBOW), *words.format(file).split()]) == 2
+    assert capsys.readouterr().err == (f'robot-dynamics: --json {file}: No space left on device\n')
+
+
+def test_gains_that_the_node_rejects_are_not_printed(capsys):
+    assert cli.main(['gains', str(ELBOW), '--rate', '1e6', '--frequency', '1e5']) == 2
+    shown, error = capsys.readouterr()
+    assert shown == ''
+    assert 'robot-dynamics: kp is ' in error
+    assert 'it must be a finite number in [0, 1e+09]' in error
+
+
 def test_a_missing_input_is_named_without_an_option_that_was_not_given(tmp_path, capsys):
     missing = tmp_path / 'missing.yaml'
     assert cli.main(['trajectory', str(missing), '--robot', str(ELBOW)]) == 2
