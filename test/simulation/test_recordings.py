@@ -1,10 +1,12 @@
 """Recordings of simulated arms: consistency, noise, tracking and repeatability."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from robot_dynamics import Dynamics
-from robot_dynamics.control import Reference
+from robot_dynamics.control import Gains, Reference
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.resources import share_file
@@ -141,6 +143,41 @@ def test_residuals_of_the_panda_profile_are_those_of_a_real_arm(record):
 def test_a_motion_of_the_wrong_shape_is_rejected(record, motion):
     with pytest.raises(ShapeError, match=r'it must be \(k, 2\)'):
         record(ARM, motion, HardwareProfile())
+
+
+@pytest.mark.parametrize('record', [record_motion, record_tracking])
+def test_the_opposite_motion_has_the_opposite_recording(record):
+    """Of an arm without gravity, whose drives lose torque at the speed of the motion."""
+    arm = Dynamics(MODEL.with_gravity((0.0, 0.0, 0.0)))
+    drives = Actuators(bandwidth=80.0, gain=[1.03, 0.97], ripple=0.05, ripple_periods=20.0)
+    sensors = Sensors(velocity='differentiated', velocity_cutoff=80.0)
+    quiet = HardwareProfile(sensors, drives, FrictionSettings('load_memory', load=0.02))
+    motion = fourier(2, 2.0)
+    weak = replace(quiet, drives=replace(drives, velocity_limit=np.abs(motion.qd).max() / 2))
+    (one,), (other,) = (
+        record(arm, Reference(*(side * x for x in motion)), weak) for side in (1.0, -1.0)
+    )
+    for x, y in zip(one[1:], other[1:], strict=True):
+        assert y == pytest.approx(-x, abs=1e-9 * np.abs(x).max())
+    if record is record_tracking:
+        (strong,) = record(arm, motion, quiet)
+        assert np.abs(strong.effort - one.effort).max() > 0.1 * np.abs(strong.effort).max()
+
+
+@pytest.mark.parametrize(
+    ('name', 'noisy'), [('position_noise', 'q'), ('velocity_noise', 'qd'), ('effort_noise', '')]
+)
+def test_the_feedback_is_of_the_measured_state(name, noisy):
+    gains = Gains(np.array([100.0, 50.0]), np.array([10.0, 5.0]))
+    motion = fourier(2, 1.0)
+    still, shaken = (
+        record_tracking(ARM, motion, HardwareProfile(Sensors(**{name: size})), gains=gains)[0]
+        for size in (0.0, 1e-3)
+    )
+    # Noise of white sensors reaches the torque of the next sample by its gain.
+    reached = (shaken.torque - still.torque)[1:].std(axis=0)
+    expected = {'q': 1e-3 * gains.kp, 'qd': 1e-3 * gains.kd}.get(noisy, np.zeros(2))
+    assert reached == pytest.approx(expected, rel=0.15)
 
 
 def test_no_substeps_are_rejected():
