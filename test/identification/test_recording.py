@@ -62,7 +62,9 @@ def test_joints_are_mapped_by_name_and_others_ignored():
         ({'velocity': EMPTY}, NO_VELOCITY),
         ({'velocity': np.array([0.0, np.nan])}, NO_VELOCITY),
         ({'position': np.array([np.inf, 0.0])}, NOT_FINITE),
+        ({'position': np.array([0.0, -np.inf])}, NOT_FINITE),
         ({'effort': np.array([np.nan, 0.0])}, NOT_FINITE),
+        ({'effort': np.array([0.0, -np.inf])}, NOT_FINITE),
         ({'effort': np.zeros(2)}, DRIVES_OFF),
         ({'stamp': START + 40_000_000}, REPEATED),
         ({'position': Q[4], 'velocity': Q[4] + 100, 'effort': Q[4] + 200}, STALE),
@@ -167,6 +169,37 @@ def test_a_state_that_repeats_at_rest_is_a_sample():
     assert not found.left_out
 
 
+@pytest.mark.parametrize(
+    ('velocity', 'changed', 'stale'),
+    [
+        ((0.5, 0.0), None, True),
+        ((-0.5, 0.0), None, True),
+        ((0.0, 0.5), None, True),
+        ((0.0, -0.5), None, True),
+        ((0.001, -0.001), None, False),
+        ((0.5, 0.5), 'position', False),
+        ((0.5, 0.5), 'effort', False),
+        ((0.5, 0.5), 'velocity', True),
+    ],
+)
+@pytest.mark.parametrize('j', [0, 1])
+def test_a_repeated_state_is_stale_if_a_joint_moves_either_way(velocity, changed, stale, j):
+    before = states()[4]._replace(velocity=np.array(velocity))
+    recorded = states()
+    recorded[4] = before
+    recorded[5] = before._replace(stamp=recorded[5].stamp, logged=recorded[5].logged)
+    if changed is not None:
+        value = getattr(before, changed) + 1e-3 * (np.arange(2) == j)
+        recorded[5] = recorded[5]._replace(**{changed: value})
+    assert by_joint(recorded, NAMES).left_out == ({STALE: 1} if stale else {})
+
+
+@pytest.mark.parametrize('j', [0, 1])
+def test_one_effort_of_0_is_no_sign_of_drives_that_are_off(j):
+    effort = np.where(np.arange(2) == j, 0.0, 7.0)
+    assert by_joint(replaced(5, effort=effort), NAMES).left_out == {}
+
+
 def recorded_at(model, q):
     q = np.asarray(q, dtype=float)
     zero = np.zeros_like(q)
@@ -182,11 +215,24 @@ def test_positions_in_degrees_are_rejected():
         require_joints(recorded_at(model, np.rad2deg(q + 0.5)), model)
 
 
+@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize('k', [0, 2, 4])
+@pytest.mark.parametrize('j', [0, 3, 6])
+def test_one_position_in_degrees_is_rejected_on_either_side(j, k, side):
+    model = load_urdf('panda')
+    q = np.tile((model.lower + model.upper) / 2, (5, 1))
+    q[k, j] = side * 160.0
+    name, value = model.joint_names[j], f'{q[k, j]:.4g}'
+    with pytest.raises(RecordingError, match=f'{name} is recorded at {value} rad, .*degrees'):
+        require_joints(recorded_at(model, q), model)
+
+
 def test_positions_in_millimetres_are_rejected():
     model = load_urdf('scara_rrp')
     j = int(np.flatnonzero(~model.angular)[0])
     q = np.tile((model.lower + model.upper) / 2, (5, 1))
     require_joints(recorded_at(model, q), model)
-    q[3, j] = 1000 * model.upper[j]
-    with pytest.raises(RecordingError, match='in mm'):
-        require_joints(recorded_at(model, q), model)
+    for side in (1.0, -1.0):
+        q[3, j] = side * 1000 * model.upper[j]
+        with pytest.raises(RecordingError, match='in mm'):
+            require_joints(recorded_at(model, q), model)
