@@ -48,9 +48,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         verb: Callable[[argparse.Namespace], int] = options.verb
         return verb(options)
     except (RobotDynamicsError, OSError) as error:
-        reason = str(error)
-        if _names_file(error):
-            reason = f'{_option(given, options, error.filename)}{error.filename}: {error.strerror}'
+        reason = f'{error.filename}: {error.strerror}' if _names_file(error) else str(error)
+        reason = _option(given, options, reason) + reason
         print(f'robot-dynamics: {" ".join(reason.split())}', file=sys.stderr)
         return ERROR
     except MemoryError as error:
@@ -62,13 +61,17 @@ def _names_file(error: Exception) -> TypeGuard[OSError]:
     return isinstance(error, OSError) and bool(error.filename and error.strerror)
 
 
-def _option(given: Sequence[str], options: argparse.Namespace, filename: str) -> str:
-    """Return the option, and a space, that was given a file or the URDF beside it, else ''."""
+def _option(given: Sequence[str], options: argparse.Namespace, reason: str) -> str:
+    """Return the option, and a space, of the file with which a reason begins, '' if there is none.
+
+    The parameters that `identify` writes belong to the option of the URDF beside them.
+    """
     begun = [word.partition('=')[0] for word in given if word.startswith('--')]
     for name, value in vars(options).items():
         option = f'--{name.replace("_", "-")}'
         files = (value, value.parent / f'{value.stem}.yaml') if isinstance(value, Path) else ()
-        if filename in map(str, files) and any(map(option.startswith, begun)):
+        named = any(reason.startswith(f'{file}: ') for file in files)
+        if named and any(map(option.startswith, begun)):
             return f'{option} '
     return ''
 

@@ -324,7 +324,8 @@ def test_the_demo_of_a_missing_robot_is_an_error_like_any_other():
     # In a process of its own: the demo replaces signal handlers.
     ended = python_of('demo', '--robot', '/no', '--headless')
     assert (ended.returncode, ended.stdout) == (2, '')
-    assert ended.stderr == 'robot-dynamics: /no: cannot read the file: No such file or directory\n'
+    reason = '--robot /no: cannot read the file: No such file or directory'
+    assert ended.stderr == f'robot-dynamics: {reason}\n'
 
 
 def python_of(*arguments, before=''):

@@ -142,6 +142,14 @@ def test_gains_that_the_node_rejects_are_not_printed(capsys):
     assert 'it must be a finite number in [0, 1e+09]' in error
 
 
+def test_a_missing_robot_is_named_with_its_option(motion, tmp_path, capsys):
+    missing = tmp_path / 'missing.urdf'
+    assert cli.main(['trajectory', str(motion), '--robot', str(missing)]) == 2
+    assert capsys.readouterr().err == (
+        f'robot-dynamics: --robot {missing}: cannot read the file: No such file or directory\n'
+    )
+
+
 def test_a_missing_input_is_named_without_an_option_that_was_not_given(tmp_path, capsys):
     missing = tmp_path / 'missing.yaml'
     assert cli.main(['trajectory', str(missing), '--robot', str(ELBOW)]) == 2
