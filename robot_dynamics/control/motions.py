@@ -71,7 +71,8 @@ class Streamed(NamedTuple):
         if self.joined >= self.join.duration:
             return self.reference
         (q, qd, qdd), added = self.reference, self.join.sample(self.joined + t)
-        return Reference(q + qd * t + added.q, qd + added.qd, qdd + added.qdd)
+        way = qd * min(t, self.join.duration - self.joined)
+        return Reference(q + way + added.q, qd + added.qd, qdd + added.qdd)
 
     def next(self, reference: Reference, since: float) -> Streamed:
         """Return the motion with the next reference, received `since` [s] later."""

@@ -7,7 +7,7 @@ import pytest
 
 from robot_dynamics.control import Reference
 from robot_dynamics.control.joint_state import JointReading
-from robot_dynamics.control.limits import STEP_MARGIN, acceleration_limit
+from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.model.robots import planar_2r
@@ -99,7 +99,7 @@ def begun(period, **how):
 def test_a_step_is_measured_by_the_velocity_limit_and_the_time_since_the_last(rate, side, joint):
     for factor, passes in ((0.99, True), (1.01, False)):
         arm = begun(1 / rate)
-        q = side * factor * STEP_MARGIN * LIMIT / rate * (np.arange(2) == joint)
+        q = side * factor * 1.2 * LIMIT / rate * (np.arange(2) == joint)
         assert arm.send(q) == passes
         arm.state()
         np.testing.assert_array_equal(arm.q, q * passes)  # or the last one that was accepted
@@ -126,7 +126,7 @@ def test_without_stamps_two_arrivals_at_once_count_as_the_shortest_period(side):
         q = side * 0.5 * LIMIT * 0.002
         assert arm.send(q)
         later = arm.now + 100_000  # ns
-        assert arm.send(q + side * factor * STEP_MARGIN * LIMIT * 0.002, stamp=later) == passes
+        assert arm.send(q + side * factor * 1.2 * LIMIT * 0.002, stamp=later) == passes
 
 
 @rates
@@ -199,6 +199,15 @@ def test_a_moving_stream_is_joined_from_rest_within_the_limits(rate, side):
     assert (steps[:, 0] <= np.abs(speed) / rate + LIMIT * 1e-3).all()
     assert (steps[:, 1] <= acceleration_limit(MODEL) * 1e-3 * 1.001).all()
     np.testing.assert_array_equal(arm.q, q + speed * (rate - 1) / rate)
+
+
+def test_a_stream_that_is_joined_holds_once_no_more_references_arrive():
+    arm = Arm()
+    arm.follower.adjust(MODEL, np.full(2, 0.1), 60.0)
+    assert arm.send(0.01 * BOTH, 0.2 * LIMIT)
+    arm.states(2000)
+    assert np.abs(arm.q).max() < 0.2
+    np.testing.assert_array_equal(arm.rows[-1][0], arm.rows[-500][0])
 
 
 def test_a_broken_stream_is_joined():

@@ -11,6 +11,7 @@ from robot_dynamics.control.transitions import (
     LONGEST_STOP,
     SHORTEST_STOP,
     Joined,
+    YieldingStop,
     joined,
     stop,
     stopping_time,
@@ -59,6 +60,36 @@ def test_a_joint_near_its_limit_stops_earlier(model):
     assert path.end.q[0] == pytest.approx(1.0)
     backwards = stop(model, Reference(-start.q, -start.qd, STILL), 0.4)
     np.testing.assert_allclose(backwards.times, path.times)
+
+
+@pytest.mark.parametrize('side', [1, -1], ids=['', 'mirrored'])
+def test_a_yielding_stop_is_a_stop_that_never_leads_the_arm(model, side):
+    start = Reference(side * np.array([0.1, -0.2]), side * np.array([1.0, -2.0]), STILL)
+    path = stop(model, start, 0.4)
+    now = path.sample(0.1)
+
+    def sampled_for(q, qd):
+        return YieldingStop(path, start).at(Reference(q, qd, STILL)).sample(0.1)
+
+    # An arm that brakes in the same way: the same stop.
+    for row, expected in zip(sampled_for(now.q, now.qd), now, strict=True):
+        np.testing.assert_allclose(row, expected)
+    # One that is ahead, and faster, is braked.
+    for row, expected in zip(sampled_for(now.q + start.qd, 2 * now.qd), now, strict=True):
+        np.testing.assert_allclose(row, expected)
+    # One that lags is not drawn: half of the way, a quarter of the velocity and of its change.
+    behind = (start.q + now.q) / 2
+    lagging = sampled_for(behind, now.qd / 4)
+    np.testing.assert_allclose(lagging, [behind, now.qd / 4, now.qdd / 4])
+    # One that is blocked, or thrown back, is held: there, or where the stop began.
+    for qd in (STILL, -now.qd):
+        np.testing.assert_array_equal(sampled_for(behind, qd), [behind, STILL, STILL])
+    np.testing.assert_array_equal(
+        sampled_for(start.q - start.qd, -now.qd), [start.q, STILL, STILL]
+    )
+    blocked = YieldingStop(path, Reference(behind, STILL, STILL))
+    np.testing.assert_array_equal(blocked.end, [behind, STILL, STILL])
+    assert blocked.duration == path.duration
 
 
 def test_a_stop_respects_the_acceleration_limit(model):

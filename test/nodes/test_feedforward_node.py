@@ -318,6 +318,23 @@ def test_references_that_alternate_are_rejected_and_counted(graph, side, stamped
     assert np.abs(follower._reference.q - before).max() < 1e-3
 
 
+def test_the_shortest_period_between_references_is_a_parameter(graph):
+    robot = Robot(graph)
+    references = graph.publisher(JointTrajectory, 'reference')
+    robot.torque(0)
+    counts = robot.node.health.counts
+    # 0.09 rad in 2 ms are too much, in 20 ms they are not: 1.2 * 5 rad/s.
+    assert robot.node.set_parameters([Parameter('reference_shortest_period', value=0.02)])[
+        0
+    ].successful
+    for k in range(1, 9):
+        q = Q[::-1] + np.array([0.0, 0.045 * (-1) ** k])
+        references.publish(trajectory(point(0.0, q), stamp=k * MS))
+    follower = robot.node.references.follower
+    graph.until(lambda: follower._received == 8 * MS, 'the last reference')
+    assert not counts['reference rejected']
+
+
 def test_a_stream_is_joined_anew_after_a_reference_that_cannot_be_read(graph):
     robot = Robot(graph)
     references = graph.publisher(JointTrajectory, 'reference')

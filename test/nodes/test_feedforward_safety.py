@@ -568,15 +568,15 @@ def test_a_stop_during_a_stop_is_the_same_stop(graph, calls):
 def test_an_arm_that_is_enabled_again_elsewhere_is_held_there(graph, side, way):
     """The torque is still being brought down, and the arm is falling."""
     robot = Robot(graph, max_torque_rate=[5.0])
-    for k in range(0, 4000, 500):
+    for k in range(0, 400, 50):
         robot.torque(k * MS)
     follower = robot.node.references.follower
     graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False))
     fallen = Q + side * way
-    robot.torque(4000 * MS, fallen)
+    robot.torque(400 * MS, fallen)
     assert robot.node._leaving
     graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
-    robot.torque(4001 * MS, fallen)
+    robot.torque(401 * MS, fallen)
     close(follower._reference.q, fallen if way > 0.1 else Q)
     assert robot.node.torques.gate.last.any()
 
