@@ -91,15 +91,14 @@ def moves(qd: Array) -> Array:
     return np.asarray(np.abs(qd) > STANDING)
 
 
-def columns_of(arm: Dynamics, stretches: Sequence[Stretch], gravity_compensated: bool) -> Columns:
+def columns_of(arm: Dynamics, stretches: Sequence[Stretch]) -> Columns:
     """Return the columns of a motion.
 
     Args:
         arm: the model.
         stretches: the motion, with efforts in N m or N.
-        gravity_compensated: the efforts do not include the gravity torque.
     """
-    parts = [_of_stretch(arm, s, gravity_compensated) for s in stretches]
+    parts = [_of_stretch(arm, s) for s in stretches]
     ends = np.cumsum([0, *(len(part.t) for part in parts)])
     rows = np.concatenate([end + part.rows for end, part in zip(ends, parts, strict=False)])
     joined = {
@@ -112,14 +111,13 @@ def columns_of(arm: Dynamics, stretches: Sequence[Stretch], gravity_compensated:
     return Columns(lengths=tuple(np.diff(ends)), rows=rows, **joined)
 
 
-def model_torque(arm: Dynamics, s: Stretch, gravity_compensated: bool) -> Array:
+def model_torque(arm: Dynamics, s: Stretch) -> Array:
     """Return the effort (k, n) that the model predicts, not filtered."""
     # M qdd + C qd + g + friction(qd)
-    tau = arm.inverse_dynamics(s.q, s.qd, s.qdd) + arm.friction_torque(s.qd)
-    return np.asarray(tau - arm.gravity_torque(s.q) if gravity_compensated else tau)
+    return np.asarray(arm.inverse_dynamics(s.q, s.qd, s.qdd) + arm.friction_torque(s.qd))
 
 
-def _of_stretch(arm: Dynamics, s: Stretch, gravity_compensated: bool) -> Columns:
+def _of_stretch(arm: Dynamics, s: Stretch) -> Columns:
     stride = max(1, int(1 / (SPARSE * s.cutoff * s.step)))
     # Sparse samples that contain the first one after the transients.
     sparse = slice(s.inner.start % stride, None, stride)
@@ -139,7 +137,7 @@ def _of_stretch(arm: Dynamics, s: Stretch, gravity_compensated: bool) -> Columns
     q, qd, qdd = (x[sparse] for x in (s.q, s.qd, s.qdd))
     t = kept(s.t[sparse])
     dry = np.tanh(s.qd / COULOMB_SPEED)
-    model = sharp(model_torque(arm, s, gravity_compensated))
+    model = sharp(model_torque(arm, s))
     of_joints = np.array(
         [
             sharp(dry),
@@ -150,12 +148,9 @@ def _of_stretch(arm: Dynamics, s: Stretch, gravity_compensated: bool) -> Columns
             model,
         ]
     )
-    weightless = arm.with_gravity(np.zeros(3))
     g = arm.gravity_torque(q)
     unit = [arm.with_gravity(arm.model.gravity + e).gravity_torque(q) - g for e in np.eye(3)]
-    if gravity_compensated:
-        unit = [np.zeros_like(g)] * 3
-    Y = (weightless if gravity_compensated else arm).regressor(q, qd, qdd)
+    Y = arm.regressor(q, qd, qdd)
     of_robot = np.concatenate(
         [
             np.array([slow(x) for x in unit]),

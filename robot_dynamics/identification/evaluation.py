@@ -24,6 +24,7 @@ from robot_dynamics.identification.cause_columns import (
     moves,
 )
 from robot_dynamics.identification.causes import find_causes
+from robot_dynamics.identification.gravity_setting import Posture, Postures, remedy
 from robot_dynamics.identification.hypotheses import Cause
 from robot_dynamics.identification.recording import Recording, RecordingError, require_joints
 from robot_dynamics.identification.smoothing import Stretch, cutoff_of, motion_noise, smooth
@@ -60,7 +61,7 @@ class Evaluation:
         robot: its name.
         joint_names: n names.
         units: of their efforts.
-        gravity: (3,) of the model, base frame, m/s^2.
+        gravity: (3,) of the model, base frame, m/s^2; zero if the efforts exclude it.
         rate: samples per second.
         cutoff: of the low-pass, Hz.
         curves: over time.
@@ -164,14 +165,16 @@ def evaluate(
     of_motion = cutoff_of(recording)
     cutoff = of_motion if cutoff is None else cutoff
     stretches, not_smooth = smooth(recording, cutoff)
-    curves = _curves(arm, stretches, effort_gravity_compensated)
+    shown = arm.with_gravity(np.zeros(3)) if effort_gravity_compensated else arm
+    curves = _curves(shown, stretches)
     for j in np.flatnonzero(~(np.abs(curves.residual) < LARGEST).all(axis=0)):
         raise RecordingError(
             f'{arm.model.joint_names[j]}: efforts up to {np.abs(recorded[:, j]).max():.3g}'
             f' with effort_scale {scale[j]:.3g}, or torques of the model, are too large to compare'
         )
     measured = np.asarray(recording.effort.any(axis=0))
-    notes = recording.notes
+    at_rest = remedy(arm, _postures(stretches), 1.0, 0.0, effort_gravity_compensated)
+    notes = (*recording.notes, *([at_rest] if at_rest else []))
     if cutoff > FAR_ABOVE * of_motion:
         measured = np.zeros_like(measured)
         notes = (
@@ -187,24 +190,18 @@ def evaluate(
             f'causes are not searched: torques of the model are {computed:.3g} N m or N, efforts '
             f'{effort:.3g}; check gravity, masses and effort_scale',
         )
-    columns = columns_of(arm, stretches, effort_gravity_compensated)
+    columns = columns_of(shown, stretches)
     noise = motion_noise(recording)
-    perturbed = [
-        columns_of(
-            arm,
-            smooth(noise.added(recording, np.random.default_rng(0), sign), cutoff)[0],
-            effort_gravity_compensated,
-        )
-        for sign in (1.0, -1.0)
-    ]
-    findings = find_causes(arm, link, columns, perturbed, rms(curves.effort), measured)
+    noisy = [noise.added(recording, np.random.default_rng(0), sign) for sign in (1.0, -1.0)]
+    perturbed = [columns_of(shown, smooth(one, cutoff)[0]) for one in noisy]
+    findings = find_causes(shown, link, columns, perturbed, rms(curves.effort), measured)
     found = _at_all_times(columns, findings.torque, stretches)
     curves = curves._replace(corrected=curves.model + found)
     return Evaluation(
         robot=arm.model.name,
         joint_names=arm.model.joint_names,
         units=units(arm),
-        gravity=arm.model.gravity,
+        gravity=shown.model.gravity,
         rate=1 / stretches[0].step,
         cutoff=cutoff,
         curves=curves,
@@ -223,11 +220,19 @@ def evaluate(
     )
 
 
-def _curves(arm: Dynamics, stretches: Sequence[Stretch], compensated: bool) -> Curves:
+def _postures(stretches: Sequence[Stretch]) -> Sequence[Posture]:
+    postures = Postures()
+    for s in stretches:
+        for sample in zip(s.t, s.q, s.qd, s.effort, strict=True):
+            postures.add(*sample)
+    return postures.found
+
+
+def _curves(arm: Dynamics, stretches: Sequence[Stretch]) -> Curves:
     parts = []
     for s in stretches:
         motion = (x[s.inner] for x in (s.t, s.q, s.qd, s.qdd))
-        model = model_torque(arm, s, compensated)
+        model = model_torque(arm, s)
         computed = s.smoothed(model)
         parts.append((*motion, s.smoothed(s.effort), computed, computed))
     return Curves(*map(np.concatenate, zip(*parts, strict=True)))

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.control.friction_laws import LAWS
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.gravity_setting import APART, STILL
 from robot_dynamics.identification.parameter_fit import INEXACT
 from robot_dynamics.identification.payload_bounds import bounds, least_excess
 from robot_dynamics.identification.payload_fit import (
@@ -46,8 +47,6 @@ ENOUGH_MOTION = 4.0  # s in which a joint moves: less is a recording of postures
 DENSE = 16  # samples per period of the cut-off frequency
 LARGEST = 0.05  # a factor that is certainly farther from 1 is an error of the model
 LARGE = 0.005  # a factor that is certainly farther from 1 is named
-STILL = 0.5  # s at rest: a posture
-APART = 0.05  # rad or m: postures that differ by less are one
 NOISE = 3.0  # standard deviations of noise that bounds include
 
 

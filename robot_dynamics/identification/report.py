@@ -269,6 +269,11 @@ def _gravity(cause: Cause, found: Evaluation) -> Words:
     gravity = found.gravity + cause.value
     if np.linalg.norm(gravity) < NO_GRAVITY * np.linalg.norm(found.gravity):
         return '', 'the efforts do not include gravity: set effort_gravity_compensated to true'
+    if not found.gravity.any():
+        return '', (
+            f'the efforts include gravity of {_vector(gravity)} m/s^2 in the base frame: set '
+            'gravity to it, and effort_gravity_compensated to false'
+        )
     return '', (
         f'gravity is {_vector(gravity)} m/s^2 in the base frame instead of '
         f'{_vector(found.gravity)}: check the mounting of the base'

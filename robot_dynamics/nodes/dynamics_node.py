@@ -23,7 +23,8 @@ If the robot measures efforts, `~/effort_residual` is the part that the model do
     residual = effort_scale * effort - effort_offset
                - (M qdd + C qd + g + friction(qd) - J^T F_ext)
 
-If the measured effort does not include gravity (`effort_gravity_compensated`), g is added to it.
+If the measured effort does not include gravity (`effort_gravity_compensated`), g is added to it. A
+WARN names the setting that fits if the efforts at rest contradict the present one.
 """
 
 from __future__ import annotations
@@ -40,8 +41,10 @@ from robot_dynamics.control.friction_laws import tracked
 from robot_dynamics.control.joint_state import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.ros import executable, messages, qos
+from robot_dynamics.identification.gravity_setting import Postures, remedy
+from robot_dynamics.ros import executable, health, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
@@ -116,6 +119,7 @@ class DynamicsNode(RobotNode):
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.reference: tuple[int, Array] | None = None  # stamp [ns] and acceleration (n,)
         self._friction: FrictionModel | None = None
+        self._postures, self._remedy = Postures(), ''
         if self.parameters.acceleration_source == 'reference':
             self.subscribe(
                 JointTrajectory,
@@ -151,6 +155,7 @@ class DynamicsNode(RobotNode):
         self.reference = None
         self._filter = self._new_filter()
         self._rate = StampRateLimit(self.parameters.publish_rate, repeat=True)
+        self._postures, self._remedy = Postures(), ''
 
     def adopt(self, changes: set[str]) -> None:
         """Use other parameters from the next state on."""
@@ -160,6 +165,20 @@ class DynamicsNode(RobotNode):
                 self._filter = self._new_filter()
             if 'publish_rate' in changes:
                 self._rate = StampRateLimit(self.parameters.publish_rate, repeat=True)
+            self._check_efforts_at_rest()
+
+    def status(self) -> Status | None:
+        """Return the setting that the efforts at rest contradict, or None."""
+        return (health.WARN, self._remedy) if self._remedy else None
+
+    def _check_efforts_at_rest(self) -> None:
+        self._remedy = remedy(
+            self.arm,
+            self._postures.found,
+            self._effort_scale,
+            self._effort_offset,
+            self.parameters.effort_gravity_compensated,
+        )
 
     def _set_up(self, arm: Dynamics) -> None:
         self._friction = tracked(self.parameters.friction(arm.model), before=self._friction)
@@ -186,6 +205,12 @@ class DynamicsNode(RobotNode):
             self.reference, self.wrench.newest = None, None
             self._friction = tracked(self.parameters.friction(self.arm.model))
         self.estimator.record(state)
+        if (
+            state.qd is not None
+            and state.effort is not None
+            and self._postures.add(state.stamp / SECOND, state.q, state.qd, state.effort)
+        ):
+            self._check_efforts_at_rest()
         qdd = self._acceleration(state)
         if qdd is None and state.qd is not None and self.parameters.acceleration_source != 'none':
             self.health.counts['joint state without acceleration'] += 1

@@ -364,6 +364,17 @@ def test_efforts_without_gravity_are_found_and_can_be_given():
     assert (given.explained > 0.999).all()
 
 
+@pytest.mark.parametrize('sign', [1, -1])
+def test_efforts_with_gravity_are_found_where_none_is_expected(sign):
+    limits = (MODEL.lower, MODEL.upper) if sign > 0 else (-MODEL.upper, -MODEL.lower)
+    model = replace(MODEL, S=sign * MODEL.S, lower=limits[0], upper=limits[1])
+    run = recorded(model, model=model)
+    found = evaluate(Dynamics(model), run, effort_gravity_compensated=True)
+    cause = only_cause(found, 'gravity')
+    assert_close(cause.value, cause.error, MODEL.gravity)
+    assert 'set gravity to it, and effort_gravity_compensated to false' in text(found)
+
+
 def test_efforts_in_another_unit_are_found_and_can_be_given():
     scale = np.array([1, 1, 1 / 1.15, 1, 1, 1, 1])
     currents = recorded(MODEL, scale=scale)

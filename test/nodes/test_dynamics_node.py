@@ -5,6 +5,7 @@ pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Vector3, WrenchStamped
+from rclpy.parameter import Parameter
 from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -398,3 +399,39 @@ def test_friction_of_a_law_follows_the_load(elbow):
 def test_rotor_inertia_is_part_of_the_mass_matrix(elbow, elbow_urdf):
     with_rotors = snapshot(DynamicsParameters, {'rotor_inertia': [0.2]}).robot(elbow_urdf)
     assert with_rotors.reflected_inertia.tolist() == [0.2, 0.2]
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+def test_efforts_at_rest_name_the_setting_that_fits(graph, start, elbow, sign):
+    node, outputs, states = start(effort_scale=[2.0], diagnostics_period=0.1)
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+    advice = 'they exclude gravity; set effort_gravity_compensated to true'
+
+    def advised():
+        if not node.health.inputs:  # which would be the WARN
+            states.publish(joint_state(stamp, q, still))
+            graph.drain(0.05)
+        return reports and advice in reports[-1].status[0].message
+
+    stamp, still = 0, np.zeros(2)
+    for k in range(6):  # the shoulder alone carries much of the weight
+        q = sign * np.array([0.3 + 0.1 * k, 0.4 - 0.2 * k])
+        friction = 0.02 * (-1) ** k * np.array([1.0, -1.0])
+        for qd in (*[still + 0.1] * 2, *[still] * 7):
+            stamp += 90 * MS
+            states.publish(joint_state(stamp, q, qd, friction / 2.0))
+            arrived = stamp
+            graph.until(
+                lambda arrived=arrived: outputs.torque('gravity_torque', arrived) is not None,
+                'the state',
+            )
+    graph.until(advised, 'the advice')
+    assert reports[-1].status[0].level == DiagnosticStatus.WARN
+    node.set_parameters([Parameter('effort_gravity_compensated', value=True)])
+    graph.until(lambda: not advised(), 'no advice')
+    # The postures are kept; a node that is activated again begins anew.
+    node.set_parameters([Parameter('effort_gravity_compensated', value=False)])
+    graph.until(advised, 'the advice')
+    node.trigger_deactivate()
+    node.trigger_activate()
+    graph.until(lambda: not advised(), 'no advice')
