@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import robots
 import yaml
 
 from robot_dynamics import cli
@@ -96,14 +97,33 @@ def test_links_exist():
 
 
 def test_yaml_applies_in_every_namespace():
-    (text,) = blocks('yaml', ROS2_CONTROL)
-    keys = yaml.safe_load(text)
-    assert all(key.startswith('/**/') for key in keys)
-    assert '/**/feedforward_node' in keys
+    for text in blocks('yaml', ROS2_CONTROL):
+        keys = yaml.safe_load(text)
+        assert all(key.startswith('/**/') for key in keys)
+        assert '/**/feedforward_node' in keys
+
+
+@pytest.mark.skipif('ur5' not in robots.NAMES, reason='no description of a UR')
+def test_parameters_of_a_universal_robot_are_accepted():
+    pytest.importorskip('rclpy')
+    from robot_dynamics.nodes.dynamics_node import DynamicsParameters
+    from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
+    from robot_dynamics.ros.parameters import snapshot
+
+    _, text = blocks('yaml', ROS2_CONTROL)
+    model = robots.load('ur5')
+    tables = {'feedforward_node': FeedforwardParameters, 'dynamics_node': DynamicsParameters}
+    for key, content in yaml.safe_load(text).items():
+        parameters = snapshot(tables[key.removeprefix('/**/')], content['ros__parameters'])
+        assert parameters.of_joints('effort_scale', model).shape == (6,)
+        if key.endswith('feedforward_node'):
+            assert set(parameters.joints) == set(model.joint_names)
+            assert not parameters.compensate_gravity
+            assert not parameters.friction(model).coefficients['coulomb'].any()
 
 
 def test_gains_are_those_of_the_command_line(capsys):
-    (text,) = blocks('yaml', ROS2_CONTROL)
+    text, _ = blocks('yaml', ROS2_CONTROL)
     ours = yaml.safe_load(text)['/**/feedforward_node']['ros__parameters']
     assert cli.main(['gains', 'panda', '--rate', '1000']) == 0
     printed = yaml.safe_load(capsys.readouterr().out)['/**/feedforward_node']['ros__parameters']

@@ -5,8 +5,9 @@ A segment of length T is stored as six coefficients per joint in the time s sinc
     q(s) = a_0 + a_1 s + ... + a_5 s^5,
 
 for every degree, so that a trajectory is one array. The rule is that of ROS 2's
-joint_trajectory_controller: positions alone give a line, velocities at both ends a cubic,
-accelerations at both ends as well a quintic. `shape_preserving` supplies velocities to positions.
+joint_trajectory_controller (4.42.1, trajectory.cpp): positions alone give a line, velocities at
+both ends a cubic, accelerations at both ends as well a quintic. `shape_preserving` supplies
+velocities to positions.
 
 Source: Lynch and Park, Modern Robotics (2017), section 9.3; Biagiotti and Melchiorri, Trajectory
 Planning for Automatic Machines and Robots (2008), sections 2.1.4 and 2.1.5; Fritsch and Butland,

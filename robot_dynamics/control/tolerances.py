@@ -1,6 +1,7 @@
 """Tolerances of a motion: along the path, at the goal, and of the time of arrival.
 
-Their names and meaning are those of joint_trajectory_controller's `constraints`.
+Their names and meaning are those of `constraints` of joint_trajectory_controller (4.42.1,
+tolerances.hpp).
 """
 
 from __future__ import annotations

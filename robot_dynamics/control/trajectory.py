@@ -3,11 +3,12 @@
     trajectory = Trajectory(names, times, positions, velocities)
     q_d, qd_d, qdd_d = trajectory.sample(t)
 
-It follows ROS 2's joint_trajectory_controller: each segment is linear, cubic or quintic, depending
-on the data of its two points. `transitions.joined` connects a trajectory to the present motion.
-Unlike that controller it does not continue with the velocity of the last point,
-but stops, and rejects missing data instead of assuming zeros. Positions alone are joined smoothly,
-by cubics, unless lines are requested: their velocity steps at every point.
+It follows ROS 2's joint_trajectory_controller (4.42.1, trajectory.cpp): each segment is linear,
+cubic or quintic, depending on the data of its two points. `transitions.joined` connects a
+trajectory to the present motion. Unlike that controller it does not continue with the velocity of
+the last point, but stops, and rejects missing positions instead of integrating velocities.
+Positions alone are joined smoothly, by cubics, unless lines are requested: their velocity steps at
+every point.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ from robot_dynamics.ros.motion_status import REJECTED
 class ReferenceInput:
     """Part of a node: passes valid motions to a follower, and reports those that are rejected.
 
-    A trajectory without points ends the present motion, as in joint_trajectory_controller. Others
-    are published again on `~/joint_trajectory_with_effort`, with the torque at each of their
-    points, for a controller that follows them itself.
+    A trajectory without points ends the present motion. Others are published again on
+    `~/joint_trajectory_with_effort`, with the torque at each of their points, for a controller
+    that follows them itself.
 
     Attributes:
         enabled: whether motions are followed; otherwise trajectories are only checked.
