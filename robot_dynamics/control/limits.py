@@ -133,37 +133,35 @@ def check_distance(
         )
 
 
-def check_step(reference: Reference, before: Reference, since: float, model: RobotModel) -> None:
-    """Raise TrajectoryError if the position steps beyond the velocity limit in a time, s."""
-    change = np.abs(reference.q - before.q)
-    most = STEP_MARGIN * model.velocity_limit * since * (1 + 1e-9)
-    if (change > most).any():
-        j = int(np.argmax(change > most))
-        raise TrajectoryError(
-            f'the position of joint {model.joint_names[j]!r} steps from {before.q[j]:.6g} to '
-            f'{reference.q[j]:.6g} in {since:g} s; it must change by no more than {most[j]:.6g}'
-        )
-
-
 def check_change(
     reference: Reference,
     before: Reference,
-    since: float,
+    times: tuple[float, float],
     model: RobotModel,
     join: Array | float = 0.0,
 ) -> None:
-    """Raise TrajectoryError if the velocity changes beyond the acceleration limit in a time, s.
+    """Raise TrajectoryError if position or velocity changes by more than a limit allows.
 
-    A join to the references takes the part `join` (n,) of that limit, rad/s^2 or m/s^2.
+    Args:
+        reference: (n,), of a stream.
+        before: (n,), the one before it.
+        times: s, in which the position and the velocity change.
+        model: the robot, for its limits.
+        join: (n,) part of the acceleration limit that a join to the references takes.
     """
-    change = np.abs(reference.qd - before.qd)
-    most = (acceleration_limit(model) - np.abs(join)) * since * (1 + 1e-9)
-    if (change > most).any():
-        j = int(np.argmax(change > most))
-        raise TrajectoryError(
-            f'the velocity of joint {model.joint_names[j]!r} changes from {before.qd[j]:.6g} to '
-            f'{reference.qd[j]:.6g} in {since:g} s; it must change by no more than {most[j]:.6g}'
-        )
+    speed, acceleration = STEP_MARGIN * model.velocity_limit, acceleration_limit(model)
+    for quantity, value, last, rate, time in (
+        ('position', reference.q, before.q, speed, times[0]),
+        ('velocity', reference.qd, before.qd, acceleration - np.abs(join), times[1]),
+    ):
+        most = rate * time * (1 + 1e-9)
+        beyond = np.abs(value - last) > most
+        if beyond.any():
+            j = int(np.argmax(beyond))
+            raise TrajectoryError(
+                f'the {quantity} of joint {model.joint_names[j]!r} changes from {last[j]:.6g} to '
+                f'{value[j]:.6g} in {time:g} s; it must change by no more than {most[j]:.6g}'
+            )
 
 
 def excursions(

@@ -10,12 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from robot_dynamics.control.joint_state import JointReading
-from robot_dynamics.control.limits import (
-    check_change,
-    check_distance,
-    check_step,
-    reference_violations,
-)
+from robot_dynamics.control.limits import check_change, check_distance, reference_violations
 from robot_dynamics.control.motions import SECOND, Motion, Streamed, elapsed
 from robot_dynamics.control.partial_motion import Combined, combined
 from robot_dynamics.control.trajectory import Reference, Trajectory
@@ -109,9 +104,9 @@ class MotionEntry:
             return Streamed(reference, stream_join(model, present, reference, state.q))
         motion = before.next(reference, now)
         self._check_reference(motion.sample(0.0), present, state)
-        check_step(reference, before.reference, max(since, self._shortest_period), model)
+        times = max(since, self._shortest_period), max(since, CLOSE)
         join = motion.join.sample(motion.joined).qdd
-        check_change(reference, before.reference, max(since, CLOSE), model, join)
+        check_change(reference, before.reference, times, model, join)
         return motion
 
     def _check_reference(

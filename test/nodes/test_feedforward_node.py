@@ -312,7 +312,7 @@ def test_references_that_alternate_are_rejected_and_counted(graph, side, stamped
     graph.until(lambda: counts['reference rejected'] == 4, 'four refusals')
     graph.drain(0.05)
     assert counts['reference rejected'] == 4
-    robot.wait_for_event("the position of joint 'shoulder' steps from")
+    robot.wait_for_event("the position of joint 'shoulder' changes from")
     before = follower._reference.q
     robot.torque(1 * MS)
     assert np.abs(follower._reference.q - before).max() < 1e-3
