@@ -90,7 +90,8 @@ def remarks(found: Identification) -> list[str]:
         )
     if found.velocity_lag:
         lines.append(
-            f'velocities {1e3 * found.velocity_lag:.3g} ms later than the positions: aligned'
+            f'velocities {1e3 * abs(found.velocity_lag):.3g} ms '
+            f'{"later" if found.velocity_lag > 0 else "earlier"} than the positions: aligned'
         )
     if found.delay.value:
         lines.append(

@@ -409,21 +409,24 @@ def test_every_figure_is_in_units_of_the_scaled_effort():
         assert np.allclose([*c.value, *c.error, c.size], [*d.value, *d.error, d.size], rtol=1e-5)
 
 
-def test_efforts_too_large_to_compare_are_rejected_by_joint():
+@pytest.mark.parametrize('size', [1e200, -1e200])
+def test_efforts_too_large_to_compare_are_rejected_by_joint(size):
     run = recorded(MODEL)
     scale = np.ones(7)
-    scale[4] = 1e200
-    with pytest.raises(RecordingError, match=r'panda_joint5: efforts up to .* 1e\+200'):
+    scale[4] = size
+    with pytest.raises(RecordingError, match=r'panda_joint5: efforts up to .* -?1e\+200'):
         evaluate(ARM, run, effort_scale=scale)
 
 
-def test_an_offset_of_a_sensor_is_found():
+@pytest.mark.parametrize('offset', [0.9, -0.9])
+def test_an_offset_of_a_sensor_is_found(offset):
     run = recorded(MODEL)
-    run.effort[:, 5] += 0.9
+    run.effort[:, 5] += offset
     found = evaluate(ARM, run)
     cause = only_cause(found, 'offset', 'panda_joint6')
-    assert_close(cause.value, cause.error, np.array([0.9]))
-    assert found.bias[5] == pytest.approx(0.9, abs=0.02)
+    assert_close(cause.value, cause.error, np.array([offset]))
+    assert found.bias[5] == pytest.approx(offset, abs=0.02)
+    assert (found.largest >= found.rms_residual).all()
     assert 'constant offset of the efforts, ' in text(found)
 
 

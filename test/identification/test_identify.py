@@ -17,7 +17,7 @@ from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.base_fit import fit_base_parameters
 from robot_dynamics.identification.estimation import PayloadRecording, identify
 from robot_dynamics.identification.excitation_check import LowExcitationError
-from robot_dynamics.identification.identified_text import verdict
+from robot_dynamics.identification.identified_text import text, verdict
 from robot_dynamics.identification.observations import observations
 from robot_dynamics.identification.validation import Validation
 from robot_dynamics.model.inertia import degeneracy
@@ -125,13 +125,16 @@ def test_a_delay_of_the_efforts_is_found(delay):
     assert (found.delay.value == 0) == (delay == 0)
 
 
-def test_velocities_that_lag_are_aligned():
+@pytest.mark.parametrize('lag', [0.005, -0.005])
+def test_velocities_that_lag_or_lead_are_aligned(lag):
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.003)
     coarse = 2 * np.pi / 2**12
     one = replace(one, q=coarse * np.round(one.q / coarse))
-    late = [np.interp(one.t - 0.005, one.t, column) for column in one.qd.T]
+    late = [np.interp(one.t - lag, one.t, column) for column in one.qd.T]
     found = identify(Dynamics(ELBOW), replace(one, qd=np.column_stack(late)))
-    assert found.velocity_lag == pytest.approx(0.005, rel=0.05)
+    assert found.velocity_lag == pytest.approx(lag, rel=0.05)
+    word = 'later' if lag > 0 else 'earlier'
+    assert re.search(rf'velocities [\d.]+ ms {word} than the positions', text(found))
     same = identify(Dynamics(ELBOW), one)
     assert abs(same.velocity_lag) < 3e-4
     assert found.validation.after_rms == pytest.approx(same.validation.after_rms, rel=0.2)

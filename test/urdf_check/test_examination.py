@@ -15,7 +15,10 @@ from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.resources import bundled_robots
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf_check import gravity_rules
+from robot_dynamics.urdf_check.description import Link
+from robot_dynamics.urdf_check.evidence import best_fit
 from robot_dynamics.urdf_check.examination import examine
+from robot_dynamics.urdf_check.geometry import Geometry, Solid
 from robot_dynamics.urdf_check.inertia_rules import _nearest
 
 DEGREE = np.pi / 180
@@ -249,6 +252,18 @@ def test_faults_of_links_that_no_joint_moves_are_remarks(examined, folder, fault
         if f.element == wrong.element and f.kind in wrong.kinds
     ]
     assert [f.severity == 'info' for f in found] == [at_rest]
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize('axis', range(3))
+def test_a_centre_of_mass_outside_the_geometry_is_told_on_every_side(axis, side):
+    corner = np.array([0.1, 0.2, 0.3])
+    solid = Solid(8 * corner.prod(), np.zeros(3), np.diag(corner**2 / 3), -corner, corner)
+    link = Link('l', True, Inertial(), np.eye(3), Geometry((solid,), 1))
+    com = side * 1.5 * corner * (np.arange(3) == axis)
+    found = best_fit(link, Inertial(40.0, com, np.diag([0.5, 0.4, 0.3])))
+    excess = 0.5 * corner[axis] / np.linalg.norm(2 * corner)
+    assert found.excess == pytest.approx(excess)
 
 
 @pytest.mark.parametrize('mirrored', [False, True])
