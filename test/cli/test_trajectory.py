@@ -158,7 +158,12 @@ def test_positions_alone_are_joined_smoothly_and_their_corners_named_where_lines
         [side * step for step in (2, -4, 4, -2)]
     )
     # A longer time allows what a shorter one does not.
-    assert run(fast, *linear, '--corner-time', 0.2)[0] == 0
+    assert run(fast, *linear, '--corner-time', 0.2, '--slow-down', slowed)[0] == 0
+    assert slowed.exists()
+    # It takes lines at their largest speed as well; the file is one of lines.
+    assert run(fast, *linear, '--corner-time', 0.2, '--velocity', 1.5, '--slow-down', slowed)[0]
+    assert run(slowed, *linear, '--corner-time', 0.2, '--velocity', 1.5)[0] == 0
+    assert read_trajectory(slowed, 'linear').waypoint(1).qd is None
 
 
 def test_payload_and_margin_count(run):

@@ -117,6 +117,26 @@ def test_a_speed_above_an_infeasible_one_is_found(elbow):
     assert found.speed == 1.0
 
 
+@pytest.mark.parametrize('side', [1, -1])
+def test_the_largest_speed_is_found_beyond_those_that_dry_friction_forbids(side, elbow):
+    # A constant deceleration helps dry friction beyond the limit: |3 - s^2 m| <= 1.
+    model = replace(elbow, gravity=np.zeros(3), effort_limit=np.ones(2), viscous=np.zeros(2))
+    model = replace(model, coulomb=np.array([3.0, 0.0]), velocity_limit=np.full(2, np.inf))
+    arm = Dynamics(model)
+    a = -side * 4 / 0.24**2 / arm.mass_matrix(np.zeros(2))[0, 0]
+    T, start = 0.1, 2 * abs(a) * 0.1 * side
+    trajectory = Trajectory(
+        model.joint_names,
+        [0.0, T],
+        [[0.0, 0.0], [start * T + a * T**2 / 2, 0.0]],
+        [[start, 0.0], [start + a * T, 0.0]],
+        [[a, 0.0]] * 2,
+    )
+    limit = np.array([1.0, np.inf])
+    found = check_feasibility(arm, trajectory, effort_limit=limit)
+    assert found.speed == pytest.approx(0.24, rel=1e-6)
+
+
 def test_gravity_alone_is_reported_with_the_posture(elbow):
     weak = replace(elbow, effort_limit=np.array([1e-3, 50.0]))
     arm = Dynamics(weak)
@@ -196,15 +216,16 @@ def test_velocity_limits_are_kept(elbow):
 @pytest.mark.parametrize('side', [1, -1])
 @pytest.mark.parametrize('joint', [0, 1])
 def test_velocity_limits_hold_in_both_directions(joint, side, elbow):
-    strong = replace(elbow, effort_limit=np.full(2, np.inf), velocity_limit=np.full(2, 2.5))
-    goal = np.zeros(2)
-    goal[joint] = 1.2 * side
-    # The cubic from rest to rest reaches 1.5 times its mean velocity, 3 rad/s.
-    trajectory = Trajectory(strong.joint_names, [0.0, 0.6], [[0.0, 0.0], goal], np.zeros((2, 2)))
-    found = check_feasibility(Dynamics(strong), trajectory)
-    assert not found.feasible
-    assert found.velocity[joint] == pytest.approx(3.0)
-    assert found.speed == pytest.approx(2.5 / 3)
+    strong = replace(elbow, effort_limit=np.full(2, np.inf))
+    arm, goal, T = Dynamics(strong), np.zeros(2), 0.602
+    goal[joint] = 2.0 * T * side
+    # The cubic from rest to rest reaches 1.5 times its mean velocity, between two samples.
+    trajectory = Trajectory(strong.joint_names, [0.0, T], [[0.0, 0.0], goal], np.zeros((2, 2)))
+    for limit, speed in ((2.5, 2.5 / 3), (3 * (1 - 5e-6), 1 - 5e-6), (4.0, 1.0)):
+        found = check_feasibility(arm, trajectory, velocity_limit=np.full(2, limit))
+        assert found.feasible == (limit == 4.0)
+        assert found.velocity[joint] == pytest.approx(3.0, rel=2e-5)
+        assert found.speed == pytest.approx(speed, rel=1e-9)
 
 
 @pytest.mark.parametrize('side', [1, -1])
@@ -241,7 +262,7 @@ def zigzag(model, speed, segment=0.5, **how):
 def test_a_corner_needs_the_torque_of_pinocchio_for_its_step_of_the_velocity(name, side):
     model = load_urdf(share_file('urdf/planar_2r.urdf') if name == 'planar_2r' else name)
     model = drives(model, np.random.default_rng(8))
-    times = np.array([0.0, 0.3, 0.31, 0.9])
+    times = np.array([0.0, 0.15, 0.16, 0.9])
     rng = np.random.default_rng(9)
     q = side * rng.uniform(-0.5, 0.5, (4, model.n))
     trajectory = Trajectory(model.joint_names, times, q, interpolation='linear')
@@ -249,8 +270,8 @@ def test_a_corner_needs_the_torque_of_pinocchio_for_its_step_of_the_velocity(nam
     still = np.zeros((1, model.n))
     qd = np.concatenate([still, np.diff(q, axis=0) / np.diff(times)[:, None], still])
     other = pin_model.PinRobot(model)
-    # At most half of the segments beside it: (0.3 + 0.01) / 2 s, and (0.01 + 0.59) / 2 s.
-    for k, T in enumerate([0.2, 0.155, 0.2, 0.2]):
+    # At most half of the segments beside it, (0.15 + 0.01) / 2 s; at rest there is time enough.
+    for k, T in enumerate([0.2, 0.08, 0.2, 0.2]):
         step = qd[k + 1] - qd[k]
         rigid = other.inverse_dynamics(q[k], np.zeros(model.n), step / T)
         sides = [

@@ -97,9 +97,12 @@ def test_a_limit_may_be_missed_by_rounded_numbers_only(model, excess, found):
     assert len(violations(fast, model)) == found
 
 
-def test_an_end_in_motion_is_rejected(model):
-    (reason,) = violations(cubic([0.5, 0.5], qd1=(0.0, 0.3)), model)
-    assert reason == "joint 'joint2' ends with the velocity 0.3; the last point must be at rest"
+@pytest.mark.parametrize('speed', [0.3, -0.3])
+def test_an_end_in_motion_is_rejected(model, speed):
+    (reason,) = violations(cubic([0.5, 0.5], qd1=(0.0, speed)), model)
+    assert (
+        reason == f"joint 'joint2' ends with the velocity {speed}; the last point must be at rest"
+    )
 
 
 def test_unspecified_limits_do_not_limit(model):
