@@ -8,8 +8,10 @@ import pytest
 import robots
 
 from robot_dynamics.control.feasibility import check_feasibility, check_motion, slow_down
+from robot_dynamics.control.feedforward import feedforward
 from robot_dynamics.control.friction import Friction, FrictionWithOffset
 from robot_dynamics.control.friction_laws import JointFriction, friction_law
+from robot_dynamics.control.gains import pd_gains
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
@@ -353,6 +355,37 @@ def test_a_motion_to_the_first_point_leaves_no_corner_there(elbow):
     for trajectory in (line, later):
         found = check_motion(Dynamics(strong), trajectory, np.array([0.05, 0.0]))
         assert [corner.point for corner in found.corners] == [1, 2, 3]
+
+
+def tracked(arm, trajectory, h=1e-3):
+    """Return the largest share of a limit, and error, of an arm with clamped torques."""
+    q, qd = trajectory.points[0, 0].copy(), np.zeros(arm.model.n)
+    gains, load, error = pd_gains(arm, q, h), 0.0, 0.0
+    for k in range(round((trajectory.duration + 0.2) / h)):
+        desired = trajectory.sample(k * h)
+        tau = feedforward(arm, desired, q, qd, gains=gains).tau
+        load = max(load, (np.abs(tau) / arm.model.effort_limit).max())
+        error = max(error, np.abs(desired.q - q).max())
+        tau = np.clip(tau, -arm.model.effort_limit, arm.model.effort_limit)
+        qd = qd + h * arm.forward_dynamics(q, qd, tau - arm.friction_torque(qd))
+        q = q + h * qd
+    return load, error
+
+
+@pytest.mark.parametrize('side', [1, -1])
+def test_what_is_feasible_is_tracked_and_a_corner_that_is_not_clamps_the_torques(side):
+    arm = Dynamics(load_urdf('panda'))
+    smooth, lines = (
+        zigzag(arm.model, 1.2 * side, interpolation=word) for word in ('smooth', 'linear')
+    )
+    assert check_feasibility(arm, smooth).feasible
+    load, error = tracked(arm, smooth)
+    assert load < 1
+    assert error < 0.003
+    assert not check_feasibility(arm, lines).feasible
+    load, error = tracked(arm, lines)
+    assert load > 1
+    assert error > 0.01
 
 
 def test_many_corners_are_counted(elbow):

@@ -242,6 +242,29 @@ def test_efforts_of_a_part_are_filled_in_for_all_joints(graph, elbow, side):
     close(filled.effort, elbow.inverse_dynamics(goal, np.zeros(2), np.array([0.0, 3.0])))
 
 
+@pytest.mark.parametrize('side', [1, -1])
+def test_filled_in_efforts_are_those_of_the_friction_and_offset_of_the_parameters(
+    graph, elbow, side
+):
+    robot = Robot(
+        graph,
+        start_enabled=False,
+        friction__viscous=[3.0, 5.0],
+        friction__coulomb=[0.5, 0.25],
+        effort_offset=[7.0, 11.0],
+    )
+    robot.send(0, 0 * Q)
+    graph.until(lambda: robot.node.health.inputs, 'the state')
+    speed = side * np.array([0.2, -0.3])
+    rows = [(0.0, 0 * speed), (0.5, speed), (1.0, 0 * speed)]  # shoulder, elbow
+    points = [point(t, (0.0, 0.0), qd[::-1].tolist(), accelerations=[0.0, 0.0]) for t, qd in rows]
+    robot.trajectories.publish(trajectory(*points))
+    graph.until(lambda: robot.filled, 'the filled trajectory')
+    friction = np.array([3.0, 5.0]) * speed + np.array([0.5, 0.25]) * np.sign(speed)
+    tau = elbow.inverse_dynamics(np.zeros(2), speed, np.zeros(2)) + friction + [7.0, 11.0]
+    close(robot.filled[0].points[1].effort, tau)
+
+
 def test_time_running_backwards_drops_the_trajectory_and_holds(graph, elbow):
     robot = Robot(graph, kp=[100.0])
     robot.torque(1000 * MS)
