@@ -14,6 +14,7 @@ pytest.importorskip('rclpy')
 from geometry_msgs.msg import Vector3, WrenchStamped
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.control import AccelerationFilter, VelocityFilter
@@ -27,6 +28,7 @@ from robot_dynamics.control.torque_limiting import Limits, TorqueGate
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.term_input import TermInput
@@ -281,3 +283,16 @@ def test_terms_are_matched_with_states_across_late_ones_and_a_reset(graph, elbow
                 assert owner.health.counts['live state rejected'] == rejected + 1
     finally:
         terms.close()
+
+
+def test_a_simulation_in_lock_step_that_is_reset_early_continues(graph):
+    """Its first states are late, and it waits for the answer to them."""
+    simulator = graph.start(SimulatorNode, lockstep=True, real_time_factor=0.1)
+    feedforward = ('feedforward_node/feedforward_torque', 'joint_effort')
+    graph.start(FeedforwardNode, remap=[':='.join(feedforward)], kp=[50.0], kd=[2.0])
+    graph.until(lambda: simulator._loop.steps > 10, 'steps')
+    time = simulator._loop.time
+    assert time < TIMEOUT  # else the reset is no late state
+    assert graph.call(Trigger, 'simulator_node/reset').success
+    assert simulator._loop.time < time
+    graph.until(lambda: simulator._loop.time > time + 0.01, 'time going on')
