@@ -13,6 +13,7 @@ from recorded_runs import lively, torque
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
@@ -108,6 +109,18 @@ def test_efforts_of_identified_drives_give_the_payload(graph, start, motion):
     assert graph.call(Trigger, 'dynamics_node/estimate_payload').success
     graph.until(lambda: estimates, 'the estimate')
     assert estimates[0].inertia.m == pytest.approx(MASS, rel=0.02)
+
+
+def test_states_that_are_repeated_count_once(graph, start, motion):
+    node, _ = start()
+    estimates = graph.listen(InertiaStamped, 'dynamics_node/payload_estimate', qos.LATCHED)
+    for t, *rows in zip(*motion, strict=True):
+        state = JointReading(START + round(t * SECOND), *rows)
+        for again in (state, state._replace(effort=1e3 + state.effort)):
+            node.estimator.record(again)
+    assert graph.call(Trigger, 'dynamics_node/estimate_payload').success
+    graph.until(lambda: estimates, 'the estimate')
+    assert estimates[0].inertia.m == pytest.approx(MASS, rel=0.01)
 
 
 @pytest.mark.parametrize('sign', [1, -1])
