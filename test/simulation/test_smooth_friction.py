@@ -9,7 +9,7 @@ import robots
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
-from robot_dynamics.simulation.joint_models.smooth_friction import Friction
+from robot_dynamics.simulation.joint_models.smooth_friction import Friction, braked_velocity
 
 
 def weightless(model):
@@ -148,3 +148,20 @@ def test_friction_is_stiff_below_the_speed_at_which_it_stops_a_joint_in_a_step()
             v = np.full(4, factor * speeds[j])
             braked = h * mobility * np.abs(friction.torque(v)) / v >= 1
             assert braked[j] == stops
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('h', [1e-4, 1e-2])
+def test_braked_velocities_balance_the_momentum(h, sign):
+    """H v + h f(v) = b: for joints that slide, with viscous friction alone, and without."""
+    rng = np.random.default_rng(0)
+    friction = Friction(np.array([0.3, 5.0, 0.0]), np.array([2.0, 0.0, 0.0]))
+    for _ in range(20):
+        root = rng.normal(size=(3, 3))
+        H, b = root @ root.T + np.eye(3), sign * rng.uniform(1.0, 3.0, 3)
+        given = H.copy(), b.copy()
+        v = braked_velocity(friction, H, b, np.zeros(3), h)
+        np.testing.assert_allclose(H @ v + h * friction.torque(v), b, rtol=1e-8)
+        np.testing.assert_array_equal(v, -braked_velocity(friction, H, -b, np.zeros(3), h))
+        np.testing.assert_array_equal(H, given[0])
+        np.testing.assert_array_equal(b, given[1])
