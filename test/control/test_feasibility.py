@@ -357,6 +357,30 @@ def test_a_motion_to_the_first_point_leaves_no_corner_there(elbow):
         assert [corner.point for corner in found.corners] == [1, 2, 3]
 
 
+@pytest.mark.parametrize('side', [1, -1])
+def test_the_slower_of_the_motion_and_the_way_to_it_decides(side, elbow):
+    model = replace(elbow, effort_limit=np.full(2, np.inf), velocity_limit=np.ones(2))
+    arm, goal = Dynamics(model), side * np.array([0.6, 0.0])
+    # 1.5 times the mean velocity: 3 rad/s on the way of 0.3 s, and 0.9 rad/s after it.
+    slow = Trajectory(model.joint_names, [0.3, 1.3], [goal, 2 * goal], np.zeros((2, 2)))
+    assert check_motion(arm, slow, np.zeros(2)).speed == pytest.approx(1 / 3)
+    assert check_motion(arm, slow, goal).speed == 1.0
+    fast = Trajectory(model.joint_names, [1.0, 1.3], [goal, 2 * goal], np.zeros((2, 2)))
+    assert check_motion(arm, fast, np.zeros(2)).speed == pytest.approx(1 / 3)
+
+
+def test_forces_and_velocities_of_prismatic_joints_have_their_units():
+    model = load_urdf(share_file('urdf/scara_rrp.urdf'))
+    limits = np.array([np.inf, np.inf, 1e-3])
+    rows = np.zeros((2, 3))
+    rows[1, 2] = 0.05
+    trajectory = Trajectory(model.joint_names, [0.0, 0.1], rows, interpolation='linear')
+    corner = check_feasibility(Dynamics(model), trajectory, effort_limit=limits).corners[0]
+    assert (corner.unit, corner.peak.unit) == ('m/s', 'N')
+    assert corner.step == pytest.approx(0.5)
+    assert f'steps by 0.5 m/s, which takes {corner.peak.torque:.6g} N at joint' in corner.reason
+
+
 def tracked(arm, trajectory, h=1e-3):
     """Return the largest share of a limit, and error, of an arm with clamped torques."""
     q, qd = trajectory.points[0, 0].copy(), np.zeros(arm.model.n)

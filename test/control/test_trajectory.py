@@ -175,5 +175,10 @@ def test_joints_that_a_trajectory_lacks_stay_where_they_are():
                 whole.sample(t), part.sample(t), (8.0, 0.0, 0.0), strict=True
             ):
                 np.testing.assert_array_equal(whole_row, [row[1], still, row[0]])
+    # What is not prescribed stays so for all joints, also of a line.
+    line = Trajectory(('c', 'a'), [0.5, 1.0], rows, interpolation='linear')
+    whole = line.completed(('b', 'a', 'c'), np.zeros(3))
+    assert whole.waypoint(0).qd is None
+    assert np.isnan(whole.points[1:]).all()
     with pytest.raises(TrajectoryError, match="unknown joint 'c'; the robot has a, b"):
         part.completed(('a', 'b'), np.zeros(2))
