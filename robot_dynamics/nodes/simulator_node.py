@@ -47,7 +47,7 @@ from robot_dynamics.simulation.run_control import Outcome, Result, RunControl, S
 from robot_dynamics.simulation.scheduling import ReceivedCommand, SimulationLoop
 
 BURST = 0.01  # s of stepping at most before messages are processed
-LAG = 1.0  # s between stamps and wall clock, more than tf and rviz tolerate
+LAG = 1.0  # s between stamps and wall clock: more causes a WARN
 REPEAT = 0.1  # s, between two messages of a state that does not change
 
 

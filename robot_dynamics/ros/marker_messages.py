@@ -17,7 +17,7 @@ Shape = Arrow | Box | Ellipsoid
 
 SHAFT, HEAD, HEAD_LENGTH = 0.012, 0.024, 0.04  # m, diameters and length of an arrow's parts
 SHORTEST = 1e-3  # m, of an arrow; shorter ones have no direction
-THINNEST = 1e-3  # m, of a solid; rviz rejects zero thickness
+THINNEST = 1e-3  # m, of a solid: rviz warns of a scale of 0 (14.1.5, shape_marker.cpp)
 
 
 def marker_array(

@@ -48,7 +48,7 @@ class JointStateWriter:
 
         Args:
             joint_names: its names.
-            frame_id: never empty: rviz shows efforts only with one.
+            frame_id: never empty: rviz shows efforts with one (joint_state_broadcaster 4.42.1).
             quantities: which of position, velocity and effort it carries.
         """
         message = JointState(name=list(joint_names))
