@@ -450,6 +450,18 @@ def test_joints_that_a_trajectory_lacks_end_the_motion_that_they_are_in(follower
     assert_holds(follower._reference, [0.0, 0.4])
 
 
+def test_joints_that_a_trajectory_in_progress_lacks_continue_at_their_time(follower):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    _, first = run(follower, 0.0, 0.5)
+    elbow = first[-1, 0, 1]
+    given = Trajectory(('elbow',), [0.0, 0.5], [[elbow], [0.4]], [[0.0], [0.0]])
+    follower.follow(given, round(0.45 * S))
+    times, rows = run(follower, 0.501, 2.1)
+    np.testing.assert_allclose(rows[:, 0, 0], trajectory().sample(times).q[:, 0], atol=1e-9)
+    np.testing.assert_allclose(rows[501:, 0, 1], 0.4, atol=1e-9)
+
+
 def test_joints_that_a_trajectory_lacks_stop_if_a_stream_was_followed(follower, elbow):
     sampled(follower, 1.0)
     stream(follower, moving_to((0.0, 0.0), (0.5, 0.3)))
