@@ -83,12 +83,13 @@ def exit_status(arguments, limit):
     """Return the exit status of pytest in a process of its own, None after `limit` seconds."""
     process = multiprocessing.get_context('fork').Process(target=run_pytest, args=(arguments,))
     process.start()
-    process.join(limit)
-    status = process.exitcode
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.join()
-    return status
+    try:
+        process.join(limit)
+        return process.exitcode
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.join()
 
 
 def preload():
@@ -128,6 +129,8 @@ def main():
     tests = options.tests or mirrored_tests(file)
     if not tests:
         parser.error(f'{file} has no tests of its name, and none that imports it: pass --tests')
+    # Leaves no copy behind.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix='robot_dynamics_mutants') as folder:
         run(file, [os.path.relpath(p, ROOT) for p in tests], options, Path(folder))
 
