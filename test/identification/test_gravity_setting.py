@@ -206,7 +206,7 @@ def test_gaps_resets_and_drives_that_are_off_need_a_motion_again():
     assert len(added(t, q, qd, effort)) == 2
     for changed in (
         (np.where(t > 2.1, t + 5.0, t), effort),
-        (np.where(t > 2.1, t - 2.0, t), effort),
+        (np.where(t > 2.1, t - 0.3, t), effort),
         (t, np.where((resting & (t > 2.1))[:, None], 0.0, effort)),
     ):
         found = added(changed[0], q, qd, changed[1])
