@@ -245,8 +245,8 @@ def stream_join(
     for T in JOIN_TIMES:
         added = Trajectory(names, [0.0, T], *rows)
         # The stream is at q + qd t.
-        line = [reference.q + np.outer([0.0, T], reference.qd), np.tile(reference.qd, (2, 1))]
-        path = Trajectory(names, [0.0, T], rows[0] + line[0], rows[1] + line[1], rows[2])
+        line = reference.q + np.outer([0.0, T], reference.qd)
+        path = Trajectory(names, [0.0, T], rows[0] + line, rows[1] + reference.qd, rows[2])
         reasons = limit_violations(path, model, (start.q, present))
         for j, low, high in excursions(path, 2, -most, most):
             reasons.append(
