@@ -617,7 +617,7 @@ class Dynamics:
             tau: (..., n) torques of the motors, and external joint torques, N m or N.
             steps: number of steps, 0 or more.
             time_step: s.
-            integrator: 'semi_implicit_euler', the only one for stiff friction, 'rk4' or
+            integrator: 'semi_implicit_euler', the only one for stiff viscous friction, 'rk4' or
                 'explicit_euler': see `algorithms.simulation_step`.
             friction: 'model' or 'none'.
 
@@ -627,8 +627,9 @@ class Dynamics:
         Raises:
             ModelError: a joint, which the message names, moves no inertia.
             ShapeError: an argument does not end in n entries.
-            ValueError: steps, time_step, integrator or friction is not one of these; or friction
-                could reverse a joint within a step of this integrator.
+            ValueError: steps, time_step, integrator or friction is not one of these; viscous
+                friction could reverse a joint within a step of this integrator; or the robot has
+                more than 40 joints with dry friction.
         """
         step = self._resolved_step(integrator, friction, time_step)
         return stepping.simulate(step, q, qd, tau, steps=steps, time_step=time_step)
@@ -666,17 +667,20 @@ class Dynamics:
         """Return the program of one step: step(q, qd, tau, time_step) -> State(q, qd).
 
         Arguments are arrays as of `simulate`, `time_step` an array (1,) [s]. Any time step is
-        taken; `simulate` checks that the integrator resolves friction.
+        taken; `simulate` checks that the integrator resolves viscous friction.
 
         Raises:
             ModelError: a joint, which the message names, moves no inertia.
-            ValueError: integrator or friction is not one of those of `simulate`.
+            ValueError: integrator or friction is not one of those of `simulate`; or the robot has
+                too many joints with dry friction.
         """
         stepping.check_friction(friction)
         if integrator not in INTEGRATORS:
             raise ValueError(
                 f'integrator is {integrator!r}; it must be one of {", ".join(INTEGRATORS)}'
             )
+        if friction == 'model' and self.model.coulomb.any():
+            stepping.check_coupled(self.model.n)
         return self._kept('simulation_step', integrator, friction)
 
     @made_once
@@ -793,7 +797,7 @@ class Dynamics:
         return self.programs.compile(method, frame, *directions)
 
     def _resolved_step(self, integrator: str, friction: str, time_step: float) -> CompiledFunction:
-        """Return a step. Raises ValueError if its integrator does not resolve friction."""
+        """Return a step. Raises ValueError if its integrator does not resolve viscous friction."""
         step = self.simulation_step(integrator, friction)
         if friction == 'model' and integrator in stepping.STABLE:
             stepping.require_resolved(self._fastest_friction, integrator, time_step)
@@ -801,9 +805,8 @@ class Dynamics:
 
     @made_once
     def _fastest_friction(self) -> tuple[str, float]:
-        """Return the joint that friction brakes fastest, and the rate [1/s]."""
-        model = self.model
-        return stepping.fastest_friction(model, self.tree, model.viscous, model.coulomb)
+        """Return the joint that viscous friction brakes fastest, and the rate [1/s]."""
+        return stepping.fastest_friction(self.model, self.tree, self.model.viscous)
 
     def _require_inertia(self, name: str) -> None:
         """Raise ModelError, which names a joint, if an algorithm needs inertia that it lacks."""

@@ -259,6 +259,8 @@ class Programs:
             documentation: of the callable.
         """
         algorithm = ALGORITHMS[name]
+        # Dry friction couples all joints in one equation, which no traversal of the tree solves.
+        coupled = name == 'simulation_step' and self.model.coulomb.any() and 'model' in options
 
         def function(robot: Robot, *vectors: Scalars) -> Any:
             return algorithm.function(robot, *vectors, *options)
@@ -269,7 +271,7 @@ class Programs:
             {key: SIZES.get(key, self.model.n) for key in algorithm.inputs},
             result=algorithm.result,
             documentation=documentation,
-            loops=algorithm.loops,
+            loops=algorithm.loops and not coupled,
         )
         # Without the programs compiled so far: they would be a circle of references.
         make = functools.partial(Programs.compile, documentation=documentation)

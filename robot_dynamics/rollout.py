@@ -9,22 +9,27 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.algorithms.crba import crba
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.codegen.calls.arguments import as_vectors
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.model.states import extreme_postures
 from robot_dynamics.spatial import Array
 
 # Steps of one state whose path is kept in memory at a time.
 STRETCH = 1000
 
-# Largest product of the time step and the rate [1/s] at which friction brakes a joint. Beyond it
-# an integrator that evaluates friction at given velocities reverses the joint, farther each time.
+# Largest product of the time step and the rate [1/s] at which viscous friction brakes a joint.
+# Beyond it an integrator that evaluates friction at given velocities reverses the joint, farther
+# each time.
 STABLE = {'explicit_euler': 2.0, 'rk4': 2.78}
-POSTURES = 64
+MARGIN = 1.5  # of rates and frequencies in postures that were not tried
+
+# Joints of the largest robot whose dry friction compiled steps solve: it couples all joints in one
+# equation, and to compile that takes a time cubic in their number, here some ten seconds.
+MOST_COUPLED = 40
 
 # Values of `friction` in forward dynamics and simulation.
 FRICTION = ('none', 'model')
@@ -106,39 +111,44 @@ def check_friction(friction: str) -> None:
         raise ValueError(f'friction is {friction!r}; it must be one of {", ".join(FRICTION)}')
 
 
-def fastest_friction(
-    model: RobotModel, tree: CanonicalTree, viscous: Array, coulomb: Array
-) -> tuple[str, float]:
-    """Return the joint that friction brakes fastest, and the rate [1/s].
+def check_coupled(joints: int) -> None:
+    """Raise ValueError if a robot has too many joints for compiled steps with dry friction."""
+    if joints > MOST_COUPLED:
+        raise ValueError(
+            f'the robot has {joints} joints with dry friction, which compiled steps take of at '
+            f"most {MOST_COUPLED}: use simulation.Simulator, friction='none' or "
+            'without_dry_friction()'
+        )
 
-    The rate is the largest in random postures.
+
+def fastest_friction(model: RobotModel, tree: CanonicalTree, viscous: Array) -> tuple[str, float]:
+    """Return the joint that viscous friction brakes fastest, and the rate [1/s].
+
+    The rate is the largest in `extreme_postures`, with a margin for others.
 
     Args:
         model: the robot.
         tree: the same, with its payloads.
         viscous: (n,) coefficients, N m s/rad or N s/m.
-        coulomb: (n,) likewise, N m or N.
     """
-    # S, the slope of friction over velocity, is largest at standstill. The rates are the
-    # eigenvalues of M^-1 S, which are those of S^1/2 M^-1 S^1/2.
-    root = np.sqrt(viscous + coulomb / COULOMB_SPEED)
-    q = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSTURES, model.n))
-    rows = [[np.broadcast_to(x, POSTURES) for x in row] for row in crba(tree, list(q.T))]
+    # The rates are the eigenvalues of M^-1 F_v, which are those of F_v^1/2 M^-1 F_v^1/2.
+    root, q = np.sqrt(viscous), extreme_postures(model)
+    rows = [[np.broadcast_to(x, len(q)) for x in row] for row in crba(tree, list(q.T))]
     M = np.moveaxis(np.array(rows, dtype=float), -1, 0)
     rates, vectors = np.linalg.eigh(root[:, None] * np.linalg.inv(M) * root)
     k = int(np.argmax(rates[:, -1]))
     joint = model.joint_names[int(np.argmax(np.abs(vectors[k, :, -1])))]
-    return joint, float(rates[k, -1])
+    return joint, MARGIN * float(rates[k, -1])
 
 
 def require_resolved(fastest: tuple[str, float], integrator: str, time_step: float) -> None:
-    """Raise ValueError if friction could reverse a joint within a step of an integrator."""
+    """Raise ValueError if viscous friction could reverse a joint within a step."""
     joint, rate = fastest
     h, limit = checked_time_step(time_step), STABLE.get(integrator, np.inf)
     if h * rate > limit:
         raise ValueError(
-            f'time_step is {h:g} s, but friction brakes joint {joint!r} at up to {rate:.4g} per '
-            f'second; {integrator} needs a step of at most {limit / rate:.2g} s. '
+            f'time_step is {h:g} s, but viscous friction brakes joint {joint!r} at up to '
+            f'{rate:.4g} per second; {integrator} needs a step of at most {limit / rate:.2g} s. '
             'semi_implicit_euler takes any step, simulation.Simulator takes stiff friction with '
             'every integrator, and without_friction() leaves it out'
         )

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from robot_dynamics.algorithms.vectors import maximum, minimum
 from robot_dynamics.codegen.backends import machine_code
 from robot_dynamics.codegen.calls import native_wrapper
 
@@ -59,7 +60,7 @@ def _random_function(rng, outputs, operations=60):
         one.
     """
     steps = [
-        (rng.integers(8), *rng.integers(1 << 30, size=2), rng.uniform(-2, 2))
+        (rng.integers(11), *rng.integers(1 << 30, size=2), rng.uniform(-2, 2))
         for _ in range(operations)
     ]
     chosen = rng.integers(1 << 30, size=outputs)
@@ -78,6 +79,9 @@ def _random_function(rng, outputs, operations=60):
                     lambda a, b, c: a / (1.0 + b * b),
                     lambda a, b, c: np.sqrt(c * c + a * a),
                     lambda a, b, c: -(c * a),
+                    lambda a, b, c: abs(a) - c,
+                    lambda a, b, c: minimum(a, c * b),
+                    lambda a, b, c: maximum(a, b),
                 ][kind](a, b, constant)
             )
         return [values[len(values) - 1 - i % (len(values) // 2 + 1)] for i in chosen]

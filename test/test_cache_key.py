@@ -64,7 +64,7 @@ makers = {
     'simulation/ensembles/perturbations.py': lambda: Perturbations(viscous=0.2).step(
         Dynamics(arm), 'semi_implicit_euler'
     ),
-    'simulation/steps/rigid_arm.py': lambda: RigidArm(Dynamics(arm))._brake,
+    'simulation/steps/rigid_arm.py': lambda: RigidArm(Dynamics(arm))._rounds,
 }
 
 

@@ -59,8 +59,10 @@ def test_half_a_second_equals_mujoco(name, viscous):
     np.testing.assert_allclose(ours.qd, data.qvel, rtol=0, atol=1e-10)
 
 
-def test_runge_kutta_agrees_with_scipy_at_small_tolerance(arm):
+@pytest.mark.parametrize('dry', [True, False])
+def test_integrators_agree_with_scipy_at_small_tolerance(arm, dry):
     q, qd, tau = states()
+    arm = arm if dry else arm.without_dry_friction()
 
     def rate(_, y):
         lost = arm.friction_torque(y[N:])
@@ -73,7 +75,8 @@ def test_runge_kutta_agrees_with_scipy_at_small_tolerance(arm):
         for name in INTEGRATORS:
             motion = arm.simulate(q, qd, tau, steps=steps, time_step=0.2 / steps, integrator=name)
             errors[name, steps] = np.abs(np.concatenate(motion) - exact).max()
-    assert errors['rk4', 20_000] < 1e-9
+    # Dry friction is held over the step, which leaves an error of first order where it bends.
+    assert errors['rk4', 20_000] < (1e-6 if dry else 1e-12)
     for name in ('semi_implicit_euler', 'explicit_euler'):
         # First order, friction included.
         assert errors[name, 1000] / errors[name, 2000] == pytest.approx(2.0, rel=0.15)

@@ -22,7 +22,8 @@ reflected inertia of rotors is included throughout, friction only where the tabl
 | `friction.py`           | friction torque                                 | n                  |
 | `integrators.py`        | a time step of any state                        | 1                  |
 | `simulation_step.py`    | a time step of the robot, with friction         | as qdd             |
-| `implicit_friction.py`  | velocities after a step with stiff friction     | n depth^2          |
+| `friction_impulses.py`  | impulse of dry friction in a step, of a joint   | 1                  |
+| `friction_step.py`      | velocities after a step with dry friction       | n depth^2          |
 | `closed_chain_terms.py` | M, C qd + g; phi, J, dJ/dt qd of loop closures  | n depth            |
 | `closed_chain_step.py`  | a time step with loop closures                  | n depth, equations |
 | `payload.py`            | the tree with a payload given at run time       | 1                  |

@@ -9,13 +9,10 @@ F_s sgn(qd)).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from robot_dynamics.algorithms.vectors import Scalar, Vector, is_zero
+from robot_dynamics.algorithms.vectors import Scalar, Vector, is_zero, tanh
 
 # Speed at which dry friction has reached tanh(1) = 76 % of its full size, rad/s or m/s.
 COULOMB_SPEED = 1e-2
@@ -39,10 +36,4 @@ def joint_friction(viscous: Any, coulomb: Any, qd: Any) -> Any:
     # friction = F_v qd + F_s tanh(qd / v_0)
     if is_zero(coulomb):
         return viscous * qd
-    return viscous * qd + coulomb * _tanh(qd * (1 / COULOMB_SPEED))
-
-
-def _tanh(x: Scalar) -> Scalar:
-    if isinstance(x, float | int):
-        return math.tanh(x)
-    return x.tanh() if hasattr(x, 'tanh') else np.tanh(x)
+    return viscous * qd + coulomb * tanh(qd * (1 / COULOMB_SPEED))

@@ -1,13 +1,13 @@
 """Simulation step with friction, under torques held over the step.
 
-Explicit Euler and Runge-Kutta evaluate friction like any other torque; where it could reverse a
-joint within a step, the joint chatters. Semi-implicit Euler evaluates friction at the end of the
-step instead: with its secant slope, friction(qd) = S qd,
+Dry friction is held over the step: at its mean p / h, for impulses p that belong to the velocities
+v' of the end of a step of semi-implicit Euler (`friction_step`),
 
-    (M + h S) qdd = tau - C qd - g - S qd,
+    (M + h F_v) v' + p = M v + h (tau - C v - g),    p_j = p_j(v'_j).
 
-which brakes a joint and never reverses it for any S, at almost no cost. For viscous friction S is
-constant, and this is backward Euler.
+In that step v' is the result; the other integrators make theirs under the torques tau - p / h, and
+evaluate viscous friction like any other torque. Dry friction neither exceeds its level nor
+reverses a joint, for a step of any length.
 
 Sources: Lynch and Park, draft section 9.5; Hairer and Wanner, Solving Ordinary Differential
 Equations II (1996), section IV.3 (stiff damping).
@@ -19,15 +19,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from robot_dynamics.algorithms.forward_dynamics import forward_dynamics
-from robot_dynamics.algorithms.friction import COULOMB_SPEED, friction_torque
+from robot_dynamics.algorithms.crba import crba
+from robot_dynamics.algorithms.forward_dynamics import fill_in, forward_dynamics
+from robot_dynamics.algorithms.friction import friction_torque
+from robot_dynamics.algorithms.friction_impulses import Response, without_memory
+from robot_dynamics.algorithms.friction_step import Slowed, slowed_velocity
 from robot_dynamics.algorithms.integrators import INTEGRATORS, column, semi_implicit_euler
-from robot_dynamics.algorithms.vectors import Scalar, Vector, is_zero
+from robot_dynamics.algorithms.rnea import bias_torque
+from robot_dynamics.algorithms.vectors import Scalar, Vector, inner, is_zero
 from robot_dynamics.model.canonical import CanonicalTree
-
-# Square of a negligible speed: it avoids 0/0 in the secant slope at standstill, and changes the
-# slope elsewhere by less than a rounding error.
-STANDSTILL = 1e-20
 
 
 class State(NamedTuple):
@@ -65,11 +65,21 @@ def simulation_step(
         h: the step, s.
     """
     method = INTEGRATORS[integrator]
+    if not all(map(is_zero, friction.coulomb)):
+        slowed = held_friction(tree, friction, q, qd, tau, h)
+        if method is semi_implicit_euler:
+            # q' = q + h v'
+            return State([x + h * y for x, y in zip(q, slowed.v, strict=True)], slowed.v)
+        # tau - p / h
+        tau = [t - x / h for t, x in zip(tau, slowed.p, strict=True)]
+    elif method is semi_implicit_euler:
+        # (M + h F_v) qdd = tau - C qd - g - F_v qd:  h F_v acts like additional rotor inertia
+        rotors = [B + h * F for B, F in zip(tree.reflected_inertia, friction.viscous, strict=True)]
+        tree = replace(tree, reflected_inertia=tuple(rotors))
+    viscous = Friction(friction.viscous, [0.0] * len(friction.viscous))
 
     def a(q: Vector, qd: Vector) -> Any:
-        if method is semi_implicit_euler:
-            return column(braked_acceleration(tree, friction, q, qd, tau, h))
-        return column(driven_acceleration(tree, friction, q, qd, tau))
+        return column(driven_acceleration(tree, viscous, q, qd, tau))
 
     return State(*map(list, method(a, column(q), column(qd), h)))
 
@@ -82,23 +92,47 @@ def driven_acceleration(
     return forward_dynamics(tree, q, qd, [t - f for t, f in zip(tau, lost, strict=True)])
 
 
-def braked_acceleration(
-    tree: CanonicalTree, friction: Friction, q: Vector, qd: Vector, tau: Vector, h: Scalar
-) -> list[Scalar]:
-    """Return qdd (n) with the friction of the velocities qd + h qdd."""
-    if all(map(is_zero, (*friction.viscous, *friction.coulomb))):
-        return forward_dynamics(tree, q, qd, tau)
-    # (M + h S) qdd = tau - C qd - g - S qd:  h S acts like additional rotor inertia
-    slope = friction_slope(friction, qd)
-    rotors = [B + h * s for B, s in zip(tree.reflected_inertia, slope, strict=True)]
-    braked: CanonicalTree = replace(tree, reflected_inertia=tuple(rotors))
-    return driven_acceleration(braked, friction, q, qd, tau)
+def held_friction(
+    tree: CanonicalTree,
+    friction: Friction,
+    q: Vector,
+    qd: Vector,
+    tau: Vector,
+    h: Scalar,
+    s: Vector | None = None,
+) -> Slowed:
+    """Return velocities at the end of a step of semi-implicit Euler, and impulses of friction.
+
+    Arguments as of `simulation_step`; s (n) is where the rounds start, see `slowed_velocity`.
+    """
+
+    def law(s: Sequence[Scalar], m: Sequence[Scalar]) -> list[Response]:
+        d = [h * L for L in friction.coulomb]
+        return [without_memory(*joint) for joint in zip(s, m, d, strict=True)]
+
+    H, b = end_momentum(tree, friction.viscous, q, qd, tau, h)
+    return slowed_velocity(H, fill_in(tree), b, law, s=s)
 
 
-def friction_slope(friction: Friction, qd: Vector) -> list[Scalar]:
-    """Return S (n) with friction(qd) = S qd, largest at standstill."""
-    return [
-        # f / v,   and  F_v + F_s / v_0  where v = 0
-        b if is_zero(c) else (f * v + (b + c / COULOMB_SPEED) * STANDSTILL) / (v * v + STANDSTILL)
-        for b, c, f, v in zip(*friction, friction_torque(*friction, qd), qd, strict=True)
+def end_momentum(
+    tree: CanonicalTree,
+    viscous: Sequence[Scalar],
+    q: Vector,
+    qd: Vector,
+    tau: Vector,
+    h: Scalar,
+) -> tuple[list[list[Scalar]], list[Scalar]]:
+    """Return H (n, n) and b (n) with H v' = b for the velocities v' after semi-implicit Euler.
+
+    `viscous` (n) is F_v, taken at the end of the step; other arguments as of `simulation_step`.
+    """
+    M = crba(tree, q)
+    # b = M v + h (tau - C v - g),   H = M + h F_v
+    b = [
+        inner(row, qd) + h * (t - x)
+        for row, t, x in zip(M, tau, bias_torque(tree, q, qd), strict=True)
     ]
+    H = [list(row) for row in M]
+    for j, F in enumerate(viscous):
+        H[j][j] = H[j][j] + h * F
+    return H, b

@@ -126,6 +126,27 @@ def sincos(angle: Scalar) -> tuple[Scalar, Scalar]:
     return np.sin(angle), np.cos(angle)
 
 
+def tanh(x: Scalar) -> Scalar:
+    """Return the hyperbolic tangent."""
+    if isinstance(x, float | int):
+        return math.tanh(x)
+    return x.tanh() if hasattr(x, 'tanh') else np.tanh(x)
+
+
+def minimum(a: Scalar, b: Scalar) -> Scalar:
+    """Return the smaller of two scalars, elementwise; not a number if one of them is not."""
+    if hasattr(a, 'minimum'):
+        return a.minimum(b)
+    return b.minimum(a) if hasattr(b, 'minimum') else np.minimum(a, b)
+
+
+def maximum(a: Scalar, b: Scalar) -> Scalar:
+    """Return the larger of two scalars, elementwise; not a number if one of them is not."""
+    if hasattr(a, 'maximum'):
+        return a.maximum(b)
+    return b.maximum(a) if hasattr(b, 'maximum') else np.maximum(a, b)
+
+
 def together(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Return the function of every item, computed in the same way for all.
 

@@ -20,6 +20,7 @@ WIDEST = 2 * np.pi  # rad or m; a wider range counts as missing
 FASTEST = 3.0  # rad/s or m/s; PyBullet clamps joints at 100
 ACCELERATION = 5.0  # rad/s^2 or m/s^2
 POSTURES = 64  # cover the extremes of an arm's mass matrix to a few percent
+CORNERS = 32  # of the limits, where long slides are
 
 
 class States(NamedTuple):
@@ -66,6 +67,21 @@ def random_postures(model: RobotModel, count: int = POSTURES, seed: int = 0) -> 
     """Return positions within the limits, drawn with a seed: shape (count, n), rad or m."""
     lower, upper = position_range(model)
     return np.random.default_rng(seed).uniform(lower, upper, (count, model.n))
+
+
+def extreme_postures(model: RobotModel) -> Array:
+    """Return postures (k, n) that cover the extremes of an arm's mass matrix, rad or m.
+
+    Random ones, zero, the middle and random corners of the limits; a joint without limits turns
+    by pi, or slides by half a metre, in either direction.
+    """
+    reach = np.where(model.angular, np.pi, UNLIMITED_SLIDE)
+    blank = ~(np.isfinite(model.lower) & np.isfinite(model.upper) & (model.lower < model.upper))
+    lower, upper = np.where(blank, -reach, model.lower), np.where(blank, reach, model.upper)
+    rng = np.random.default_rng(0)
+    corners = np.where(rng.random((CORNERS, model.n)) < 0.5, lower, upper)
+    middle = np.stack([np.clip(0.0 * lower, lower, upper), (lower + upper) / 2])
+    return np.concatenate([rng.uniform(lower, upper, (POSTURES, model.n)), middle, corners])
 
 
 def position_range(model: RobotModel) -> tuple[Array, Array]:

@@ -33,7 +33,7 @@ from robot_dynamics.simulation.joint_models.friction_step import (
 )
 from robot_dynamics.simulation.joint_models.settings import JointModels
 from robot_dynamics.simulation.payloads import attached, dropped, loaded
-from robot_dynamics.simulation.steps.body import Body
+from robot_dynamics.simulation.steps.body import Body, Energy
 from robot_dynamics.simulation.steps.elastic_arm import ElasticArm
 from robot_dynamics.simulation.steps.energy_watch import Balance
 from robot_dynamics.simulation.steps.integrators import checked_integrator
@@ -267,7 +267,8 @@ class Simulator:
         y, yd = self._motion.step(self._y, self._yd, force)
         if self._law is not None and sliding is not None:
             sliding = self._law.after(sliding, lost, y - self._y)
-        balance = self._balance.after(*self._motion.energy(y, yd), float(force @ (y - self._y)))
+        energy, work = self._motion.energy(y, yd), float(force @ (y - self._y))
+        balance = self._balance.after(energy.kinetic, energy.gravity, work, energy.springs)
         # A value that is not finite makes this sum not finite; 0 times inf is NaN.
         if balance.explodes or not math.isfinite(balance.energy + float(y @ yd)):
             raise self._divergence(y, yd, balance)
@@ -306,13 +307,13 @@ class Simulator:
 
     def kinetic_energy(self) -> float:
         """Return the kinetic energy of links, rotors and payloads, J."""
-        return self._energy()[0]
+        return self._energy().kinetic
 
     def potential_energy(self) -> float:
         """Return the potential energy of gravity, zero at the base's origin, and of springs, J."""
-        return self._energy()[1]
+        return self._energy().potential
 
-    def _energy(self) -> tuple[float, float]:
+    def _energy(self) -> Energy:
         with np.errstate(all='ignore'):
             return self._motion.energy(self._y, self._yd)
 

@@ -16,6 +16,7 @@ from robot_dynamics.simulation import (
     Elasticity,
     InelasticStop,
     JointModels,
+    SimulationDiverged,
     Simulator,
     SpringDamperStop,
     simulate,
@@ -319,3 +320,20 @@ def test_invalid_springs_are_rejected():
     for name in ('rk4', 'semi_implicit_euler'):
         with pytest.raises(ValueError, match=rf'damping settles at .* {name} needs a step'):
             Simulator(arm, joint_models=elastic(100.0, 1e4), integrator=name)
+
+
+def test_energy_that_an_integrator_puts_into_springs_is_divergence():
+    # Explicit Euler adds energy to springs, whatever the step: in play is what swung at the start.
+    model = weightless(planar_2r()).with_actuation(rotor_inertia=0.1)
+    simulator = Simulator(
+        Dynamics(model),
+        qd=[0.1, -0.1],
+        joint_models=elastic(1e4),
+        integrator='explicit_euler',
+        time_step=1e-3,
+    )
+    before = total_energy(simulator)
+    with pytest.raises(SimulationDiverged, match='more than the work done'):
+        simulate(simulator, still, 1.0)
+    assert simulator.steps > 10
+    assert total_energy(simulator) < 100 * before

@@ -95,8 +95,10 @@ def test_the_solvers_of_scipy_are_a_reference(ur5, solver):
     simulator.step(np.zeros(6))
 
 
-def test_a_solver_follows_friction_torque_limits_and_springs():
-    model = planar_2r().with_actuation(viscous=0.4, coulomb=0.3, rotor_inertia=0.1)
+# Dry friction is held over each step: an error of first order where a joint starts or reverses.
+@pytest.mark.parametrize(('coulomb', 'error'), [(0.0, 1e-6), (0.3, 1e-4)])
+def test_a_solver_follows_friction_torque_limits_and_springs(coulomb, error):
+    model = planar_2r().with_actuation(viscous=0.4, coulomb=coulomb, rotor_inertia=0.1)
     model = replace(model, effort_limit=np.array([3.0, 0.5]))
     for joint_models in (JointModels(), JointModels(elasticity=Elasticity(300.0, 0.5))):
         ends = []
@@ -105,7 +107,7 @@ def test_a_solver_follows_friction_torque_limits_and_springs():
             run = simulate(simulator, lambda t, q, qd: [30.0, -1.0], 0.5, solver=solver)
             assert np.array_equal(run.effort[-1], [3.0, -0.5])
             ends.append(state(simulator))
-        assert ends[0] == pytest.approx(ends[1], abs=1e-6)
+        assert ends[0] == pytest.approx(ends[1], abs=error)
 
 
 def test_the_work_of_a_solver_is_no_divergence():

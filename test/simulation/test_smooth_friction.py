@@ -9,7 +9,8 @@ import robots
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
-from robot_dynamics.simulation.joint_models.smooth_friction import Friction, braked_velocity
+from robot_dynamics.simulation.converged import rounds_on, solved
+from robot_dynamics.simulation.joint_models.smooth_friction import Friction
 
 
 def weightless(model):
@@ -136,32 +137,22 @@ def test_the_tangent_is_the_derivative_of_the_torque(side):
         np.testing.assert_allclose(friction.tangent(v), slope, rtol=1e-4, atol=1e-6)
 
 
-def test_friction_is_stiff_below_the_speed_at_which_it_stops_a_joint_in_a_step():
-    """Of joints that friction stops at low speed, at any and at none, each by itself."""
-    h, mobility = 1e-3, np.array([2.0, 2.0, 2.0, 0.5])
-    friction = Friction(np.array([0.1, 600.0, 0.0, 0.1]), np.array([30.0, 0.0, 0.0, 90.0]))
-    speeds = friction.stiff_below(mobility, h)
-    assert speeds[1] > 1e5
-    assert speeds[2] < 0
-    for j in (0, 3):
-        for factor, stops in ((0.99, True), (1.01, False)):
-            v = np.full(4, factor * speeds[j])
-            braked = h * mobility * np.abs(friction.torque(v)) / v >= 1
-            assert braked[j] == stops
-
-
 @pytest.mark.parametrize('sign', [1.0, -1.0])
 @pytest.mark.parametrize('h', [1e-4, 1e-2])
-def test_braked_velocities_balance_the_momentum(h, sign):
+def test_slowed_velocities_balance_the_momentum(h, sign):
     """H v + h f(v) = b: for joints that slide, with viscous friction alone, and without."""
     rng = np.random.default_rng(0)
     friction = Friction(np.array([0.3, 5.0, 0.0]), np.array([2.0, 0.0, 0.0]))
     for _ in range(20):
         root = rng.normal(size=(3, 3))
         H, b = root @ root.T + np.eye(3), sign * rng.uniform(1.0, 3.0, 3)
-        given = H.copy(), b.copy()
-        v = braked_velocity(friction, H, b, np.zeros(3), h)
+        end = H + h * np.diag(friction.viscous)
+        given = end.copy(), b.copy()
+        v, p, *_ = solved(rounds_on(end, b, h * friction.coulomb), np.zeros(3))
         np.testing.assert_allclose(H @ v + h * friction.torque(v), b, rtol=1e-8)
-        np.testing.assert_array_equal(v, -braked_velocity(friction, H, -b, np.zeros(3), h))
-        np.testing.assert_array_equal(H, given[0])
+        dry = h * (friction.torque(v) - friction.viscous * v)
+        np.testing.assert_allclose(p, dry, rtol=1e-6, atol=1e-15)
+        mirrored = solved(rounds_on(end, -b, h * friction.coulomb), np.zeros(3))
+        np.testing.assert_array_equal(v, -mirrored.v)
+        np.testing.assert_array_equal(end, given[0])
         np.testing.assert_array_equal(b, given[1])

@@ -96,6 +96,18 @@ class Writer:
         """Return the square root of a."""
         return self.intrinsic('sqrt', a)
 
+    def fabs(self, a: str) -> str:
+        """Return |a|."""
+        return self.intrinsic('fabs', a)
+
+    def minimum(self, a: str, b: str) -> str:
+        """Return the smaller of a and b; not a number if one of them is not."""
+        return self.intrinsic('minimum', a, b)
+
+    def maximum(self, a: str, b: str) -> str:
+        """Return the larger of a and b; not a number if one of them is not."""
+        return self.intrinsic('maximum', a, b)
+
     def fma(self, a: str, b: str, c: str) -> str:
         """Return a b + c with one rounding."""
         return self.intrinsic('fma', a, b, c)

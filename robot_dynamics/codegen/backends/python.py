@@ -8,8 +8,8 @@ name. The program of `lambda q: [q[0] * q[0].sin() + 2.0]` reads
         (q_0,) = q
         return [q_0 * sin(q_0) + 2.0]
 
-`sin`, `cos`, `sqrt` and `tanh` come from `math` for floats, from `numpy` for arrays: given one
-array per entry, the same text computes a whole batch.
+`sin`, `cos`, `minimum`, ... are those of floats or of `numpy`: given one array per entry, the
+same text computes a whole batch.
 
 Programs of loops are interpreted, and so are programs too large to compile: compiling them takes
 minutes, and their code needs so much stack that it may overflow.
@@ -38,10 +38,16 @@ from robot_dynamics.codegen.loops.program import (
 from robot_dynamics.codegen.tracing.program import BINARY_OPERATIONS, Node, Program, operands
 
 SYMBOLS = dict(zip(BINARY_OPERATIONS, '+-*/', strict=True))
-FUNCTIONS = ('sin', 'cos', 'sqrt', 'tanh')
+FUNCTIONS = ('sin', 'cos', 'sqrt', 'tanh', 'fabs')
 
 # Longest expression that is written in place; a longer one gets a name.
 LONGEST_INLINE = 60
+
+# Minimum and maximum of floats; not a number if one of them is not, as NumPy's.
+EXTREMA: dict[str, Callable[[float, float], float]] = {
+    'minimum': lambda a, b: a if a < b or a != a else b,
+    'maximum': lambda a, b: a if a > b or a != a else b,
+}
 
 # A function of input vectors, made with the sin, cos, ... of `math` or `numpy`.
 Function = Callable[[types.ModuleType], Callable[..., Any]]
@@ -97,6 +103,8 @@ def _expression(node: Node, texts: Sequence[tuple[str, int]]) -> tuple[str, int]
     if op in FUNCTIONS:
         # Not an atom: a call used twice is computed once.
         return f'{op}({texts[node[1]][0]})', SIGN
+    if op in EXTREMA:
+        return f'{op}({texts[node[1]][0]}, {texts[node[2]][0]})', SIGN
     if op == 'neg':
         return f'-{operand(node[1], SIGN + 1)}', SIGN
     level = SUM if op in ('add', 'sub') else PRODUCT
@@ -105,14 +113,20 @@ def _expression(node: Node, texts: Sequence[tuple[str, int]]) -> tuple[str, int]
     return f'{operand(node[1], level)} {SYMBOLS[op]} {operand(node[2], level + 1)}', level
 
 
+def functions_of(module: types.ModuleType) -> dict[str, Callable[..., Any]]:
+    """Return the functions that programs call, of floats for `math`, of arrays for `numpy`."""
+    extrema = {name: getattr(module, name, EXTREMA[name]) for name in EXTREMA}
+    return {name: getattr(module, name) for name in FUNCTIONS} | extrema
+
+
 def python_function(program: Program) -> Function:
     """Return the function of a program's source."""
     code = compile(python_source(program), f'<{program.name}>', 'exec')
 
     def with_functions(functions: types.ModuleType) -> Callable[..., Any]:
-        namespace: dict[str, Any] = {key: getattr(functions, key) for key in FUNCTIONS}
+        namespace = functions_of(functions)
         exec(code, namespace)
-        return namespace[program.name]  # type: ignore[no-any-return]
+        return namespace[program.name]
 
     return with_functions
 
@@ -224,7 +238,7 @@ def _evaluated(
     program: Program, load: Callable[[str, Any], Any], functions: types.ModuleType
 ) -> list[list[Any]]:
     """Return the entries of the outputs of a program without vectors."""
-    operations = OPERATIONS | {name: getattr(functions, name) for name in FUNCTIONS}
+    operations = OPERATIONS | functions_of(functions)
     values = list[Any]()
     for operation, *arguments in program.nodes:
         if operation == 'input':

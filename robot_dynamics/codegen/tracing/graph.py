@@ -6,13 +6,14 @@
 ===========================  =====================================================
 operation                    recorded as
 ===========================  =====================================================
-2 + 3, sin 1, sqrt 4         the number
+2 + 3, sin 1, min(1, 2)      the number
 x + 0, x * 1, 0 / x, x - x   x, x, 0, 0
 (x + 2) + 3, (x * 2) * 3     x + 5, x * 6: constants are gathered, on the right
 x / 2, x + x, x - 2          x * 0.5, x * 2, x + -2
 (-x) * y, sin(-x), cos(-x)   -(x * y), -sin x, cos x: signs move outwards
+|-x|, ||x||, min(x, x)        |x|, |x|, x
 x + (-y), -(x - y)           x - y, y - x
-y + x                        x + y: the older operand comes first
+y + x, min(y, x)             x + y, min(x, y): the older operand comes first
 ===========================  =====================================================
 
 Folding follows the algebra of real numbers: results agree with the function run on floats to
@@ -27,6 +28,10 @@ from robot_dynamics.errors import RobotDynamicsError
 
 # f(-x) = -f(x).
 ODD = ('sin', 'tanh')
+# f(-x) = f(x).
+EVEN = ('cos', 'fabs')
+
+EXTREMA = {'minimum': min, 'maximum': max}
 
 
 class TraceError(RobotDynamicsError, TypeError):
@@ -176,7 +181,7 @@ class Graph(Nodes):
         return self.node('neg', i)
 
     def function(self, name: str, i: int) -> int:
-        """Record sin i, cos i, tanh i or sqrt i: odd functions pass a sign on, cos drops it."""
+        """Record a function of i: odd ones pass its sign on, even ones drop it."""
         op, *a = self.nodes[i]
         if op == 'constant':
             if name == 'sqrt' and a[0] < 0.0:
@@ -184,4 +189,19 @@ class Graph(Nodes):
             return self.constant(getattr(math, name)(a[0]))
         if op == 'neg' and name in ODD:
             return self.negate(self.node(name, a[0]))
-        return self.node(name, a[0] if op == 'neg' and name == 'cos' else i)
+        if op == name == 'fabs':
+            return i
+        return self.node(name, a[0] if op == 'neg' and name in EVEN else i)
+
+    def extremum(self, name: str, i: int, j: int) -> int:
+        """Record the minimum or the maximum of i and j; not a number if one of them is not."""
+        a, b = self.nodes[i], self.nodes[j]
+        if i == j:
+            return i
+        if a[0] == 'constant':
+            if b[0] == 'constant':
+                return self.constant(EXTREMA[name](a[1], b[1]))
+            return self.node(name, j, i)
+        if b[0] == 'constant':
+            return self.node(name, i, j)
+        return self.node(name, min(i, j), max(i, j))

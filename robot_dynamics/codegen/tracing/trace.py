@@ -1,10 +1,11 @@
 """Record a function of scalars as a straight-line program.
 
-Run a function on `Scalar` objects instead of floats and each `+ - * /`, sine, cosine, ... adds a
+Run a function on `Scalar` objects instead of floats and each `+ - * /`, sine, minimum, ... adds a
 node to a `Graph`, which shares and folds. What is left, without the nodes no result needs, is a
 `Program`: inputs, nodes in order of evaluation, outputs.
 """
 
+import functools
 import keyword
 import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from robot_dynamics.codegen.tracing.program import LANES, Program, Signature, mo
 SEQUENCES = (list, tuple, np.ndarray)
 
 # Names that generated source uses itself.
-RESERVED_NAMES = frozenset({'sin', 'cos', 'sqrt', 'tanh', 'out'})
+RESERVED_NAMES = frozenset({'sin', 'cos', 'sqrt', 'tanh', 'fabs', 'minimum', 'maximum', 'out'})
 
 
 class Scalar:
@@ -104,6 +105,17 @@ class Scalar:
         """Return the square root; not a number below zero."""
         return Scalar(self.graph, self.graph.function('sqrt', self.index))
 
+    def __abs__(self) -> 'Scalar':
+        return Scalar(self.graph, self.graph.function('fabs', self.index))
+
+    def minimum(self, other: Any) -> 'Scalar':
+        """Return the smaller of two scalars; not a number if one of them is not."""
+        return self._record(functools.partial(self.graph.extremum, 'minimum'), self, other)
+
+    def maximum(self, other: Any) -> 'Scalar':
+        """Return the larger of two scalars; not a number if one of them is not."""
+        return self._record(functools.partial(self.graph.extremum, 'maximum'), self, other)
+
     def _record(self, operation: Callable[[int, int], int], a: Any, b: Any) -> 'Scalar':
         i, j = index_of(self.graph, a), index_of(self.graph, b)
         if i is None or j is None:
@@ -116,7 +128,7 @@ class Scalar:
             'depend on it (decide by what is known when the program is made; write numpy.sin(x))'
         )
 
-    __bool__ = __float__ = __int__ = __index__ = __abs__ = _no_value
+    __bool__ = __float__ = __int__ = __index__ = _no_value
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _no_value
     __hash__ = object.__hash__
 

@@ -103,7 +103,7 @@ def simulate_batch(
         torques: (N, n) or (n,), constant; `PerStep`; or a law, evaluated once per period.
         steps: number of steps, 0 or more.
         time_step: s.
-        integrator: as of `Dynamics.simulate`; only the default takes stiff friction.
+        integrator: as of `Dynamics.simulate`; only the default takes stiff viscous friction.
         perturbations: differences between the arms.
         friction: 'model': smooth friction of the model and the perturbations; 'none'; or a law,
             with the default integrator.
@@ -119,8 +119,8 @@ def simulate_batch(
         ShapeError: an argument has a wrong shape, or their numbers of arms differ.
         ModelError, FrameNotFound: perturbed arms without dynamics; see `Perturbations.step`.
         FrictionLawError: an unknown law, or a coefficient that it does not have.
-        ValueError: steps, time_step, integrator, friction or a period is invalid; or friction
-            could reverse a joint within a step of this integrator.
+        ValueError: steps, time_step, integrator, friction or a period is invalid; or viscous
+            friction could reverse a joint within a step of this integrator.
     """
     count, h = checked_count(steps), checked_time_step(time_step)
     given, torques = _checked_arguments(arm, q, qd, torques, count)
@@ -137,11 +137,8 @@ def simulate_batch(
             arm, perturbations = arm.without_friction(), perturbations.without_friction()
     given |= perturbations.inputs(arm)
     if integrator in STABLE and arm.joint_without_inertia is None:
-        largest = [
-            np.max(np.atleast_2d(given.get(name, getattr(arm.model, name))), axis=0, initial=0.0)
-            for name in ('viscous', 'coulomb')
-        ]
-        require_resolved(fastest_friction(arm.model, arm.tree, *largest), integrator, h)
+        viscous = np.atleast_2d(given.get('viscous', arm.model.viscous)).max(axis=0, initial=0.0)
+        require_resolved(fastest_friction(arm.model, arm.tree, viscous), integrator, h)
     leading = leading_shape('simulate_batch', list(given), list(given.values()))
     if len(leading) > 1:
         raise ShapeError(f'simulate_batch: the arms have shape {leading}, expected a row (N,)')

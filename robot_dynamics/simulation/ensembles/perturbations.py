@@ -17,6 +17,7 @@ from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.programs import Robot, Scalars
+from robot_dynamics.rollout import check_coupled
 from robot_dynamics.simulation.joint_models.friction_step import PARAMETERS
 from robot_dynamics.spatial import Array
 
@@ -80,7 +81,7 @@ class Perturbations:
 
         Raises:
             ModelError: joints that move no inertia, by name.
-            ValueError: no such integrator.
+            ValueError: no such integrator; or too many joints with dry friction.
             ShapeError, FrameNotFound: as `inputs`.
         """
         more = {name: array.shape[-1] for name, array in self.inputs(arm).items()}
@@ -90,6 +91,8 @@ class Perturbations:
             raise ValueError(
                 f'integrator is {integrator!r}; it must be one of {", ".join(INTEGRATORS)}'
             )
+        if 'coulomb' in more or arm.model.coulomb.any():
+            check_coupled(arm.model.n)
         if arm.joint_without_inertia is not None:
             raise ModelError(f'joint {arm.joint_without_inertia!r} moves no inertia')
         link = self.payload_link

@@ -126,19 +126,18 @@ class Drives:
             qd: (..., n) velocities of the motors, seen at the joints.
         """
         queue = (*state.queue, command)
-        wanted, queue = queue[0], queue[1:]
-        limited = lagged = np.minimum(
+        wanted, queue = np.clip(queue[0], -self.effort_limit, self.effort_limit), queue[1:]
+        limited = effort = np.minimum(
             np.maximum(wanted, state.limited - self.change), state.limited + self.change
         )
         if self.lags:
-            lagged = state.lagged + self.share * (limited - state.lagged)
-        effort = np.minimum(np.maximum(lagged, -self.effort_limit), self.effort_limit)
+            effort = state.lagged + self.share * (limited - state.lagged)
+        after = DriveState(limited, effort, queue)
         if not self.derates:
-            return effort, DriveState(limited, lagged, queue)
+            return effort, after
         # (1 - |v| / v_limit) / 0.1: one up to 0.9 v_limit, zero from v_limit on
         left = np.clip((1 - np.abs(qd) / self.velocity_limit) / DERATING, 0.0, 1.0)
-        effort = np.where(effort * qd > 0, left * effort, effort)
-        return effort, DriveState(limited, lagged, queue)
+        return np.where(effort * qd > 0, left * effort, effort), after
 
     def on_joints(self, effort: Array, theta: Array) -> Array:
         """Return the torques (..., n) on the joints.

@@ -1,30 +1,32 @@
 """A step of semi-implicit Euler under a friction law of `control.friction_laws`.
 
-    M v' = M v + h (tau - C v - g) - h f(v'),    f(v') = b v' + L z'(v')
+    (M + h F_v) v' + p = M v + h (tau - C v - g),    p_j = h L_j z_j(v')
 
 Load and Stribeck's factor, which make up the level L, are those of the start of the step. The
-direction z' of sliding is that of its end: tanh(v' / v_0), or with memory
+direction z of sliding is that of its end: tanh(v' / v_0), or with memory
 
-    z' = sgn v' + (z - sgn v') exp(-h |v'| / delta).
+    z = sgn v' + (z_0 - sgn v') exp(-h |v'| / delta).
 
-In both cases f grows with v', so that v' is unique for a step of any length, and friction cannot
-reverse a joint. f(v') = L z + S(v') v' with a secant slope S >= 0; rounds with the slope of the
-last velocities solve the equation (`algorithms.implicit_friction`).
+`algorithms.friction_step` solves the equation: p is at most h L, and v' is unique for a step of
+any length.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.algorithms.forward_dynamics import fill_in
 from robot_dynamics.algorithms.friction import COULOMB_SPEED
-from robot_dynamics.algorithms.implicit_friction import braked_velocity
+from robot_dynamics.algorithms.friction_impulses import Response, with_memory, without_memory
+from robot_dynamics.algorithms.friction_step import Slowed, slowed_velocity
 from robot_dynamics.algorithms.payload import with_carrier
-from robot_dynamics.algorithms.simulation_step import STANDSTILL, State
-from robot_dynamics.algorithms.vectors import Scalar
+from robot_dynamics.algorithms.simulation_step import State, end_momentum
+from robot_dynamics.algorithms.vectors import Scalar, tanh
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.control.friction_laws import (
     PRESLIDING,
@@ -33,9 +35,11 @@ from robot_dynamics.control.friction_laws import (
     friction_law,
 )
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.programs import Robot, Scalars
 from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
+from robot_dynamics.simulation.converged import solved
 from robot_dynamics.spatial import Array
 
 PARAMETERS = 10  # of a body: mass, first moments, inertia
@@ -109,9 +113,9 @@ class LawOfFriction:
     """Friction of one arm by a law: solved at the end of each step, then held over it."""
 
     def __init__(self, friction: JointFriction, time_step: float):
-        self._friction = friction
+        self._friction, self._h = friction, time_step
         self._inputs = {**step_inputs(friction), 'time_step': np.array([time_step])}
-        self._step: tuple[Dynamics, CompiledFunction] | None = None
+        self._program: tuple[Dynamics, CompiledFunction] | None = None
 
     def rest(self) -> Sliding:
         """Return the state of an arm that has not moved yet."""
@@ -119,12 +123,17 @@ class LawOfFriction:
         return Sliding(zero, zero)
 
     def torque(self, arm: Dynamics, sliding: Sliding, state: State, force: Array) -> Array:
-        """Return the friction (n,) in the step that starts at a state under torques (n,)."""
-        if self._step is None or self._step[0] is not arm:
-            step = friction_step(arm, self._friction.law.memory)
-            self._step = arm, step.bind(**self._inputs)
-        lost: Array = self._step[1](*state, *sliding, force).lost
-        return lost
+        """Return the friction (n,) in the step that starts at a state under torques (n,).
+
+        Raises SimulationDiverged if its equation is not solved.
+        """
+        if self._program is None or self._program[0] is not arm:
+            program = friction_solver(arm, self._friction.law.memory)
+            self._program = arm, program.bind(**self._inputs)
+        solver = self._program[1]
+        slowed = solved(lambda s: solver(*state, *sliding, force, s), state.qd)
+        # F_v v' + p / h
+        return np.asarray(self._inputs['viscous'] * slowed.v + slowed.p / self._h)
 
     def after(self, sliding: Sliding, lost: Array, dq: Array) -> Sliding:
         """Return the state after a step with this friction and displacement (n,)."""
@@ -145,75 +154,90 @@ def friction_step(arm: Dynamics, memory: bool, carrier: str | None = None) -> Co
         memory: whether the law has memory.
         carrier: a link whose body's moments (10) are one more input, `carrier`; None: none.
     """
+    moved = moved_direction if memory else sliding_direction
 
     def step(robot: Robot, *given: Scalars) -> SlidingState:
-        q, qd, z, lost, tau, viscous, coulomb, load, stribeck, presliding, (h,), *moments = given
-        tree = robot.tree if carrier is None else with_carrier(robot.tree, carrier, *moments)
-        level = [
-            c + k * magnitude(t - f) + s * bell(v / STRIBECK_SPEED)
-            for c, k, s, t, f, v in zip(coulomb, load, stribeck, tau, lost, qd, strict=True)
-        ]
-        start = z if memory else [0.0 * x for x in z]  # of z, in f = L start + S v
-
-        def moved(v: Scalars) -> Scalars:
-            return moved_direction(z, v, presliding, h) if memory else sliding_direction(v)
-
-        def slope(v: Scalars) -> Scalars:
-            steepest = [h / d for d in presliding] if memory else [1 / COULOMB_SPEED] * len(v)
-            return [
-                b + L * ((after - before) * x + most * STANDSTILL) / (x * x + STANDSTILL)
-                for b, L, before, after, x, most in zip(
-                    viscous, level, start, moved(v), v, steepest, strict=True
-                )
-            ]
-
-        held = [L * x for L, x in zip(level, start, strict=True)]
-        driving = [t - f for t, f in zip(tau, held, strict=True)]
-        braked = braked_velocity(tree, slope, q, qd, driving, qd, h)
-        # The slope of the last round: with this friction the momentum balances exactly.
-        slid = [s * v for s, v in zip(slope(braked.before), braked.v, strict=True)]
+        tree = robot.tree if carrier is None else with_carrier(robot.tree, carrier, given[-1])
+        q, z, viscous, presliding, (h,) = given[0], given[2], given[5], given[9], given[10]
+        v, p, _, _ = _slowed(tree, memory, given[:11])
         return SlidingState(
-            [x + h * v for x, v in zip(q, braked.v, strict=True)],
-            braked.v,
-            moved(braked.v),
-            [f + x for f, x in zip(held, slid, strict=True)],
+            [x + h * y for x, y in zip(q, v, strict=True)],
+            v,
+            moved(z, v, presliding, h),
+            [F * x + y / h for F, x, y in zip(viscous, v, p, strict=True)],
         )
 
-    n = arm.model.n
-    names = ('q', 'qd', 'z', 'lost', 'tau', *COEFFICIENTS)
-    inputs = {**dict.fromkeys(names, n), 'time_step': 1}
-    if carrier is not None:
-        inputs['carrier'] = PARAMETERS
+    more = {} if carrier is None else {'carrier': PARAMETERS}
+    kind = 'with' if memory else 'without'
     return arm.programs.compiled(
-        f'friction_step {"with" if memory else "without"} memory, on {carrier!r}',
+        f'friction_step {kind} memory, on {carrier!r}',
         step,
-        inputs,
+        {**_inputs(arm), **more},
         result=SlidingState,
     )
+
+
+def friction_solver(arm: Dynamics, memory: bool) -> CompiledFunction:
+    """Return the compiled rounds that solve for the friction of a step.
+
+    Its inputs are those of `friction_step` and s (n), where the rounds start; its result is
+    `Slowed`.
+    """
+
+    def solver(robot: Robot, *given: Scalars) -> Slowed:
+        return _slowed(robot.tree, memory, given[:-1], given[-1])
+
+    return arm.programs.compiled(
+        f'friction_solver {"with" if memory else "without"} memory',
+        solver,
+        {**_inputs(arm), 's': arm.model.n},
+        result=Slowed,
+    )
+
+
+def _inputs(arm: Dynamics) -> dict[str, int]:
+    names = ('q', 'qd', 'z', 'lost', 'tau', *COEFFICIENTS)
+    return {**dict.fromkeys(names, arm.model.n), 'time_step': 1}
+
+
+def _slowed(
+    tree: CanonicalTree, memory: bool, given: Sequence[Scalars], s: Scalars | None = None
+) -> Slowed:
+    """Return velocities and impulses at the end of a step; `given` are those of `_inputs`."""
+    q, qd, z, lost, tau, viscous, coulomb, load, stribeck, presliding, (h,) = given
+    level = [
+        # L = c + k |tau - f| + s exp(-(v / v_s)^2)
+        c + k * abs(t - f) + x * bell(v / STRIBECK_SPEED)
+        for c, k, x, t, f, v in zip(coulomb, load, stribeck, tau, lost, qd, strict=True)
+    ]
+
+    def law(s: Sequence[Scalar], m: Sequence[Scalar]) -> list[Response]:
+        d = [h * L for L in level]
+        if not memory:
+            return [without_memory(*joint) for joint in zip(s, m, d, strict=True)]
+        rates = [h / delta for delta in presliding]
+        return [with_memory(*joint) for joint in zip(s, m, d, z, rates, strict=True)]
+
+    H, b = end_momentum(tree, viscous, q, qd, tau, h)
+    return slowed_velocity(H, fill_in(tree), b, law, s=s)
 
 
 def moved_direction(z: Scalars, v: Scalars, presliding: Scalars, h: Scalar) -> list[Scalar]:
     """Return z (n) after a step with velocities v, see `control.friction_laws.moved_direction`."""
     # With t = tanh(h v / 2 delta):  e = exp(-h |v| / delta) = (1 - |t|) / (1 + |t|),
     # z' = e z + sgn v (1 - e) = ((1 - |t|) z + 2 t) / (1 + |t|)
-    turned = [(h * x / (2.0 * d)).tanh() for x, d in zip(v, presliding, strict=True)]
+    turned = [tanh(h * x / (2.0 * d)) for x, d in zip(v, presliding, strict=True)]
     return [
-        ((1.0 - magnitude(t)) * x + 2.0 * t) / (1.0 + magnitude(t))
-        for x, t in zip(z, turned, strict=True)
+        ((1.0 - abs(t)) * x + 2.0 * t) / (1.0 + abs(t)) for x, t in zip(z, turned, strict=True)
     ]
 
 
-def sliding_direction(v: Scalars) -> list[Scalar]:
-    """Return z (n) without memory."""
-    return [(x * (1 / COULOMB_SPEED)).tanh() for x in v]
+def sliding_direction(z: Scalars, v: Scalars, presliding: Scalars, h: Scalar) -> list[Scalar]:
+    """Return z (n) without memory; arguments as of `moved_direction`."""
+    return [tanh(x * (1 / COULOMB_SPEED)) for x in v]
 
 
 def bell(x: Scalar) -> Scalar:
     """Return exp(-x^2), by the functions that programs have."""
-    t = (0.5 * x * x).tanh()
+    t = tanh(0.5 * x * x)
     return (1.0 - t) / (1.0 + t)
-
-
-def magnitude(x: Scalar) -> Scalar:
-    """Return |x|."""
-    return (x * x).sqrt()

@@ -10,14 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from robot_dynamics.algorithms import Terms
+from robot_dynamics.algorithms.friction_step import Slowed
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.states import extreme_postures
+from robot_dynamics.rollout import MARGIN
+from robot_dynamics.simulation.converged import rounds_on, solved
 from robot_dynamics.simulation.joint_models.smooth_friction import Friction, FrictionPart
 from robot_dynamics.spatial import Array
 
 # Largest h omega of springs that a step resolves: their torques may be those of its start.
 RESOLVED = 1.0
+
+# Largest product of the step and the rate of a damper that an explicit integrator takes.
+STABLE = {'rk4': 2.78, 'explicit_euler': 2.0, 'semi_implicit_euler': 2.0}
 
 # State = step(y, yd, force)
 Step = Callable[[Array, Array, Array], State]
@@ -28,6 +37,19 @@ class Springs(NamedTuple):
 
     K: Array  # (m, m) N m/rad or N/m
     D: Array  # (m, m) N m s/rad or N s/m
+
+
+class Energy(NamedTuple):
+    """Energy of an arm, J."""
+
+    kinetic: float
+    gravity: float  # potential, zero at the base's origin
+    springs: float = 0.0
+
+    @property
+    def potential(self) -> float:
+        """Potential energy of gravity and of springs."""
+        return self.gravity + self.springs
 
 
 class Body(Protocol):
@@ -72,17 +94,38 @@ class Body(Protocol):
     def acceleration(self, y: Array, yd: Array, force: Array) -> Array:
         """Return ydd (m,) without friction."""
 
-    def energy(self, y: Array, yd: Array) -> tuple[float, float]:
-        """Return the kinetic energy and the potential energy, springs included, J."""
+    def energy(self, y: Array, yd: Array) -> Energy:
+        """Return the energy."""
 
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
         """Return the step of an explicit integrator with a part of the friction."""
 
-    def braked(self, y: Array, yd: Array, force: Array, h: float) -> Array:
-        """Return the friction (m,) at the velocities of the end of a step."""
+    def slowed(self, y: Array, yd: Array, force: Array, h: float) -> Slowed:
+        """Return velocities and impulses of dry friction (m,) at the end of a step.
+
+        The step is one of semi-implicit Euler, with viscous friction at its end. Raises
+        SimulationDiverged if its equation is not solved.
+        """
 
     def carrying(self, load: Callable[[Dynamics], Dynamics]) -> Body:
         """Return the body with the payloads that `load` adds to an arm."""
+
+
+def fastest_rate(body: Body, D: Array) -> float:
+    """Return the largest eigenvalue of M^-1 D (m, m) over the postures of an arm, with a margin.
+
+    It is the rate of dampers D [1/s], or the square of the frequency of springs D.
+    """
+    m = len(body.lower)
+    M = np.array([body.mass_matrix(np.resize(q, m)) for q in extreme_postures(body.arm.model)])
+    return MARGIN * float(np.linalg.eigvals(np.linalg.solve(M, D)).real.max())
+
+
+def slowed_by_arrays(body: Body, y: Array, yd: Array, force: Array, h: float) -> Slowed:
+    """Return `Body.slowed` of a body of any size."""
+    H, b = end_momentum(body, y, yd, force, h)
+    H = H + h * np.diag(body.friction.viscous)
+    return solved(rounds_on(H, b, h * body.friction.coulomb), yd)
 
 
 def end_momentum(body: Body, y: Array, yd: Array, force: Array, h: float) -> tuple[Array, Array]:

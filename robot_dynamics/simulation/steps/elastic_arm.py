@@ -22,22 +22,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms import Terms
+from robot_dynamics.algorithms.friction_step import Slowed
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
-from robot_dynamics.simulation.joint_models.smooth_friction import (
-    Friction,
-    FrictionPart,
-    braked_velocity,
+from robot_dynamics.simulation.joint_models.smooth_friction import Friction, FrictionPart
+from robot_dynamics.simulation.steps.body import (
+    Energy,
+    Springs,
+    Step,
+    fastest_rate,
+    slowed_by_arrays,
 )
-from robot_dynamics.simulation.steps.body import Springs, Step, end_momentum
 from robot_dynamics.spatial import Array
 
-# Stability limits of h omega, and of h times the rate of a damper.
+# Largest product of the step and the frequency of a spring, or the rate of its damper. No step is
+# short enough for explicit Euler, which adds energy to springs.
 STABLE = {'rk4': 2.78, 'semi_implicit_euler': 2.0}
-POSTURES = 64
 
 
 @dataclass(frozen=True)
@@ -134,20 +137,19 @@ class ElasticArm:
         links = self._links.forward_dynamics(q, qd, force[:n] - pull)
         return np.concatenate([links, (force[n:] + pull) / self._B])
 
-    def energy(self, y: Array, yd: Array) -> tuple[float, float]:
-        """Return the kinetic and the potential energy, with the springs, J."""
+    def energy(self, y: Array, yd: Array) -> Energy:
+        """Return the energy."""
         n, q, rate = self.n, y[: self.n], yd[self.n :]
         kinetic = float(self._links.kinetic_energy(q, yd[:n])) + 0.5 * float(
             rate @ (self._B * rate)
         )
         stretch = q - y[n:]
         spring = 0.5 * float(stretch @ (self._k * stretch))
-        return kinetic, float(self._links.potential_energy(q)) + spring
+        return Energy(kinetic, float(self._links.potential_energy(q)), spring)
 
-    def braked(self, y: Array, yd: Array, force: Array, h: float) -> Array:
-        """Return the friction (2n,) at the velocities of the end of a step."""
-        v = braked_velocity(self.friction, *end_momentum(self, y, yd, force, h), yd, h)
-        return self.friction.slope(v) * v
+    def slowed(self, y: Array, yd: Array, force: Array, h: float) -> Slowed:
+        """Return velocities and impulses of dry friction at the end of a step."""
+        return slowed_by_arrays(self, y, yd, force, h)
 
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
         """Return the step of an explicit integrator with a part of the friction.
@@ -169,7 +171,7 @@ class ElasticArm:
         limit = STABLE.get(integrator, 0.0)
         for what, rate in (
             ('stiffness oscillates', self.fastest),
-            ('damping settles', self._largest(self.springs.D)),
+            ('damping settles', fastest_rate(self, self.springs.D)),
         ):
             if limit and h * rate > limit:
                 raise ValueError(
@@ -180,11 +182,5 @@ class ElasticArm:
 
     @functools.cached_property
     def fastest(self) -> float:
-        """The largest frequency of the springs [rad/s] over random postures."""
-        return float(np.sqrt(self._largest(self.springs.K)))
-
-    def _largest(self, between: Array) -> float:
-        """Return the largest eigenvalue of M^-1 K, or M^-1 D, over random postures."""
-        q = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSTURES, self.n))
-        M = np.array([self.mass_matrix(np.concatenate([row, row])) for row in q])
-        return float(np.linalg.eigvals(np.linalg.solve(M, between)).real.max())
+        """The largest frequency of the springs [rad/s]."""
+        return float(np.sqrt(fastest_rate(self, self.springs.K)))

@@ -8,8 +8,10 @@ excess is an error of the integrator:
 
 An adequate step creates little, of either sign. A step that is too long for the fastest motion
 creates more each time. The created energy is therefore summed, losses reduce the sum to zero at
-most, and the sum is compared with all energy in play: the kinetic energy at the start, the largest
-change of potential energy, and all work done. Ten times that for several steps is divergence. A
+most, and the sum is compared with all energy in play: kinetic energy and that of springs at the
+start, the largest change of gravity's potential energy, and all work done. What springs gain later
+is not in play: it may be what the integrator created. Ten times that for several steps is
+divergence. A
 single step is not, because the very first step may move an arm before any work is done, as that of
 explicit Euler does.
 """
@@ -31,20 +33,22 @@ class Balance(NamedTuple):
     """Energy balance of a run, J."""
 
     energy: float  # kinetic and potential, now
-    lowest: float  # potential energy so far
+    lowest: float  # potential energy of gravity so far
     highest: float
-    exchanged: float  # kinetic energy at the start, and work done since, by size
+    exchanged: float  # kinetic energy and that of springs at the start, and work since, by size
     created: float = 0.0  # by the integrator, since it last was in balance
     suspect: int = 0  # steps in a row with too much created
 
     @classmethod
-    def start(cls, kinetic: float, potential: float) -> Balance:
+    def start(cls, kinetic: float, potential: float, springs: float = 0.0) -> Balance:
         """Return the balance at the start of a motion, or after a change of payload."""
-        return cls(kinetic + potential, potential, potential, kinetic)
+        return cls(kinetic + potential + springs, potential, potential, kinetic + springs)
 
-    def after(self, kinetic: float, potential: float, work: float) -> Balance:
+    def after(
+        self, kinetic: float, potential: float, work: float, springs: float = 0.0
+    ) -> Balance:
         """Return the balance after a step in which torques did work [J]."""
-        energy = kinetic + potential
+        energy = kinetic + potential + springs
         lowest, highest = min(potential, self.lowest), max(potential, self.highest)
         exchanged = self.exchanged + abs(work)
         created = max(0.0, self.created + (energy - self.energy - work))

@@ -117,13 +117,13 @@ def discrete_gradient(body: Body, y: Array, yd: Array, applied: AppliedForce, h:
         middle = _solved(body, y, p, applied, h, v, s)
         v = middle.v
         after = _end(body, y, p, middle, h, s)
-        kinetic, potential = body.energy(*after)
+        energy = body.energy(*after)
         exerted = applied.torque(v)
         if body.springs is not None:
             exerted = exerted - body.springs.D @ v
-        miscounted = kinetic + potential - before - h * float(v @ exerted)
+        miscounted = sum(energy) - before - h * float(v @ exerted)
         twice_kinetic = float(v @ middle.momentum)
-        rounding = ROUNDING * (kinetic + abs(potential))
+        rounding = ROUNDING * (energy.kinetic + abs(energy.potential))
         if abs(miscounted) <= rounding or abs(miscounted) >= CORRECTABLE * twice_kinetic:
             break
         # A share s of the momentum takes out  s v . M v

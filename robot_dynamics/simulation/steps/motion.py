@@ -2,7 +2,7 @@
 
 | in this step | made by |
 |---|---|
-| every joint slides, none meets a stop | the integrator; friction is a function of the state |
+| every joint slides, none meets a stop | the integrator |
 | a joint rests, comes to rest, breaks loose or meets a stop | `contact_step` |
 | viscous friction could stop a joint, or a spring stop is met | `stiff_step` |
 | as the second row, with springs too fast for the step | `stiff_step` |
@@ -10,8 +10,10 @@
 The step itself shows which row applies: it is repeated by the next method if a joint reversed
 against its dry friction or passed a limit.
 
-Smooth friction too stiff for the integrator is evaluated at the end of the step, and held while
-the integrator makes the step; with springs too fast for the step, `stiff_step` is used.
+Smooth dry friction is that of the velocities at the end of a step of semi-implicit Euler
+(`Body.slowed`), and held while the integrator makes the step; so is viscous friction that is too
+fast for the integrator. With springs too fast for the step, `stiff_step` is used where such
+friction does not merely slide.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.simulation.joint_models.settings import JointModels
 from robot_dynamics.simulation.joint_models.smooth_friction import FrictionPart
-from robot_dynamics.simulation.steps.body import RESOLVED, Body, Step
+from robot_dynamics.simulation.steps.body import RESOLVED, STABLE, Body, Energy, Step, fastest_rate
 from robot_dynamics.simulation.steps.contact_step import contact_step
 from robot_dynamics.simulation.steps.integrators import (
     IMPLICIT_INTEGRATORS,
@@ -34,9 +36,8 @@ from robot_dynamics.simulation.steps.integrators import (
 from robot_dynamics.simulation.steps.stiff_step import StiffStep
 from robot_dynamics.spatial import Array
 
-# Postures at which the joints' mobility is computed once, and its margin for others.
-POSTURES = 64
-MARGIN = 2.0
+# Share of its largest impulse from which on dry friction slides.
+SLIDING = 0.99
 
 
 class Motion:
@@ -55,9 +56,14 @@ class Motion:
         self._sticks = joint_models.friction == 'stick_slip' and bool(self._dry.any())
         limited = np.isfinite(body.lower).any() or np.isfinite(body.upper).any()
         self._has_stops = joint_models.stops is not None and bool(limited)
-        mobility = MARGIN * _mobility(body) if self._has_friction else 0 * b
-        self._stiff_below = body.friction.stiff_below(mobility, h)
-        self._overdamped = self._sticks and bool((h * b * mobility >= 1).any())
+        rate = fastest_rate(body, np.diag(b)) if (b > 0).any() else 0.0
+        self._overdamped = self._sticks and h * rate >= 1
+        stiff = h * rate > STABLE.get(integrator, np.inf)
+        # Semi-implicit Euler takes viscous friction at the end of the step, too.
+        self._holds_viscous = not self._sticks and (
+            stiff or (integrator == 'semi_implicit_euler' and bool(self._dry.any()))
+        )
+        self._holds = self._holds_viscous or (not self._sticks and bool(self._dry.any()))
         self._stiff_springs = h * body.fastest > RESOLVED
         self._stiff = StiffStep(body, h, joint_models)
         self._yields = self._stiff.yielding is not None
@@ -76,7 +82,7 @@ class Motion:
         self._frictionless(*at_rest)
         self.energy(y, 0 * y)
         if self._has_friction and not self._sticks:
-            self.body.braked(*at_rest, self._h)
+            self.body.slowed(*at_rest, self._h)
         if self._sticks or self._has_stops:
             contact_step(self.body, self._frictionless, self._stiff.limits, *at_rest, self._h)
             self._stiff(self.body, *at_rest)
@@ -92,14 +98,14 @@ class Motion:
 
     @property
     def _evaluated(self) -> FrictionPart:
-        return 'viscous' if self._sticks else 'all'
+        return 'none' if self._holds_viscous else 'viscous'
 
-    def energy(self, y: Array, yd: Array) -> tuple[float, float]:
-        """Return the kinetic and the potential energy, with springs and spring stops, J."""
-        kinetic, potential = self.body.energy(y, yd)
-        if self._stiff.yielding is not None:
-            potential += self._stiff.yielding.energy(y)
-        return kinetic, potential
+    def energy(self, y: Array, yd: Array) -> Energy:
+        """Return the energy; spring stops are springs."""
+        energy = self.body.energy(y, yd)
+        if self._stiff.yielding is None:
+            return energy
+        return energy._replace(springs=energy.springs + self._stiff.yielding.energy(y))
 
     def step(self, y: Array, yd: Array, force: Array) -> State:
         """Return the state after one step under forces (m,)."""
@@ -135,11 +141,14 @@ class Motion:
         friction = self.body.friction
         if self._sticks:
             return self._plain(y, yd, force - friction.coulomb * np.sign(yd))
-        if (np.abs(yd) <= self._stiff_below).any():
-            if self._stiff_springs:
-                return self._stiff(self.body, y, yd, force)
-            return self._frictionless(y, yd, force - self.body.braked(y, yd, force, self._h))
-        return self._plain(y, yd, force)
+        if not self._holds:
+            return self._plain(y, yd, force)
+        h = self._h
+        v, p, *_ = self.body.slowed(y, yd, force, h)
+        if self._stiff_springs and (np.abs(p) < SLIDING * h * friction.coulomb).any():
+            return self._stiff(self.body, y, yd, force)
+        held = p / h + friction.viscous * v if self._holds_viscous else p / h
+        return self._plain(y, yd, force - held)
 
 
 def _stepper(body: Body, integrator: str, evaluated: FrictionPart, h: float) -> Step:
@@ -153,11 +162,3 @@ def _stepper(body: Body, integrator: str, evaluated: FrictionPart, h: float) -> 
         return implicit(body, y, yd, AppliedForce(force, friction), h)
 
     return step
-
-
-def _mobility(body: Body) -> Array:
-    """Return the largest diagonal of M^-1 (m,) over random postures: acceleration per force."""
-    n, m = body.arm.model.n, len(body.lower)
-    postures = np.random.default_rng(0).uniform(-np.pi, np.pi, (POSTURES, n))
-    mass = np.array([body.mass_matrix(np.resize(q, m)) for q in postures])
-    return np.asarray(np.diagonal(np.linalg.inv(mass), axis1=1, axis2=2).max(axis=0))

@@ -12,41 +12,35 @@ from collections.abc import Callable
 import numpy as np
 
 from robot_dynamics.algorithms import Terms, simulation_step
-from robot_dynamics.algorithms.implicit_friction import Braked, braked_velocity
+from robot_dynamics.algorithms.friction_step import Slowed
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.programs import Robot, Scalars, made_once
-from robot_dynamics.simulation.joint_models.smooth_friction import (
-    CONVERGED,
-    Friction,
-    FrictionPart,
-)
-from robot_dynamics.simulation.steps.body import Step
+from robot_dynamics.rollout import MOST_COUPLED
+from robot_dynamics.simulation.converged import solved
+from robot_dynamics.simulation.joint_models.smooth_friction import Friction, FrictionPart
+from robot_dynamics.simulation.steps.body import Energy, Step, slowed_by_arrays
 from robot_dynamics.spatial import Array
-
-# Calls of a few rounds each, until friction agrees with the velocities.
-MOST_CALLS = 10
 
 
 class RigidArm:
-    """A `Body`; explicit steps are compiled."""
+    """A `Body`; explicit steps are compiled.
+
+    Attributes:
+        arm: the arm with its present payloads.
+    """
 
     springs = None
     fastest = 0.0
 
     def __init__(self, arm: Dynamics):
         """Use the friction of the arm's model."""
+        self.arm = arm
         self._with_friction = {
-            'all': arm,
             'viscous': arm.without_dry_friction(),
             'none': arm.without_friction(),
         }
         self.lower, self.upper = arm.model.lower, arm.model.upper
-
-    @property
-    def arm(self) -> Dynamics:
-        """The arm with its present payloads."""
-        return self._with_friction['all']
 
     @functools.cached_property
     def friction(self) -> Friction:
@@ -57,6 +51,7 @@ class RigidArm:
         """Return the body with the payloads that `load` adds to an arm."""
         other = RigidArm.__new__(RigidArm)
         # Arms with different payloads share their programs.
+        other.arm = load(self.arm)
         other._with_friction = {kind: load(arm) for kind, arm in self._with_friction.items()}
         other.lower, other.upper = self.lower, self.upper
         return other
@@ -81,35 +76,26 @@ class RigidArm:
         """Return qdd (n,) without friction."""
         return self.arm.forward_dynamics(q, qd, torque)
 
-    def energy(self, q: Array, qd: Array) -> tuple[float, float]:
-        """Return the kinetic and the potential energy, J."""
-        return float(self.arm.kinetic_energy(q, qd)), float(self.arm.potential_energy(q))
+    def energy(self, q: Array, qd: Array) -> Energy:
+        """Return the energy."""
+        return Energy(float(self.arm.kinetic_energy(q, qd)), float(self.arm.potential_energy(q)))
 
-    def braked(self, q: Array, qd: Array, torque: Array, h: float) -> Array:
-        """Return the friction (n,) at the velocities of the end of a step."""
-        v, time_step = qd, np.array([h])
-        for _ in range(MOST_CALLS):
-            v, before, lost = self._brake(q, qd, torque, v, time_step)
-            if np.abs(v - before).max() <= CONVERGED * np.abs(v).max():
-                break
-        return np.asarray(lost)
+    def slowed(self, q: Array, qd: Array, torque: Array, h: float) -> Slowed:
+        """Return velocities and impulses of dry friction at the end of a step."""
+        if len(q) > MOST_COUPLED:
+            return slowed_by_arrays(self, q, qd, torque, h)
+        time_step = np.array([h])
+        return solved(lambda s: self._rounds(q, qd, torque, time_step, s), qd)
 
     @made_once
-    def _brake(self) -> Callable[..., Braked]:
-        def braked(robot: Robot, *scalars: Scalars) -> Braked:
-            q, qd, tau, guess, h = scalars
-            coefficients = robot.model.viscous.tolist(), robot.model.coulomb.tolist()
-            friction = simulation_step.Friction(*coefficients)
-
-            def slope(v: Scalars) -> Scalars:
-                return simulation_step.friction_slope(friction, v)
-
-            return braked_velocity(robot.tree, slope, q, qd, tau, guess, h[0])
+    def _rounds(self) -> Callable[..., Slowed]:
+        def rounds(robot: Robot, *scalars: Scalars) -> Slowed:
+            q, qd, tau, (h,), s = scalars
+            return simulation_step.held_friction(robot.tree, robot.friction(), q, qd, tau, h, s)
 
         n = self.arm.model.n
-        inputs = {**dict.fromkeys(('q', 'qd', 'tau', 'guess'), n), 'time_step': 1}
-        program = self.arm.programs.compiled('braked_velocity', braked, inputs, result=Braked)
-        return program.call
+        inputs = {'q': n, 'qd': n, 'tau': n, 'time_step': 1, 's': n}
+        return self.arm.programs.compiled('held_friction', rounds, inputs, result=Slowed).call
 
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
         """Return the compiled step of an explicit integrator with a part of the friction."""

@@ -12,7 +12,7 @@ def motion(q, qd):
     """Return a vector and a matrix with every operation in them."""
     c, s = q[0].cos(), q[1].sin()
     x = (c * qd[0] - s / (2.0 + qd[1] * qd[1])).tanh()
-    return [x, -s], [[(1.0 + c * c).sqrt(), 3.0], [q[1] + x, 0.0 * c]]
+    return [x.minimum(c), -abs(s)], [[(1.0 + c * c).sqrt(), 3.0], [q[1].maximum(x), 0.0 * c]]
 
 
 def compiled(name='motion', **options):

@@ -1,0 +1,106 @@
+"""Dry friction of every integrator: at most its level, and the motion that belongs to it."""
+
+import numpy as np
+import pytest
+
+import robot_dynamics as rd
+from robot_dynamics.algorithms.friction import COULOMB_SPEED
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.simulation import FrictionSettings, JointModels, Simulator, simulate_batch
+from robot_dynamics.simulation.steps.integrators import INTEGRATORS
+
+H, WRIST = 1e-3, 6
+Q = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.5])
+COMPILED = ('semi_implicit_euler', 'rk4', 'explicit_euler')
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Dynamics(rd.load_urdf('panda'))
+
+
+def pushed(arm, torque):
+    """Return the torques that hold the arm at Q and push the last joint."""
+    tau = arm.gravity_torque(Q)
+    tau[WRIST] += torque
+    return tau
+
+
+def speeds_of_simulator(arm, integrator, tau, steps, friction='smooth'):
+    simulator = Simulator(
+        arm, q=Q, time_step=H, integrator=integrator, joint_models=JointModels(friction=friction)
+    )
+    for _ in range(steps):
+        simulator.step(tau)
+    return simulator.qd
+
+
+def fine(arm, tau):
+    """Return the velocities after 5 ms, by steps of a microsecond."""
+    return arm.simulate(Q, 0 * Q, tau, steps=5000, time_step=1e-6).qd
+
+
+@pytest.mark.parametrize('torque', [0.4, -0.4, 1.0, 5.0, 12.0, -12.0])
+def test_a_joint_pushed_from_rest_is_as_fast_as_its_friction_allows(arm, torque):
+    tau = pushed(arm, torque)
+    expected = fine(arm, tau)[WRIST]
+    for integrator in COMPILED:
+        end = arm.simulate(Q, 0 * Q, tau, steps=5, time_step=H, integrator=integrator)
+        assert end.qd[WRIST] == pytest.approx(expected, rel=0.05)
+    batch = simulate_batch(arm, Q, 0 * Q, np.array([tau, tau]), steps=5, time_step=H)
+    np.testing.assert_allclose(batch.qd[:, -1, WRIST], expected, rtol=0.05)
+    for integrator in INTEGRATORS:
+        assert speeds_of_simulator(arm, integrator, tau, 5)[WRIST] == pytest.approx(
+            expected, rel=0.05
+        )
+
+
+@pytest.mark.parametrize('law', ['coulomb', 'load'])
+def test_laws_of_friction_push_no_less_than_the_model(arm, law):
+    for torque in (1.0, -12.0):
+        tau = pushed(arm, torque)
+        ends = [
+            speeds_of_simulator(arm, name, tau, 5, FrictionSettings(law))[WRIST]
+            for name in INTEGRATORS
+        ]
+        np.testing.assert_allclose(ends, fine(arm, tau)[WRIST], rtol=0.05)
+
+
+@pytest.mark.parametrize('mirror', [1.0, -1.0])
+def test_compiled_friction_is_the_law_at_the_velocities_of_the_end(arm, mirror):
+    rng = np.random.default_rng(0)
+    model, n = arm.model, arm.model.n
+    q = rng.uniform(model.lower, model.upper, (300, n))
+    qd = rng.normal(size=q.shape) * 10.0 ** rng.uniform(-4, 0.3, q.shape)
+    qd[rng.random(q.shape) < 0.3] = 0.0
+    for pushing in (1.0, 30.0):
+        friction = pushing * model.coulomb * rng.uniform(-2, 2, q.shape)
+        tau = arm.gravity_torque(q) + mirror * friction
+        after = arm.simulate(q, mirror * qd, tau, steps=1, time_step=H)
+        # p = h (tau - C qd - g) - M (v' - v) - h F_v v'
+        p = H * (tau - arm.bias_torque(q, mirror * qd))
+        p -= np.einsum('kij,kj->ki', arm.mass_matrix(q), after.qd - mirror * qd)
+        p -= H * model.viscous * after.qd
+        exerted = p / (H * model.coulomb)
+        assert abs(exerted).max() <= 1.0 + 1e-9
+        np.testing.assert_allclose(exerted, np.tanh(after.qd / COULOMB_SPEED), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ('name', 'order'), [('rk4', 4), ('implicit_midpoint', 2), ('semi_implicit_euler', 1)]
+)
+@pytest.mark.parametrize('friction', [{'viscous': 2.0}, {'viscous': 0.5, 'coulomb': [0.8, 0.3]}])
+def test_viscous_friction_and_sliding_keep_the_order(name, order, friction):
+    arm = Dynamics(planar_2r().with_actuation(**friction))
+
+    def end(h):
+        simulator = Simulator(arm, q=[0.3, -0.4], qd=[4.0, 3.0], time_step=h, integrator=name)
+        for _ in range(round(0.064 / h)):
+            simulator.step([9.0, 3.0])
+        assert (abs(simulator.qd) > 10 * COULOMB_SPEED).all()
+        return np.concatenate([simulator.q, simulator.qd])
+
+    coarse, middle, best = end(4e-3), end(2e-3), end(2.5e-4)
+    ratio = np.linalg.norm(coarse - best) / np.linalg.norm(middle - best)
+    assert np.log2(ratio) == pytest.approx(order, abs=0.35)
