@@ -45,7 +45,7 @@ PLAIN = re.compile(
 
 
 class YamlError(RobotDynamicsError, ValueError):
-    """A text is not YAML, or beyond the bounds."""
+    """A text that is not YAML, or exceeds the bounds."""
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ def parse_yaml(text: str | bytes) -> Any:
     """Return the first document of a text as lists, dicts, strings, numbers, booleans and None.
 
     Raises:
-        YamlError: it is no YAML, is nested too deeply, has aliases, tags, or a key twice.
+        YamlError: the text is not YAML, is nested too deeply, has aliases, tags, or a key twice.
     """
     try:
         decoded = text if isinstance(text, str) else text.decode('utf-8-sig')
@@ -123,7 +123,7 @@ def _scalar(text: str) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a number; booleans are none."""
+    """Return whether a value is a number; booleans are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -39,7 +39,7 @@ PEAKS, FINE = 32, 33  # the largest peaks are sampled again, each at FINE instan
 ROUNDING, EXACT = 1e-9, 1e-14  # relative errors of torques and of speeds
 SLOWEST = 0.01  # share of the speed; the smooth dry friction of the model lets joints creep
 CORNER_TIME = 0.02  # s, in which drives take up a step of the velocity
-STEADY = 1e-6  # rad/s or m/s; smaller steps are none
+STEADY = 1e-6  # rad/s or m/s; smaller steps are no corners
 MOST_NAMED = 10  # corners among the reasons
 
 
@@ -224,7 +224,7 @@ def check_motion(
 ) -> Feasibility:
     """Compare as `check_feasibility`, with the way from rest at `start` (n,) to the first point.
 
-    Of both parts, the result is that of the lower feasible speed. The first point is no corner:
+    The result is that of the part with the lower feasible speed. The first point is no corner:
     the way to it ends with the velocity that follows.
     """
     parts = [trajectory]

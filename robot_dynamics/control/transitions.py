@@ -1,9 +1,9 @@
 """Transitions between motions: stops, and joins of a trajectory from a moving reference.
 
-A stop decelerates every joint constantly to rest; a yielding stop leads the arm nowhere. A join is
-one polynomial from the present reference onto a trajectory, continuous in position and velocity,
-and in acceleration unless it ends at a point that prescribes none. None exceeds
-`acceleration_limit`.
+A stop decelerates every joint constantly to rest; in a yielding stop the reference is never ahead
+of the arm. A join is one polynomial from the present reference onto a trajectory, continuous in
+position and velocity, and in acceleration unless it ends at a point that prescribes none. None
+exceeds `acceleration_limit`.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _regular(file: Path) -> Path:
-    """Return a file that is no pipe or device, of which reading may not end."""
+    """Return a regular file; reading a pipe or a device might not end."""
     if not file.exists():
         raise BagError(f'{file}: No such file or directory')
     if not file.is_file():

@@ -22,8 +22,9 @@ APART = 0.05  # rad or m: postures that differ by less are one
 LONGEST_GAP = 0.1  # s between samples: a motion may be missing in a longer one
 KEPT = 20  # postures
 FEWEST, LEAST_VALUES = 4, 6  # postures, and efforts of the joints that count in them
-LOADED = 0.2  # of the largest gravity torque of a joint of the same unit: joints with less do not
-OF_FRICTION = 3.0  # count, nor do those with less than this times their dry friction
+# Joints count if their gravity torque is at least LOADED times the largest one of the same unit,
+# and at least OF_FRICTION times their dry friction.
+LOADED, OF_FRICTION = 0.2, 3.0
 MISFIT = 0.25  # of the gravity torque of a joint, root mean square: largest that fits
 UNRELATED = 0.4  # largest mean of the squared correlations of joints whose efforts exclude gravity
 

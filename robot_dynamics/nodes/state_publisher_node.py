@@ -46,7 +46,7 @@ from robot_dynamics.urdf.link_frames import LinkFrame, link_frames
 
 WITHOUT_TF = (
     'tf2_msgs is not installed: /tf and /tf_static are not published, robot_description is; apt '
-    f'install ros-{os.environ.get("ROS_DISTRO", "DISTRO")}-tf2-msgs (it is no wheel on PyPI)'
+    f'install ros-{os.environ.get("ROS_DISTRO", "DISTRO")}-tf2-msgs (PyPI has no wheel of it)'
 )
 
 

@@ -128,7 +128,7 @@ class NodeExecutor:
 def run(node_classes: Sequence[type[Any]], args: list[str] | None = None) -> int:
     """Run nodes until a signal or the failure of one of them; return the exit code.
 
-    An exception while a joint state is answered ends them as well, after their last commands.
+    An exception while a joint state is processed ends them as well, after their last commands.
     """
     stop: list[int] = []
     for number in SIGNALS:

@@ -42,7 +42,7 @@ class FeedforwardParameters(LiveRobotParameters):
     input_timeout: float = parameter(
         0.1,
         'How long the last value of a joint, and of a stream of references, is held without a new '
-        'one, and how late a state may be without being a reset of the time, s.',
+        'one, and how late a state may be before it counts as a reset of the time, s.',
         TIME,
         live=True,
     )
@@ -89,8 +89,8 @@ class FeedforwardParameters(LiveRobotParameters):
     )
     reference_shortest_period: float = parameter(
         SHORTEST_PERIOD,
-        'Least time counted between two streamed references, s. A step beyond 1.2 times the '
-        'velocity limit and the time between their stamps is rejected.',
+        'Least time counted between two streamed references, s. A position that '
+        'changes faster than 1.2 times the velocity limit is rejected.',
         TIME,
         live=True,
     )

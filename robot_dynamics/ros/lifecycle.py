@@ -417,7 +417,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
 
 
 def failed(srv_type: Any, reason: str) -> Any:
-    """Return the answer to a request that failed; a new response is one, as `success` is false."""
+    """Return the response to a request that failed; `success` of a new response is false."""
     response = srv_type.Response()
     if srv_type is SetParameters:
         response.results = [SetParametersResult(reason=reason)]

@@ -17,7 +17,7 @@ def read_back(text: str, table: type[Table]) -> Table:
     """Return the parameters of a file with one entry; those that the table lacks are omitted.
 
     Raises:
-        RobotDynamicsError: the text is no YAML, or a node rejects a value.
+        RobotDynamicsError: the text is not YAML, or a node rejects a value.
     """
     (entry,) = parse_yaml(text).values()
     known, given = specs(table), dict(_flat(entry['ros__parameters']))
@@ -29,7 +29,7 @@ def check_identified(urdf: bytes, text: str) -> None:
     """Load a URDF with the parameters of an identification, as the nodes do.
 
     Raises:
-        RobotDynamicsError: a node rejects the description or a parameter; why.
+        RobotDynamicsError: a node rejects the description or a parameter.
     """
     parameters = read_back(text, LiveRobotParameters)
     model, law = parameters.robot(urdf), LAWS[parameters.friction__law]

@@ -31,7 +31,7 @@ from robot_dynamics.urdf.loading import parse_urdf
 SMALLEST_SCALE = 1e-3  # N m or N per unit of the drives, where it divides; the default is 1
 HOLD = (  # help of input_timeout
     'How long the last value of a joint is held without a new one, and how late a state may be '
-    'without being a reset of the time, s.'
+    'before it counts as a reset of the time, s.'
 )
 LONGEST_DIFFERENCE = 0.5  # s between two samples that still give a derivative
 

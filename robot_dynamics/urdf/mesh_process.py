@@ -40,7 +40,8 @@ def read_scene(path: Path) -> tuple[Any, Any]:
     size = path.stat().st_size
     if path.suffix.lower() not in SUFFIXES or size > MAX_BYTES:
         raise MeshError(
-            f'it has {size} bytes; expected one of {", ".join(SUFFIXES)} of at most {MAX_BYTES}'
+            f'it is a {path.suffix!r} file of {size} bytes; expected one of '
+            f'{", ".join(SUFFIXES)} of at most {MAX_BYTES} bytes'
         )
     # A process that was forked has another connection than its parent.
     with _LOCK:
@@ -83,7 +84,7 @@ class _Reader:
             self._connection.close()
             if self._process.wait() == -signal.SIGALRM:
                 return f'reading it takes more than {MAX_SECONDS} s'
-            return f'reading it ended a process of {MAX_MEMORY >> 30} GiB'
+            return f'reading it ended the process that may use {MAX_MEMORY >> 30} GiB'
 
 
 @cache

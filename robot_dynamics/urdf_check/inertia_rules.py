@@ -150,7 +150,7 @@ def _severity(robot: Description, link: Link, *repaired: Inertial) -> str:
 
 
 def _impossible(robot: Description, link: Link) -> str:
-    """Return the severity of a physically inconsistent inertia: no torque feels one at rest."""
+    """Return the severity of a physically inconsistent inertia, by its effect on torques."""
     return 'error' if _moves(robot, link) else 'info'
 
 

@@ -117,7 +117,7 @@ def test_the_next_mesh_is_read_after_the_process_has_ended(tmp_path):
     assert read_scene(file)[1].volume == pytest.approx(6)
     process = mesh_process._reader(os.getpid())._process
     process.send_signal(signal.SIGKILL)
-    with pytest.raises(MeshError, match='reading it ended a process of 4 GiB'):
+    with pytest.raises(MeshError, match='reading it ended the process that may use 4 GiB'):
         read_scene(file)
     assert read_scene(file)[1].volume == pytest.approx(6)
 

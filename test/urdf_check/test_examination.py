@@ -256,7 +256,7 @@ def test_faults_of_links_that_no_joint_moves_are_remarks(examined, folder, fault
 
 @pytest.mark.parametrize('side', [1.0, -1.0])
 @pytest.mark.parametrize('axis', range(3))
-def test_a_centre_of_mass_outside_the_geometry_is_told_on_every_side(axis, side):
+def test_a_centre_of_mass_outside_the_geometry_is_reported_on_every_side(axis, side):
     corner = np.array([0.1, 0.2, 0.3])
     solid = Solid(8 * corner.prod(), np.zeros(3), np.diag(corner**2 / 3), -corner, corner)
     link = Link('l', True, Inertial(), np.eye(3), Geometry((solid,), 1))
@@ -279,7 +279,7 @@ def test_a_centre_of_mass_outside_the_geometry_is_told_on_every_side(axis, side)
         ((-4 * np.pi, 1.0), None),
     ],
 )
-def test_position_limits_in_degrees_are_told_by_either_end(examined, written, meant, mirrored):
+def test_position_limits_in_degrees_are_reported_at_either_end(examined, written, meant, mirrored):
     if mirrored:
         written, meant = (x and (-x[1], -x[0]) for x in (written, meant))
     joint = JOINT.format('j', 'a', 'b')
