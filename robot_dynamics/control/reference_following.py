@@ -57,6 +57,7 @@ class ReferenceFollower:
         placed: whether the last reference was reset to the arm, so that it may differ from the
             one before.
         violation: the tolerance that ended the last motion, until the next one begins; or ''.
+        violations: how many motions a tolerance has ended.
         speed: its `target` scales trajectories.
         execution: the trajectory that was accepted last, and how it has ended.
     """
@@ -82,7 +83,7 @@ class ReferenceFollower:
         """
         self._stopping_time = stopping_time
         self.execution = Execution(Outcome.CANCELLED)  # no trajectory yet
-        self.violation = ''
+        self.violation, self.violations = '', 0
         self.speed = SpeedOverride()
         self.adjust(model, start_tolerance, input_timeout, tolerances, shortest_period)
         self._state: JointReading | None = None
@@ -140,7 +141,9 @@ class ReferenceFollower:
         path = stop(self._model, start, self._stopping_time(start))
         name = STOPPING if path.duration > 0 else ''
         self._motion = Motion(YieldingStop(path, arm), self._now, name)
+        self._reference = self._sample(self._motion)  # a trajectory that is due begins here
         self.placed, self.violation = True, why
+        self.violations += 1
         self.speed.reset()
 
     @property
@@ -162,11 +165,14 @@ class ReferenceFollower:
 
     @property
     def elapsed(self) -> float:
-        """Time [s] of the last trajectory, at its own speed; 0 before its start."""
+        """Time [s] of the present trajectory, at its own speed; 0 without one."""
         motion = self._motion
-        if self._pending is not None or motion is None or motion.tolerances is None:
-            return 0.0
-        return motion.elapsed(self._now)
+        return 0.0 if motion is None or motion.tolerances is None else motion.elapsed(self._now)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the trajectory that was accepted last has not begun."""
+        return self._pending is not None
 
     @property
     def moving(self) -> bool:
@@ -346,7 +352,7 @@ class ReferenceFollower:
             elif motion.name and since > path.duration * SECOND:
                 why = self._arrive(motion, state)
         if self._pending is not None and self._pending.is_due(self._now):
-            why = self._begin(self._pending, state)
+            why = self._begin(self._pending, state) or why
         if why and self._motion is not None:
             self._reference = self._sample(self._motion)
         assert self._reference is not None  # there is a motion

@@ -306,7 +306,7 @@ class FeedforwardNode(RobotNode):
         state = follower.nearest(state)
         returned, self._silent, self._state = bool(self._silent), '', state
         doing, execution = follower.doing, follower.execution
-        was_open = execution.outcome is None
+        was_open, violations = execution.outcome is None, follower.violations
         reference, dropped = follower.reference(state, returned)
         if follower.placed and state.qd is not None:
             self.torques.gate.soften()
@@ -326,7 +326,7 @@ class FeedforwardNode(RobotNode):
         self.states.publish(
             state, reference, torque, elapsed=follower.elapsed, speed=follower.speed.rate
         )
-        if dropped and dropped == follower.violation:
+        if follower.violations > violations:
             self.health.counts['tolerance violated'] += 1
         if dropped or returned or follower.doing != doing:
             event = ['joint states are back'] * returned + [dropped] * bool(dropped)

@@ -116,7 +116,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
 
     def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Any:
         """Return a timer [s] that neither simulated time nor a jump of the clock can stop."""
-        guarded = self._guarded(f'input of {callback.__qualname__}', callback)
+        guarded = self.guarded(f'input of {callback.__qualname__}', callback)
         return self.create_timer(period, guarded, clock=self._steady)
 
     def create_service(
@@ -126,7 +126,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
 
         rclpy's own services, as those of the parameters, are made by this method as well.
         """
-        answer = self._guarded(f'request of {srv_name}', callback, partial(failed, srv_type))
+        answer = self.guarded(f'request of {srv_name}', callback, partial(failed, srv_type))
 
         def on_parameters(request: Any, response: Any) -> Any:
             # Each alone, as rclpy sets them, so that each has its own answer.
@@ -172,7 +172,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         def on_bytes(data: bytes) -> None:
             callback(messages.decode(data, msg_type))
 
-        taken = callback if raw else self._guarded(f'message on {topic}', on_bytes)
+        taken = callback if raw else self.guarded(f'message on {topic}', on_bytes)
         create = partial(super().create_subscription, msg_type, topic, taken, raw=True, **kwargs)
         return self._with_overrides(create, topic, qos_profile)
 
@@ -221,7 +221,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
             profile: quality of service.
             **kwargs: those of `create_subscription`.
         """
-        checked = self._guarded(what, read)
+        checked = self.guarded(what, read)
 
         def on_message(message: Any) -> None:
             content = checked(message) if self.active else None
@@ -230,7 +230,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
 
         return self.create_subscription(msg_type, topic, on_message, profile, **kwargs)
 
-    def _guarded(
+    def guarded(
         self,
         what: str,
         callback: Callable[..., Any],

@@ -12,6 +12,7 @@ from robot_dynamics.control import Reference
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory_action import (
+    Code,
     Ending,
     JointTolerance,
     Result,
@@ -107,12 +108,20 @@ class TrajectoryActionServer:
 
     def _on_accepted(self, handle: Any) -> None:
         handle.execute()
-        try:
-            self._follow(handle.request)
-        except RobotDynamicsError as error:
-            self._references.reject_trajectory(error)
-            return self._send(handle, Result(Ending.ABORTED, code_of(error), str(error)))
-        self._goals.accept(handle, self._references.follower)
+
+        def accept() -> None:
+            try:
+                self._follow(handle.request)
+            except RobotDynamicsError as error:
+                self._references.reject_trajectory(error)
+                return self._send(handle, Result(Ending.ABORTED, code_of(error), str(error)))
+            self._goals.accept(handle, self._references.follower)
+
+        def fail(reason: str) -> None:
+            self._references.stop(reason)  # the trajectory may have been accepted
+            self._send(handle, Result(Ending.ABORTED, Code.INVALID_GOAL, reason))
+
+        self._node.guarded(f'goal of {NAME}', accept, fail)()
 
     def _follow(self, goal: Any) -> None:
         obstacle = self._obstacle()
@@ -133,7 +142,7 @@ class TrajectoryActionServer:
             return
         state, reference = latest
         names = self._node.arm.model.joint_names
-        elapsed = self._references.follower.elapsed
+        elapsed = 0.0 if goal.follower.waits else goal.follower.elapsed
         message = feedback(self._type.Feedback(), names, state, reference, elapsed)
         goal.handle.publish_feedback(message)
 

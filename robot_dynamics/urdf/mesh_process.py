@@ -85,6 +85,13 @@ class _Reader:
             if self._process.wait() == -signal.SIGALRM:
                 return f'reading it takes more than {MAX_SECONDS} s'
             return f'reading it ended the process that may use {MAX_MEMORY >> 30} GiB'
+        except BaseException:
+            # Interrupted: a late reply would be taken for that of the next file.
+            _reader.cache_clear()
+            self._connection.close()
+            self._process.kill()
+            self._process.wait()
+            raise
 
 
 @cache

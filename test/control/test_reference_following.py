@@ -564,6 +564,32 @@ def test_a_pending_trajectory_begins_after_a_violation_and_has_its_own_outcome(e
     assert follower.execution.outcome is Outcome.SUCCEEDED
 
 
+@pytest.mark.parametrize('side', [1, -1], ids=['', 'mirrored'])
+def test_a_violation_is_reported_though_a_trajectory_begins_with_the_same_state(elbow, side):
+    follower = tolerant(elbow, path=np.array([0.05, 0.0]))
+    run(follower, 0.001, 0.5)
+    q = follower._reference.q + side * np.array([0.06, 0.0])
+    follower.follow(trajectory((0.5,), ((0.2, 0.1),)), 0)
+    reference, why = sampled(follower, 0.501, q=q)
+    assert "joint 'shoulder' is 0.0" in why
+    assert follower.violations == 1
+    assert not follower.violation  # the next motion has begun,
+    np.testing.assert_allclose(reference.q, q, atol=1e-12)  # where the arm is
+    assert follower.execution.outcome is None
+
+
+def test_the_time_is_that_of_the_trajectory_that_is_followed(elbow):
+    follower = tolerant(elbow)
+    run(follower, 0.001, 0.5)
+    follower.follow(trajectory((0.5,), ((0.2, 0.1),)), S)
+    assert follower.waits
+    sampled(follower, 0.6, q=follower._reference.q)
+    assert follower.elapsed == pytest.approx(0.599, abs=2e-3)
+    run(follower, 0.601, 1.2)
+    assert not follower.waits
+    assert follower.elapsed == pytest.approx(0.2, abs=2e-3)
+
+
 @pytest.mark.parametrize('goal_time', [0.0, 0.3])
 def test_a_goal_is_awaited_for_the_goal_time(elbow, goal_time):
     follower = tolerant(elbow, goal=np.full(2, 0.01), goal_time=goal_time)

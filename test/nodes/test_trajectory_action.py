@@ -26,6 +26,7 @@ from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory_action import Code, Ending, Result
 from robot_dynamics.errors import JointNamesError, TrajectoryError
 from robot_dynamics.ros import messages, qos, trajectory_action
+from robot_dynamics.ros.reference_input import ReferenceInput
 from robot_dynamics.ros.trajectory_action import TrajectoryActionServer
 
 WHOLE = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
@@ -116,6 +117,30 @@ def client(graph, monkeypatch):
     client = Client(graph, monkeypatch, kp=[100.0])
     client.robot.torque(0)
     return client
+
+
+@pytest.mark.parametrize('method', ['_feasible_speed', '_publish_efforts'])
+def test_a_goal_at_which_the_program_fails_is_aborted_and_ends_its_motion(
+    client, monkeypatch, method
+):
+    def fail(*_):
+        raise ZeroDivisionError('by a goal')
+
+    client.graph.listen(JointTrajectory, 'feedforward_node/joint_trajectory_with_effort')
+    node = client.robot.node
+    client.graph.until(
+        lambda: node.references._filled_out.get_subscription_count() > 0, 'the subscription'
+    )
+    with monkeypatch.context() as during:
+        during.setattr(ReferenceInput, method, fail)
+        handle = client.send(trajectory(*MOVE))
+        assert client.result(handle) == (
+            GoalStatus.STATUS_ABORTED,
+            Code.INVALID_GOAL,
+            'ZeroDivisionError: by a goal',
+        )
+    assert not node.references.follower.moving
+    assert client.result(client.send(trajectory()))[0] == GoalStatus.STATUS_ABORTED  # it goes on
 
 
 def test_a_goal_is_followed_with_feedback_and_succeeds(client):

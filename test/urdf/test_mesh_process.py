@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import struct
+from multiprocessing.connection import Connection
 
 import numpy as np
 import pytest
@@ -120,6 +121,21 @@ def test_the_next_mesh_is_read_after_the_process_has_ended(tmp_path):
     with pytest.raises(MeshError, match='reading it ended the process that may use 4 GiB'):
         read_scene(file)
     assert read_scene(file)[1].volume == pytest.approx(6)
+
+
+def test_an_interrupted_reader_does_not_answer_for_the_next_file(tmp_path, monkeypatch):
+    files = [tmp_path / 'small.stl', tmp_path / 'large.stl']
+    for file, size in zip(files, (1, 2), strict=True):
+        trimesh.creation.box((size, 1, 1)).export(file)
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(Connection, 'recv', interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            read_scene(files[0])
+    assert read_scene(files[1])[1].volume == pytest.approx(2)
 
 
 def test_a_claimed_size_is_not_allocated(tmp_path):
