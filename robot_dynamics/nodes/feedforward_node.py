@@ -308,7 +308,7 @@ class FeedforwardNode(RobotNode):
         doing, execution = follower.doing, follower.execution
         was_open, violations = execution.outcome is None, follower.violations
         reference, dropped = follower.reference(state, returned)
-        if follower.placed and state.qd is not None:
+        if state.restarted or (follower.placed and state.qd is not None):
             self.torques.gate.soften()
             # The step from one reference to another is no displacement.
             self._tracked = tracked(self._friction)

@@ -142,6 +142,16 @@ def test_without_velocity_gravity_alone_is_compensated(graph, elbow, qd):
     close(robot.torque(103 * MS, q - 0.01), elbow.gravity_torque(q - 0.01) + 1.0)
 
 
+@pytest.mark.parametrize('side', [1, -1], ids=['', 'mirrored'])
+def test_after_a_reset_gravity_is_compensated_without_velocity_as_well(graph, elbow, side):
+    robot = Robot(graph, max_torque_rate=[500.0])
+    robot.torque(1000 * MS)
+    q = side * np.array([1.3, 0.4])
+    for k in range(500, 700, 10):
+        tau = robot.torque(k * MS, q, None)
+    close(tau, elbow.gravity_torque(q))
+
+
 def test_a_motion_that_ends_for_lack_of_velocities_is_reported(graph):
     robot = Robot(graph)
     robot.torque(0)
