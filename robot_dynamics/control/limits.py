@@ -133,6 +133,11 @@ def check_distance(
         )
 
 
+def step_time(change: Array, model: RobotModel) -> float:
+    """Return the time [s] in which a stream may change its positions by `change` (n,)."""
+    return float((np.abs(change) / (STEP_MARGIN * model.velocity_limit)).max(initial=0.0))
+
+
 def check_change(
     reference: Reference,
     before: Reference,

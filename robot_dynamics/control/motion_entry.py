@@ -10,7 +10,12 @@ from collections.abc import Callable
 import numpy as np
 
 from robot_dynamics.control.joint_state import JointReading
-from robot_dynamics.control.limits import check_change, check_distance, reference_violations
+from robot_dynamics.control.limits import (
+    check_change,
+    check_distance,
+    reference_violations,
+    step_time,
+)
 from robot_dynamics.control.motions import SECOND, Motion, Streamed, elapsed
 from robot_dynamics.control.partial_motion import Combined, combined
 from robot_dynamics.control.trajectory import Reference, Trajectory
@@ -104,10 +109,13 @@ class MotionEntry:
             return Streamed(reference, stream_join(model, present, reference, state.q))
         motion = before.next(reference, now)
         self._check_reference(motion.sample(0.0), present, state)
-        times = max(since, self._shortest_period), max(since, CLOSE)
+        # References may arrive in bursts, which together move by one period more than their time.
+        period = self._shortest_period
+        times = min(max(since, period), since + period - before.ahead), max(since, CLOSE)
         join = motion.join.sample(motion.joined).qdd
         check_change(reference, before.reference, times, model, join)
-        return motion
+        spent = step_time(reference.q - before.reference.q, model)
+        return motion._replace(ahead=max(0.0, before.ahead + spent - since))
 
     def _check_reference(
         self, reference: Reference, present: Reference, state: JointReading

@@ -64,6 +64,7 @@ class Streamed(NamedTuple):
     reference: Reference
     join: Trajectory  # what is added to the references, until it is zero
     joined: float = 0.0  # s, time of the join at which the reference was received
+    ahead: float = 0.0  # s, by which the references have moved faster than the step limit allows
     duration: float = float('inf')
 
     def sample(self, t: float) -> Reference:

@@ -101,7 +101,8 @@ class FeedforwardNode(RobotNode):
         self.action = self.add(TrajectoryActionServer(self, self.references, self._obstacle))
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/stop', self._on_stop)
-        self.create_steady_timer(WATCHDOG_PERIOD, self._on_watchdog)
+        # Not guarded: a watchdog that fails ends the process, with its last torque.
+        self.create_timer(WATCHDOG_PERIOD, self._on_watchdog, clock=self.steady)
         self.robot.begin()
 
     # -- the robot and the parameters -------------------------------------------------------

@@ -63,6 +63,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         active: whether it is in the lifecycle state active.
         base: the robot of the description, a Dynamics; None while unconfigured.
         arm: that robot with its present payload, and under the present gravity.
+        steady: a clock that neither simulated time nor a jump of the time can stop.
         health: counts and latencies.
         failure: set if the process has to end with exit code 1, and why.
         configure_error: why the last `configure` failed; None if it succeeded.
@@ -91,7 +92,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         self.is_ending: Callable[[], bool] = lambda: False
         self._parts: list[Any] = [self]
         self._warned: dict[str, float] = {}  # s, time of the last warning of each kind
-        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._change_state = self._service_change_state.callback  # rclpy's own
         self._service_change_state.callback = self._on_change_state
         self.parameters: Any = declare(self, self.table, self._accept, self._adopt)
@@ -117,7 +118,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
     def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Any:
         """Return a timer [s] that neither simulated time nor a jump of the clock can stop."""
         guarded = self.guarded(f'input of {callback.__qualname__}', callback)
-        return self.create_timer(period, guarded, clock=self._steady)
+        return self.create_timer(period, guarded, clock=self.steady)
 
     def create_service(
         self, srv_type: type, srv_name: str, callback: Callable[[Any, Any], Any], **kwargs: Any

@@ -107,6 +107,27 @@ def test_a_step_is_measured_by_the_velocity_limit_and_the_time_since_the_last(ra
 
 @rates
 @mirrored
+@pytest.mark.parametrize('apart', [0, MS // 10], ids=['one stamp', '0.1 ms apart'])
+def test_a_burst_moves_no_further_than_one_reference_may(rate, side, apart):
+    arm = begun(1 / rate)
+    before, first = arm.q, arm.now
+    step = side * 0.99 * 1.2 * LIMIT * 2e-3
+    q = 1.0 * before
+    for k in range(20):
+        if arm.send(q + step, stamp=first + k * apart):
+            q = q + step
+    arm.state()
+    # Once what a period of 2 ms allows, and what the time of the burst does.
+    most = 1.2 * LIMIT * (1 / rate + 2e-3 + 20 * apart / S)
+    assert (np.abs(arm.q - before) <= most).all()
+    assert arm.rejected
+    arm.states(1000)
+    # A stream at the usual pace passes again.
+    assert arm.send(arm.q)
+
+
+@rates
+@mirrored
 def test_two_arrivals_at_once_are_measured_by_their_stamps(rate, side):
     arm = begun(1 / rate)
     speed, stamp = side * 0.3 * LIMIT, arm.now
