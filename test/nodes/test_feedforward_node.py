@@ -350,12 +350,15 @@ def test_the_shortest_period_between_references_is_a_parameter(graph):
     assert robot.node.set_parameters([Parameter('reference_shortest_period', value=0.02)])[
         0
     ].successful
-    for k in range(1, 9):
-        q = Q[::-1] + np.array([0.0, 0.045 * (-1) ** k])
-        references.publish(trajectory(point(0.0, q), stamp=k * MS))
+    for stamp in (1, 2, 17, 18):
+        # Two at a time: a burst moves no further than one period more than its time.
+        q = Q[::-1] + np.array([0.0, 0.045 if stamp in (2, 17) else -0.045])
+        references.publish(trajectory(point(0.0, q), stamp=stamp * MS))
     follower = robot.node.references.follower
-    graph.until(lambda: follower._received == 8 * MS, 'the last reference')
+    graph.until(lambda: follower._received == 18 * MS, 'the last reference')
     assert not counts['reference rejected']
+    references.publish(trajectory(point(0.0, Q[::-1] + np.array([0.0, 0.045])), stamp=19 * MS))
+    graph.until(lambda: counts['reference rejected'] == 1, 'the refusal')
 
 
 def test_a_stream_is_joined_anew_after_a_reference_that_cannot_be_read(graph):
