@@ -42,9 +42,11 @@ def executables(tmp_path):
     return tmp_path
 
 
-def test_nodes_without_launch(graph, executables):
-    process = subprocess.Popen(
-        [str(SCRIPT)],
+def started(command, executables):
+    """Return a process of the checkout's programs, in a session of its own."""
+    return subprocess.Popen(
+        command,
+        cwd=executables,
         env={
             **os.environ,
             'PATH': f'{executables}{os.pathsep}{os.environ["PATH"]}',
@@ -55,6 +57,10 @@ def test_nodes_without_launch(graph, executables):
         text=True,
         start_new_session=True,
     )
+
+
+def test_nodes_without_launch(graph, executables):
+    process = started([str(SCRIPT)], executables)
     try:
         joint_torques = graph.listen(JointState, 'joint_effort')
         gravity_torques = graph.listen(JointState, 'dynamics_node/gravity_torque')
@@ -83,19 +89,8 @@ def test_the_live_view_of_the_guide_shows_the_arm_of_the_nodes(graph, executable
     section = guide.split('## Live robots', 1)[1].split('\n## ', 1)[0]
     (words,) = re.findall(r'```bash\n(.*?)```', section, re.DOTALL)
     (executables / 'arm.urdf').write_text(ELBOW)
-    process = subprocess.Popen(
-        ['bash', '-c', words.replace('view --live', 'view --live --port 0 --timeout 60')],
-        cwd=executables,
-        env={
-            **os.environ,
-            'PATH': f'{executables}{os.pathsep}{os.environ["PATH"]}',
-            'PYTHONPATH': str(CHECKOUT),
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    live = words.replace('view --live', 'view --live --port 0 --timeout 60')
+    process = started(['bash', '-c', live], executables)
     try:
         log = []
         for line in process.stdout:
