@@ -1,0 +1,95 @@
+"""One concept, one owner: the code of a concept is written in the files of the table alone.
+
+A row names a concept, a pattern of code that only its owner writes, a line that the pattern finds,
+and the files that may contain it, owner first, below `robot_dynamics/` ('name/' for a folder).
+Comments and docstrings are not searched. A file that no longer contains the pattern leaves its
+row.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / 'robot_dynamics'
+
+
+class Row(NamedTuple):
+    concept: str
+    pattern: str
+    found: str
+    files: tuple[str, ...]
+
+
+OWNERS = [
+    Row(
+        concept='direction of sliding of a friction law',
+        pattern=r'\btanh\(',
+        found='dry = np.tanh(qd / COULOMB_SPEED)',
+        files=(
+            *('algorithms/friction.py', 'algorithms/friction_impulses.py'),
+            *('control/friction_laws.py', 'simulation/joint_models/'),
+            'identification/',
+            'algorithms/vectors.py',  # of floats, arrays and recorded scalars
+            'codegen/',  # what programs compute it with
+        ),
+    ),
+]
+
+
+@cache
+def code_of(file):
+    """Return the source of a file with comments and docstrings left out."""
+    source = file.read_text()
+    lines = source.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            for k in range(node.lineno - 1, node.end_lineno):
+                lines[k] = '\n'
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            k, start = token.start
+            lines[k - 1] = lines[k - 1][:start] + '\n'
+    return ''.join(lines)
+
+
+def places(row):
+    """Return the files whose code contains the pattern of a row, with the first such line."""
+    found = {}
+    for file in sorted(PACKAGE.rglob('*.py')):
+        match = re.search(row.pattern, code_of(file))
+        if match:
+            line = code_of(file).count('\n', 0, match.start()) + 1
+            found[file.relative_to(PACKAGE).as_posix()] = line
+    return found
+
+
+def is_in(file, allowed):
+    return file == allowed or (allowed.endswith('/') and file.startswith(allowed))
+
+
+def of_concept(row):
+    return row.concept
+
+
+@pytest.mark.parametrize('row', OWNERS, ids=of_concept)
+def test_only_the_owner_writes_a_concept(row):
+    second = [
+        f'{file}:{line}'
+        for file, line in places(row).items()
+        if not any(is_in(file, allowed) for allowed in row.files)
+    ]
+    assert not second, f'{row.concept}: {row.files[0]} has it; also written in {second}'
+
+
+@pytest.mark.parametrize('row', OWNERS, ids=of_concept)
+def test_every_file_of_a_row_contains_the_concept(row):
+    assert re.search(row.pattern, row.found)
+    found = places(row)
+    for allowed in row.files:
+        assert any(is_in(file, allowed) for file in found), f'{allowed} has no {row.pattern}'
