@@ -35,8 +35,8 @@ from robot_dynamics.identification.excitation_report import plot, text, write_cs
 from robot_dynamics.identification.excitation_search import excite
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation.ensembles.progress import progress_bar
+from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import load_urdf, robot_file, urdf_text
-from robot_dynamics.urdf.meshes import mesh_folders
 
 LIMITS = {
     'lower': 'position limit, rad or m',

@@ -26,8 +26,8 @@ from robot_dynamics.cli.recording_options import (
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import parse_urdf, robot_file, urdf_text
-from robot_dynamics.urdf.meshes import mesh_folders
 
 if TYPE_CHECKING:
     from robot_dynamics.ros.live_robot import LiveRobot
@@ -110,7 +110,7 @@ def view(options: argparse.Namespace) -> int:
 def _serve(server: Any, subject: _Subject, folders: Sequence[Path]) -> None:
     """Show a robot until the program is interrupted."""
     from robot_dynamics.view.drawing import Drawing
-    from robot_dynamics.view.geometry import shapes_of
+    from robot_dynamics.view.link_shapes import shapes_of
     from robot_dynamics.view.page import Page
     from robot_dynamics.view.run import add_shapes, run
     from robot_dynamics.view.session import Session

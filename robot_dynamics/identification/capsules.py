@@ -17,8 +17,8 @@ import numpy as np
 from robot_dynamics.errors import ModelError
 from robot_dynamics.identification.clearance import Capsule
 from robot_dynamics.spatial import Array, pose, rotation_rpy
-from robot_dynamics.urdf.mesh_process import read_scene
-from robot_dynamics.urdf.meshes import MeshError, mesh_path
+from robot_dynamics.urdf.geometry.mesh_process import read_scene
+from robot_dynamics.urdf.geometry.meshes import MeshError, mesh_path
 from robot_dynamics.urdf.reader import xml_root
 
 SIDES = 12  # of the prism around a cylinder

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from robot_dynamics.model.inertia import Inertial, second_moment
+from robot_dynamics.urdf.geometry.solids import trimesh_installed
 from robot_dynamics.urdf_check.description import Description, Link
 from robot_dynamics.urdf_check.findings import Finding, inertial_repair
-from robot_dynamics.urdf_check.geometry import trimesh_installed
 
 MIN_SHARE = 2e-3  # of the robot's mass: lighter links are remarks
 # Other frames with tensors computed for a part may be rotors, say, that are not drawn.

@@ -20,10 +20,10 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, pose, rotation_rpy
+from robot_dynamics.urdf.geometry.solids import Geometry, Solid, link_geometry, numbers
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.reader import xml_root
 from robot_dynamics.urdf.rules import MOVING_TYPES, TENSOR
-from robot_dynamics.urdf_check.geometry import Geometry, Solid, link_geometry, numbers
 
 MIN_MASSES = 3  # fewer have no median
 MIN_LENGTH = 1e-3  # m

@@ -28,9 +28,9 @@ import numpy as np
 
 from robot_dynamics.model.inertia import Inertial, inconsistency, parallel_axis, second_moment
 from robot_dynamics.spatial import Array
+from robot_dynamics.urdf.geometry.solids import Solid
 from robot_dynamics.urdf.rules import TENSOR
 from robot_dynamics.urdf_check.description import Description, Link
-from robot_dynamics.urdf_check.geometry import Solid
 
 DENSITIES = (30.0, 12_000.0)  # kg/m^3 of a bounding solid: from foam to lead
 SIZES = (0.25, 3.5)  # radius of gyration over that of the uniform solid

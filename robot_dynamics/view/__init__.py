@@ -2,7 +2,7 @@
 
 state      posture, load and external force: the values that the page sets, checked
 scene      poses, arrows, ellipsoids and torques of a state, as plain data
-geometry   shapes of the links of a robot description
+link_shapes  shapes of the links of a robot description, and their colours
 bars       torques of the joints as HTML
 motion     motions that change the state over time: free fall, recordings, live joint states
 session    the one state that all browsers share, and the motion that changes it

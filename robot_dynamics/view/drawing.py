@@ -15,7 +15,7 @@ from robot_dynamics.model.coordinates import driven_body
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 from robot_dynamics.view.bars import COLOURS
-from robot_dynamics.view.geometry import GREY, Mesh, Shape
+from robot_dynamics.view.link_shapes import GREY, Mesh, Shape
 from robot_dynamics.view.scene import ARROW_FACES, ARROW_VERTICES, TERMS, Proportions, Scene, ring
 from robot_dynamics.view.state import ViewState
 from robot_dynamics.visualization.shapes import Ellipsoid, inertia_ellipsoid, quaternion

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.urdf.meshes import MeshError
+from robot_dynamics.urdf.geometry.meshes import MeshError
 from robot_dynamics.view.drawing import Drawing
-from robot_dynamics.view.geometry import Shape, read_mesh
+from robot_dynamics.view.link_shapes import Shape, read_mesh
 from robot_dynamics.view.page import Page
 from robot_dynamics.view.session import Session
 

@@ -13,8 +13,8 @@ from robot_dynamics.identification.clearance import Capsule, clearance
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.resources import share_file
 from robot_dynamics.spatial import rotation_rpy
+from robot_dynamics.urdf.geometry.meshes import mesh_path
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.urdf.meshes import mesh_path
 
 PANDA = load_urdf(share_file('urdf/panda.urdf'))
 SPHERE = '<sphere radius="0.1"/>'

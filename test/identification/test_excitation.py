@@ -25,8 +25,8 @@ from robot_dynamics.identification.excitation import (
 from robot_dynamics.identification.excitation_search import excite
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.resources import share_file
+from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import load_urdf, urdf_text
-from robot_dynamics.urdf.meshes import mesh_folders
 
 PANDA = load_urdf(share_file('urdf/panda.urdf')).with_actuation(rotor_inertia=0.1)
 SHORT = {'period': 10.0, 'harmonics': 5, 'repeats': 2}

@@ -10,8 +10,8 @@ import pytest
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf, urdf_text
 from robot_dynamics.view.drawing import LAYERS, Drawing
-from robot_dynamics.view.geometry import shapes_of
 from robot_dynamics.view.joint_controls import JointControls
+from robot_dynamics.view.link_shapes import shapes_of
 from robot_dynamics.view.motion import Fall
 from robot_dynamics.view.page import Page, code
 from robot_dynamics.view.run import add_shapes

@@ -15,9 +15,9 @@ pytest.importorskip('trimesh')
 import trimesh
 
 from robot_dynamics import cli
-from robot_dynamics.urdf import mesh_process
-from robot_dynamics.urdf.mesh_process import read_scene
-from robot_dynamics.urdf.meshes import MeshError
+from robot_dynamics.urdf.geometry import mesh_process
+from robot_dynamics.urdf.geometry.mesh_process import read_scene
+from robot_dynamics.urdf.geometry.meshes import MeshError
 
 COLLADA = """<?xml version="1.0"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">

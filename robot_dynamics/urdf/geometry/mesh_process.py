@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.urdf.meshes import MAX_BYTES, SUFFIXES, MeshError
+from robot_dynamics.urdf.geometry.meshes import MAX_BYTES, SUFFIXES, MeshError
 
 ONE_THREAD = {'OPENBLAS_NUM_THREADS': '1'}  # each takes address space
 MAX_SECONDS = 20  # for one file

@@ -16,10 +16,10 @@ import numpy as np
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, pose, rotation_rpy
-from robot_dynamics.urdf.mesh_process import read_scene
-from robot_dynamics.urdf.meshes import MeshError, mesh_path
+from robot_dynamics.urdf.geometry.mesh_process import read_scene
+from robot_dynamics.urdf.geometry.meshes import MeshError, mesh_path
+from robot_dynamics.urdf.geometry.solids import numbers
 from robot_dynamics.urdf.reader import xml_root
-from robot_dynamics.urdf_check.geometry import numbers
 
 Colour = tuple[float, float, float, float]  # red, green, blue, opacity, 0 to 1
 

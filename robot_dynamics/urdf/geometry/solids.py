@@ -18,8 +18,8 @@ import numpy as np
 from robot_dynamics.model.inertia import Inertial, combined, second_moment, transformed
 from robot_dynamics.model.solids import box, cylinder, sphere
 from robot_dynamics.spatial import Array, pose, rotation_rpy
-from robot_dynamics.urdf.mesh_process import read_scene
-from robot_dynamics.urdf.meshes import MeshError, mesh_path
+from robot_dynamics.urdf.geometry.mesh_process import read_scene
+from robot_dynamics.urdf.geometry.meshes import MeshError, mesh_path
 
 MIN_VOLUME = 1e-12  # m^3; flat shapes have no solid
 

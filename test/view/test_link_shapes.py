@@ -8,10 +8,10 @@ import urdf_text
 from robot_dynamics import kinematics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.resources import bundled_robots
+from robot_dynamics.urdf.geometry.meshes import MeshError
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 from robot_dynamics.urdf.loading import urdf_text as text_of
-from robot_dynamics.urdf.meshes import MeshError
-from robot_dynamics.view.geometry import Shape, read_mesh, shapes_of
+from robot_dynamics.view.link_shapes import Shape, read_mesh, shapes_of
 
 BOX = '<visual><origin xyz="1 2 3"/><geometry><box size="1 2 3"/></geometry>{}</visual>'
 
