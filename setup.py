@@ -85,6 +85,7 @@ setup(
         'xacro>=2.1',
         'PyYAML>=6.0',
         'llvmlite>=0.45',
+        'typing-extensions>=4.4',
     ],
     extras_require={
         'ros': ros('jazzy'),

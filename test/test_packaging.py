@@ -59,6 +59,7 @@ DEPENDENCIES = {
     'trajectory_msgs': ('trajectory_msgs', 'ros-jazzy-trajectory-msgs'),
     'threadpoolctl': (None, 'threadpoolctl'),
     'trimesh': (None, 'trimesh'),
+    'typing_extensions': ('python3-typing-extensions', 'typing-extensions'),
     'urdf_parser_py': ('urdfdom_py', 'urdf-parser-py'),
     'visualization_msgs': ('visualization_msgs', 'ros-jazzy-visualization-msgs'),
     'viser': (None, 'viser'),

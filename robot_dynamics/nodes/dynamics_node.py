@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory
+from typing_extensions import override
 
 from robot_dynamics.control import AccelerationFilter
 from robot_dynamics.control.friction import FrictionModel
@@ -131,12 +132,14 @@ class DynamicsNode(RobotNode):
             )
         self.robot.begin()
 
+    @override
     def check(self, parameters: DynamicsParameters, arm: Dynamics) -> None:
         """Reject lists that have neither one value nor one per joint."""
         parameters.friction(arm.model)
         parameters.of_joints('effort_scale', arm.model)
         parameters.of_joints('effort_offset', arm.model)
 
+    @override
     def prepare(self, arm: Dynamics) -> None:
         """Compile the terms."""
         zero = np.zeros(arm.model.n)
@@ -144,12 +147,14 @@ class DynamicsNode(RobotNode):
         equation_terms(arm, friction, zero, zero, zero)
         equation_terms(arm, friction, zero, None, None)
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Use this robot, without states of the one before."""
         self._friction = None
         self._set_up(arm)
         self.activate()
 
+    @override
     def activate(self) -> None:
         """Begin without a reference, and with a new acceleration filter."""
         self.reference = None
@@ -157,6 +162,7 @@ class DynamicsNode(RobotNode):
         self._rate = StampRateLimit(self.parameters.publish_rate, repeat=True)
         self._postures, self._remedy = Postures(), ''
 
+    @override
     def adopt(self, changes: set[str]) -> None:
         """Use other parameters from the next state on."""
         if self.arm is not None:
@@ -167,6 +173,7 @@ class DynamicsNode(RobotNode):
                 self._rate = StampRateLimit(self.parameters.publish_rate, repeat=True)
             self._check_efforts_at_rest()
 
+    @override
     def status(self) -> Status | None:
         """Return the setting that the efforts at rest contradict, or None."""
         return (health.WARN, self._remedy) if self._remedy else None

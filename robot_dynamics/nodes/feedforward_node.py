@@ -44,6 +44,7 @@ from typing import Any
 
 import numpy as np
 from std_srvs.srv import SetBool, Trigger
+from typing_extensions import override
 
 from robot_dynamics.control import Reference, free_inertias, gravity_only
 from robot_dynamics.control.friction_laws import tracked
@@ -107,15 +108,18 @@ class FeedforwardNode(RobotNode):
 
     # -- the robot and the parameters -------------------------------------------------------
 
+    @override
     def check(self, parameters: FeedforwardParameters, arm: Dynamics) -> None:
         """Reject lists that have neither one value nor one per joint."""
         parameters.friction(arm.model)
         parameters.settings(arm.model)
 
+    @override
     def prepare(self, arm: Dynamics) -> None:
         """Compile every law."""
         compile_laws(arm)
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Command this robot; it is held at its first state.
 
@@ -137,6 +141,7 @@ class FeedforwardNode(RobotNode):
         if self.active:
             self.activate()
 
+    @override
     def adopt(self, changes: set[str]) -> None:
         """Use other gains, switches and limits from the next state on."""
         if self.arm is None:
@@ -164,11 +169,13 @@ class FeedforwardNode(RobotNode):
 
     # -- start and end ----------------------------------------------------------------------
 
+    @override
     def activate(self) -> None:
         """Hold the arm at its next state."""
         self._switch_on()
         self._status.report()
 
+    @override
     def deactivate(self) -> None:
         """Change the torque to that of `on_deactivate`, within the rate limit."""
         self._status.publish(Present(motion_status.IDLE, 'inactive'))
@@ -376,10 +383,12 @@ class FeedforwardNode(RobotNode):
 
     # -- diagnostics ------------------------------------------------------------------------
 
+    @override
     def condition(self) -> Status:
         """Return what the node does at present."""
         return health.OK, self._description()
 
+    @override
     def status(self) -> Status | None:
         """Return an ERROR after a violated tolerance, a WARN while joint states are missing."""
         violation = self.references.follower.violation
@@ -389,6 +398,7 @@ class FeedforwardNode(RobotNode):
             return health.WARN, f'{self._silent}: {self.parameters.on_timeout}'
         return None
 
+    @override
     def figures(self) -> dict[str, str]:
         """Return the joints that were at their effort limit since the last report."""
         names = self.arm.model.joint_names

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 from visualization_msgs.msg import MarkerArray
 
 from robot_dynamics.control.joint_state import JointReading, StampRateLimit
@@ -133,6 +134,7 @@ class MarkersNode(RobotNode):
         )
         self.robot.begin()
 
+    @override
     def prepare(self, arm: Dynamics) -> None:
         """Compile all markers. Raises if tip_frame is no frame of the robot."""
         zero = np.zeros(arm.model.n)
@@ -143,16 +145,19 @@ class MarkersNode(RobotNode):
     def _tip(self) -> str:
         return str(self.parameters.tip_frame or self.parameters.tip_link)
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Draw this robot from now on."""
         self._rate = StampRateLimit(self.parameters.publish_rate)
         self._frame_id = self.parameters.frame_prefix + arm.model.link_names[0]
         self._remove()
 
+    @override
     def deactivate(self) -> None:
         """Remove all markers."""
         self._remove()
 
+    @override
     def adopt(self, changes: set[str]) -> None:
         """Draw by other parameters from the next state on."""
         self._remove()

@@ -35,6 +35,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
+from typing_extensions import override
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
@@ -135,11 +136,13 @@ class PyBulletValidatorNode(RobotNode):
             self.create_steady_timer(1 / parameters.check_rate, self._on_check)
         self.robot.begin()
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Restart the comparison with this robot."""
         self._residual = joint_state_writer(arm.model, self.parameters.frame_prefix)
         self._restart()
 
+    @override
     def cleanup(self) -> None:
         """End the engine."""
         self._end_comparison()
@@ -162,6 +165,7 @@ class PyBulletValidatorNode(RobotNode):
             response.message = f'nothing to reset: the node is {self.state}'
         return response
 
+    @override
     def condition(self) -> Status:
         """Return the verdict as a status."""
         report = self._report
@@ -176,6 +180,7 @@ class PyBulletValidatorNode(RobotNode):
             )
         return health.OK, 'running'
 
+    @override
     def figures(self) -> dict[str, str]:
         """Return the verdict and the figures that it follows from."""
         report = self._report
@@ -194,6 +199,7 @@ class PyBulletValidatorNode(RobotNode):
             **{f'additional engine {k}': str(r) for k, r in enumerate(report.additional, start=1)},
         }
 
+    @override
     def destroy_node(self) -> None:
         """End the engine's process as well."""
         self._end_comparison()

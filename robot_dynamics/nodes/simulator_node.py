@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from typing_extensions import override
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import executable, health, messages, qos
@@ -82,6 +83,7 @@ class SimulatorNode(RobotNode):
 
     # -- robot and parameters -------------------------------------------------------
 
+    @override
     def prepare(self, arm: Dynamics) -> None:
         """Compile the step; raises if the robot cannot be simulated."""
         self.parameters.efforts_per_torque(arm.model)
@@ -90,6 +92,7 @@ class SimulatorNode(RobotNode):
         self.parameters.settings(arm.model).plant(arm)
         self.parameters.sensing(arm.model)
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Simulate this robot from its start."""
         parameters, model = self.parameters, arm.model
@@ -105,6 +108,7 @@ class SimulatorNode(RobotNode):
         self._per_torque = parameters.efforts_per_torque(model)
         self._state = joint_state_writer(model, parameters.frame_prefix, QUANTITIES)
 
+    @override
     def activate(self) -> None:
         """Start to step from the start state."""
         self._loop.paused = self.parameters.start_paused
@@ -114,19 +118,23 @@ class SimulatorNode(RobotNode):
             self._log(self.record(True))
         self._restart_timer()
 
+    @override
     def deactivate(self) -> None:
         """Stop stepping."""
         self.destroy_timer(self._timer)
         self._log(self.recording.end())
 
+    @override
     def accept(self, parameters: SimulatorParameters) -> None:
         """Reject a physically inconsistent payload."""
         parameters.payload_commands()
 
+    @override
     def check(self, parameters: SimulatorParameters, arm: Dynamics) -> None:
         """Reject a start outside the robot's limits."""
         start_state(parameters, arm.model)
 
+    @override
     def adopt(self, changes: set[str]) -> None:
         """Use the changed parameters."""
         if self.arm is None:
@@ -219,6 +227,7 @@ class SimulatorNode(RobotNode):
 
     # -- diagnostics ------------------------------------------------------------------------
 
+    @override
     def status(self) -> Status | None:
         """Return the fault of the simulation; None if there is none."""
         loop = self._loop
@@ -242,11 +251,13 @@ class SimulatorNode(RobotNode):
         """Return wall clock minus stamp of the present state, s."""
         return (self.wall_clock() - self._loop.stamp) / messages.SECOND
 
+    @override
     def condition(self) -> Status:
         """Return the state of the simulation."""
         state = self._control.state
         return health.OK, 'running' if state is State.PLAYING else state.value
 
+    @override
     def figures(self) -> dict[str, str]:
         """Return further values for the diagnostics."""
         loop, pace = self._loop, self._loop.pace

@@ -28,6 +28,7 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Transform, TransformStamped, Vector3
 from std_msgs.msg import String
+from typing_extensions import override
 
 from robot_dynamics.control.joint_state import JointDataError, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
@@ -85,6 +86,7 @@ class StatePublisherNode(RobotNode):
         self.joint_states = self.add(JointStateTopic(self, self._read, self._on_positions))
         self.robot.begin()
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Publish the frames of this robot from now on."""
         parameters: StatePublisherParameters = self.parameters
@@ -97,6 +99,7 @@ class StatePublisherNode(RobotNode):
         if self.active:
             self.activate()
 
+    @override
     def activate(self) -> None:
         """Publish the description and the fixed frames."""
         if self.parameters.robot_description or self.parameters.robot_description_file:
@@ -106,6 +109,7 @@ class StatePublisherNode(RobotNode):
         fixed = [frame for frame in self._links.frames if frame.coordinate is None]
         self._publish(self._static_out, self.get_clock().now().to_msg(), fixed, {})
 
+    @override
     def status(self) -> Status | None:
         """Return that transforms are not published, or the joints without joint state, or None."""
         if self._message is None:

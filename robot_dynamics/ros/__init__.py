@@ -1,6 +1,7 @@
 """Base class and parts of the nodes, messages, parameters; the interface to ROS 2.
 
 lifecycle          RobotNode: lifecycle transitions, parameters, list of parts, subscriptions
+part               Part: the hooks that a node calls on its parts
 robot_source       part: the robot from a parameter, a file or the topic robot_description
 payload_input      part: payload and gravity, which may change while the node is active
 joint_state_input  part: joint states, decoded, checked and complete

@@ -15,10 +15,13 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
+from typing_extensions import override
+
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import health
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.part import Part
 
 POLL = 0.1  # s, between two polls of the graph
 # s after the start of a node, until which publishers that are found count as there before. Without
@@ -42,7 +45,7 @@ def publishing_nodes(node: Any, topic: str) -> list[str]:
     )
 
 
-class CommandGuard:
+class CommandGuard(Part):
     """Part of a node that publishes commands: blocks while another node has the motors.
 
     Attributes:
@@ -105,12 +108,13 @@ class CommandGuard:
         consequence = ': no torque is published until it stops' if self.blocked else ''
         return f'{", ".join(self.others)} commands the same motors{consequence}'
 
+    @override
     def status(self) -> Status | None:
         """Return an ERROR while there are other publishers."""
         return (health.ERROR, self.conflict) if self.conflict else None
 
 
-class CommandInputGuard:
+class CommandInputGuard(Part):
     """Part of a node that receives commands: reports topics with several publishers.
 
     Attributes:
@@ -136,6 +140,7 @@ class CommandInputGuard:
         if self.conflict:
             raise ConflictError(self.conflict)
 
+    @override
     def status(self) -> Status | None:
         """Return an ERROR while there is a conflict."""
         return (health.ERROR, self.conflict) if self.conflict else None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from typing_extensions import override
 
 from robot_dynamics.control.joint_state import JointDataError, JointMap
 from robot_dynamics.dynamics import Dynamics
@@ -13,12 +14,13 @@ from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.command_guard import CommandInputGuard
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import joint_order
+from robot_dynamics.ros.part import Part
 from robot_dynamics.simulation.scheduling import ReceivedCommand
 
 ORDERED, NAMED = 'effort_controller/commands', 'joint_effort'
 
 
-class CommandInput:
+class CommandInput(Part):
     """Part of a node: complete and finite commands.
 
     A rejected message changes nothing. All are rejected while a topic has several publishers.
@@ -44,6 +46,7 @@ class CommandInput:
         named = node.subscribe(JointState, NAMED, 'command', self._read, use, qos.COMMANDS_IN)
         self.guard = node.add(CommandInputGuard(node, [ordered.topic_name, named.topic_name]))
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Accept commands for this robot."""
         names = arm.model.joint_names

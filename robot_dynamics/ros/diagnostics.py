@@ -11,21 +11,22 @@ import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from typing_extensions import override
 
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.health import ERROR, OK, STALE, WARN, Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
+from robot_dynamics.ros.part import Part
 
 TASK = 'health'  # of the status on /diagnostics
 
 
-class Diagnostics:
+class Diagnostics(Part):
     """Part of a node: publishes its status once per `diagnostics_period`.
 
-    Parts, and the node itself, may have `status() -> Status | None`, which returns a fault, and
-    `figures() -> dict[str, str]`. Of several faults the first of the highest level is published. A
-    new ERROR is logged; so is a new WARN, unless there is no input at all.
+    Of several faults, `status()` of the parts, the first of the highest level is published. A new
+    ERROR is logged; so is a new WARN, unless there is no input at all.
     """
 
     def __init__(self, node: RobotNode):
@@ -35,6 +36,7 @@ class Diagnostics:
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', qos.STREAM_OUT)
         self._timer = node.create_steady_timer(node.parameters.diagnostics_period, self._report)
 
+    @override
     def adopt(self, changes: set[str]) -> None:
         """Follow a change of the period."""
         if 'diagnostics_period' in changes:
@@ -43,8 +45,8 @@ class Diagnostics:
 
     def fault(self) -> Status | None:
         """Return the worst fault of the parts; None without one."""
-        faults = [status for status in self._node.call('status') if status is not None]
-        return max(faults, key=lambda status: status[0]) if faults else None
+        faults = [fault for part in self._node.parts if (fault := part.status()) is not None]
+        return max(faults, key=lambda fault: fault[0]) if faults else None
 
     def _status(self) -> Status:
         """Return the status of the node in its lifecycle state."""
@@ -92,8 +94,8 @@ class Diagnostics:
         robot, figures = '', {'lifecycle': node.state}
         if node.base is not None:
             robot = node.base.model.name
-            for of_part in node.call('figures'):
-                figures |= of_part
+            for part in node.parts:
+                figures |= part.figures()
         figures |= node.health.report(time.monotonic())
         name = f'{node.get_fully_qualified_name()}: {TASK}'
         stamp = node.get_clock().now().to_msg()

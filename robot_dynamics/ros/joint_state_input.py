@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sensor_msgs.msg import JointState
+from typing_extensions import override
 
 from robot_dynamics.control import VelocityFilter
 from robot_dynamics.control.joint_state import JointReading, JointStateReader
@@ -14,6 +15,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import health, qos
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
 from robot_dynamics.ros.serialization import JointStateDecoder, JointStateValues
 
@@ -22,7 +24,7 @@ UNSTAMPED = 'the stamps of joint_states stay at 0: no motion can be timed'
 T = TypeVar('T')
 
 
-class JointStateTopic:
+class JointStateTopic(Part):
     """Part of a node: subscribes to joint_states while the node is active.
 
     Best effort, which matches reliable and best-effort publishers.
@@ -53,6 +55,7 @@ class JointStateTopic:
         """Whether the stamps of the messages stay at 0."""
         return self._zeros > ZEROS
 
+    @override
     def status(self) -> Status | None:
         """Return a fault of the input, or None."""
         if self.unstamped:
@@ -68,7 +71,7 @@ class JointStateTopic:
         return state
 
 
-class JointStateInput:
+class JointStateInput(Part):
     """Part of a node: calls back with every state of the whole robot, in the model's order."""
 
     def __init__(
@@ -94,20 +97,24 @@ class JointStateInput:
         """Whether the stamps of the messages stay at 0."""
         return self._topic.unstamped
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Read the joints of this robot."""
         timeout = self._node.parameters.input_timeout
         self._reader = JointStateReader(arm.model.joint_names, timeout, self._filter())
 
+    @override
     def activate(self) -> None:
         """Drop all states received before."""
         self._reader.reset()
 
+    @override
     def adopt(self, changes: set[str]) -> None:
         """Use another timeout or velocity filter."""
         if changes & {'input_timeout', 'missing_velocity', 'velocity_cutoff'}:
             self._reader.adjust(self._node.parameters.input_timeout, self._filter())
 
+    @override
     def status(self) -> Status | None:
         """Return the joints that are missing, or None."""
         missing = self._reader.missing()

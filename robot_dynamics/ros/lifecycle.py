@@ -16,50 +16,54 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.clock import Clock, ClockType
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import InvalidQosOverridesError
 from std_srvs.srv import SetBool, Trigger
+from typing_extensions import override
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.health import Health, Status
 from robot_dynamics.ros.parameters import ParameterError, changed, declare, specs
+from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.robot_parameters import RobotParameters
+
+if TYPE_CHECKING:
+
+    class LifecycleNode:
+        """That of rclpy has no types; below an unknown class mypy finds no misspelt hook."""
+
+        def __init__(self, name: str, **kwargs: Any): ...
+        def __getattr__(self, name: str) -> Any: ...
+        def _overridden(self, *args: Any, **kwargs: Any) -> Any: ...
+
+        create_service = create_publisher = create_subscription = destroy_node = _overridden
+        on_configure = on_activate = on_deactivate = _overridden
+        on_cleanup = on_shutdown = on_error = _overridden
+else:
+    from rclpy.lifecycle import LifecycleNode
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 WARNING_PERIOD = 5.0  # s, between two warnings of one kind
 ANOTHER_CLOCK = 1e6  # s; stamps further from now belong to a simulation, or are not set
-P = TypeVar('P')
+P = TypeVar('P', bound=Part)
 T = TypeVar('T')
 
 
-class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
+class RobotNode(Part, LifecycleNode):
     """Base of the nodes: lifecycle transitions, a parameter table, and a list of parts.
-
-    A part is an object that does one thing for a node. The node calls the methods of these names
-    on each part that has them, in the order in which the parts were added, and last on itself:
-
-        configure()               prepare; a RobotDynamicsError fails the transition
-        activate()                start, without state of an earlier activation
-        deactivate()              stop, in a safe state
-        cleanup()                 drop the results of configure()
-        accept(parameters)        reject a change of parameters by a RobotDynamicsError
-        adopt(changes)            use changed parameters; `changes` are their names
-        check(parameters, arm)    reject parameters that do not fit a robot, by the same error
-        prepare(arm)              compile; maybe in another thread, so it changes nothing
-        use(arm)                  use this robot from now on
-        status(), figures()       see `diagnostics.Diagnostics`
 
     Attributes:
         table: the dataclass of its parameters.
         parameters: their present values.
+        parts: in the order in which they were added, and last the node itself.
         active: whether it is in the lifecycle state active.
         base: the robot of the description, a Dynamics; None while unconfigured.
         arm: that robot with its present payload, and under the present gravity.
@@ -90,7 +94,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         self.waiting = ''
         # Set by the executable: whether the process is about to end.
         self.is_ending: Callable[[], bool] = lambda: False
-        self._parts: list[Any] = [self]
+        self.parts: list[Part] = [self]
         self._warned: dict[str, float] = {}  # s, time of the last warning of each kind
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._change_state = self._service_change_state.callback  # rclpy's own
@@ -101,12 +105,8 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
 
     def add(self, part: P) -> P:
         """Add a part and return it."""
-        self._parts.insert(-1, part)
+        self.parts.insert(-1, part)
         return part
-
-    def call(self, method: str, *args: Any) -> list[Any]:
-        """Call a method of the parts that have it; return its results."""
-        return [getattr(part, method)(*args) for part in self._parts if hasattr(part, method)]
 
     # -- for parts and nodes ----------------------------------------------------------------
 
@@ -120,6 +120,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         guarded = self.guarded(f'input of {callback.__qualname__}', callback)
         return self.create_timer(period, guarded, clock=self.steady)
 
+    @override
     def create_service(
         self, srv_type: type, srv_name: str, callback: Callable[[Any, Any], Any], **kwargs: Any
     ) -> Any:
@@ -139,6 +140,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         final = on_parameters if srv_type is SetParameters else answer
         return super().create_service(srv_type, srv_name, final, **kwargs)
 
+    @override
     def create_publisher(
         self, msg_type: type, topic: str, qos_profile: QoSProfile, **kwargs: Any
     ) -> Any:
@@ -150,6 +152,7 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         create = partial(super().create_publisher, msg_type, topic, **kwargs)
         return self._with_overrides(create, topic, qos_profile)
 
+    @override
     def create_subscription(
         self,
         msg_type: type,
@@ -316,14 +319,17 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
                         f'{name} may change only while the node is unconfigured; it is '
                         f'{self.state}'
                     )
-        self.call('accept', parameters)
+        for part in self.parts:
+            part.accept(parameters)
         if self.arm is not None:
-            self.call('check', parameters, self.arm)
+            for part in self.parts:
+                part.check(parameters, self.arm)
 
     def _adopt(self, parameters: Any) -> None:
         changes = changed(self.parameters, parameters)
         self.parameters = parameters
-        self.call('adopt', changes)
+        for part in self.parts:
+            part.adopt(changes)
 
     def warn_of_unknown_parameters(self, nodes: Sequence[RobotNode]) -> None:
         """Log the given parameters that no node of the process has, such as misspelled ones.
@@ -342,10 +348,12 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
 
     # -- transitions ------------------------------------------------------------------------
 
+    @override
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Configure the parts; FAILURE if one of them raises a RobotDynamicsError."""
         try:
-            self.call('configure')
+            for part in self.parts:
+                part.configure()
         except RobotDynamicsError as error:
             self.configure_error = error
             self.base = self.arm = None
@@ -356,43 +364,49 @@ class RobotNode(LifecycleNode):  # type: ignore[misc]  # rclpy has no types
         self.configure_error = None
         return super().on_configure(state)
 
+    @override
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
         """Activate the parts."""
         result = super().on_activate(state)
-        self._do('activate', 'activate')
+        self._do('activate', lambda part: part.activate())
         self.active = result == SUCCESS
         return result
 
+    @override
     def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
         """Deactivate the parts."""
         self._halt('deactivate')
         return super().on_deactivate(state)
 
+    @override
     def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
         """Clean up the parts."""
-        self._do('cleanup', 'cleanup')
+        self._do('cleanup', lambda part: part.cleanup())
         return super().on_cleanup(state)
 
+    @override
     def on_shutdown(self, state: Any) -> TransitionCallbackReturn:
         """Deactivate the parts and clean them up."""
         self._halt('shutdown')
-        self._do('shutdown', 'cleanup')
+        self._do('shutdown', lambda part: part.cleanup())
         return super().on_shutdown(state)
 
+    @override
     def on_error(self, state: Any) -> TransitionCallbackReturn:
         """Return to unconfigured after a transition that raised."""
         self._halt('error processing')
-        self._do('error processing', 'cleanup')
+        self._do('error processing', lambda part: part.cleanup())
         return super().on_error(state)
 
     def _halt(self, transition: str) -> None:
         if self.active:
             self.active = False
-            self._do(transition, 'deactivate')
+            self._do(transition, lambda part: part.deactivate())
 
-    def _do(self, transition: str, method: str) -> None:
+    def _do(self, transition: str, hook: Callable[[Part], None]) -> None:
         try:
-            self.call(method)
+            for part in self.parts:
+                hook(part)
         except Exception:
             self._log_exception(transition)
             raise

@@ -8,15 +8,17 @@ from typing import Any
 
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from typing_extensions import override
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.serialization import joint_state_writer, matrix_writer
 from robot_dynamics.spatial import Array
 
 
-class TermPublishers:
+class TermPublishers(Part):
     """Part of a node: one publisher for each term, named `~/` and the term."""
 
     def __init__(self, node: RobotNode, torques: Iterable[str], matrices: Iterable[str]):
@@ -32,6 +34,7 @@ class TermPublishers:
         }
         self._outputs: dict[str, tuple[Any, Any]] = {}  # publisher and writer
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Write messages for this robot."""
         prefix = self._node.parameters.frame_prefix

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import InertiaStamped
 from std_srvs.srv import Trigger
+from typing_extensions import override
 
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.dynamics import Dynamics
@@ -28,6 +29,7 @@ from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
+from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.robot_source import frequent_switches
 from robot_dynamics.spatial import Array
 
@@ -37,7 +39,7 @@ POLL = 0.02  # s, between two polls of the background thread
 State = tuple[int, Array, Array, Array]  # stamp [ns], q, qd, effort
 
 
-class PayloadEstimator:
+class PayloadEstimator(Part):
     """Part of a node: keeps the last joint states, and estimates the payload from them.
 
     The node has LiveRobotParameters, `payload_window` and `effort_gravity_compensated`, and calls
@@ -72,11 +74,13 @@ class PayloadEstimator:
         while states[0][0] < oldest:
             states.popleft()
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Drop the states and the estimate of another robot."""
         self._states.clear()
         self._found, self._error = None, ''
 
+    @override
     def activate(self) -> None:
         """Drop the states received before."""
         self._states.clear()
@@ -179,10 +183,12 @@ class PayloadEstimator:
 
     # -- diagnostics ------------------------------------------------------------------------
 
+    @override
     def status(self) -> Status | None:
         """Return why the last estimate failed, or None."""
         return (health.WARN, f'payload not estimated: {self._error}') if self._error else None
 
+    @override
     def figures(self) -> dict[str, str]:
         """Return the last estimate with its errors."""
         found = self._found

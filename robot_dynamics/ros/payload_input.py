@@ -19,15 +19,17 @@ from typing import Any
 
 from geometry_msgs.msg import InertiaStamped
 from rclpy.parameter import Parameter
+from typing_extensions import override
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import ParameterError, changed
+from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.robot_parameters import VaryingRobotParameters
 
 
-class PayloadInput:
+class PayloadInput(Part):
     """Part of a node: applies payload and gravity to its `arm`, and publishes the payload."""
 
     def __init__(
@@ -57,10 +59,12 @@ class PayloadInput:
         )
         node.create_subscription(InertiaStamped, topic, self._on_payload, qos.LATCHED)
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Publish the payload of a robot."""
         self._publish(arm)
 
+    @override
     def configure(self) -> None:
         """Apply the payload that was received before there was a robot."""
         if self.pending is not None:
@@ -69,6 +73,7 @@ class PayloadInput:
 
     # -- changes ----------------------------------------------------------------------------
 
+    @override
     def accept(self, parameters: Any) -> None:
         """Reject a payload that does not fit the robot, or has to be compiled while active."""
         node = self._node
@@ -83,9 +88,11 @@ class PayloadInput:
             )
         arm = parameters.varied(node.base)
         if before != after:
-            node.call('prepare', arm)
+            for part in node.parts:
+                part.prepare(arm)
         self._candidate = parameters, arm
 
+    @override
     def adopt(self, changes: set[str]) -> None:
         """Use the changed payload and gravity."""
         node, candidate, self._candidate = self._node, self._candidate, None

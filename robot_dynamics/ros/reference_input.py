@@ -24,9 +24,10 @@ from robot_dynamics.ros.feedforward_parameters import Settings
 from robot_dynamics.ros.joint_state_input import UNSTAMPED, JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.motion_status import REJECTED
+from robot_dynamics.ros.part import Part
 
 
-class ReferenceInput:
+class ReferenceInput(Part):
     """Part of a node: passes valid motions to a follower, and reports those that are rejected.
 
     A trajectory without points ends the present motion. Others are published again on
@@ -73,7 +74,7 @@ class ReferenceInput:
     def follow(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
         """Hold the arm at its next state."""
         timeout = self._node.parameters.input_timeout
-        if hasattr(self, 'follower'):
+        if self._node.arm is not None:
             self.follower.release('the robot description has changed')
         self.follower = ReferenceFollower(
             model, settings.start_tolerance, timeout, self._stopping_time

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from robot_dynamics.control import Friction
 from robot_dynamics.control.friction import FrictionModel
@@ -235,6 +236,7 @@ class VaryingRobotParameters(RobotParameters):
 
     LIVE: ClassVar[tuple[str, ...]] = ('gravity', 'base_orientation', 'payload.')
 
+    @override
     def varied(self, base: Dynamics) -> Dynamics:
         """Return a robot under the gravity and with the payload of the parameters."""
         load, gravity = self.payload(), self.gravity_in_base()

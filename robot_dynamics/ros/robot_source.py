@@ -20,12 +20,14 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from std_msgs.msg import String
+from typing_extensions import override
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.robot_parameters import RobotParameters
 from robot_dynamics.urdf.loading import urdf_text
 
@@ -68,7 +70,7 @@ def frequent_switches() -> Iterator[None]:
             _intervals.pop()
 
 
-class RobotSource:
+class RobotSource(Part):
     """Part of a node: reads its robot, and replaces it when the description changes.
 
     Attributes:
@@ -132,6 +134,7 @@ class RobotSource:
 
     # -- the first robot --------------------------------------------------------------------
 
+    @override
     def configure(self) -> None:
         """Read the robot, waiting for the topic if no parameter gives it.
 
@@ -143,6 +146,7 @@ class RobotSource:
         self._take(self._ready_robot(self._node.parameters, self.newest_text()))
         self._node.waiting = ''
 
+    @override
     def cleanup(self) -> None:
         """Drop the robot."""
         self._node.base = self._node.arm = None
@@ -154,7 +158,8 @@ class RobotSource:
             urdf, model = _read(parameters, text)
         base = Dynamics(model)
         arm = parameters.varied(base)
-        self._node.call('prepare', arm)
+        for part in self._node.parts:
+            part.prepare(arm)
         return ReadyRobot(urdf, parameters, base, arm, [str(w.message) for w in caught])
 
     def _take(self, ready: ReadyRobot) -> None:
@@ -165,9 +170,11 @@ class RobotSource:
         base, arm = ready.base, ready.arm
         if ready.parameters is not node.parameters:  # they changed meanwhile
             arm = node.parameters.varied(base)
-        node.call('check', node.parameters, arm)
+        for part in node.parts:
+            part.check(node.parameters, arm)
         self.text = ready.text
-        node.call('use', arm)
+        for part in node.parts:
+            part.use(arm)
         node.base, node.arm = base, arm
         model = base.model
         self._fingerprint = model.fingerprint()[:12]
@@ -176,6 +183,7 @@ class RobotSource:
             f'model {self._fingerprint}'
         )
 
+    @override
     def figures(self) -> dict[str, str]:
         """Return the identity of the model, for the diagnostics."""
         return {'model': self._fingerprint}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from robot_dynamics.control.friction_laws import LAWS
 from robot_dynamics.model.robot_model import RobotModel
@@ -255,6 +256,7 @@ class SimulatorParameters(DriveParameters):
         live=True,
     )
 
+    @override
     def robot(self, text: str | bytes) -> RobotModel:
         """Return the robot of a URDF text, with friction and rotors, without payload."""
         model = super().robot(text)

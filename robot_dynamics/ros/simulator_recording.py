@@ -9,10 +9,13 @@ from __future__ import annotations
 import datetime
 from pathlib import Path
 
+from typing_extensions import override
+
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import health
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.part import Part
 from robot_dynamics.simulation.command_log import CommandLog, CommandLogError
 from robot_dynamics.simulation.run_control import Outcome, Result
 from robot_dynamics.simulation.scheduling import SimulationLoop
@@ -20,7 +23,7 @@ from robot_dynamics.simulation.scheduling import SimulationLoop
 FLUSH_PERIOD = 1.0  # s
 
 
-class SimulatorRecording:
+class SimulatorRecording(Part):
     """Part of a simulator node: its command log, while it records.
 
     Attributes:
@@ -83,10 +86,12 @@ class SimulatorRecording:
             if self._failed(self._log):
                 self._log = None
 
+    @override
     def status(self) -> Status | None:
         """Return the error of the last recording."""
         return (health.ERROR, self.failure) if self.failure else None
 
+    @override
     def figures(self) -> dict[str, str]:
         """Return the values for the diagnostics."""
         if self._log is None:

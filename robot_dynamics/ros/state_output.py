@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
+from typing_extensions import override
 
 from robot_dynamics.control import Reference
 from robot_dynamics.control.joint_state import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.serialization import QUANTITIES, joint_state_writer
 from robot_dynamics.spatial import Array
 
@@ -87,7 +89,7 @@ def controller_state(
     return message
 
 
-class StateOutput:
+class StateOutput(Part):
     """Part of a node: publishes the state of its joints, `state_publish_rate` times per second.
 
     `~/desired_state` carries the torque as well, `~/measured_state` the measured effort as torque;
@@ -108,10 +110,12 @@ class StateOutput:
                 self._type, '~/controller_state', qos.STREAM_OUT
             )
 
+    @override
     def activate(self) -> None:
         """Publish from the next state on."""
         self._due = StampRateLimit(self._node.parameters.state_publish_rate)
 
+    @override
     def adopt(self, changes: set[str]) -> None:
         """Follow a change of the rate, or of the scale of efforts."""
         if 'state_publish_rate' in changes:
@@ -119,6 +123,7 @@ class StateOutput:
         if 'effort_scale' in changes and self._node.arm is not None:
             self._scale = self._node.parameters.of_joints('effort_scale', self._node.arm.model)
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Publish the joints of this robot."""
         model, parameters = arm.model, self._node.parameters

@@ -14,12 +14,14 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from typing_extensions import override
 
 from robot_dynamics.control.joint_state import JointDataError, JointMap, JointStateReader
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.part import Part
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.observation import Observation
 
@@ -28,7 +30,7 @@ RECENT = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)
 KEPT = 64  # stamps whose terms may still be incomplete
 
 
-class TermInput:
+class TermInput(Part):
     """Part of a node: joint states and the terms that the dynamics node publishes for them."""
 
     def __init__(self, node: RobotNode, dynamics_node: str):
@@ -64,6 +66,7 @@ class TermInput:
             raw=True,
         )
 
+    @override
     def use(self, arm: Dynamics) -> None:
         """Read the joints of this robot."""
         names = arm.model.joint_names

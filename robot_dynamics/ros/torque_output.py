@@ -21,6 +21,7 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.command_guard import CommandGuard
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.serialization import joint_state_writer
 from robot_dynamics.spatial import Array
 
@@ -29,7 +30,7 @@ LONGEST_RELEASE = 0.8  # s; at the end of the node the torque is brought down wi
 RELEASE_STEP = 0.005  # s, between two torques meanwhile
 
 
-class TorqueOutput:
+class TorqueOutput(Part):
     """Part of a node that commands motors.
 
     Attributes:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from typing_extensions import override
 
 from robot_dynamics.control import Reference
 from robot_dynamics.control.joint_state import JointReading
@@ -23,6 +24,7 @@ from robot_dynamics.control.trajectory_action import (
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.reference_input import ReferenceInput
 from robot_dynamics.ros.state_output import controller_state, desired_measured_error
 
@@ -54,7 +56,7 @@ class DeferredServer(ActionServer):  # type: ignore[misc]  # rclpy has no types
         super().notify_execute(goal_handle, lambda _: result)
 
 
-class TrajectoryActionServer:
+class TrajectoryActionServer(Part):
     """Part of a node: follows the goals of `~/follow_joint_trajectory`, one at a time.
 
     An invalid goal is accepted and aborted at once: only a result has a code and a reason.
@@ -92,10 +94,12 @@ class TrajectoryActionServer:
         )
         node.create_steady_timer(1 / node.parameters.action_monitor_rate, self._on_timer)
 
+    @override
     def activate(self) -> None:
         """Drop the state of an earlier activation."""
         self.latest = None
 
+    @override
     def deactivate(self) -> None:
         """End the present goal."""
         self._goals.interrupt('the node was deactivated')

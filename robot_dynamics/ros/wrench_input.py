@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import QoSProfile
+from typing_extensions import override
 
 from robot_dynamics.control.joint_state import finite
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.part import Part
 from robot_dynamics.spatial import Array
 
 COMPONENTS = ('torque.x', 'torque.y', 'torque.z', 'force.x', 'force.y', 'force.z')
@@ -24,7 +26,7 @@ class StampedWrench(NamedTuple):
     F: Array  # (6,) angular part first, N m and N
 
 
-class WrenchInput:
+class WrenchInput(Part):
     """Part of a node: finite wrenches on frames of the robot, on `external_wrench`.
 
     Attributes:
@@ -44,6 +46,7 @@ class WrenchInput:
             WrenchStamped, 'external_wrench', 'external wrench', self._read, self._take, profile
         )
 
+    @override
     def activate(self) -> None:
         """Drop a wrench received before."""
         self.newest = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,10 +94,6 @@ class Finding:
     def tier(self) -> str:
         """One of TIERS."""
         return KINDS[self.kind].tier
-
-    def as_info(self) -> Finding:
-        """Return the same finding as a remark."""
-        return replace(self, severity='info')
 
     def changes(self) -> list[Change]:
         """Return the changes of the URDF that repair it."""

@@ -1,3 +1,5 @@
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from std_msgs.msg import String
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.ros import health, qos
 from robot_dynamics.ros.diagnostics import diagnostic
+from robot_dynamics.ros.executables import NODES
 from robot_dynamics.ros.health import Health
 
 
@@ -70,6 +73,18 @@ def test_the_life_of_a_node_in_its_diagnostics(graph, elbow_urdf):
     graph.until(lambda: has_status(DiagnosticStatus.OK, 'unconfigured'), 'unconfigured')
     node.trigger_shutdown()
     graph.until(lambda: has_status(DiagnosticStatus.OK, 'finalized'), 'finalized')
+
+
+@pytest.mark.parametrize('name', NODES)
+def test_every_node_publishes_its_status(graph, name):
+    node_class = getattr(import_module(f'robot_dynamics.nodes.{name}'), NODES[name])
+    graph.start(node_class, description=None, diagnostics_period=0.1)
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+    graph.until(lambda: reports, f'/diagnostics of {name}')
+    (status,) = reports[-1].status
+    assert (status.name, status.level) == (f'/{name}: health', DiagnosticStatus.STALE)
+    assert status.message == 'waiting for robot_description'
+    assert {'lifecycle': 'unconfigured'}.items() <= {v.key: v.value for v in status.values}.items()
 
 
 def test_saturations_are_reported_while_they_last(graph):
