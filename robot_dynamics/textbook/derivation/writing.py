@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from robot_dynamics.textbook.derivation.derivation import Derivation
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.textbook.derivation.notations import Notation
+from robot_dynamics.textbook.derivation.symbolic_terms import Parameter
 
 DIGITS = 6  # of numbers in LaTeX
 
 
-def latex(derived: Derivation) -> str:
+class Expressions(Protocol):
+    """Equations of motion as SymPy expressions; attributes as those of `Derivation`."""
+
+    model: RobotModel
+    notation: Notation
+    parameters: list[Parameter]
+    letters: list[Any]  # of the parameters
+    q: Any
+    qd: Any
+    values: dict[Any, float]
+    h: tuple[Any, Any] | None
+    M: Any
+    C: Any
+    g: Any
+
+    def coriolis_torque(self) -> Any:
+        """Return C qd (n, 1), sorted by products of velocities."""
+
+
+def latex(derived: Expressions) -> str:
     """Return M, C (or C qd) and g, entry by entry, as an align* environment."""
     notation, n = derived.notation, derived.model.n
     rows = []
@@ -56,7 +76,7 @@ def _latex(expression: Any, names: dict[Any, tuple[str, str]]) -> str:
     return str(sympy.latex(ordered, symbol_names=shown, fold_short_frac=True))
 
 
-def _latex_names(derived: Derivation) -> dict[Any, tuple[str, str]]:
+def _latex_names(derived: Expressions) -> dict[Any, tuple[str, str]]:
     """Return a key for sorting and the LaTeX of each symbol: masses, lengths, inertias, g, q."""
     import sympy
 
@@ -73,7 +93,7 @@ def _latex_names(derived: Derivation) -> dict[Any, tuple[str, str]]:
     return names
 
 
-def python(derived: Derivation) -> str:
+def python(derived: Expressions) -> str:
     """Return a Python module with mass_matrix, coriolis_matrix, gravity_torque, inverse_dynamics.
 
     Its parameters are those of the model.

@@ -7,15 +7,13 @@ simplest first, and all of the first group that fit are named.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from robot_dynamics.spatial import Array
 from robot_dynamics.textbook.grading.mistakes import DEGREE, Mistake, groups_of_mistakes
 from robot_dynamics.textbook.grading.parameters import wrong_parameter
 from robot_dynamics.textbook.grading.references import Reference
-from robot_dynamics.textbook.grading.terms import Terms
+from robot_dynamics.textbook.grading.terms import Comparison, Terms, evaluate
 
 LISTED = 3  # mistakes that are named, at most
 DIGITS = 1e-3  # relative difference of rounded numbers
@@ -32,27 +30,6 @@ FACTORS = {
     -0.5: '',
     -2.0: '',
 }
-
-
-class Comparison(NamedTuple):
-    """Values of one term in several states, beside the right ones."""
-
-    term: str  # 'M', 'h' or 'g'
-    q: Array  # (k, n)
-    qd: Array  # (k, n)
-    values: Array  # (k, n) or (k, n, n)
-    expected: Array
-    rounding: float  # what a mistake may leave of the difference
-
-    @property
-    def difference(self) -> Array:
-        """Values less expected values."""
-        return self.values - self.expected
-
-
-def evaluate(terms: Terms, term: str, q: Array, qd: Array) -> Array:
-    """Return the value of one of the terms."""
-    return terms.h(q, qd) if term == 'h' else getattr(terms, term)(q)
 
 
 def cause(seen: Comparison, terms: Terms, reference: Reference | None = None) -> str | None:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robot_dynamics.spatial import Array
 from robot_dynamics.textbook.grading import references
-
-if TYPE_CHECKING:
-    from robot_dynamics.textbook.grading.causes import Comparison
+from robot_dynamics.textbook.grading.terms import Comparison
 
 NAMED = 3  # products of equal value that are named, at most
 

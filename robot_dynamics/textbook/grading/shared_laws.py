@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynamics.spatial import Array
-from robot_dynamics.textbook.grading.causes import cause, evaluate
+from robot_dynamics.textbook.grading.causes import cause
 from robot_dynamics.textbook.grading.examination import Examination, Sample
 from robot_dynamics.textbook.grading.functions import Function
 from robot_dynamics.textbook.grading.laws import REFERENCE_LAWS
@@ -18,6 +18,7 @@ from robot_dynamics.textbook.grading.terms import (
     Source,
     Terms,
     christoffel,
+    evaluate,
     momentum,
     velocity_torque,
 )

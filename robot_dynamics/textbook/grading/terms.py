@@ -37,6 +37,22 @@ class Terms(NamedTuple):
     g: Callable[[Array], Array]  # q -> (n,)
 
 
+class Comparison(NamedTuple):
+    """Values of one term in several states, beside the right ones."""
+
+    term: str  # 'M', 'h' or 'g'
+    q: Array  # (k, n)
+    qd: Array  # (k, n)
+    values: Array  # (k, n) or (k, n, n)
+    expected: Array
+    rounding: float  # what a mistake may leave of the difference
+
+    @property
+    def difference(self) -> Array:
+        """Values less expected values."""
+        return self.values - self.expected
+
+
 class Source(NamedTuple):
     """A term as one function determines it."""
 
@@ -44,6 +60,11 @@ class Source(NamedTuple):
     term: str  # 'M', 'h' or 'g'
     text: str  # as a reader names it
     value: Callable[[Array, Array], Array]  # of q and qd
+
+
+def evaluate(terms: Terms, term: str, q: Array, qd: Array) -> Array:
+    """Return the value of one of the terms."""
+    return terms.h(q, qd) if term == 'h' else getattr(terms, term)(q)
 
 
 def terms_of_inverse_dynamics(tau: VectorFunction, n: int) -> Terms:
