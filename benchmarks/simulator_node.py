@@ -17,7 +17,6 @@ import gc
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -74,8 +73,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     row('alone', *paced(robot, options.seconds))
     with command_publisher():
         row('with 1000 commands a second', *paced(robot, options.seconds))
-    with tempfile.TemporaryDirectory() as folder, command_publisher():
-        row('and recorded', *paced(robot | {'record_to': folder}, options.seconds))
     return 0
 
 

@@ -52,11 +52,6 @@ class SimulatorView:
 
         return self.graph.call(Trigger, f'simulator_node/{verb}')
 
-    def record(self, on):
-        from std_srvs.srv import SetBool
-
-        return self.graph.call(SetBool, 'simulator_node/record', SetBool.Request(data=on))
-
     def set(self, **values):
         """Set parameters together; return why they were rejected, or ''."""
         from rcl_interfaces.srv import SetParametersAtomically

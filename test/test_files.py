@@ -160,9 +160,8 @@ def test_a_file_that_must_not_be_written_stays(folder, monkeypatch):
     assert contents(folder) == before
 
 
-# Written into a folder of their own, or appended to.
+# Written into a folder of their own.
 OWN_FOLDER = {
-    'simulation/command_log.py',
     'validation/engines/process.py',
     'validation/engines/pybullet_engine.py',
     'cli/demo_nodes.py',

@@ -15,7 +15,6 @@
     precompile  compile the programs in advance, so that first calls are fast
     view        the robot and its torques in the browser
     demo        a simulated arm follows a trajectory, with four ROS 2 nodes
-    replay      replay a recorded simulation and verify it bit for bit
 
 Only `demo` needs ROS 2. An error is one line, with exit code 2; Ctrl-C ends with 130.
 """

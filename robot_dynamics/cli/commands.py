@@ -20,7 +20,6 @@ from robot_dynamics.cli.identify import add_identify_options, identify_robot
 from robot_dynamics.cli.monte_carlo import add_monte_carlo_options, monte_carlo
 from robot_dynamics.cli.payload import add_payload_options, payload
 from robot_dynamics.cli.precompile import add_precompile_options, precompile
-from robot_dynamics.cli.replay import replay_file
 from robot_dynamics.cli.simulate import add_simulate_options, simulate_robot
 from robot_dynamics.cli.terms import add_terms_options, terms
 from robot_dynamics.cli.trajectory import add_trajectory_options, trajectory
@@ -106,7 +105,4 @@ def parser() -> argparse.ArgumentParser:
     add_monte_carlo_options(verb('monte-carlo', monte_carlo))
     add_precompile_options(verb('precompile', precompile))
     add_demo_options(verb('demo', demo))
-    verb('replay', replay_file).add_argument(
-        'file', type=Path, help='a command log that simulator_node wrote to record_to'
-    )
     return parser

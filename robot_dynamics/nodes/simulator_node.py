@@ -12,7 +12,6 @@ Publishes, stamped with simulated time
     /diagnostics                 diagnostic_msgs/DiagnosticArray
 Services
     ~/pause, ~/resume, ~/step, ~/reset   std_srvs/Trigger
-    ~/record                             std_srvs/SetBool          start or end a command log
 
 Efforts by name take precedence. Because the node may publish /clock, its timers use the steady
 clock. Stepping is in `simulation/scheduling.py`, services are in `ros/simulator_services.py`.
@@ -39,7 +38,6 @@ from robot_dynamics.ros.parameters import ParameterError
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import QUANTITIES, joint_state_writer
 from robot_dynamics.ros.simulator_parameters import SimulatorParameters
-from robot_dynamics.ros.simulator_recording import SimulatorRecording
 from robot_dynamics.ros.simulator_services import standard_services, trigger_services
 from robot_dynamics.ros.simulator_start import start_state
 from robot_dynamics.ros.wrench_input import StampedWrench, WrenchInput
@@ -74,7 +72,6 @@ class SimulatorNode(RobotNode):
         )
         self._timer: Any = None
         self.robot = self.add(RobotSource(self))
-        self.recording = self.add(SimulatorRecording(self))
         self.commands = self.add(CommandInput(self, lambda: self.clock(), self._on_command))
         self.wrench = self.add(WrenchInput(self, self._on_wrench, qos.COMMANDS_IN))
         trigger_services(self)
@@ -89,7 +86,7 @@ class SimulatorNode(RobotNode):
         self.parameters.efforts_per_torque(arm.model)
         still = np.zeros(arm.model.n)
         arm.forward_dynamics(still, still, still)
-        self.parameters.settings(arm.model).plant(arm)
+        self.parameters.plant(arm)
         self.parameters.sensing(arm.model)
 
     @override
@@ -97,10 +94,9 @@ class SimulatorNode(RobotNode):
         """Simulate this robot from its start."""
         parameters, model = self.parameters, arm.model
         start = start_state(parameters, model)
-        plant = parameters.settings(model).plant(arm)
+        plant = parameters.plant(arm)
         for command in parameters.payload_commands():
             plant.apply(command)
-        self._log(self.recording.end())  # of the previous robot
         self._loop = SimulationLoop(
             plant, start, parameters.loop_options(), self._epoch, parameters.sensing(model)
         )
@@ -114,15 +110,12 @@ class SimulatorNode(RobotNode):
         self._loop.paused = self.parameters.start_paused
         self._control = RunControl(self._loop)
         self._control.reset(self.start())
-        if self.parameters.record_to:
-            self._log(self.record(True))
         self._restart_timer()
 
     @override
     def deactivate(self) -> None:
         """Stop stepping."""
         self.destroy_timer(self._timer)
-        self._log(self.recording.end())
 
     @override
     def accept(self, parameters: SimulatorParameters) -> None:
@@ -188,7 +181,6 @@ class SimulatorNode(RobotNode):
         q, qd, effort = loop.measured
         self._states.publish(self._state.fill(loop.stamp, q, qd, self._per_torque * effort))
         loop.state_published(now)
-        self.recording.add_state()
 
     # -- requests ---------------------------------------------------------------------------
 
@@ -209,21 +201,6 @@ class SimulatorNode(RobotNode):
         outcome = request(self._control)
         self._publish_state(self.clock())
         return outcome
-
-    def record(self, on: bool) -> Outcome:
-        """Start or end a recording."""
-        if not on:
-            return self.recording.end()
-        if self.arm is None:
-            return Outcome(Result.NOT_NOW, f'the node is {self.state}')
-        return self.recording.begin(self._loop, self.robot.text)
-
-    def _log(self, outcome: Outcome) -> None:
-        """Log the outcome of a request that the node itself made."""
-        if outcome.result is Result.DONE:
-            self.get_logger().info(outcome.message)
-        elif not outcome.success:
-            self.get_logger().error(outcome.message)
 
     # -- diagnostics ------------------------------------------------------------------------
 

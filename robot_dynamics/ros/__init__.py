@@ -18,7 +18,7 @@ diagnostics        part: status on /diagnostics; health: its counts and latencie
 parameters         parameter tables, and their declaration on a node
 parameter_files    parameter files that the package writes, read as the nodes read them
 robot_parameters   parameters of every node; feedforward_parameters, simulator_parameters
-simulator_*        start state, services and command log of simulator_node
+simulator_*        start state and services of simulator_node
 messages, serialization, marker_messages    arrays and shapes to messages and back
 qos, middleware                             profiles of quality of service, and of Fast DDS
 executable, executables                     main function and help text, console scripts

@@ -1,4 +1,4 @@
-"""Parameters of the simulator node, and the simulation settings that follow from them."""
+"""Parameters of the simulator node, and the simulated arm that follows from them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from robot_dynamics.control.friction_laws import LAWS
+from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
     EFFORT,
@@ -32,14 +33,14 @@ from robot_dynamics.simulation import (
     InelasticStop,
     JointModels,
     Sensors,
+    Simulator,
     SpringDamperStop,
 )
-from robot_dynamics.simulation.commands import SetPayload
+from robot_dynamics.simulation.commands import Plant, SetPayload
 from robot_dynamics.simulation.joint_models.stops import Stops
 from robot_dynamics.simulation.run_control import MOST_STEPS
 from robot_dynamics.simulation.scheduling import LoopOptions
 from robot_dynamics.simulation.sensors import VELOCITIES, Sensing
-from robot_dynamics.simulation.settings import SimulationSettings
 
 DRIVES = 'delay', 'rate_limit', 'bandwidth', 'gain', 'ripple', 'ripple_periods'
 
@@ -249,12 +250,6 @@ class SimulatorParameters(DriveParameters):
         'Stamps count from the wall time at start and reset instead of from 0, for tools that do '
         'not use simulated time.',
     )
-    record_to: str = parameter(
-        '',
-        'Command log for `robot-dynamics replay`: a new file, or a folder for files named by the '
-        'time. Recording starts with the node, or by ~/record.',
-        live=True,
-    )
 
     @override
     def robot(self, text: str | bytes) -> RobotModel:
@@ -267,25 +262,26 @@ class SimulatorParameters(DriveParameters):
         """Return the options of the simulation loop."""
         return LoopOptions(**{item.name: getattr(self, item.name) for item in fields(LoopOptions)})
 
-    def settings(self, model: RobotModel) -> SimulationSettings:
-        """Return the settings of the simulation of this robot, which has friction and no payload.
+    def plant(self, arm: Dynamics) -> Plant:
+        """Return the simulated arm at q = 0, at rest, without payload, its programs compiled.
 
         Raises:
             ParameterError: a parameter has neither one value nor one for each joint.
+            ModelError: a joint model does not fit this arm.
+            FrameNotFound: the payload link or a wrench frame does not exist.
         """
-        return SimulationSettings(
-            gravity=model.gravity.tolist(),
-            locked_joints=self.locked(),
-            tip_link=self.tip_link or None,
-            strict_inertials=self.strict_inertials,
-            viscous=model.viscous.tolist(),
-            coulomb=model.coulomb.tolist(),
-            rotor_inertia=model.reflected_inertia.tolist(),
-            time_step=self.time_step,
-            integrator=self.integrator,
-            joint_models=self.joint_models(model),
-            payload_links=given((self.payload__link,)),
-            wrench_frames=given(self.wrench_frames),
+        frames = given(self.wrench_frames)
+        for frame in frames:
+            arm.forward_kinematics(np.zeros(arm.model.n), frame)
+        return Plant(
+            Simulator(
+                arm,
+                time_step=self.time_step,
+                integrator=self.integrator,
+                joint_models=self.joint_models(arm.model),
+                payload_links=given((self.payload__link,)),
+                wrench_frames=frames,
+            )
         )
 
     def joint_models(self, model: RobotModel) -> JointModels:

@@ -1,8 +1,7 @@
 """Services of the simulator node: std_srvs, and simulation_interfaces where it is installed.
 
 Both offer the same requests. Arguments that std_srvs has no field for are parameters: the number
-of steps is `steps_per_call`, the start state `reset_to` or `initial_positions`, the file of a
-recording `record_to`.
+of steps is `steps_per_call`, the start state `reset_to` or `initial_positions`.
 
 simulation_interfaces is the standard of Gazebo, Isaac Sim and O3DE; its services have their usual
 names in the node's namespace.
@@ -16,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import Trigger
 
 from robot_dynamics.simulation.run_control import MOST_STEPS, Outcome, Result, RunControl, State
 
@@ -27,7 +26,7 @@ INFORMATION = (
 
 
 def trigger_services(node: Any) -> None:
-    """Offer ~/pause, ~/resume, ~/step, ~/reset (Trigger) and ~/record (SetBool)."""
+    """Offer ~/pause, ~/resume, ~/step and ~/reset."""
 
     def step(control: RunControl) -> Outcome:
         return control.step(node.parameters.steps_per_call, node.publish_if_needed)
@@ -47,9 +46,6 @@ def trigger_services(node: Any) -> None:
         node.create_service(
             Trigger, f'~/{name}', lambda _, response, r=request: answer(response, node.request(r))
         )
-    node.create_service(
-        SetBool, '~/record', lambda asked, response: answer(response, node.record(asked.data))
-    )
 
 
 def standard_services(node: Any) -> StandardServices | None:

@@ -5,8 +5,7 @@
 friction, stops, elasticity and drives; `steps` are integrators and contact. Torques known in
 advance are faster in `Dynamics.simulate` and `rollout`. `ensembles` simulates batches of arms,
 `closed_chains` mechanisms with kinematic loops. `commands` are the inputs of a simulated arm with
-brakes; `scheduling` and `run_control` step it by a clock and by requests; `command_log` records
-the commands, and `replay` repeats them bit for bit.
+brakes; `scheduling` and `run_control` step it by a clock and by requests.
 """
 
 from robot_dynamics.simulation.closed_chains import ClosedLoopSimulator

@@ -6,13 +6,12 @@
     plant.apply(SetPayload(link, payload))       a link carries a payload; None: none
     plant.step()
 
-The motion follows from the commands and the number of steps before each one. A log of both is
-enough to repeat it bit for bit (`replay.py`). Commands that change nothing are not logged.
+The motion follows from the commands and the number of steps before each one: the same commands
+give the same bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +52,6 @@ class SetPayload(NamedTuple):
 
 
 Command = EffortCommand | ExternalWrench | SetState | SetPayload
-Listener = Callable[[int, Command], None]  # receives the number of steps before the command
 
 
 class Plant:
@@ -61,16 +59,13 @@ class Plant:
 
     Attributes:
         simulator: the arm.
-        listener: called after each command that changed something; None: none.
-        steps: number of steps since the plant was created; no command resets it.
         braked: whether the brakes hold.
         wrenches: (6,) by frame, the external wrenches, in the frames' axes.
     """
 
-    def __init__(self, simulator: Simulator, listener: Listener | None = None):
+    def __init__(self, simulator: Simulator):
         """Start in the simulator's state, with the brakes on."""
-        self.simulator, self.listener = simulator, listener
-        self.steps = 0
+        self.simulator = simulator
         self.braked = True
         self._tau: Array | None = None
         self.wrenches: dict[str, Array] = {}
@@ -90,37 +85,27 @@ class Plant:
         """Torques of the drives (n,): zero while the brakes hold."""
         return np.zeros_like(self.simulator.q) if self.braked else self.simulator.effort
 
-    @property
-    def has_hidden_state(self) -> bool:
-        """Whether the future depends on more than q and qd: see `Simulator`."""
-        return not self.braked and self.simulator.has_hidden_state
-
     def apply(self, command: Command) -> None:
-        """Apply a command, and pass it to the listener if it changes something.
+        """Apply a command; one that repeats the present state of its input changes nothing.
 
         Raises:
-            RobotDynamicsError: the command is invalid. The arm is left as it was, and the
-                listener is not called.
+            RobotDynamicsError: the command is invalid. The arm is left as it was.
         """
-        if self._changes_something(command):
-            self._apply(command)
-            if self.listener is not None:
-                self.listener(self.steps, command)
-
-    def start_log(self, listener: Listener) -> None:
-        """Pass the commands that lead a new plant to the present state, and all later ones.
-
-        The present state is set anew: hidden state (see `has_hidden_state`) is lost, here and in
-        a replay alike.
-        """
-        self.listener = listener
-        for link, payload in self.simulator.payloads.items():
-            listener(self.steps, SetPayload(link, payload))
-        tau = self._tau
-        self.apply(SetState(self.q, self.qd))
-        for frame, wrench in self.wrenches.items():
-            listener(self.steps, ExternalWrench(frame, wrench))
-        listener(self.steps, EffortCommand(tau))
+        match command:
+            case EffortCommand(tau):
+                if tau is None and not self.braked:
+                    self.simulator.reset(self.q, np.zeros_like(self.q))
+                self._tau, self.braked = tau, tau is None
+            case SetState(q, qd):
+                self.simulator.reset(q, qd)
+            case SetPayload():
+                self._set_payload(command)
+            case ExternalWrench(frame, wrench):
+                if wrench is None:
+                    self.wrenches.pop(frame, None)
+                else:
+                    self.simulator.arm.model.frame_index(frame)
+                    self.wrenches[frame] = finite_wrench(frame, wrench)
 
     def step(self) -> None:
         """Advance by one time step.
@@ -134,34 +119,10 @@ class Plant:
             except (RobotDynamicsError, np.linalg.LinAlgError) as error:
                 self.apply(EffortCommand(None))
                 raise SimulationDiverged(str(error)) from error
-        self.steps += 1
-
-    def _changes_something(self, command: Command) -> bool:
-        if isinstance(command, EffortCommand):
-            return command.tau is not self._tau and not _same(command.tau, self._tau)
-        if isinstance(command, ExternalWrench):
-            return not _same(command.wrench, self.wrenches.get(command.frame))
-        if isinstance(command, SetPayload):
-            return not _same_payload(command.payload, self.simulator.payloads.get(command.link))
-        return True
-
-    def _apply(self, command: Command) -> None:
-        if isinstance(command, EffortCommand):
-            self._tau = command.tau
-            self.braked = command.tau is None
-            if self.braked:
-                self.simulator.reset(self.q, np.zeros_like(self.q))
-        elif isinstance(command, SetState):
-            self.simulator.reset(command.q, command.qd)
-        elif isinstance(command, SetPayload):
-            self._set_payload(command)
-        elif command.wrench is None:
-            self.wrenches.pop(command.frame, None)
-        else:
-            self.simulator.arm.model.frame_index(command.frame)
-            self.wrenches[command.frame] = finite_wrench(command.frame, command.wrench)
 
     def _set_payload(self, command: SetPayload) -> None:
+        if _same_payload(command.payload, self.simulator.payloads.get(command.link)):
+            return
         before = self.simulator.snapshot()
         if command.link in self.simulator.payloads:
             self.simulator.drop(command.link)
@@ -184,13 +145,6 @@ class Plant:
             R = arm.forward_kinematics(q, frame)[:3, :3]
             result[frame] = np.concatenate([R @ F[:3], R @ F[3:]])
         return result
-
-
-def _same(one: Array | None, other: Array | None) -> bool:
-    """Return whether two vectors have the same bits; -0 and 0 do not."""
-    if one is None or other is None:
-        return one is other
-    return one.tobytes() == other.tobytes()
 
 
 def _same_payload(one: Inertial | None, other: Inertial | None) -> bool:

@@ -157,15 +157,6 @@ class Simulator:
         return self._motion.body.arm
 
     @property
-    def has_hidden_state(self) -> bool:
-        """Whether the future depends on more than q, qd and payloads.
-
-        It does with delayed or lagging drives, friction laws, and elastic joints.
-        """
-        hidden = self._drives, self._law, self.joint_models.elasticity
-        return any(model is not None for model in hidden)
-
-    @property
     def body(self) -> Body:
         """Links, and motors if joints are elastic."""
         return self._motion.body
@@ -362,7 +353,7 @@ class Simulator:
         )
         self.payloads: Mapping[str, Inertial] = payloads
 
-    # -- replay -----------------------------------------------------------------------------
+    # -- snapshots --------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
         """Return the complete state: from it, the same commands give the same bits."""

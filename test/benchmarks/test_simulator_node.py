@@ -31,7 +31,6 @@ def test_rates_and_jitter_are_printed():
         'a loop that only sleeps',
         'alone',
         'with 1000 commands a second',
-        'and recorded',
     ):
         row = re.search(rf'{what} +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)', result.stdout)
         assert row, result.stdout

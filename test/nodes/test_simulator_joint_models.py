@@ -5,7 +5,6 @@ pytest.importorskip('rclpy')
 
 from simulator_view import MS, START, SimulatorView, stamp
 
-from robot_dynamics import cli
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros.parameters import snapshot
@@ -161,21 +160,6 @@ def test_elastic_joints_without_rotor_inertia_are_rejected(graph):
         graph.start(SimulatorNode, elasticity__stiffness=[100.0])
 
 
-def test_elastic_joints_with_rotors_are_simulated_and_repeated(graph, tmp_path):
-    log = tmp_path / 'run.log'
-    view = SimulatorView(
-        graph,
-        lockstep=True,
-        elasticity__stiffness=[500.0],
-        rotor_inertia=[0.1, 0.05],
-        effort_offset=[0.5, -0.5],
-        record_to=str(log),
-    )
-    view.drive(np.random.default_rng(0), 20)
-    assert view.record(False).success
-    assert cli.main(['replay', str(log)]) == 0
-
-
 def test_elastic_joints_with_a_friction_law_are_rejected_with_the_laws_that_are_possible(graph):
     reason = r"friction\.law is 'load', which needs rigid joints: .* 'coulomb' or 'stick_slip'"
     with pytest.raises(RobotDynamicsError, match=reason):
@@ -185,22 +169,3 @@ def test_elastic_joints_with_a_friction_law_are_rejected_with_the_laws_that_are_
             rotor_inertia=[0.1],
             friction__law='load',
         )
-
-
-def test_drives_in_motion_begin_no_recording_and_after_a_reset_they_do(graph, tmp_path):
-    view = SimulatorView(
-        graph, lockstep=True, real_time_factor=0.0, drives__delay=0.002, record_to=str(tmp_path)
-    )
-    rng = np.random.default_rng(0)
-    view.drive(rng, 10)
-    assert view.record(False).success
-    rejected = view.record(True)
-    assert not rejected.success
-    assert 'start recording after a reset' in rejected.message
-    assert view.call('reset').success
-    assert view.record(True).success
-    view.drive(rng, 10)
-    assert view.record(False).success
-
-    for file in tmp_path.iterdir():
-        assert cli.main(['replay', str(file)]) == 0

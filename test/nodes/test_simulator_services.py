@@ -214,7 +214,6 @@ def test_requests_without_a_robot_are_rejected(graph):
         answer = graph.call(Trigger, f'simulator_node/{verb}')
         assert not answer.success
         assert 'the node is unconfigured' in answer.message
-    assert 'the node is unconfigured' in node.record(True).message
     assert Standard(node).state == SimulationState.STATE_NO_WORLD
 
 

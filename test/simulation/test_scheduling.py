@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.simulation import Simulator
+from robot_dynamics.simulation import Actuators, JointModels, Sensors, Simulator
 from robot_dynamics.simulation.commands import ExternalWrench, Plant, SetState
 from robot_dynamics.simulation.scheduling import (
     LONGEST_LAG,
@@ -11,6 +11,7 @@ from robot_dynamics.simulation.scheduling import (
     ReceivedCommand,
     SimulationLoop,
 )
+from robot_dynamics.simulation.sensors import Sensing
 
 MS = 1_000_000
 DT = 1e-3
@@ -330,3 +331,35 @@ def test_the_same_commands_give_the_same_bits_for_any_wall_clock(make):
     first = motion(np.random.default_rng(1), np.random.default_rng(2))
     assert first == motion(np.random.default_rng(1), np.random.default_rng(3))
     assert first != motion(np.random.default_rng(4), np.random.default_rng(2))
+
+
+def test_sensors_and_delays_begin_anew_at_each_start_with_the_bits_of_their_seed(elbow):
+    start = SetState(np.array([0.3, -0.4]), np.zeros(2))
+    sensors = Sensors(
+        position_noise=1e-4, velocity_noise=1e-3, effort_noise=0.1, latency=2e-3, jitter=1e-3
+    )
+
+    def loop_of(seed):
+        simulator = Simulator(
+            elbow, time_step=DT, joint_models=JointModels(actuators=Actuators(delay=3e-3))
+        )
+        sensing = Sensing(elbow.model, sensors, DT, (seed,))
+        return SimulationLoop(
+            Plant(simulator), start, options(lockstep=True, real_time_factor=0.0), sensing=sensing
+        )
+
+    def motion(loop):
+        commands, measured = np.random.default_rng(1), []
+        for k in range(100):
+            loop.state_published(float(k))
+            answer(loop, float(k), commands.uniform(-5, 5, 2))
+            loop.step(float(k))
+            measured.append(b''.join(values.tobytes() for values in loop.measured))
+        return measured
+
+    loop = loop_of(0)
+    first = motion(loop)
+    loop.set_state(start)
+    loop.reset_time()
+    assert first == motion(loop) == motion(loop_of(0))
+    assert first != motion(loop_of(1))

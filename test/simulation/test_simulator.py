@@ -249,7 +249,7 @@ def test_divergence_is_an_error_with_its_time_and_keeps_the_last_state(arm):
     assert issubclass(SimulationDiverged, RobotDynamicsError)
 
 
-# -- replay ---------------------------------------------------------------------------------------
+# -- snapshots ------------------------------------------------------------------------------------
 
 EVERYTHING = JointModels(
     friction='stick_slip',
