@@ -39,6 +39,33 @@ OWNERS = [
             'codegen/',  # what programs compute it with
         ),
     ),
+    Row(
+        concept='figure: the file that matplotlib writes',
+        pattern=r'savefig\(',
+        found="figure.savefig('a.png')",
+        files=('reporting/figures.py', 'identification/'),
+    ),
+    Row(
+        concept='results as JSON',
+        pattern=r'json\.dumps?\(',
+        found='json.dumps(content, indent=2)',
+        files=(
+            'reporting/json_files.py',
+            'ros/messages.py',  # label of a message
+        ),
+    ),
+    Row(
+        concept='table: widths of columns',
+        pattern=r'max\(map\(len, \w+\)\)|:[<>]\{width',
+        found="' '.join(f'{cell:<{width}}' for cell in row)",
+        files=('reporting/tables.py', 'identification/'),
+    ),
+    Row(
+        concept='number ± error',
+        pattern=r'± \{|\{sign\} \{',
+        found="f'{mass:.4g} ± {error:.2g}'",
+        files=('reporting/numbers.py', 'identification/'),
+    ),
 ]
 
 

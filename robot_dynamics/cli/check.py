@@ -9,14 +9,16 @@ from itertools import groupby
 import numpy as np
 
 from robot_dynamics.cli.options import add_package_path, add_robot, new_file, new_picture
-from robot_dynamics.cli.output import plural, print_table, write_json
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.files import write_file
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.reporting.figures import save
+from robot_dynamics.reporting.json_files import write_json
+from robot_dynamics.reporting.numbers import plural
+from robot_dynamics.reporting.tables import print_table
 from robot_dynamics.urdf_check.examination import Examination, examine
 from robot_dynamics.urdf_check.findings import KINDS, Finding, short
 from robot_dynamics.urdf_check.picture import draw
-from robot_dynamics.visualization.figures import save
 
 MAX_LINES = 12  # of one kind; --json lists all
 LABELS = {'error': 'ERROR', 'warning': 'WARNING', 'info': 'info'}

@@ -25,11 +25,13 @@ import numpy as np
 from robot_dynamics.cli.demo_hardware import TRACKING, Hardware, hardware
 from robot_dynamics.cli.demo_nodes import NODES, TIME_STEP, node_parameters, started_nodes
 from robot_dynamics.cli.options import new_file, new_picture, number
-from robot_dynamics.cli.output import concise_warnings, write_json
+from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
+from robot_dynamics.reporting.json_files import write_json
+from robot_dynamics.reporting.tables import aligned
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf, robot_file
 
@@ -298,6 +300,5 @@ def print_figures(figures: dict[str, Any]) -> None:
             )
         rows['realistic arm, ratio of RMS errors'] = '{realistic[error_ratio]:.1f}'
     notes = '; '.join(figures['verdict_notes']) or 'none'
-    width = max(map(len, rows))
-    for name, row in rows.items():
-        print(f'{name:<{width}}  {row.format(**figures, notes=notes)}')
+    shown = [(name, row.format(**figures, notes=notes)) for name, row in rows.items()]
+    print(*aligned(shown), sep='\n')

@@ -7,7 +7,7 @@ import argparse
 import numpy as np
 
 from robot_dynamics.cli.options import new_file, new_picture, positive
-from robot_dynamics.cli.output import concise_warnings, write_json
+from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_efforts,
@@ -26,6 +26,7 @@ from robot_dynamics.identification import (
     text,
 )
 from robot_dynamics.identification.report import as_json, plot, write_csv
+from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.spatial import Array
 
 

@@ -12,6 +12,7 @@ from robot_dynamics.control import feedback_eigenvalue, free_inertias, pd_gains
 from robot_dynamics.control.gains import FREQUENCY
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.states import POSTURES, random_postures
+from robot_dynamics.reporting.tables import aligned
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 from robot_dynamics.ros.parameter_files import read_back
 from robot_dynamics.spatial import Array
@@ -62,9 +63,8 @@ def gains(options: argparse.Namespace) -> int:
         '# kd dt (M^-1)_jj:'
     )
     names = [quoted(name) for name in model.joint_names]
-    width = max(map(len, names))
-    for name, value in zip(names, numbers, strict=True):
-        print(f'#   {name:<{width}}  {value:.3g}')
+    rows = [(f'#   {name}', f'{x:.3g}') for name, x in zip(names, numbers, strict=True)]
+    print(*aligned(rows), sep='\n')
     print(text, end='')
     return 0
 

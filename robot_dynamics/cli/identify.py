@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.cli.options import new_file, number
-from robot_dynamics.cli.output import concise_warnings, write_json
+from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     add_chain,
     add_efforts,
@@ -42,6 +42,7 @@ from robot_dynamics.identification.identified_files import (
 )
 from robot_dynamics.identification.identified_text import text
 from robot_dynamics.identification.validation import WORSE
+from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 

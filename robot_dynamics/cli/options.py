@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.output import plural
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.resources import bundled_robots
-from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import (
+from robot_dynamics.reporting.figures import (
     AnimationFormatError,
     animation_writer,
     picture_formats,
 )
+from robot_dynamics.reporting.numbers import plural
+from robot_dynamics.resources import bundled_robots
+from robot_dynamics.spatial import Array
 
 MAX_NUMBER = 1e12  # keeps squares finite and angles within 2^40 rad
 MAX_COUNT = 1_000_000  # of states or samples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from robot_dynamics.cli.options import new_file, number
-from robot_dynamics.cli.output import concise_warnings, write_json
+from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     add_efforts,
     add_recording,
@@ -18,6 +18,7 @@ from robot_dynamics.identification import RecordingError, by_joint, read_bag
 from robot_dynamics.identification.parameter_fit import INEXACT
 from robot_dynamics.identification.payload import FRICTION, estimate_payload
 from robot_dynamics.identification.payload_report import as_json, text
+from robot_dynamics.reporting.json_files import write_json
 
 
 def add_payload_options(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -21,8 +20,7 @@ from robot_dynamics.cli.options import (
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
-from robot_dynamics.files import write_csv
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.reporting.tables import write_curves
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Simulator,
@@ -30,7 +28,6 @@ from robot_dynamics.simulation import (
     plot_run,
     simulate,
 )
-from robot_dynamics.spatial import Array
 
 
 def add_simulate_options(parser: argparse.ArgumentParser) -> None:
@@ -83,15 +80,10 @@ def simulate_robot(options: argparse.Namespace) -> int:
         f'{np.abs(energy - energy[0]).max():.3g} J'
     )
     if options.csv is not None:
-        _write_csv(options.csv, arm.model, run.t, run.q, run.qd)
+        # Columns of positions have the names of the joints.
+        write_curves(options.csv, arm.model.joint_names, run.t, {'': run.q, 'velocity': run.qd})
     if options.picture is not None:
         plot_run(run, arm, options.picture)
     if options.animate is not None:
         animate_run(run, arm, options.animate)
     return 0
-
-
-def _write_csv(file: Path, model: RobotModel, t: Array, q: Array, qd: Array) -> None:
-    names = model.joint_names
-    head = ['t', *names, *(f'{name} velocity' for name in names)]
-    write_csv(file, head, np.column_stack([t, q, qd]).tolist())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.cli.options import new_file, new_picture, number, positive
-from robot_dynamics.cli.output import concise_warnings, print_table, write_json
+from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_robot_changes,
@@ -31,8 +31,10 @@ from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH, Trajectory
 from robot_dynamics.control.trajectory_file import read_trajectory, write_trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.reporting.figures import draw_limits, joint_panels, save
+from robot_dynamics.reporting.json_files import write_json
+from robot_dynamics.reporting.tables import print_table
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.visualization.figures import plain, save, sheet
 
 INFEASIBLE = 1  # exit code
 # Share of the limits that a written trajectory leaves free: torques respond to the second
@@ -166,7 +168,7 @@ def _percent(share: float) -> str:
 
 
 def _as_json(motion: Trajectory, found: Feasibility, others: list[str]) -> dict[str, Any]:
-    """Return the figures as JSON; null for limits that do not exist."""
+    """Return the figures as JSON."""
     worst = found.worst
     joints = [
         {
@@ -174,9 +176,9 @@ def _as_json(motion: Trajectory, found: Feasibility, others: list[str]) -> dict[
             'unit': peak.unit,
             'torque': peak.torque,
             'time': peak.time,
-            'limit': _finite(peak.limit),
-            'velocity': float(velocity),
-            'velocity_limit': _finite(limit),
+            'limit': peak.limit,
+            'velocity': velocity,
+            'velocity_limit': limit,
         }
         for peak, velocity, limit in zip(
             found.peaks, found.velocity, found.velocity_limit, strict=True
@@ -184,7 +186,7 @@ def _as_json(motion: Trajectory, found: Feasibility, others: list[str]) -> dict[
     ]
     return {
         'feasible': not (found.reasons or others),
-        'margin': _finite(found.margin),
+        'margin': found.margin,
         'joint': worst.joint,
         'time': worst.time,
         'torque': worst.torque,
@@ -200,15 +202,11 @@ def _as_json(motion: Trajectory, found: Feasibility, others: list[str]) -> dict[
                 'step': corner.step,
                 'torque_joint': corner.peak.joint,
                 'torque': corner.peak.torque,
-                'limit': _finite(corner.peak.limit),
+                'limit': corner.peak.limit,
             }
             for corner in found.corners
         ],
     }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _write_slowed(
@@ -237,9 +235,9 @@ def _plot(arm: Dynamics, motion: Trajectory, found: Feasibility, file: Path) -> 
     Raises:
         MatplotlibMissing: it is not installed.
     """
-    names = motion.joint_names
-    figure = sheet(8, 1 + 1.3 * len(names))
-    axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+    names = [f'{peak.joint}\n[{peak.unit}]' for peak in found.peaks]
+    figure, panels = joint_panels(names, 8, 1.3)
+    axes = panels[:, 0]
     curves = [(motion, 'as given', 'tab:blue')]
     if 0 < found.speed < 1 and found.reasons:
         curves.append((motion.at_speed(found.speed), f'at {_percent(found.speed)}', 'tab:green'))
@@ -250,11 +248,6 @@ def _plot(arm: Dynamics, motion: Trajectory, found: Feasibility, file: Path) -> 
         for panel, x in zip(axes, tau.T, strict=True):
             panel.plot(t, x, linewidth=1, color=color, label=label)
     for panel, peak in zip(axes, found.peaks, strict=True):
-        label = f'{plain(peak.joint)}\n[{peak.unit}]'
-        panel.set_ylabel(label, rotation=0, ha='right', va='center')
-        if np.isfinite(peak.limit):
-            for limit in (-peak.limit, peak.limit):
-                panel.axhline(limit, color='tab:red', linestyle='--', linewidth=0.8)
+        draw_limits(panel, -peak.limit, peak.limit)
     axes[0].legend(loc='upper right')
-    axes[-1].set_xlabel('time [s]')
     save(figure, file)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics.reporting.figures import plain, sheet
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import plain, sheet
 
 MAX_POINTS = 4000  # drawn per curve
 STYLES: dict[str, dict[str, Any]] = {

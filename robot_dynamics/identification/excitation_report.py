@@ -10,8 +10,8 @@ from robot_dynamics import files
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.excitation import Excitation
+from robot_dynamics.reporting.figures import plain, save, sheet
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import plain, save, sheet
 
 
 def text(arm: Dynamics, found: Excitation) -> str:

@@ -13,8 +13,8 @@ from robot_dynamics import files
 from robot_dynamics.identification.effort_curves import effort_curves
 from robot_dynamics.identification.evaluation import Evaluation
 from robot_dynamics.identification.hypotheses import CERTAIN, NO_GRAVITY, Cause
+from robot_dynamics.reporting.figures import save
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import save
 
 HEAD = (
     *('joint', 'unit', 'effort', 'noise', 'residual', 'largest', 'bias', 'explained', 'moving'),

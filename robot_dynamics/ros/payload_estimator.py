@@ -25,6 +25,7 @@ from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.identification.payload import Payload, PayloadError, estimate_payload
 from robot_dynamics.identification.recording import Recording
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.reporting.numbers import measured
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
@@ -178,7 +179,7 @@ class PayloadEstimator(Part):
             )
         )
         self._node.get_logger().info(
-            f'payload on {found.link}: {found.mass:.4g} ± {found.mass_error:.2g} kg'
+            f'payload on {found.link}: {measured(found.mass, found.mass_error)} kg'
         )
 
     # -- diagnostics ------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from robot_dynamics.simulation.closed_chains import ClosedLoopSimulator
 from robot_dynamics.simulation.ensembles.batch import BatchRun, PerStep, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
-from robot_dynamics.simulation.figures import animate_run, plot_run
 from robot_dynamics.simulation.hardware import HardwareProfile, ProfileError, load_profile
 from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
@@ -24,6 +23,7 @@ from robot_dynamics.simulation.recordings import (
     record_tracking,
 )
 from robot_dynamics.simulation.run import Run, simulate
+from robot_dynamics.simulation.run_figures import animate_run, plot_run
 from robot_dynamics.simulation.sensors import Sensors, encoder_resolution
 from robot_dynamics.simulation.simulator import Simulator, Snapshot
 from robot_dynamics.simulation.steps.adaptive import Adaptive

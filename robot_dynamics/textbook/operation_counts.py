@@ -34,6 +34,7 @@ from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.dh import from_dh
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.robots import random_inertial
+from robot_dynamics.reporting.tables import aligned
 
 
 class Operations(NamedTuple):
@@ -113,18 +114,15 @@ def general_arm(n: int) -> RobotModel:
 
 def operation_table(joints: Iterable[int] = range(1, 13)) -> str:
     """Return the counts of all formulations and the published ones as text."""
-    lines = [
-        'products + sums of inverse dynamics, n revolute joints; in brackets: published',
-        f'{"n":>2}  ' + '  '.join(f'{_name(f):>27}' for f in FORMULATIONS) + f'  {"compiled":>11}',
-    ]
+    rows = [['n', *map(_name, FORMULATIONS), 'compiled']]
     for n in joints:
         model = general_arm(n)
         cells = [
             _cell(counted_operations(f, model), published_operations(f, n)) for f in FORMULATIONS
         ]
-        fast = _shown(compiled_operations(model))
-        lines.append(f'{n:2}  ' + '  '.join(cells) + f'  {fast:>11}')
-    return '\n'.join(lines)
+        rows.append([str(n), *cells, _shown(compiled_operations(model))])
+    title = 'products + sums of inverse dynamics, n revolute joints; in brackets: published'
+    return '\n'.join([title, *aligned(rows, '>')])
 
 
 def _name(formulation: ModuleType) -> str:
@@ -136,8 +134,7 @@ def _shown(operations: Operations) -> str:
 
 
 def _cell(ours: Operations, theirs: Operations | None) -> str:
-    text = _shown(ours) + ('' if theirs is None else f' ({_shown(theirs)})')
-    return f'{text:>27}'
+    return _shown(ours) + ('' if theirs is None else f' ({_shown(theirs)})')
 
 
 # -- numbers that count -------------------------------------------------------------------------

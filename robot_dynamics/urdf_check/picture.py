@@ -8,10 +8,10 @@ import numpy as np
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.reporting.figures import plain, sheet
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf_check.description import Link
 from robot_dynamics.urdf_check.examination import Examination
-from robot_dynamics.visualization.figures import plain, sheet
 from robot_dynamics.visualization.robot_figure import draw_ellipsoid, equal_axes
 from robot_dynamics.visualization.shapes import inertia_ellipsoid
 

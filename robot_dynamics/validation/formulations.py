@@ -28,9 +28,10 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import States, chosen_states
+from robot_dynamics.reporting.figures import plain, save, sheet
+from robot_dynamics.reporting.tables import aligned
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.identities import Bound, scaled
-from robot_dynamics.visualization.figures import plain, save, sheet
 
 TOLERANCE = 1e-9  # relative: a larger difference of two derivations is not rounding
 TIMING_RUNS = 5
@@ -60,19 +61,13 @@ class Comparison(NamedTuple):
     def table(self) -> str:
         """Return the differences and the time per call as text."""
         marks = [f'[{k + 1}]' for k in range(len(self.names))]
-        width = max(map(len, self.names))
         verdict = 'all within tolerance' if self.agrees else f'NOT ALL WITHIN {TOLERANCE:g}'
-        lines = [
-            f'{self.robot}: maximum relative difference in {self.states} states, {verdict}',
-            ' ' * (width + 5) + ''.join(f'{mark:>9}' for mark in marks) + '     time/call',
-        ]
+        rows = [['', *marks, 'time/call']]
         for k, name in enumerate(self.names):
-            row = ''.join(
-                f'{"·":>9}' if j == k else f'{value:9.1e}'
-                for j, value in enumerate(self.differences[k])
-            )
-            lines.append(f'{marks[k]:>4} {name:<{width}}{row}{_duration(self.seconds[k]):>14}')
-        return '\n'.join(lines)
+            row = ['·' if j == k else f'{x:.1e}' for j, x in enumerate(self.differences[k])]
+            rows.append([f'{marks[k]:>4} {name}', *row, _duration(self.seconds[k])])
+        title = f'{self.robot}: maximum relative difference in {self.states} states, {verdict}'
+        return '\n'.join([title, *aligned(rows, '<>')])
 
 
 def compare(
@@ -176,6 +171,4 @@ def plot(comparison: Comparison, path: str | Path | None = None) -> Any:
     cost.set_yticks(range(k), [str(j + 1) for j in range(k)])
     cost.invert_yaxis()
     cost.set_title('time per call of inverse dynamics [s]')
-    if path is not None:
-        save(figure, path, bbox_inches='tight')
-    return figure
+    return save(figure, path, bbox_inches='tight')

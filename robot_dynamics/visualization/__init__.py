@@ -1,7 +1,4 @@
-"""Geometry that shows the dynamics of a robot (`shapes`), and matplotlib figures.
-
-`robot_figure` draws a robot, `figures` creates figures and animations.
-"""
+"""Geometry that shows the dynamics of a robot (`shapes`), and pictures of it (`robot_figure`)."""
 
 from robot_dynamics.visualization.robot_figure import plot_robot
 from robot_dynamics.visualization.shapes import (

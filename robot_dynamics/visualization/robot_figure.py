@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.kinematics import body_poses, com_positions, joint_axes
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.reporting.figures import plain, save, sheet
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import plain, save, sheet
 from robot_dynamics.visualization.shapes import Ellipsoid, inertia_ellipsoid
 
 AXIS_LENGTH = 0.07  # of the lines along joint axes, relative to the size of the robot
@@ -59,9 +59,7 @@ def plot_robot(model: RobotModel, q: ArrayLike, file: str | Path | None = None) 
     axes.set_title(plain(model.name))
     points = np.concatenate(corners)
     equal_axes(axes, np.array([points.min(axis=0), points.max(axis=0)]))
-    if file is not None:
-        save(figure, file)
-    return figure
+    return save(figure, file)
 
 
 def skeleton(model: RobotModel, q: Array) -> Skeleton:

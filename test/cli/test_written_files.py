@@ -9,11 +9,11 @@ import matplotlib
 import pytest
 
 from robot_dynamics import cli
-from robot_dynamics.cli.output import write_json
 from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.reporting import figures
+from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.resources import share_file
 from robot_dynamics.textbook.derivation.derivation import derive
-from robot_dynamics.visualization import figures
 
 ELBOW = share_file('urdf/planar_2r.urdf')
 # What matplotlib takes for a formula or leaves out of a legend, and what ends a line or a string.
@@ -161,7 +161,7 @@ def test_results_are_written_before_pictures(strange, motion, tmp_path, monkeypa
     def broken(*_):
         raise RuntimeError('no picture')
 
-    monkeypatch.setattr(figures, 'replacing', broken)
+    monkeypatch.setattr(figures, 'write_file', broken)
     out, picture = tmp_path / 'out', tmp_path / 'out.png'
     words = {
         'check': ('check', strange, '--fix', out),

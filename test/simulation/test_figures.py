@@ -7,9 +7,9 @@ import pytest
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robots import cartesian_arm, planar_2r
+from robot_dynamics.reporting.figures import AnimationFormatError
 from robot_dynamics.simulation import Simulator, animate_run, plot_run, simulate
-from robot_dynamics.simulation.figures import _frames
-from robot_dynamics.visualization.figures import AnimationFormatError
+from robot_dynamics.simulation.run_figures import _frames
 
 pytest.importorskip('matplotlib')
 

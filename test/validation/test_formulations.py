@@ -16,10 +16,10 @@ from robot_dynamics.formulations import (
 )
 from robot_dynamics.model.robots import cartesian_arm, five_bar, puma560, random_tree
 from robot_dynamics.model.states import States
+from robot_dynamics.reporting.figures import MatplotlibMissing
 from robot_dynamics.resources import share_file
 from robot_dynamics.validation import formulations as comparison_module
 from robot_dynamics.validation.formulations import TOLERANCE, Comparison, compare, plot
-from robot_dynamics.visualization.figures import MatplotlibMissing
 
 NAMES = [f.__name__.split('.')[-1] for f in FORMULATIONS]
 SAMPLES = {
@@ -114,9 +114,9 @@ COMPARISON = Comparison(
 def test_table():
     assert COMPARISON.table() == (
         'arm: maximum relative difference in 10 states, all within tolerance\n'
-        '                    [1]      [2]     time/call\n'
-        ' [1] one              ·  2.5e-16          3 ms\n'
-        ' [2] other_one  2.5e-16        ·        0.4 µs'
+        '                    [1]      [2]  time/call\n'
+        ' [1] one              ·  2.5e-16       3 ms\n'
+        ' [2] other_one  2.5e-16        ·     0.4 µs'
     )
     assert COMPARISON.largest == 2.5e-16
     different = COMPARISON._replace(differences=COMPARISON.differences * 1e8)

@@ -10,13 +10,13 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.kinematics import body_poses, frame_pose, joint_axes
 from robot_dynamics.model.robots import planar_2r, random_tree
-from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.visualization import plot_robot
-from robot_dynamics.visualization.figures import (
+from robot_dynamics.reporting.figures import (
     AnimationFormatError,
     MatplotlibMissing,
     animation_writer,
 )
+from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.visualization import plot_robot
 from robot_dynamics.visualization.robot_figure import extent, skeleton
 
 ELBOW = planar_2r((0.7, 0.5), (0.3, 0.25))

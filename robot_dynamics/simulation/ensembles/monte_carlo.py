@@ -27,11 +27,12 @@ from robot_dynamics.control import Switches, Trajectory, pd_gains
 from robot_dynamics.control.swing import swing
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.reporting.figures import plain, save, sheet
+from robot_dynamics.reporting.tables import aligned
 from robot_dynamics.simulation.ensembles.batch import BatchRun, Progress, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.ensembles.tracking import Tracking
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import plain, save, sheet
 
 TIME_STEP = 1e-3  # s
 RECORD_EVERY = 10  # steps
@@ -162,19 +163,22 @@ def tip(arm: Dynamics) -> str:
 
 def table(result: Study) -> str:
     """Return medians and 95th percentiles of the tracking error [mm], by payload error."""
-    lines = [f'{"payload error [kg]":<20}' + ''.join(f'{n:>28}' for n in result.tracking_error)]
-    lines.append(f'{"":<20}' + f'{"median":>18}{"95 %":>7} mm' * len(result.tracking_error))
+    rows = [
+        ['payload error [kg]', *(cell for name in result.tracking_error for cell in (name, ''))],
+        ['', *('median [mm]', '95 % [mm]') * len(result.tracking_error)],
+    ]
     edges = np.linspace(result.payload_error.min(), result.payload_error.max(), 6)
     for low, high in pairwise(edges):
         inside = (result.payload_error >= low) & (result.payload_error <= high)
         if not inside.any():
             continue
         cells = [
-            '{:>18.2f}{:>7.2f}   '.format(*1e3 * np.percentile(error[inside], (50, 95)))
+            f'{1e3 * x:.2f}'
             for error in result.tracking_error.values()
+            for x in np.percentile(error[inside], (50, 95))
         ]
-        lines.append(f'{low:+.2f} to {high:+.2f}'.ljust(20) + ''.join(cells))
-    return '\n'.join(lines)
+        rows.append([f'{low:+.2f} to {high:+.2f}', *cells])
+    return '\n'.join(aligned(rows, '<>'))
 
 
 def plot(

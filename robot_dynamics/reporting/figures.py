@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.files import replacing
+from robot_dynamics.files import write_file
 
 RESOLUTION = 120  # dots per inch
 
@@ -31,21 +34,56 @@ def plain(text: str) -> str:
     return f'\u200b{escaped}' if escaped.startswith('_') else escaped
 
 
-def save(figure: Any, file: str | Path, **options: Any) -> None:
-    """Write a Figure in the format of the file's suffix, PNG without one.
+def save(figure: Any, file: str | Path | None, **options: Any) -> Any:
+    """Write a Figure in the format of the file's suffix, PNG without one, and return it.
 
     Args:
         figure: the matplotlib Figure.
-        file: the picture.
+        file: the picture; None: it is not written.
         options: of `Figure.savefig`.
 
     Raises:
         OSError: names the file.
     """
-    path = Path(file)
-    path = path if path.suffix else path.with_suffix('.png')
-    with replacing(path) as stream:
-        figure.savefig(stream, format=path.suffix[1:].lower(), **options)
+    if file is not None:
+        path = Path(file)
+        path = path if path.suffix else path.with_suffix('.png')
+        write_file(path, encoded(figure, path.suffix[1:].lower(), **options))
+    return figure
+
+
+def encoded(figure: Any, kind: str, **options: Any) -> bytes:
+    """Return the content of a picture file of a kind such as 'png', options as `save`."""
+    stream = io.BytesIO()
+    figure.savefig(stream, format=kind, **options)
+    return stream.getvalue()
+
+
+def joint_panels(names: Sequence[str], width: float, height: float, columns: int = 1) -> Any:
+    """Return a Figure and its axes (n, columns) over time, a row per joint.
+
+    Args:
+        names: of the n joints, with which the rows are labelled.
+        width: of the figure, inches.
+        height: of a row, inches.
+        columns: number of quantities.
+
+    Raises:
+        MatplotlibMissing: it is not installed.
+    """
+    figure = sheet(width, 1 + height * len(names))
+    axes = figure.subplots(len(names), columns, sharex=True, squeeze=False)
+    for panel, name in zip(axes[:, 0], names, strict=True):
+        panel.set_ylabel(plain(name), rotation=0, ha='right', va='center')
+    for panel in axes[-1]:
+        panel.set_xlabel('time [s]')
+    return figure, axes
+
+
+def draw_limits(panel: Any, *limits: float) -> None:
+    """Draw the limits of a quantity as lines, those that are finite."""
+    for limit in filter(math.isfinite, limits):
+        panel.axhline(limit, color='tab:red', linestyle='--', linewidth=0.8)
 
 
 def picture_formats() -> list[str]:

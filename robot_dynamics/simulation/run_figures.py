@@ -10,9 +10,9 @@ import numpy as np
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.files import replacing
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.reporting.figures import animation_writer, plain, save, sheet
 from robot_dynamics.simulation.run import Run
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.figures import animation_writer, plain, save, sheet
 from robot_dynamics.visualization.robot_figure import (
     draw_skeleton,
     equal_axes,
@@ -56,9 +56,7 @@ def plot_run(run: Run, arm: Dynamics, file: str | Path | None = None) -> Any:
         panel.legend(loc='center left', bbox_to_anchor=(1, 0.5), frameon=False)
     panels[0].set_title(plain(arm.model.name))
     panels[-1].set_xlabel('time [s]')
-    if file is not None:
-        save(figure, file)
-    return figure
+    return save(figure, file)
 
 
 def animate_run(

@@ -1,0 +1,1 @@
+"""Results for people: tables as text, numbers with their errors, figures, JSON and CSV files."""

@@ -1,0 +1,33 @@
+"""Numbers as messages and tables show them."""
+
+from __future__ import annotations
+
+import math
+
+NEGLIGIBLE = 1e-9  # shown as 0: rounding of sums of numbers near 1
+
+
+def plural(count: int, noun: str, nouns: str = '') -> str:
+    """Return a number of things, such as '1 joint' or '7 joints'."""
+    return f'{count} {noun if count == 1 else nouns or noun + "s"}'
+
+
+def three_digits(value: float) -> str:
+    """Return a value with three digits, including trailing zeros; '-' if it is not finite."""
+    if not math.isfinite(value):
+        return '-'
+    return f'{value:#.3g}'.rstrip('.') if abs(value) >= NEGLIGIBLE else '0'
+
+
+def measured(value: float, error: float, sign: str = '±') -> str:
+    """Return a value with its standard deviation, both to two digits of the latter.
+
+    Args:
+        value: the value; alone where its error is zero or not finite.
+        error: its standard deviation, or a bound.
+        sign: between them.
+    """
+    if not math.isfinite(error) or error <= 0:
+        return f'{value:.4g}'
+    digits = min(9, max(0, 1 - math.floor(math.log10(error))))
+    return f'{value:.{digits}f} {sign} {error:.{digits}f}'
