@@ -8,6 +8,8 @@ Subscribes
 Publishes, stamped with simulated time
     joint_states                 sensor_msgs/JointState           as measured, with efforts in the
                                                                   unit of effort_scale
+    ~/true_state                 sensor_msgs/JointState           if `publish_true_state`: without
+                                                                  errors of sensors, N m or N
     /clock                       rosgraph_msgs/Clock              if `publish_clock`
     /diagnostics                 diagnostic_msgs/DiagnosticArray
 Services
@@ -65,6 +67,11 @@ class SimulatorNode(RobotNode):
         self.clock = time.monotonic  # s
         self.wall_clock = time.time_ns
         self._states = self.create_publisher(JointState, 'joint_states', qos.STREAM_OUT)
+        self._true_states = (
+            self.create_publisher(JointState, '~/true_state', qos.STREAM_OUT)
+            if self.parameters.publish_true_state
+            else None
+        )
         self._clock_out = (
             self.create_publisher(Clock, '/clock', qos.CLOCK)
             if self.parameters.publish_clock
@@ -180,6 +187,11 @@ class SimulatorNode(RobotNode):
             self._clock_out.publish(Clock(clock=messages.time_message(loop.stamp)))
         q, qd, effort = loop.measured
         self._states.publish(self._state.fill(loop.stamp, q, qd, self._per_torque * effort))
+        if self._true_states is not None:
+            plant = loop.plant
+            self._true_states.publish(
+                self._state.fill(loop.stamp, plant.q, plant.qd, plant.effort)
+            )
         loop.state_published(now)
 
     # -- requests ---------------------------------------------------------------------------

@@ -245,6 +245,11 @@ class SimulatorParameters(DriveParameters):
     steps_per_call: int = parameter(1, 'Steps per call of ~/step.', (1, MOST_STEPS), live=True)
     start_paused: bool = parameter(False, 'Start paused; resume by the service ~/resume.')
     publish_clock: bool = parameter(False, 'Publish simulated time on /clock.')
+    publish_true_state: bool = parameter(
+        False,
+        'Publish ~/true_state with each joint state: the simulated values, without the errors of '
+        'sensors.',
+    )
     wall_stamps: bool = parameter(
         False,
         'Stamps count from the wall time at start and reset instead of from 0, for tools that do '

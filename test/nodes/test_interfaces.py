@@ -22,7 +22,7 @@ RECORD = Path(__file__).with_name('interfaces.yaml')
 NODES = {  # class, and the parameters that switch optional topics on
     'dynamics_node': ('DynamicsNode', {}),
     'feedforward_node': ('FeedforwardNode', {'publish_commands': True}),
-    'simulator_node': ('SimulatorNode', {'publish_clock': True}),
+    'simulator_node': ('SimulatorNode', {'publish_clock': True, 'publish_true_state': True}),
     'pybullet_validator_node': ('PyBulletValidatorNode', {}),
     'markers_node': ('MarkersNode', {}),
     'state_publisher_node': ('StatePublisherNode', {}),

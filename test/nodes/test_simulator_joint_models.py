@@ -3,6 +3,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from sensor_msgs.msg import JointState
 from simulator_view import MS, START, SimulatorView, stamp
 
 from robot_dynamics.errors import RobotDynamicsError
@@ -139,6 +140,39 @@ def test_states_are_published_as_the_sensors_measure_them_from_each_reset_on(gra
             np.testing.assert_array_equal(message.effort, measured.effort[0])
             same.step(rng.uniform(-5, 5, 2))
         assert view.call('reset').success
+
+
+def test_true_states_have_no_errors_of_sensors_and_the_same_stamps(graph, elbow):
+    view = SimulatorView(
+        graph,
+        lockstep=True,
+        real_time_factor=0.0,
+        publish_true_state=True,
+        effort_scale=[2.0],
+        sensors__position_noise=[1e-3],
+        sensors__velocity_noise=[1e-2],
+        sensors__effort_offset=[0.5],
+        sensors__latency=2e-3,
+    )
+    true = graph.listen(JointState, 'simulator_node/true_state', 100)
+    view.drive(np.random.default_rng(1), 20)
+    graph.until(lambda: len({stamp(message) for message in true}) > 20, 'the last true state')
+    measured = {stamp(message): message for message in view.states}
+    same, rng = Simulator(elbow, q=START), np.random.default_rng(1)
+    for k in range(20):
+        message = next(m for m in true if stamp(m) == k * MS)
+        assert message.name == measured[k * MS].name
+        np.testing.assert_array_equal(message.position, same.q)
+        np.testing.assert_array_equal(message.velocity, same.qd)
+        np.testing.assert_array_equal(message.effort, same.effort)  # N m, not the drives' unit
+        assert not np.array_equal(message.position, measured[k * MS].position)
+        same.step(rng.uniform(-5, 5, 2))
+
+
+def test_true_states_are_published_on_request_only(graph):
+    view = SimulatorView(graph)
+    view.state()
+    assert not graph.probe.count_publishers('simulator_node/true_state')
 
 
 def test_a_coefficient_that_a_law_lacks_rejects_the_node(graph):
