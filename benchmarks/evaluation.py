@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import robots
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.control import Reference
-from robot_dynamics.control.friction_laws import STRIBECK_SPEED
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.friction.laws import STRIBECK_SPEED
 from robot_dynamics.identification import Evaluation, Recording, evaluate, text
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.resources import share_file

@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from robot_dynamics import algorithms as alg
-from robot_dynamics import spatial
+from robot_dynamics import friction, scalars, spatial
 from robot_dynamics.algorithms.payload import carrier_moments, with_carrier, with_payload
 from robot_dynamics.algorithms.repeated_bodies import (
     LoopTracer,
@@ -35,6 +35,7 @@ from robot_dynamics.codegen.backends.cache import fingerprint
 from robot_dynamics.codegen.calls import CompiledFunction, compile_program
 from robot_dynamics.codegen.loops import LoopForm, Rows
 from robot_dynamics.codegen.tracing.program import LANES
+from robot_dynamics.friction.coulomb import friction_torque
 from robot_dynamics.model.canonical import CanonicalTree, canonical_tree
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
@@ -95,7 +96,7 @@ def _coriolis_torque(robot: Robot, q: Scalars, qd: Scalars) -> Any:
 
 
 def _friction_torque(robot: Robot, qd: Scalars) -> Any:
-    return alg.friction_torque(*robot.friction(), qd)
+    return friction_torque(*robot.friction(), qd)
 
 
 def _forward_dynamics(
@@ -374,6 +375,11 @@ def make_all_kernels(made: CompiledFunction) -> None:
 @functools.cache
 def version_of(module: str) -> str:
     """Return a digest of the source that the programs of a module are generated from."""
-    names = alg.__name__, CanonicalTree.__module__, spatial.__name__, __name__, module
-    whole, canonical, *files = (Path(str(sys.modules[name].__file__)) for name in names)
-    return fingerprint(whole.parent, canonical.parent, *files)
+    packages = alg.__name__, friction.__name__, CanonicalTree.__module__
+    files = scalars.__name__, spatial.__name__, __name__, module
+    folders = [_source(name).parent for name in packages]
+    return fingerprint(*folders, *map(_source, files))
+
+
+def _source(module: str) -> Path:
+    return Path(str(sys.modules[module].__file__))

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from recorded_runs import lively
 
-from robot_dynamics.control.friction_laws import LAWS, JointFriction
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.laws import LAWS, JointFriction
 from robot_dynamics.identification import Recording
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms.vectors import maximum, minimum
 from robot_dynamics.codegen.backends import machine_code
 from robot_dynamics.codegen.calls import native_wrapper
+from robot_dynamics.scalars import maximum, minimum
 
 WRAPPERS = ('native', 'portable', 'python')
 

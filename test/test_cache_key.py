@@ -15,7 +15,7 @@ from robot_dynamics.codegen import tracing
 from robot_dynamics.codegen.backends import cache
 
 # All files of these folders generate code, including those that no program below uses.
-GENERATORS = ('algorithms', 'codegen')
+GENERATORS = ('algorithms', 'codegen', 'friction')
 
 # These name programs and check arguments, or define functions of their own programs.
 CALLERS = ('dynamics.py', 'rollout.py')

@@ -32,10 +32,9 @@ OWNERS = [
         pattern=r'\btanh\(',
         found='dry = np.tanh(qd / COULOMB_SPEED)',
         files=(
-            *('algorithms/friction.py', 'algorithms/friction_impulses.py'),
-            *('control/friction_laws.py', 'simulation/joint_models/'),
-            'identification/',
-            'algorithms/vectors.py',  # of floats, arrays and recorded scalars
+            'friction/',
+            *('simulation/joint_models/', 'identification/'),
+            'scalars.py',  # of floats, arrays and recorded scalars
             'codegen/',  # what programs compute it with
         ),
     ),

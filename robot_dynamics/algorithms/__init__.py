@@ -4,7 +4,8 @@ Every function takes a `CanonicalTree`, joint quantities as sequences of n scala
 (nested) lists of scalars. A scalar is a float, a complex number, a NumPy array used elementwise,
 or a recording scalar of the code generator: the same lines compute, differentiate, process a batch
 or become straight-line code. Entries that are zero in every state may be the plain float 0.0. The
-reflected inertia of rotors is included throughout, friction only where the table mentions it.
+reflected inertia of rotors is included throughout; friction, whose formulas are in
+`robot_dynamics.friction`, only where the table mentions it.
 
 | file                    | result                                          | operations grow as |
 |-------------------------|-------------------------------------------------|--------------------|
@@ -19,16 +20,14 @@ reflected inertia of rotors is included throughout, friction only where the tabl
 | `energy.py`             | kinetic and potential energy                    | n                  |
 | `jacobian.py`           | pose, J, Jd and J^T F of a frame                | depth              |
 | `operational_space.py`  | Lambda, eta, mu, p of a frame                   | n depth^2          |
-| `friction.py`           | friction torque                                 | n                  |
 | `integrators.py`        | a time step of any state                        | 1                  |
 | `simulation_step.py`    | a time step of the robot, with friction         | as qdd             |
-| `friction_impulses.py`  | impulse of dry friction in a step, of a joint   | 1                  |
 | `friction_step.py`      | velocities after a step with dry friction       | n depth^2          |
 | `closed_chain_terms.py` | M, C qd + g; phi, J, dJ/dt qd of loop closures  | n depth            |
 | `closed_chain_step.py`  | a time step with loop closures                  | n depth, equations |
 | `payload.py`            | the tree with a payload given at run time       | 1                  |
 
-Shared parts: `vectors.py` (arithmetic of scalars, vectors and matrices), `joint_frame.py` (frames
+Shared parts: `vectors.py` (arithmetic of vectors and matrices), `joint_frame.py` (frames
 and wrenches), `link_kinematics.py` (motion of the bodies), `composite_bodies.py` (mass moments of
 subtrees), `column_propagation.py` (matrices between joints) and `repeated_bodies.py` (a long tree
 as a few kinds of bodies, for loop code generation). The passes through a tree are methods of
@@ -46,7 +45,6 @@ from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.derivatives import Derivatives, inverse_dynamics_derivatives
 from robot_dynamics.algorithms.energy import kinetic_energy, potential_energy
 from robot_dynamics.algorithms.forward_dynamics import forward_dynamics
-from robot_dynamics.algorithms.friction import friction_torque
 from robot_dynamics.algorithms.gravity import gravity_torque
 from robot_dynamics.algorithms.jacobian import (
     forward_kinematics,
@@ -69,7 +67,6 @@ __all__ = [
     'crba',
     'forward_dynamics',
     'forward_kinematics',
-    'friction_torque',
     'gravity_torque',
     'inverse_dynamics_derivatives',
     'jacobian',

@@ -31,12 +31,10 @@ from robot_dynamics.algorithms.link_kinematics import angular_velocities
 from robot_dynamics.algorithms.vectors import (
     ZERO,
     Matrix,
-    Scalar,
     Vector,
     add,
     cross,
     dot,
-    is_zero,
     mat_add,
     mat_mul,
     mat_sub,
@@ -49,6 +47,7 @@ from robot_dynamics.algorithms.vectors import (
 )
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.canonical import CanonicalTree, MassMoments
+from robot_dynamics.scalars import Scalar, is_zero
 
 
 class ArticulatedBody(NamedTuple):

@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 
 from robot_dynamics.algorithms.closed_chain_terms import ChainTerms, chain_terms, closure_state
 from robot_dynamics.algorithms.forward_dynamics import Factors, dense, factorize, fill_in, solve
-from robot_dynamics.algorithms.friction import friction_torque
 from robot_dynamics.algorithms.integrators import INTEGRATORS, column
 from robot_dynamics.algorithms.simulation_step import Friction
-from robot_dynamics.algorithms.vectors import Matrix, Scalar, Vector, inner
+from robot_dynamics.algorithms.vectors import Matrix, Vector, inner
+from robot_dynamics.friction.coulomb import friction_torque
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.closures import LoopClosure
+from robot_dynamics.scalars import Scalar
 
 CORRECTIONS = 2  # Newton iterations: each squares the remaining error
 

@@ -25,7 +25,6 @@ from robot_dynamics.algorithms.jacobian import forward_kinematics, jacobian, jac
 from robot_dynamics.algorithms.rnea import bias_torque
 from robot_dynamics.algorithms.vectors import (
     Matrix,
-    Scalar,
     Vector,
     add,
     cross,
@@ -37,6 +36,7 @@ from robot_dynamics.algorithms.vectors import (
 )
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.closures import LoopClosure
+from robot_dynamics.scalars import Scalar
 
 Rows = list[list[Scalar]]
 

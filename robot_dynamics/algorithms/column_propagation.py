@@ -27,7 +27,6 @@ from robot_dynamics.algorithms.link_kinematics import WorldPose, next_pose
 from robot_dynamics.algorithms.vectors import (
     IDENTITY,
     ZERO,
-    Scalar,
     Vector,
     add,
     cross,
@@ -36,6 +35,7 @@ from robot_dynamics.algorithms.vectors import (
     together,
 )
 from robot_dynamics.model.canonical import CanonicalTree
+from robot_dynamics.scalars import Scalar
 
 Item = TypeVar('Item')
 Entries = TypeVar('Entries')

@@ -31,7 +31,6 @@ from robot_dynamics.algorithms.vectors import (
     ZERO,
     ZERO_MATRIX,
     Matrix,
-    Scalar,
     Vector,
     add,
     cross,
@@ -40,6 +39,7 @@ from robot_dynamics.algorithms.vectors import (
     symmetric,
 )
 from robot_dynamics.model.canonical import CanonicalTree, MassMoments
+from robot_dynamics.scalars import Scalar
 
 
 def composite_bodies(tree: CanonicalTree, frames: list[JointFrame]) -> list[MassMoments]:

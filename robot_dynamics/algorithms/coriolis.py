@@ -41,7 +41,6 @@ from robot_dynamics.algorithms.joint_frame import Wrench, joint_frames
 from robot_dynamics.algorithms.link_kinematics import angular_velocities, relative_velocities
 from robot_dynamics.algorithms.vectors import (
     ZERO,
-    Scalar,
     Vector,
     add,
     cross,
@@ -51,6 +50,7 @@ from robot_dynamics.algorithms.vectors import (
 )
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.coordinates import body_rates
+from robot_dynamics.scalars import Scalar
 
 
 class Terms(NamedTuple):

@@ -12,8 +12,9 @@ from __future__ import annotations
 from robot_dynamics.algorithms.column_propagation import Column, JointMatrix, column_matrices
 from robot_dynamics.algorithms.composite_bodies import composite_bodies, unit_momentum
 from robot_dynamics.algorithms.joint_frame import joint_frames
-from robot_dynamics.algorithms.vectors import ZERO, Scalar, Vector
+from robot_dynamics.algorithms.vectors import ZERO, Vector
 from robot_dynamics.model.canonical import CanonicalTree
+from robot_dynamics.scalars import Scalar
 
 
 def crba(tree: CanonicalTree, q: Vector) -> list[list[Scalar]]:

@@ -10,18 +10,10 @@ from robot_dynamics.algorithms.composite_bodies import rotational_inertia
 from robot_dynamics.algorithms.gravity import first_moments, moments_in_parent
 from robot_dynamics.algorithms.joint_frame import joint_frames
 from robot_dynamics.algorithms.link_kinematics import Velocity, velocities
-from robot_dynamics.algorithms.vectors import (
-    Scalar,
-    Vector,
-    add,
-    cross,
-    dot,
-    is_zero,
-    mat_vec,
-    scaled,
-)
+from robot_dynamics.algorithms.vectors import Vector, add, cross, dot, mat_vec, scaled
 from robot_dynamics.model.canonical import CanonicalTree, MassMoments
 from robot_dynamics.model.coordinates import body_rates
+from robot_dynamics.scalars import Scalar, is_zero
 
 
 def kinetic_energy(tree: CanonicalTree, q: Vector, qd: Vector) -> Scalar:

@@ -21,8 +21,9 @@ from typing import NamedTuple
 from robot_dynamics.algorithms.aba import aba
 from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.rnea import bias_torque
-from robot_dynamics.algorithms.vectors import Matrix, Scalar, Vector
+from robot_dynamics.algorithms.vectors import Matrix, Vector
 from robot_dynamics.model.canonical import CanonicalTree
+from robot_dynamics.scalars import Scalar
 
 
 def forward_dynamics(tree: CanonicalTree, q: Vector, qd: Vector, tau: Vector) -> list[Scalar]:

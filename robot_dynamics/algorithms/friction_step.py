@@ -31,8 +31,9 @@ from robot_dynamics.algorithms.forward_dynamics import (
     solve,
     solve_transposed,
 )
-from robot_dynamics.algorithms.friction_impulses import Response
-from robot_dynamics.algorithms.vectors import Matrix, Scalar, Vector, inner
+from robot_dynamics.algorithms.vectors import Matrix, Vector, inner
+from robot_dynamics.friction.impulses import Response
+from robot_dynamics.scalars import Scalar
 
 ROUNDS = 4
 

@@ -8,9 +8,10 @@ Sources: Spong, Hutchinson and Vidyasagar, (6.68); lecture notes, Lagrangian for
 from __future__ import annotations
 
 from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
-from robot_dynamics.algorithms.vectors import Scalar, Vector, add, scaled
+from robot_dynamics.algorithms.vectors import Vector, add, scaled
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.coordinates import generalized_forces
+from robot_dynamics.scalars import Scalar
 
 FirstMoments = tuple[Scalar, Vector]  # m, h = sum m r
 

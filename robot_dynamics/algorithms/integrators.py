@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from robot_dynamics.algorithms.vectors import Scalar
+from robot_dynamics.scalars import Scalar
 
 # (n,), of floats or of scalars
 Vector: TypeAlias = Any

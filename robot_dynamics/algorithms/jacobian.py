@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robot_dynamics.algorithms.link_kinematics import Chain, WorldPose, chain_to
-from robot_dynamics.algorithms.vectors import ZERO, Scalar, Vector, add, cross, scaled, sub
+from robot_dynamics.algorithms.vectors import ZERO, Vector, add, cross, scaled, sub
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.coordinates import body_rates, generalized_forces
+from robot_dynamics.scalars import Scalar
 
 
 def forward_kinematics(tree: CanonicalTree, q: Vector, frame: str) -> list[list[Scalar]]:

@@ -10,19 +10,17 @@ from typing import NamedTuple
 
 from robot_dynamics.algorithms.vectors import (
     Matrix,
-    Scalar,
     Vector,
     add,
     cross,
-    is_zero,
     mat_vec,
     scaled,
-    sincos,
     symmetric,
     transposed,
 )
 from robot_dynamics.model.canonical import CanonicalJoint, CanonicalTree
 from robot_dynamics.model.coordinates import body_positions
+from robot_dynamics.scalars import Scalar, is_zero, sincos
 
 YZX, ZXY = (1, 2, 0), (2, 0, 1)
 

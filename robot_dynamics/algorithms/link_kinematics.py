@@ -18,7 +18,6 @@ from robot_dynamics.algorithms.vectors import (
     ZERO,
     ZERO_MATRIX,
     Matrix,
-    Scalar,
     Vector,
     add,
     cross,
@@ -28,6 +27,7 @@ from robot_dynamics.algorithms.vectors import (
 )
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.coordinates import body_positions
+from robot_dynamics.scalars import Scalar
 
 
 class Velocity(NamedTuple):

@@ -35,8 +35,9 @@ from robot_dynamics.algorithms.forward_dynamics import (
     solve_transposed,
 )
 from robot_dynamics.algorithms.jacobian import jacobian, jacobian_dot
-from robot_dynamics.algorithms.vectors import Scalar, Vector, inner
+from robot_dynamics.algorithms.vectors import Vector, inner
 from robot_dynamics.model.canonical import CanonicalTree
+from robot_dynamics.scalars import Scalar
 
 ALL_DIRECTIONS = (0, 1, 2, 3, 4, 5)
 

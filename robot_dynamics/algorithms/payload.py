@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from robot_dynamics.algorithms.composite_bodies import moments_in_parent, total_moments
 from robot_dynamics.algorithms.joint_frame import JointFrame
-from robot_dynamics.algorithms.vectors import Scalar, Vector
+from robot_dynamics.algorithms.vectors import Vector
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.canonical import CanonicalTree, MassMoments
+from robot_dynamics.scalars import Scalar
 
 
 def with_payload(tree: CanonicalTree, frame: str, parameters: Vector) -> CanonicalTree:

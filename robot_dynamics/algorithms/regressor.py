@@ -21,7 +21,6 @@ from robot_dynamics.algorithms.joint_frame import JointFrame, joint_frames
 from robot_dynamics.algorithms.link_kinematics import Acceleration, Velocity, accelerations
 from robot_dynamics.algorithms.vectors import (
     ZERO,
-    Scalar,
     Vector,
     add,
     cross,
@@ -32,6 +31,7 @@ from robot_dynamics.algorithms.vectors import (
 )
 from robot_dynamics.model.canonical import CanonicalTree, Placement
 from robot_dynamics.model.coordinates import body_rates, generalized_forces
+from robot_dynamics.scalars import Scalar
 
 
 def regressor(tree: CanonicalTree, q: Vector, qd: Vector, qdd: Vector) -> list[list[Scalar]]:

@@ -19,9 +19,10 @@ from robot_dynamics.algorithms.joint_frame import (
     wrench_in_parent,
 )
 from robot_dynamics.algorithms.link_kinematics import Acceleration, accelerations
-from robot_dynamics.algorithms.vectors import Scalar, Vector, add, cross, is_zero, mat_vec, scaled
+from robot_dynamics.algorithms.vectors import Vector, add, cross, mat_vec, scaled
 from robot_dynamics.model.canonical import CanonicalTree, MassMoments
 from robot_dynamics.model.coordinates import body_rates, generalized_forces
+from robot_dynamics.scalars import Scalar, is_zero
 
 
 def rnea(tree: CanonicalTree, q: Vector, qd: Vector, qdd: Vector) -> list[Scalar]:

@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 
 from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.forward_dynamics import fill_in, forward_dynamics
-from robot_dynamics.algorithms.friction import friction_torque
-from robot_dynamics.algorithms.friction_impulses import Response, without_memory
 from robot_dynamics.algorithms.friction_step import Slowed, slowed_velocity
 from robot_dynamics.algorithms.integrators import INTEGRATORS, column, semi_implicit_euler
 from robot_dynamics.algorithms.rnea import bias_torque
-from robot_dynamics.algorithms.vectors import Scalar, Vector, inner, is_zero
+from robot_dynamics.algorithms.vectors import Vector, inner
+from robot_dynamics.friction.coulomb import friction_torque
+from robot_dynamics.friction.impulses import Response, without_memory
 from robot_dynamics.model.canonical import CanonicalTree
+from robot_dynamics.scalars import Scalar, is_zero
 
 
 class State(NamedTuple):

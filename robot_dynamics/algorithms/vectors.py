@@ -1,20 +1,12 @@
-"""Arithmetic of scalars, three-vectors and 3x3 matrices.
-
-A scalar is a float, a complex number (for complex-step derivatives), a NumPy array (a batch, used
-elementwise) or any object with arithmetic and methods `sin` and `cos`, such as the recording
-scalars of a tracer. Vectors and matrices are plain lists of scalars. Algorithms never compare
-scalars, since a recorded one has no value.
-"""
+"""Arithmetic of three-vectors and 3x3 matrices: plain lists of scalars, see `scalars`."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
+from robot_dynamics.scalars import Scalar, is_zero
 
-Scalar = Any
 Vector = Sequence[Any]
 Matrix = Sequence[Sequence[Any]]
 Item = TypeVar('Item')
@@ -107,44 +99,6 @@ def inner(a: Vector, b: Vector) -> Scalar:
         if not (is_zero(x) or is_zero(y)):
             total = total + x * y
     return total
-
-
-# -- scalars --------------------------------------------------------------------------------------
-
-
-def is_zero(x: Scalar) -> bool:
-    """Return whether a scalar is the constant 0."""
-    return isinstance(x, float | int) and x == 0.0
-
-
-def sincos(angle: Scalar) -> tuple[Scalar, Scalar]:
-    """Return sine and cosine of an angle [rad]."""
-    if isinstance(angle, float | int):
-        return math.sin(angle), math.cos(angle)
-    if hasattr(angle, 'sin'):
-        return angle.sin(), angle.cos()
-    return np.sin(angle), np.cos(angle)
-
-
-def tanh(x: Scalar) -> Scalar:
-    """Return the hyperbolic tangent."""
-    if isinstance(x, float | int):
-        return math.tanh(x)
-    return x.tanh() if hasattr(x, 'tanh') else np.tanh(x)
-
-
-def minimum(a: Scalar, b: Scalar) -> Scalar:
-    """Return the smaller of two scalars, elementwise; not a number if one of them is not."""
-    if hasattr(a, 'minimum'):
-        return a.minimum(b)
-    return b.minimum(a) if hasattr(b, 'minimum') else np.minimum(a, b)
-
-
-def maximum(a: Scalar, b: Scalar) -> Scalar:
-    """Return the larger of two scalars, elementwise; not a number if one of them is not."""
-    if hasattr(a, 'maximum'):
-        return a.maximum(b)
-    return b.maximum(a) if hasattr(b, 'maximum') else np.maximum(a, b)
 
 
 def together(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

@@ -22,10 +22,10 @@ from robot_dynamics.cli.recording_options import (
     gravity_of,
     per_joint,
 )
-from robot_dynamics.control.friction_laws import LAWS
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.files import write_file, write_files
+from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.identification import Recording, RecordingError, by_joint, read_bag
 from robot_dynamics.identification.estimation import (
     EFFORTS,

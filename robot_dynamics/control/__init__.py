@@ -4,7 +4,7 @@ Reading order: `spline` (one polynomial between two points), `trajectory` (sever
 at any time), `limits` (trajectory against the limits of the robot), `feedforward` (torque of a
 reference), `feasibility` (torques of a trajectory, its largest feasible speed), `trajectory_file`
 (trajectories as YAML), `laws` (other control laws), `gains` (feedback gains of a robot),
-`friction`, `torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
+`torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
 `transitions` (stops and joins), `swing` (a trajectory for any robot).
 """
 
@@ -16,7 +16,6 @@ from robot_dynamics.control.feedforward import (
     waypoint_efforts,
 )
 from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
-from robot_dynamics.control.friction import Friction
 from robot_dynamics.control.gains import feedback_eigenvalue, free_inertias, pd_gains
 from robot_dynamics.control.laws import LAWS, computed_torque, gravity_only, pd_plus
 from robot_dynamics.control.limits import violations
@@ -26,7 +25,6 @@ __all__ = [
     'LAWS',
     'AccelerationFilter',
     'FeedForward',
-    'Friction',
     'Gains',
     'Reference',
     'Switches',

@@ -25,12 +25,12 @@ import numpy as np
 
 from robot_dynamics.control import spline
 from robot_dynamics.control.feedforward import inertia_torque, require_order
-from robot_dynamics.control.friction import Friction, FrictionModel
 from robot_dynamics.control.limits import TOLERANCE, excursions
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import at_rest, entry_segment
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.friction.coefficients import Friction, FrictionModel
 from robot_dynamics.spatial import Array
 
 STEP = 2e-3  # s, between samples

@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.control.friction import FrictionModel, coefficients
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError, TrajectoryError
+from robot_dynamics.friction.coefficients import FrictionModel, coefficients
 from robot_dynamics.spatial import Array
 
 

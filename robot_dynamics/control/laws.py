@@ -35,9 +35,9 @@ from robot_dynamics.control.feedforward import (
     feedforward,
     inertia_torque,
 )
-from robot_dynamics.control.friction import FrictionModel
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coefficients import FrictionModel
 
 Law = Callable[..., FeedForward]
 

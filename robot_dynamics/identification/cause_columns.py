@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.identification.recording import STANDING
 from robot_dynamics.identification.smoothing import Stretch, derivative, low_pass
 from robot_dynamics.spatial import Array

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.control.friction_laws import LAWS
+from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.identification.friction_choice import LENGTHS
 from robot_dynamics.identification.observations import Observations
 from robot_dynamics.identification.parameter_fit import RANK, Problem, joint_columns, weights

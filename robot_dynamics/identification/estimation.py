@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.control.friction_laws import LAWS, PRESLIDING, FrictionLaw, friction_law
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.laws import LAWS, PRESLIDING, FrictionLaw, friction_law
 from robot_dynamics.identification.base_fit import DETERMINED, BaseEstimate, base_estimate
 from robot_dynamics.identification.delay import Delay, delay_of
 from robot_dynamics.identification.excitation_check import (
@@ -153,7 +153,7 @@ def identify(
         recording: of its joints, as `by_joint` makes it.
         efforts: 'torques' of the drives; 'currents' of the motors, one unknown gain per joint; or
             'link-side' torques, measured behind the rotors.
-        friction: a name of `control.friction_laws.LAWS`, or 'auto'.
+        friction: a name of `friction.laws.LAWS`, or 'auto'.
         test: another recording for the validation; the last third of the first if None.
         effort_scale: recorded effort times this is N m or N; one number or (n,). With currents it
             fixes the gains.

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dynamics.control.friction_laws import LAWS, PRESLIDING, FrictionLaw
+from robot_dynamics.friction.laws import LAWS, PRESLIDING, FrictionLaw
 from robot_dynamics.identification.parameter_fit import Problem, own_weights, quadratic_fit
 from robot_dynamics.spatial import Array
 

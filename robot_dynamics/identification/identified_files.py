@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
-from robot_dynamics.control.friction_laws import STRIBECK_SPEED, TERMS
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.friction.laws import STRIBECK_SPEED, TERMS
 from robot_dynamics.identification.base_fit import PARAMETERS
 from robot_dynamics.identification.estimation import Identification
 from robot_dynamics.identification.parameter_fit import INEXACT

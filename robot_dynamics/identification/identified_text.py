@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics.control.friction_laws import TERMS
+from robot_dynamics.friction.laws import TERMS
 from robot_dynamics.identification.estimation import Identification
 from robot_dynamics.identification.parameter_fit import INEXACT
 from robot_dynamics.identification.validation import SAME, Validation

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynamics.control.friction_laws import FrictionLaw
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.laws import FrictionLaw
 from robot_dynamics.identification.cause_columns import moves
 from robot_dynamics.identification.recording import Recording
 from robot_dynamics.identification.smoothing import Stretch, low_pass, smooth

@@ -23,7 +23,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from robot_dynamics.control.friction_laws import FrictionLaw
+from robot_dynamics.friction.laws import FrictionLaw
 from robot_dynamics.identification.observations import Observations
 from robot_dynamics.identification.pseudo_inertia import (
     Bodies,

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.control.friction_laws import LAWS
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.identification.gravity_setting import APART, STILL
 from robot_dynamics.identification.parameter_fit import INEXACT
 from robot_dynamics.identification.payload_bounds import bounds, least_excess

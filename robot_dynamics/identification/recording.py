@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.identification.bag import JointSample
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array

@@ -47,11 +47,11 @@ from std_srvs.srv import SetBool, Trigger
 from typing_extensions import override
 
 from robot_dynamics.control import Reference, free_inertias, gravity_only
-from robot_dynamics.control.friction_laws import tracked
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.laws import compile_laws
 from robot_dynamics.control.motions import Outcome, Phase
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.laws import tracked
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.ros import executable, health, messages, motion_status

@@ -8,11 +8,10 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from robot_dynamics.control import Friction
-from robot_dynamics.control.friction import FrictionModel
-from robot_dynamics.control.friction_laws import LAWS, PRESLIDING, JointFriction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
+from robot_dynamics.friction.coefficients import Friction, FrictionModel
+from robot_dynamics.friction.laws import LAWS, PRESLIDING, JointFriction
 from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from typing_extensions import override
 
-from robot_dynamics.control.friction_laws import LAWS
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
     EFFORT,

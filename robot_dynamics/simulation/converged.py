@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from robot_dynamics.algorithms.friction_impulses import TINY, without_memory
 from robot_dynamics.algorithms.friction_step import ROUNDS, Slowed
+from robot_dynamics.friction.impulses import TINY, without_memory
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.spatial import Array
 

@@ -5,9 +5,9 @@ import pytest
 
 from robot_dynamics.algorithms import crba
 from robot_dynamics.algorithms.forward_dynamics import dense, factorize
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
-from robot_dynamics.algorithms.friction_impulses import with_memory, without_memory
 from robot_dynamics.algorithms.friction_step import ROUNDS, free_inertia, slowed_velocity
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.friction.impulses import with_memory, without_memory
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.robots import random_tree
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms import crba, forward_dynamics, friction_torque, rnea
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
+from robot_dynamics.algorithms import crba, forward_dynamics, rnea
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import Friction, held_friction, simulation_step
+from robot_dynamics.friction.coulomb import COULOMB_SPEED, friction_torque
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.robots import planar_2r, random_tree
 

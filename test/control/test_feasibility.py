@@ -9,12 +9,12 @@ import robots
 
 from robot_dynamics.control.feasibility import check_feasibility, check_motion, slow_down
 from robot_dynamics.control.feedforward import feedforward
-from robot_dynamics.control.friction import Friction, FrictionWithOffset
-from robot_dynamics.control.friction_laws import JointFriction, friction_law
 from robot_dynamics.control.gains import pd_gains
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.friction.coefficients import Friction, FrictionWithOffset
+from robot_dynamics.friction.laws import JointFriction, friction_law
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 

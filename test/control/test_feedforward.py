@@ -5,7 +5,6 @@ import pytest
 import robots
 
 from robot_dynamics.control import (
-    Friction,
     Gains,
     Reference,
     Switches,
@@ -13,9 +12,10 @@ from robot_dynamics.control import (
     feedforward,
     waypoint_efforts,
 )
-from robot_dynamics.control.friction_laws import JointFriction, friction_law
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError, TrajectoryError
+from robot_dynamics.friction.coefficients import Friction
+from robot_dynamics.friction.laws import JointFriction, friction_law
 from robot_dynamics.model.robots import random_tree
 from robot_dynamics.model.states import position_range
 from robot_dynamics.simulation import Simulator, simulate

@@ -8,7 +8,6 @@ import pytest
 from robot_dynamics import Dynamics
 from robot_dynamics.control import (
     LAWS,
-    Friction,
     Gains,
     Reference,
     Switches,
@@ -18,6 +17,7 @@ from robot_dynamics.control import (
     pd_plus,
 )
 from robot_dynamics.errors import ShapeError
+from robot_dynamics.friction.coefficients import Friction
 from robot_dynamics.model.robots import planar_2r
 
 DT = 1e-3

@@ -11,8 +11,8 @@ from arms_to_identify import load_memory, recorded, wrong
 from recorded_runs import lively
 
 from robot_dynamics.control import Trajectory
-from robot_dynamics.control.friction_laws import LAWS, FrictionLawError
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.laws import LAWS, FrictionLawError
 from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.base_fit import fit_base_parameters
 from robot_dynamics.identification.estimation import PayloadRecording, identify

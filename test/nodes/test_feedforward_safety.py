@@ -17,8 +17,9 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics.control import LAWS, Gains, computed_torque, friction_laws, pd_plus
+from robot_dynamics.control import LAWS, Gains, computed_torque, pd_plus
 from robot_dynamics.control.transitions import SHORTEST_STOP
+from robot_dynamics.friction import laws as friction_laws
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.ros import command_guard, messages, qos
 

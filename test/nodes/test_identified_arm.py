@@ -18,9 +18,9 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import Trajectory
-from robot_dynamics.control.friction_laws import LAWS, JointFriction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.friction.laws import LAWS, JointFriction
 from robot_dynamics.identification import identify
 from robot_dynamics.identification.identified_files import (
     estimated_links,

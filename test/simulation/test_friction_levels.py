@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import robot_dynamics as rd
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.simulation import FrictionSettings, JointModels, Simulator, simulate_batch
 from robot_dynamics.simulation.steps.integrators import INTEGRATORS

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.control.friction_laws import LAWS, STRIBECK_SPEED
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
+from robot_dynamics.friction.laws import LAWS, STRIBECK_SPEED
 from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.simulation import (
     INTEGRATORS,

@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.codegen.calls.arguments import as_vectors, leading_shape
-from robot_dynamics.control.friction_laws import JointFriction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
+from robot_dynamics.friction.laws import JointFriction
 from robot_dynamics.rollout import (
     STABLE,
     check_friction,

@@ -1,4 +1,4 @@
-"""A step of semi-implicit Euler under a friction law of `control.friction_laws`.
+"""A step of semi-implicit Euler under a friction law of `friction.laws`.
 
     (M + h F_v) v' + p = M v + h (tau - C v - g),    p_j = h L_j z_j(v')
 
@@ -21,23 +21,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.forward_dynamics import fill_in
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
-from robot_dynamics.algorithms.friction_impulses import Response, with_memory, without_memory
 from robot_dynamics.algorithms.friction_step import Slowed, slowed_velocity
 from robot_dynamics.algorithms.payload import with_carrier
 from robot_dynamics.algorithms.simulation_step import State, end_momentum
-from robot_dynamics.algorithms.vectors import Scalar, tanh
 from robot_dynamics.codegen.calls import CompiledFunction
-from robot_dynamics.control.friction_laws import (
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.friction.impulses import Response, with_memory, without_memory
+from robot_dynamics.friction.laws import (
     PRESLIDING,
     STRIBECK_SPEED,
     JointFriction,
     friction_law,
 )
-from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.programs import Robot, Scalars
+from robot_dynamics.scalars import Scalar, tanh
 from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
 from robot_dynamics.simulation.converged import solved
 from robot_dynamics.spatial import Array
@@ -51,7 +51,7 @@ class FrictionSettings:
     """A friction law; one number for all joints, or one each.
 
     Attributes:
-        law: a name of `control.friction_laws.LAWS`.
+        law: a name of `friction.laws.LAWS`.
         viscous: N m s/rad or N s/m; None: that of the model.
         coulomb: N m or N; None: that of the model.
         load: Coulomb friction per transmitted torque, of laws with this term.
@@ -223,7 +223,7 @@ def _slowed(
 
 
 def moved_direction(z: Scalars, v: Scalars, presliding: Scalars, h: Scalar) -> list[Scalar]:
-    """Return z (n) after a step with velocities v, see `control.friction_laws.moved_direction`."""
+    """Return z (n) after a step with velocities v, see `friction.laws.moved_direction`."""
     # With t = tanh(h v / 2 delta):  e = exp(-h |v| / delta) = (1 - |t|) / (1 + |t|),
     # z' = e z + sgn v (1 - e) = ((1 - |t|) z + 2 t) / (1 + |t|)
     turned = [tanh(h * x / (2.0 * d)) for x, d in zip(v, presliding, strict=True)]

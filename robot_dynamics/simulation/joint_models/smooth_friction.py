@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.spatial import Array
 
 # The part of the friction that is evaluated.

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms.vectors import maximum, minimum, together
+from robot_dynamics.algorithms.vectors import together
 from robot_dynamics.codegen.calls import compile_program
+from robot_dynamics.scalars import maximum, minimum
 
 NUMBERS = np.array([0.0, 1.0, -1.0, 5e-324, -1e308, np.inf, -np.inf, np.nan])
 

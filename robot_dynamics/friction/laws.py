@@ -30,9 +30,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
-from robot_dynamics.control.friction import FrictionModel, coefficients
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.friction.coefficients import FrictionModel, coefficients
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.spatial import Array
 
 STRIBECK_SPEED = 0.1  # v_s, rad/s or m/s

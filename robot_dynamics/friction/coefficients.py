@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.friction import joint_friction
+from robot_dynamics.friction.coulomb import joint_friction
 from robot_dynamics.spatial import Array
 
 

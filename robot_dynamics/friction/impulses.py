@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
-from robot_dynamics.algorithms.vectors import Scalar, maximum, minimum, tanh
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.scalars import Scalar, maximum, minimum, tanh
 
 # Rounds of Halley's method: each leaves the cube of the error before it.
 ROUNDS = 2

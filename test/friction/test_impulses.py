@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms.friction import COULOMB_SPEED
-from robot_dynamics.algorithms.friction_impulses import with_memory, without_memory
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.friction.impulses import with_memory, without_memory
 
 SAMPLES = 400
 EPS = np.finfo(float).eps

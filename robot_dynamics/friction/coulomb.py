@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from robot_dynamics.algorithms.vectors import Scalar, Vector, is_zero, tanh
+from robot_dynamics.scalars import Scalar, is_zero, tanh
 
 # Speed at which dry friction has reached tanh(1) = 76 % of its full size, rad/s or m/s.
 COULOMB_SPEED = 1e-2
 
 
 def friction_torque(
-    viscous: Sequence[Scalar], coulomb: Sequence[Scalar], qd: Vector
+    viscous: Sequence[Scalar], coulomb: Sequence[Scalar], qd: Sequence[Scalar]
 ) -> list[Scalar]:
     """Return the torques that the motors supply against friction (n).
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms.friction import joint_friction
-from robot_dynamics.control.friction_laws import (
+from robot_dynamics.friction.coulomb import joint_friction
+from robot_dynamics.friction.laws import (
     LAWS,
     PRESLIDING,
     FrictionLawError,
