@@ -20,6 +20,7 @@ FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by ano
 class Outcome(Enum):
     """How a trajectory that was accepted has ended."""
 
+    NONE = ''  # there was none yet
     SUCCEEDED = 'succeeded'
     CANCELLED = 'cancelled'  # stopped, or replaced by a stream
     REPLACED = 'replaced by another trajectory'
@@ -40,6 +41,13 @@ class Execution:
 
     outcome: Outcome | None = None
     reason: str = ''
+
+    @property
+    def ending(self) -> str:
+        """How it has ended, and why; empty before that."""
+        if self.outcome is None:
+            return ''
+        return f'{self.outcome.value}: {self.reason}' if self.reason else self.outcome.value
 
     def conclude(self, outcome: Outcome, reason: str = '') -> None:
         """Keep how it ended, unless it ended before."""

@@ -82,7 +82,7 @@ class ReferenceFollower:
             shortest_period: least time counted between two references of a stream, s.
         """
         self._stopping_time = stopping_time
-        self.execution = Execution(Outcome.CANCELLED)  # no trajectory yet
+        self.execution = Execution(Outcome.NONE)
         self.violation, self.violations = '', 0
         self.speed = SpeedOverride()
         self.adjust(model, start_tolerance, input_timeout, tolerances, shortest_period)

@@ -299,7 +299,8 @@ class FeedforwardNode(RobotNode):
             word = motion_status.IDLE
         elif follower.violation and follower.phase is not Phase.FOLLOWING:
             word, detail = motion_status.FAULTED, follower.violation
-        return Present(word, self._description(), follower.progress, detail)
+        ending = follower.execution.ending
+        return Present(word, self._description(), follower.progress, detail, ending)
 
     # -- torques ----------------------------------------------------------------------------
 

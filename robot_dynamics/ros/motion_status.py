@@ -25,14 +25,16 @@ class Present(NamedTuple):
     motion: str  # a sentence for people
     progress: float = math.nan  # fraction of the trajectory's time that is over
     detail: str = ''  # why it does so; it may name a joint in quotes
+    outcome: str = ''  # of the trajectory that was accepted last, once it has ended
 
 
 class MotionStatus:
     """Part of a node: publishes the status of its motion, latched.
 
     `message` is the word; `values` are `motion`, a sentence for people, `detail`, what has
-    happened, `progress`, the fraction of the trajectory's time that is over, and `joint`, the
-    joint concerned. What does not apply is empty.
+    happened, `progress`, the fraction of the trajectory's time that is over, `joint`, the joint
+    concerned, and `outcome`, how the trajectory that was accepted last has ended ('succeeded', or
+    another word and the reason). What does not apply is empty.
     """
 
     def __init__(self, node: RobotNode, present: Callable[[], Present]):
@@ -64,6 +66,7 @@ class MotionStatus:
             'motion': present.motion,
             'detail': present.detail,
             'progress': '' if math.isnan(present.progress) else f'{present.progress:.3f}',
+            'outcome': present.outcome,
             'joint': next((name for name in names if repr(name) in present.detail), ''),
         }
         self._publisher.publish(

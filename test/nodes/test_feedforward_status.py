@@ -208,6 +208,32 @@ def test_the_status_has_the_progress_of_a_motion(graph):
     assert robot.status[-1].message == 'following'
 
 
+def outcome(robot):
+    return values(robot.status[-1])['outcome']
+
+
+def test_the_status_has_the_outcome_of_the_last_trajectory(graph):
+    robot = Robot(graph)
+    robot.torque(0)
+    robot.wait_for_word('holding')
+    assert outcome(robot) == ''
+    robot.follow(trajectory(*MOVE))
+    robot.torque(1 * MS)
+    robot.wait_for_word('following')
+    assert outcome(robot) == ''
+    for k in range(51, 2202, 50):
+        robot.torque(k * MS, WHOLE.sample((k - 1) / 1e3).q)
+    robot.wait_for_word('holding')
+    assert outcome(robot) == 'succeeded'
+    robot.follow(trajectory(point(1.0, (0.25, 0.15))))
+    robot.torque(2251 * MS, WHOLE.sample(2.0).q)
+    robot.wait_for_word('following')
+    assert outcome(robot) == ''
+    robot.torque(2301 * MS, WHOLE.sample(2.0).q)
+    graph.call(Trigger, 'feedforward_node/stop')
+    graph.until(lambda: outcome(robot) == 'cancelled: stopped by ~/stop', 'the outcome')
+
+
 def test_a_rejected_motion_names_the_joint(graph):
     robot = Robot(graph)
     robot.torque(0)
