@@ -65,6 +65,18 @@ OWNERS = [
         found="f'{mass:.4g} ± {error:.2g}'",
         files=('reporting/numbers.py', 'identification/'),
     ),
+    Row(
+        concept='geometry of a robot description',
+        pattern=r"""findall\('(visual|collision)'|'geometry(/\*)?'|'filename'""",
+        found="for element in link.findall('visual'):",
+        files=('urdf/geometry/shapes.py', 'urdf/geometry/solids.py'),
+    ),
+    Row(
+        concept='meshes of a robot description',
+        pattern=r'\bread_scene\(|\bmesh_path\(|import trimesh',
+        found='path = mesh_path(name, folders)',
+        files=('urdf/geometry/mesh_process.py', 'urdf/geometry/meshes.py'),
+    ),
 ]
 
 

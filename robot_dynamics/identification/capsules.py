@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynamics.errors import ModelError
 from robot_dynamics.identification.clearance import Capsule
-from robot_dynamics.spatial import Array, pose, rotation_rpy
-from robot_dynamics.urdf.geometry.mesh_process import read_scene
-from robot_dynamics.urdf.geometry.meshes import MeshError, mesh_path
+from robot_dynamics.spatial import Array
+from robot_dynamics.urdf.geometry.mesh_process import read_mesh
+from robot_dynamics.urdf.geometry.meshes import MeshError
+from robot_dynamics.urdf.geometry.shapes import Shape, link_shapes
 from robot_dynamics.urdf.reader import xml_root
 
 SIDES = 12  # of the prism around a cylinder
@@ -38,65 +37,43 @@ def capsules_of(
         folders: where packages and relative mesh paths are searched.
 
     Raises:
-        ModelError: the text is no XML, or a shape has wrong numbers.
+        ModelError: the text is no XML, or a shape is wrong.
     """
     found: list[Capsule] = []
     remarks: list[str] = []
     for link in xml_root(urdf).findall('link'):
         name, parts = link.get('name', ''), []
-        for element in link.findall('collision') or link.findall('visual'):
+        for shape in link_shapes(link, 'collision', 'visual'):
             try:
-                place = _placement(element)
-                for shape in element.findall('geometry/*'):
-                    parts.append(_triangles(shape, folders) @ place[:3, :3].T + place[:3, 3])
+                R, p = shape.pose[:3, :3], shape.pose[:3, 3]
+                parts.append(_triangles(shape, folders) @ R.T + p)
             except MeshError as reason:
                 remarks.append(f'link {name!r}: {reason}; its shape is not checked')
-            except ValueError as error:
-                raise ModelError(f'link {name!r}: {error} in its geometry') from error
         triangles = np.concatenate([np.zeros((0, 3, 3)), *parts])
         if len(triangles):
             found += [Capsule(name, *capsule) for capsule in _cover(_fine(triangles), DEPTH)]
     return found, remarks
 
 
-def _placement(element: Element) -> Array:
-    """Return the pose (4, 4) of a <collision> or <visual> in its link."""
-    origin = element.find('origin')
-    if origin is None:
-        return np.eye(4)
-    xyz, rpy = (_numbers(origin.get(key, '0 0 0')) for key in ('xyz', 'rpy'))
-    return pose(rotation_rpy(*rpy), xyz)
-
-
-def _numbers(text: str) -> Array:
-    values = np.array([float(word) for word in text.split()])
-    if values.shape != (3,) or not np.isfinite(values).all():
-        raise ValueError(f'{text!r} does not hold three finite numbers')
-    return values
-
-
 # -- triangles ------------------------------------------------------------------------------
 
 
-def _triangles(shape: Element, folders: Sequence[Path]) -> Array:
-    """Return the triangles (k, 3, 3) of a shape's surface, in its frame."""
-    if shape.tag == 'box':
-        return _revolved(4, [(np.sqrt(0.5), -0.5), (np.sqrt(0.5), 0.5)]) * _numbers(
-            shape.get('size', '')
-        )
-    if shape.tag == 'cylinder':
-        radius, length = (float(shape.get(key, '')) for key in ('radius', 'length'))
-        outside = radius / np.cos(np.pi / SIDES)
-        return _revolved(SIDES, [(outside, -length / 2), (outside, length / 2)])
-    if shape.tag == 'sphere':
-        # Half the angle between two rings is that between two corners of a ring.
-        outside = float(shape.get('radius', '')) / np.cos(np.pi / SIDES) ** 2
-        angles = np.linspace(0, np.pi, SIDES // 2 + 1)
-        return _revolved(SIDES, [(outside * np.sin(a), -outside * np.cos(a)) for a in angles])
-    if shape.tag == 'mesh':
-        name = shape.get('filename', '')
-        return _mesh(name, folders) * _numbers(shape.get('scale', '1 1 1'))
-    return np.zeros((0, 3, 3))
+def _triangles(shape: Shape, folders: Sequence[Path]) -> Array:
+    """Return the triangles (k, 3, 3) of a shape's surface, in its frame. Raises MeshError."""
+    if shape.kind == 'mesh':
+        mesh = read_mesh(shape.mesh, folders)[1]
+        return np.array(mesh.triangles, dtype=float) * shape.size
+    if shape.kind == 'box':
+        half = np.sqrt(0.5)
+        return _revolved(4, [(half, -0.5), (half, 0.5)]) * shape.size
+    radius = shape.size[0] / np.cos(np.pi / SIDES)
+    if shape.kind == 'cylinder':
+        end = shape.size[1] / 2
+        return _revolved(SIDES, [(radius, -end), (radius, end)])
+    # Half the angle between two rings of a sphere is that between two corners of a ring.
+    outside = radius / np.cos(np.pi / SIDES)
+    angles = np.linspace(0, np.pi, SIDES // 2 + 1)
+    return _revolved(SIDES, [(outside * np.sin(a), -outside * np.cos(a)) for a in angles])
 
 
 def _revolved(sides: int, profile: list[tuple[float, float]]) -> Array:
@@ -116,17 +93,6 @@ def _revolved(sides: int, profile: list[tuple[float, float]]) -> Array:
         a, b, c, d = low[:-1], low[1:], high[:-1], high[1:]
         parts += [np.stack([a, b, c], axis=1), np.stack([b, c, d], axis=1)]
     return np.concatenate(parts)
-
-
-def _mesh(name: str, folders: Sequence[Path]) -> Array:
-    """Return the triangles of a mesh file. Raises MeshError."""
-    path = mesh_path(name, folders)
-    if path is None:
-        raise MeshError(f'mesh {name} is not found')
-    try:
-        return np.array(read_scene(path)[1].triangles, dtype=float)
-    except MeshError as error:
-        raise MeshError(f'mesh {name} cannot be read ({error})') from error
 
 
 def _fine(triangles: Array) -> Array:

@@ -32,7 +32,8 @@ def _name(text: str) -> str:
     return text
 
 
-def _number(text: str) -> str:
+def number(text: str) -> str:
+    """Return the text of one number. Raises ValueError for others, and for very large ones."""
     # The comparison is false for NaN.
     if not abs(_float(text)) <= MAX_NUMBER:
         raise ValueError(f'must be a number between -{MAX_NUMBER:g} and {MAX_NUMBER:g}')
@@ -67,7 +68,7 @@ def _vector(text: str) -> str:
     values = text.split()
     if len(values) != 3:
         raise ValueError(f'has {len(values)} values; it must have 3')
-    return ' '.join(_number(value) for value in values)
+    return ' '.join(number(value) for value in values)
 
 
 def _direction(text: str) -> str:
@@ -93,41 +94,41 @@ def _float(text: str) -> float:
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class _Rules(NamedTuple):
+class Rules(NamedTuple):
     """Attributes and children of one element: checks, and defaults of optional attributes."""
 
     required: Mapping[str, Callable[[str], str]] = _NOTHING
     optional: Mapping[str, tuple[Callable[[str], str], str]] = _NOTHING
-    children: Mapping[str, _Rules] = _NOTHING
+    children: Mapping[str, Rules] = _NOTHING
     required_children: tuple[str, ...] = ()
     strict: bool = False  # reject unknown attributes: they could change the dynamics
 
 
-_ORIGIN = _Rules(optional={'xyz': (_vector, '0 0 0'), 'rpy': (_vector, '0 0 0')}, strict=True)
-_INERTIAL = _Rules(
+ORIGIN = Rules(optional={'xyz': (_vector, '0 0 0'), 'rpy': (_vector, '0 0 0')}, strict=True)
+_INERTIAL = Rules(
     children={
-        'origin': _ORIGIN,
-        'mass': _Rules(required={'value': _magnitude}, strict=True),
-        'inertia': _Rules(
-            required=dict.fromkeys(TENSOR, _number),
+        'origin': ORIGIN,
+        'mass': Rules(required={'value': _magnitude}, strict=True),
+        'inertia': Rules(
+            required=dict.fromkeys(TENSOR, number),
             strict=True,
         ),
     },
     required_children=('mass', 'inertia'),
 )
-_LINK = _Rules(required={'name': _name}, children={'inertial': _INERTIAL})
-_ENDS = dict.fromkeys(('parent', 'child'), _Rules(required={'link': _name}, strict=True))
-_FIXED_JOINT = _Rules(
+_LINK = Rules(required={'name': _name}, children={'inertial': _INERTIAL})
+_ENDS = dict.fromkeys(('parent', 'child'), Rules(required={'link': _name}, strict=True))
+_FIXED_JOINT = Rules(
     required={'name': _name, 'type': _name},
-    children={'origin': _ORIGIN, **_ENDS},
+    children={'origin': ORIGIN, **_ENDS},
     required_children=('parent', 'child'),
 )
-_MOVING_JOINT = _Rules(
+_MOVING_JOINT = Rules(
     required=_FIXED_JOINT.required,
     children={
         **_FIXED_JOINT.children,
-        'axis': _Rules(required={'xyz': _direction}),
-        'limit': _Rules(
+        'axis': Rules(required={'xyz': _direction}),
+        'limit': Rules(
             optional={
                 'lower': (_lower_bound, '0'),
                 'upper': (_upper_bound, '0'),
@@ -135,10 +136,10 @@ _MOVING_JOINT = _Rules(
                 'effort': (_size_bound, '0'),
             }
         ),
-        'dynamics': _Rules(optional=dict.fromkeys(('damping', 'friction'), (_magnitude, '0'))),
-        'mimic': _Rules(
+        'dynamics': Rules(optional=dict.fromkeys(('damping', 'friction'), (_magnitude, '0'))),
+        'mimic': Rules(
             required={'joint': _name},
-            optional={'multiplier': (_number, '1'), 'offset': (_number, '0')},
+            optional={'multiplier': (number, '1'), 'offset': (number, '0')},
             strict=True,
         ),
     },
@@ -162,13 +163,13 @@ def checked_element(element: Element, position: int) -> Element:
         ModelError: an element or attribute is missing or wrong.
     """
     name = element.get('name')
-    where = f'{element.tag} {f"number {position}" if name is None else _shown(name)}'
-    kept = _checked(element, _rules_for(element, where), where)
+    where = f'{element.tag} {f"number {position}" if name is None else shown(name)}'
+    kept = checked(element, _rules_for(element, where), where)
     _reject_reversed_limits(kept, where)
     return kept
 
 
-def _rules_for(element: Element, where: str) -> _Rules:
+def _rules_for(element: Element, where: str) -> Rules:
     """Return the rules of a link or of a joint of its type. Rejects unsupported types."""
     if element.tag == 'link':
         return _LINK
@@ -186,8 +187,17 @@ def _rules_for(element: Element, where: str) -> _Rules:
     raise ModelError(f'{where} has type={kind!r}; it must be one of {known}')
 
 
-def _checked(element: Element, rules: _Rules, where: str) -> Element:
-    """Return a copy of the element reduced to the attributes and children of the rules."""
+def checked(element: Element, rules: Rules, where: str) -> Element:
+    """Return a copy of an element reduced to its rules, with defaults filled in.
+
+    Args:
+        element: the element of an untrusted text.
+        rules: of its attributes and children.
+        where: its name, for messages.
+
+    Raises:
+        ModelError: an element or attribute is missing or wrong.
+    """
     clean = Element(element.tag, _checked_attributes(element, rules, where))
     for tag in dict.fromkeys(child.tag for child in element):
         reject_misspelt(tag, rules.children, f'{where} contains <{tag}>')
@@ -199,11 +209,11 @@ def _checked(element: Element, rules: _Rules, where: str) -> Element:
             raise ModelError(f'{where} has no <{tag}>; expected one')
         if not found and tag in _IMPLIED:
             found = [Element(tag, _IMPLIED[tag])]
-        clean.extend([_checked(child, inner, f'{where}: <{tag}>') for child in found])
+        clean.extend([checked(child, inner, f'{where}: <{tag}>') for child in found])
     return clean
 
 
-def _checked_attributes(element: Element, rules: _Rules, where: str) -> dict[str, str]:
+def _checked_attributes(element: Element, rules: Rules, where: str) -> dict[str, str]:
     kept = {}
     checks = {name: (check, None) for name, check in rules.required.items()}
     for name, (check, default) in {**checks, **rules.optional}.items():
@@ -213,9 +223,9 @@ def _checked_attributes(element: Element, rules: _Rules, where: str) -> dict[str
         try:
             kept[name] = check(text)
         except ValueError as reason:
-            raise ModelError(f'{where} has {name}={_shown(text)}, which {reason}') from None
+            raise ModelError(f'{where} has {name}={shown(text)}, which {reason}') from None
     for name in sorted(element.keys() - kept.keys()):
-        given = f'{where} has {name}={_shown(element.get(name, ""))}'
+        given = f'{where} has {name}={shown(element.get(name, ""))}'
         if rules.strict:
             raise ModelError(f'{given}, which is not supported; expected {", ".join(kept)}')
         reject_misspelt(name, kept, given)
@@ -245,5 +255,6 @@ def reject_misspelt(word: str, known: Collection[str], where: str) -> None:
         raise ModelError(f'{where}, which is unknown in URDF; did you mean {close[0]!r}?')
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """Return a text as messages show it, in quotes and shortened."""
     return repr(text if len(text) <= 60 else text[:57] + '...')

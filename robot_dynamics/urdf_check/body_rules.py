@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from robot_dynamics.errors import ModelError
 from robot_dynamics.model.inertia import Inertial, second_moment
-from robot_dynamics.urdf.geometry.solids import trimesh_installed
+from robot_dynamics.urdf.geometry.meshes import MeshNotFound, TrimeshMissing
+from robot_dynamics.urdf.geometry.shapes import material_colours
 from robot_dynamics.urdf_check.description import Description, Link
 from robot_dynamics.urdf_check.findings import Finding, inertial_repair
 
@@ -80,20 +82,26 @@ def _coincide(robot: Description, one: Link, two: Link) -> bool:
 
 
 def asset_findings(robot: Description) -> Iterator[Finding]:
-    """Yield meshes that were not found or not read, and links that were not compared."""
+    """Yield shapes that are wrong, meshes that were not read, and links that were not compared."""
+    yield from _material_faults(robot)
     for link in robot.links.values():
-        found = [name for name, reason in link.geometry.unread if reason]
-        for name, reason in link.geometry.unread:
-            if not reason:
-                message = f'mesh {name!r} was not found; expected a file, or --package-path DIR'
-                yield Finding('warning', 'mesh-unresolved', link.name, message)
-            elif trimesh_installed():
-                message = f'mesh {name!r} was not read: {reason}'
-                yield Finding('info', 'mesh-unread', link.name, message)
+        for fault in link.geometry.faults:
+            yield Finding('error', 'invalid-geometry', link.name, fault)
+        why = 'wrong shapes' if link.geometry.faults else 'no geometry with a volume'
+        for error in link.geometry.unread:
+            if isinstance(error, TrimeshMissing):
+                why = "trimesh is not installed: pip install 'robot_dynamics[check]'"
+            elif isinstance(error, MeshNotFound):
+                yield Finding('warning', 'mesh-unresolved', link.name, str(error))
+            else:
+                yield Finding('info', 'mesh-unread', link.name, str(error))
         if link.body.mass > 0 and not link.geometry.solids:
-            why = (
-                "trimesh is not installed: pip install 'robot_dynamics[check]'"
-                if found and not trimesh_installed()
-                else 'no geometry with a volume'
-            )
             yield Finding('info', 'not-checked', link.name, f'mass and tensor not checked: {why}')
+
+
+def _material_faults(robot: Description) -> Iterator[Finding]:
+    try:
+        material_colours(robot.root)
+    except ModelError as error:
+        name = robot.root.get('name', '')
+        yield Finding('error', 'invalid-geometry', name, str(error), tag='robot')

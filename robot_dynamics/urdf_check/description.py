@@ -20,7 +20,7 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, pose, rotation_rpy
-from robot_dynamics.urdf.geometry.solids import Geometry, Solid, link_geometry, numbers
+from robot_dynamics.urdf.geometry.solids import Geometry, Solid, link_geometry
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.reader import xml_root
 from robot_dynamics.urdf.rules import MOVING_TYPES, TENSOR
@@ -237,7 +237,10 @@ def _number(element: Element, tag: str, key: str) -> float:
 def _numbers(element: Element, tag: str, key: str, default: str, count: int) -> Array:
     """Return the numbers (count,) of an attribute, all NaN if some are missing or not finite."""
     child = element.find(tag)
+    text = default if child is None else child.get(key, default)
     try:
-        return np.array(numbers(default if child is None else child.get(key, default), count))
+        values = np.array([float(word) for word in text.split()])
     except ValueError:
-        return np.full(count, np.nan)
+        values = np.zeros(0)
+    good = values.shape == (count,) and np.isfinite(values).all()
+    return values if good else np.full(count, np.nan)

@@ -15,7 +15,7 @@ from robot_dynamics.model.coordinates import driven_body
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 from robot_dynamics.view.bars import COLOURS
-from robot_dynamics.view.link_shapes import GREY, Mesh, Shape
+from robot_dynamics.view.link_shapes import GREY, BodyShape, Mesh
 from robot_dynamics.view.scene import ARROW_FACES, ARROW_VERTICES, TERMS, Proportions, Scene, ring
 from robot_dynamics.view.state import ViewState
 from robot_dynamics.visualization.shapes import Ellipsoid, inertia_ellipsoid, quaternion
@@ -91,9 +91,10 @@ class Drawing:
 
     # -- shapes --------------------------------------------------------------------------------
 
-    def add_shape(self, shape: Shape, mesh: Mesh | None) -> None:
+    def add_shape(self, placed: BodyShape, mesh: Mesh | None) -> None:
         """Add a shape of a link; `mesh` belongs to a shape of the kind 'mesh'."""
-        scene, name = self._scene, f'{self._parent(shape.body)}/shape_{len(self._meshes)}'
+        body, shape = placed
+        scene, name = self._scene, f'{self._parent(body)}/shape_{len(self._meshes)}'
         red, green, blue, opacity = shape.colour or GREY
         look: dict[str, Any] = {
             'color': (int(255 * red), int(255 * green), int(255 * blue)),

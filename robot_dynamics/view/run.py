@@ -10,7 +10,7 @@ from pathlib import Path
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.urdf.geometry.meshes import MeshError
 from robot_dynamics.view.drawing import Drawing
-from robot_dynamics.view.link_shapes import Shape, read_mesh
+from robot_dynamics.view.link_shapes import BodyShape, displayed_mesh
 from robot_dynamics.view.page import Page
 from robot_dynamics.view.session import Session
 
@@ -42,7 +42,7 @@ def run(session: Session, page: Page, ended: threading.Event) -> None:
 def add_shapes(
     drawing: Drawing,
     page: Page,
-    shapes: Sequence[Shape],
+    shapes: Sequence[BodyShape],
     folders: Sequence[Path],
     ended: threading.Event,
 ) -> None:
@@ -51,11 +51,12 @@ def add_shapes(
     Without any shape, the inertia ellipsoids and the lines between the joints are shown.
     """
     drawn, missing = 0, []
-    for shape in sorted(shapes, key=lambda shape: shape.kind == 'mesh'):
+    for placed in sorted(shapes, key=lambda placed: placed.shape.kind == 'mesh'):
         if ended.is_set():
             return
         try:
-            drawing.add_shape(shape, read_mesh(shape, folders) if shape.kind == 'mesh' else None)
+            is_mesh = placed.shape.kind == 'mesh'
+            drawing.add_shape(placed, displayed_mesh(placed.shape, folders) if is_mesh else None)
             drawn += 1
         except MeshError as error:
             missing.append(str(error))

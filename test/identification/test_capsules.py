@@ -115,12 +115,12 @@ def test_meshes_are_read(binary, tmp_path):
 
 def test_shapes_that_cannot_be_read_are_reported(tmp_path):
     (tmp_path / 'short.stl').write_bytes(b'x' * 90)
-    for name, reason in (('none.stl', 'is not found'), ('short.stl', 'cannot be read')):
+    for name, reason in (('none.stl', 'was not found'), ('short.stl', 'was not read')):
         capsules, (remark,) = capsules_of(link(f'<mesh filename="{name}"/>'), [tmp_path])
         assert capsules == []
         assert "link 'a'" in remark
         assert reason in remark
-    with pytest.raises(ModelError, match=r"link 'a'.*three finite numbers"):
+    with pytest.raises(ModelError, match=r"link 'a': <collision>.* size='1 2', which must be 3"):
         capsules_of(link('<box size="1 2"/>'))
 
 

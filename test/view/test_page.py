@@ -268,7 +268,7 @@ def test_a_missing_mesh_is_reported_and_the_others_are_drawn(shown, capsys):
     shapes = shapes_of(text, model)
     add_shapes(shown.drawing, shown.page, shapes, [], SimpleNamespace(is_set=lambda: False))
     assert len(shown.drawing._meshes) == before + len(shapes) - 1
-    assert 'mesh package://none/base.stl of link' in shown.error
+    assert "link 'panda_link0': mesh 'package://none/base.stl'" in shown.error
     assert '--package-path' in capsys.readouterr().err
 
 

@@ -11,6 +11,7 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -20,23 +21,52 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.urdf.geometry.meshes import MAX_BYTES, SUFFIXES, MeshError
+from robot_dynamics.urdf.geometry.meshes import (
+    MAX_BYTES,
+    SUFFIXES,
+    MeshError,
+    MeshNotFound,
+    TrimeshMissing,
+    mesh_path,
+)
 
 ONE_THREAD = {'OPENBLAS_NUM_THREADS': '1'}  # each takes address space
 MAX_SECONDS = 20  # for one file
 MAX_MEMORY = 4 << 30  # bytes of address space, those of the libraries included
 
 
+def read_mesh(name: str, folders: Sequence[Path]) -> tuple[Any, Any]:
+    """Return the trimesh.Scene and the trimesh.Trimesh of a mesh of a description, in metres.
+
+    Args:
+        name: as in the description.
+        folders: where packages and relative paths are searched.
+
+    Raises:
+        MeshNotFound: no file has the name.
+        TrimeshMissing: trimesh is not installed.
+        MeshError: the file cannot be read; the messages name the mesh.
+    """
+    path = mesh_path(name, folders)
+    if path is None:
+        raise MeshNotFound(f'mesh {name!r} was not found; expected a file, or --package-path DIR')
+    try:
+        return read_scene(path)
+    except MeshError as error:
+        raise type(error)(f'mesh {name!r} was not read: {error}') from None
+
+
 def read_scene(path: Path) -> tuple[Any, Any]:
     """Return the trimesh.Scene of a mesh file, and its trimesh.Trimesh, in metres.
 
     Raises:
-        MeshError: why the file cannot be read, or that trimesh is not installed.
+        TrimeshMissing: trimesh is not installed.
+        MeshError: why the file cannot be read.
     """
     try:
         import trimesh  # noqa: F401  (the reply is made of its classes)
     except ImportError:
-        raise MeshError('trimesh is not installed') from None
+        raise TrimeshMissing('trimesh is not installed') from None
     size = path.stat().st_size
     if path.suffix.lower() not in SUFFIXES or size > MAX_BYTES:
         raise MeshError(

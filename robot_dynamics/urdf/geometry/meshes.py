@@ -16,6 +16,14 @@ class MeshError(RobotDynamicsError):
     """A mesh is missing, or cannot be read."""
 
 
+class MeshNotFound(MeshError):  # noqa: N818  (names the condition)
+    """No file has the name of a mesh."""
+
+
+class TrimeshMissing(MeshError):  # noqa: N818  (names the condition)
+    """No mesh can be read: trimesh is not installed."""
+
+
 def mesh_folders(file: Path, package_paths: Sequence[Path] = ()) -> list[Path]:
     """Return the folders in which meshes and packages are searched."""
     ros = os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep)

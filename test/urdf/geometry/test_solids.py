@@ -1,12 +1,13 @@
 """Solids of geometry against closed forms, and the search for meshes."""
 
+import re
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import trimesh
 
-from robot_dynamics.urdf.geometry.meshes import mesh_path
+from robot_dynamics.urdf.geometry.meshes import MeshNotFound, mesh_path
 from robot_dynamics.urdf.geometry.solids import link_geometry
 
 BOX = '<origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/><geometry>{}</geometry>'
@@ -57,10 +58,12 @@ def test_meshes_that_are_missing_or_broken_are_named(tmp_path):
     (tmp_path / 'broken.stl').write_bytes(b'solid \xff\x00 nonsense')
     text = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
     for name in ('no.stl', 'http://host/a.stl', 'x' * 5000 + '.stl'):
-        assert geometry(text.format(name), [tmp_path]).unread == ((name, ''),)
-    ((name, reason),) = geometry(text.format('broken.stl'), [tmp_path]).unread
-    assert name == 'broken.stl'
-    assert reason
+        (error,) = geometry(text.format(name), [tmp_path]).unread
+        assert isinstance(error, MeshNotFound)
+        assert name in str(error)
+    (error,) = geometry(text.format('broken.stl'), [tmp_path]).unread
+    assert not isinstance(error, MeshNotFound)
+    assert re.fullmatch(r"mesh 'broken.stl' was not read: .+", str(error))
 
 
 def test_a_package_is_searched_as_a_folder_and_by_its_own_name(tmp_path):
