@@ -25,7 +25,7 @@ from robot_dynamics.identification import (
     read_bag,
     text,
 )
-from robot_dynamics.identification.report import as_json, plot, write_csv
+from robot_dynamics.identification.evaluation.evaluation_report import as_json, plot, write_csv
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.spatial import Array
 

@@ -27,21 +27,21 @@ from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.files import write_file, write_files
 from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.identification import Recording, RecordingError, by_joint, read_bag
-from robot_dynamics.identification.estimation import (
+from robot_dynamics.identification.estimation.estimation import (
     EFFORTS,
     Identification,
     PayloadRecording,
     identify,
 )
-from robot_dynamics.identification.friction_choice import AUTO
-from robot_dynamics.identification.identified_files import (
+from robot_dynamics.identification.estimation.friction_choice import AUTO
+from robot_dynamics.identification.estimation.identified_files import (
     as_json,
     estimated_links,
     identified_urdf,
     node_parameters,
 )
-from robot_dynamics.identification.identified_text import text
-from robot_dynamics.identification.validation import WORSE
+from robot_dynamics.identification.estimation.identified_text import text
+from robot_dynamics.identification.estimation.identified_validation import WORSE
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
@@ -136,7 +136,7 @@ def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> i
     elif options.output is not None:
         print(f'{options.output} is not written: the model is worse; --force writes it')
     if options.report is not None:
-        from robot_dynamics.identification.identified_report import html
+        from robot_dynamics.identification.estimation.identified_report import html
 
         write_file(options.report, html(found, str(options.bag)))
     return NOT_WRITTEN if worse and not options.force else 0

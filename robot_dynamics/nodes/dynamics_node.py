@@ -42,7 +42,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.friction.coefficients import FrictionModel
 from robot_dynamics.friction.laws import tracked
-from robot_dynamics.identification.gravity_setting import Postures, remedy
+from robot_dynamics.identification.recordings.gravity_setting import Postures, remedy
 from robot_dynamics.ros import executable, health, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.health import Status

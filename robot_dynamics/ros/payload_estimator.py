@@ -22,8 +22,8 @@ from typing_extensions import override
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.identification.payload import Payload, PayloadError, estimate_payload
-from robot_dynamics.identification.recording import Recording
+from robot_dynamics.identification.payload.payload import Payload, PayloadError, estimate_payload
+from robot_dynamics.identification.recordings.recording import Recording
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.numbers import measured
 from robot_dynamics.ros import health, messages, qos

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from robot_dynamics.control.filters import AccelerationFilter
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.identification.recording import Recording
-from robot_dynamics.identification.smoothing import cutoff_of, smooth
+from robot_dynamics.identification.recordings.recording import Recording
+from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
 from robot_dynamics.simulation import InelasticStop, JointModels, Simulator
 from robot_dynamics.spatial import Array
 from robot_dynamics.view.state import Load, ViewState, number

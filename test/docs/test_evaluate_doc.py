@@ -11,7 +11,8 @@ pytest.importorskip('rosbags')
 from recorded_runs import lively, samples, torque, write_bag
 
 from robot_dynamics import cli
-from robot_dynamics.identification import recording, report
+from robot_dynamics.identification.evaluation import evaluation_report
+from robot_dynamics.identification.recordings import recording
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -59,12 +60,12 @@ def numbers(line):
 
 
 def test_every_cause_is_explained():
-    for kind in report.WORDS:
+    for kind in evaluation_report.WORDS:
         assert f'| {kind} |' in PAGE, kind
 
 
 def test_every_column_is_explained():
-    for column in report.HEAD[2:]:
+    for column in evaluation_report.HEAD[2:]:
         assert f'| `{column}` |' in PAGE, column
 
 

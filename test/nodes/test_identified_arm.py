@@ -22,7 +22,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.friction.laws import LAWS, JointFriction
 from robot_dynamics.identification import identify
-from robot_dynamics.identification.identified_files import (
+from robot_dynamics.identification.estimation.identified_files import (
     estimated_links,
     identified_urdf,
     node_parameters,

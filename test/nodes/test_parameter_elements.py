@@ -10,7 +10,7 @@ pytest.importorskip('rclpy')
 from geometry_msgs.msg import InertiaStamped
 from rclpy.parameter import Parameter
 
-from robot_dynamics.identification.payload import Payload
+from robot_dynamics.identification.payload.payload import Payload
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.parameters import snapshot

@@ -16,7 +16,7 @@ from robot_dynamics.formulations import (
     hamiltonian,
     virtual_work,
 )
-from robot_dynamics.identification.base_parameters import base_parameters
+from robot_dynamics.identification.estimation.base_parameters import base_parameters
 from robot_dynamics.model import robots as samples
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.textbook.closed_forms import (

@@ -8,7 +8,7 @@ import urdf_text
 
 from robot_dynamics import cli
 from robot_dynamics.errors import ModelError
-from robot_dynamics.identification.capsules import capsules_of
+from robot_dynamics.identification.excitation.capsules import capsules_of
 from robot_dynamics.spatial import rotation_rpy
 from robot_dynamics.urdf.geometry.shapes import link_shapes, material_colours
 from robot_dynamics.urdf.loading import parse_urdf

@@ -1,0 +1,194 @@
+"""Least squares on the base parameters, with standard errors.
+
+The base parameters are the combinations of inertial parameters, and of rotor inertias where
+efforts include them, that torques determine. Friction and offsets are fitted along with them.
+
+Source: Gautier, "Numerical calculation of the base inertial parameters of robots", J. Robotic
+Systems 8(4), 1991; Khalil and Dombre, Modeling, Identification and Control of Robots (2002),
+section 12.3 (standard errors, condition number of the scaled regressor).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ShapeError
+from robot_dynamics.identification.estimation.base_parameters import (
+    BaseParameters,
+    base_parameters,
+)
+from robot_dynamics.identification.estimation.parameter_fit import INEXACT, PRIOR, RANK, Fit
+from robot_dynamics.identification.estimation.pseudo_inertia import divergence_curvature
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array
+
+PARAMETERS = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
+SHOWN = 1e-6  # least coefficient of a combination that is named
+DETERMINED = 0.2  # of the standard deviation by the description alone: the motion excites it
+
+
+class BaseEstimate(NamedTuple):
+    """Base parameters of a recording; arrays (b,) but for grouping.
+
+    Attributes:
+        names: of the parameter that each is named after.
+        grouping: (b, p) coefficients of all parameters in each.
+        value: of unconstrained least squares.
+        error: standard deviation; inf if the motion does not excite it.
+        prior: of the description.
+        prior_error: its standard deviation as the fit weights it.
+        physical: of the physically consistent fit.
+        condition: of the regressor with columns of unit length.
+    """
+
+    names: tuple[str, ...]
+    all_names: tuple[str, ...]
+    grouping: Array
+    value: Array
+    error: Array
+    prior: Array
+    prior_error: Array
+    physical: Array
+    condition: float
+
+    @property
+    def determined(self) -> Array:
+        """(b,) bool: the recording tells more than the description."""
+        return np.asarray(self.error < DETERMINED * self.prior_error)
+
+    def combination(self, k: int) -> dict[str, float]:
+        """Return the coefficients of a base parameter, by name."""
+        return {
+            name: float(coefficient)
+            for name, coefficient in zip(self.all_names, self.grouping[k], strict=True)
+            if abs(coefficient) > SHOWN
+        }
+
+
+def fit_base_parameters(
+    arm: Dynamics, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tau: ArrayLike
+) -> tuple[BaseParameters, Array]:
+    """Return the base parameters (b,) of exact or little disturbed arrays, by least squares.
+
+    Nothing is filtered; no friction, offset or rotor is fitted.
+
+    Args:
+        arm: the model: its geometry alone is used.
+        q: (k, n) positions, rad or m.
+        qd: (k, n) velocities.
+        qdd: (k, n) accelerations.
+        tau: (k, n) torques, N m or N.
+
+    Returns:
+        The minimal set, and its values.
+
+    Raises:
+        ShapeError: the arrays differ in shape.
+    """
+    arrays = [np.asarray(x, dtype=float) for x in (q, qd, qdd, tau)]
+    for name, x in zip(('q', 'qd', 'qdd', 'tau'), arrays, strict=True):
+        if x.shape != (len(arrays[0]), arm.model.n):
+            raise ShapeError(
+                f'{name} has shape {x.shape}; expected ({len(arrays[0])}, {arm.model.n})'
+            )
+    base = base_parameters(arm, np.random.default_rng(0))
+    A = arm.regressor(*arrays[:3])[..., base.columns].reshape(-1, base.number)
+    size = np.linalg.norm(A, axis=0)
+    size = np.where(size > 0, size, 1.0)
+    return base, np.linalg.lstsq(A / size, arrays[3].ravel(), rcond=None)[0] / size
+
+
+def base_estimate(arm: Dynamics, fit: Fit) -> BaseEstimate:
+    """Return the base parameters of a fit: with its weights, features and gains."""
+    problem, terms, x = fit.problem, fit.terms, fit.estimate
+    n = arm.model.n
+    base = base_parameters(arm, np.random.default_rng(0), rotors=problem.rotors)
+    rows, right = [], []
+    for j in range(n):
+        own = np.zeros((len(terms.Y), n))
+        own[:, j] = x.gain[j] * terms.qdd[:, j] * problem.excited[j]
+        inertial = np.column_stack([x.gain[j] * terms.Y[:, j], own])[:, base.columns]
+        others = np.ones((len(own), 1))
+        if problem.excited[j]:
+            others = np.column_stack([others, terms.features[:, j]])
+        w = fit.weight[:, j, None]
+        Q = np.linalg.qr(w * others)[0]
+        both = w * np.column_stack([inertial, terms.effort[:, j] - x.gain[j] * terms.known[:, j]])
+        both = both - Q @ (Q.T @ both)  # without what friction and offset explain
+        R = np.asarray(np.linalg.qr(both, mode='r'))
+        rows.append(R[:, :-1])
+        right.append(R[:, -1])
+    inexact = 0.0 if problem.gains else INEXACT
+    value, error, condition = _least_squares(rows, right, inexact)
+    grouping = base.grouping
+    drive = x.rotor / x.gain
+    all_parameters = [np.concatenate([t, r]) for t, r in (
+        (problem.start.theta, problem.start.rotor), (x.theta, drive)
+    )]  # fmt: skip
+    prior, physical = (grouping @ values[: grouping.shape[1]] for values in all_parameters)
+    names = parameter_names(arm.model)[: grouping.shape[1]]
+    return BaseEstimate(
+        tuple(names[k] for k in base.columns),
+        names,
+        grouping,
+        value,
+        error,
+        prior,
+        _prior_error(arm, fit, grouping),
+        physical,
+        condition,
+    )
+
+
+def _least_squares(
+    A: Sequence[Array], b: Sequence[Array], inexact: float
+) -> tuple[Array, Array, float]:
+    """Return the solution, standard deviations and the condition number of the scaled matrix.
+
+    Args:
+        A: columns of the rows of each joint.
+        b: their right-hand sides.
+        inexact: relative standard deviation of the scale of each joint's right-hand side.
+    """
+    every = np.concatenate(A)
+    size = np.linalg.norm(every, axis=0)
+    seen = size > 0
+    U, sigma, Vt = np.linalg.svd(every[:, seen] / size[seen], full_matrices=False)
+    kept = sigma > RANK * sigma[0]
+    inverse = (Vt[kept].T / sigma[kept]) @ U[:, kept].T / size[seen, None]
+    # What each joint contributes changes with its scale.
+    parts = np.split(inverse, np.cumsum([len(rows) for rows in A])[:-1], axis=1)
+    by_joint = np.array([part @ of_joint for part, of_joint in zip(parts, b, strict=True)])
+    variance = (inverse**2).sum(axis=1) + inexact**2 * (by_joint**2).sum(axis=0)
+    value, error = np.zeros(every.shape[1]), np.full(every.shape[1], np.inf)
+    value[seen] = by_joint.sum(axis=0)
+    # Parameters with a part in directions that no row sees are not determined.
+    blind = (Vt[~kept] ** 2).sum(axis=0) > 1e-6
+    error[seen] = np.where(blind, np.inf, np.sqrt(variance))
+    return value, error, float(sigma[0] / max(sigma[-1], 1e-300))
+
+
+def _prior_error(arm: Dynamics, fit: Fit, grouping: Array) -> Array:
+    """Return the standard deviation (b,) by the description alone.
+
+    That of a rotor inertia is the inertia that the arm has at its joint.
+    """
+    scaled = fit.problem.scaled
+    curvature = PRIOR / 2 * divergence_curvature(np.eye(4)[None])[0]
+    blocks = scaled.maps @ np.linalg.inv(curvature) @ np.swapaxes(scaled.maps, 1, 2)
+    inertial, rotor = np.split(grouping, [10 * scaled.nb], axis=1)
+    parts = inertial.reshape(len(grouping), scaled.nb, 10)
+    variance = np.einsum('kbi,bij,kbj->k', parts, blocks, parts)
+    at_joint = arm.mass_matrix(np.zeros(arm.model.n)).diagonal()[: rotor.shape[1]]
+    return np.asarray(np.sqrt(variance + (rotor**2) @ at_joint**2))
+
+
+def parameter_names(model: RobotModel) -> tuple[str, ...]:
+    """Return the names of the inertial parameters and, after them, of the rotor inertias."""
+    inertial = [f'{body}.{name}' for body in model.body_names for name in PARAMETERS]
+    return (*inertial, *(f'{joint}.rotor_inertia' for joint in model.joint_names))

@@ -1,0 +1,251 @@
+"""Files of an identification: URDF, parameters of the nodes, figures as JSON.
+
+The URDF differs from the description in <inertial> and <dynamics> alone. What a URDF cannot hold
+(rotor inertia, offset, scale, terms of other friction laws) is written as parameters of the nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.friction.laws import STRIBECK_SPEED, TERMS
+from robot_dynamics.identification.estimation.base_fit import PARAMETERS
+from robot_dynamics.identification.estimation.estimation import Identification
+from robot_dynamics.identification.estimation.parameter_fit import INEXACT
+from robot_dynamics.model.inertia import from_parameters, to_parameters, transformed
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array, inverse_pose
+from robot_dynamics.urdf.editing import Change, edited, inertial_changes
+from robot_dynamics.urdf.elements import link_inertial
+from robot_dynamics.urdf.reader import read_urdf
+from robot_dynamics.yaml_text import quoted, yaml_text
+
+DIGITS = 9  # of written numbers, far below their errors
+UNCHANGED = 1e-3  # relative change of the pseudo-inertia: a body that changes less is not excited
+
+
+class EstimatedLinks(NamedTuple):
+    """The link of each body whose inertia is estimated; the others of the body keep theirs."""
+
+    links: tuple[str, ...]  # nb names
+    kept: Array  # (nb, 10) parameters of the other links, in the body's frame
+
+
+def estimated_links(model: RobotModel, urdf: str | bytes) -> EstimatedLinks:
+    """Return the heaviest link of each body of a model of this description."""
+    links = {link.name: link for link in read_urdf(urdf).links}
+    heaviest: list[tuple[float, str]] = [(0.0, name) for name in model.body_names]
+    own = {}
+    for name, body, T in zip(
+        model.frame_names, model.frame_body, model.frame_placement, strict=True
+    ):
+        if body >= 0 and name in links:
+            own[name] = transformed(link_inertial(links[name]), T)
+            if own[name].mass > heaviest[body][0]:
+                heaviest[body] = own[name].mass, name
+    names = tuple(name for _, name in heaviest)
+    kept = model.inertial_parameters().reshape(-1, 10)
+    kept = kept - np.array([to_parameters(own[name]) for name in names])
+    # Rounding of the sums is no inertia.
+    kept[np.abs(kept) < 1e-12 * np.abs(model.inertial_parameters()).max()] = 0.0
+    return EstimatedLinks(names, kept)
+
+
+def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLinks) -> bytes:
+    """Return the description with the identified inertias and friction, else byte by byte as is.
+
+    A body that the motion does not excite, and the friction of a joint that does not move, are
+    left as they are.
+    """
+    model, changes = found.description, []
+    theta = found.theta.reshape(-1, 10) - estimated.kept
+    for i, link in enumerate(estimated.links):
+        if np.abs(found.fit.estimate.X[i] - np.eye(4)).max() > UNCHANGED:
+            T = model.frame_placement[model.frame_names.index(link)]
+            body = transformed(from_parameters(theta[i]), inverse_pose(T))
+            changes += [
+                change._replace(value=_rounded(change.value))
+                for change in inertial_changes(link, body)
+            ]
+    for j in np.flatnonzero(found.excited):
+        name = model.joint_names[j]
+        viscous, coulomb = _rounded((found.model.viscous[j], found.model.coulomb[j]))
+        changes.append(Change('joint', name, 'dynamics/@damping', viscous))
+        changes.append(Change('joint', name, 'dynamics/@friction', coulomb))
+    moved = {model.joint_names[j] for j in np.flatnonzero(found.excited)}
+    for joint in read_urdf(urdf).joints:
+        # The friction of joints that mimic it is part of the leader's.
+        if joint.mimic is not None and joint.mimic.joint in moved and joint.dynamics is not None:
+            changes.append(Change('joint', joint.name, 'dynamics/@damping', 0.0))
+            changes.append(Change('joint', joint.name, 'dynamics/@friction', 0.0))
+    return edited(urdf, changes)
+
+
+def node_parameters(found: Identification, robot: Mapping[str, Any] | None = None) -> str:
+    """Return the parameters of the nodes as YAML: with the URDF they are the identified model.
+
+    Args:
+        found: the result.
+        robot: further parameters, such as `tip_link`, which choose the joints of the description.
+    """
+    law = found.law
+    friction: dict[str, Any] = {'law': law.name}
+    friction |= {term: _floats(found.friction[:, i]) for i, term in enumerate(law.terms)}
+    if law.memory:
+        friction['presliding'] = _floats(found.presliding)
+    parameters = {
+        **(robot or {}),
+        'joints': list(found.model.joint_names),
+        'friction': friction,
+        'rotor_inertia': _floats(found.rotor_inertia),
+        'effort_scale': _floats(found.effort_scale),
+        'effort_offset': _floats(found.offset),
+    }
+    head = (
+        f'# Identified parameters of {quoted(found.model.name)}: friction law {law.name},\n'
+        f'#   {law.formula}\n'
+        '# rotor_inertia is seen at the joint; effort_scale multiplies the measured effort, and\n'
+        '# effort_offset is added to the torque of the model.\n'
+    )
+    if not found.scale_known.all():
+        head += '# The scale of the efforts is not identifiable: N m are those of this scale.\n'
+    nodes = {'/**': {'ros__parameters': parameters}}
+    return head + yaml_text(nodes)
+
+
+def as_json(found: Identification) -> dict[str, Any]:
+    """Return the figures for JSON; numbers that are not finite become None."""
+    law, names = found.law, found.model.joint_names
+    known = bool(found.scale_known.all())
+    return {
+        'robot': found.model.name,
+        'verdict': found.validation.verdict,
+        'residual_ratio': found.validation.ratio,
+        'joints': [_joint(found, j) for j in range(len(names))],
+        'friction_law': {
+            'name': law.name,
+            'formula': law.formula,
+            'terms': {term: TERMS[term][0] for term in law.terms},
+            'smoothing': {
+                'coulomb_speed': COULOMB_SPEED,
+                'stribeck_speed': STRIBECK_SPEED,
+                'memory': law.memory,
+            },
+            'held_out_residual': found.law_residuals,
+        },
+        'effort_scale_identifiable': known,
+        'assumed_scale_error': None if found.fit.problem.gains else INEXACT,
+        'test': [_tested(found, j) for j in range(len(names))],
+        'test_data': found.validation.source,
+        'base_parameters': [
+            {
+                'name': name,
+                'combination': found.base.combination(k),
+                'value': float(found.base.value[k]),
+                'standard_error': _number(found.base.error[k]),
+                'urdf': float(found.base.prior[k]),
+                'physical': float(found.base.physical[k]),
+                'determined': bool(found.base.determined[k]),
+            }
+            for k, name in enumerate(found.base.names)
+        ],
+        'links': [
+            {
+                'name': body,
+                'parameters': {
+                    name: {
+                        'value': float(found.theta[10 * i + k]),
+                        'standard_error': _number(found.theta_error[10 * i + k]),
+                        'urdf': float(found.fit.problem.start.theta[10 * i + k]),
+                        'determined': bool(found.theta_determined[10 * i + k]),
+                    }
+                    for k, name in enumerate(PARAMETERS)
+                },
+            }
+            for i, body in enumerate(found.model.body_names)
+        ],
+        'excitation': {
+            'condition': _number(found.base.condition),
+            'base_parameters': len(found.base.value),
+            'determined': int(found.base.determined.sum()),
+            'moving': [name for name, moves in zip(names, found.excited, strict=True) if moves],
+        },
+        'delay': {'value': found.delay.value, 'standard_error': _number(found.delay.error)},
+        'velocity_lag': found.velocity_lag,
+        'drift': [
+            {
+                'name': name,
+                'friction': _number(found.drift.friction[j]),
+                'friction_standard_error': _number(found.drift.friction_error[j]),
+                'offset': _number(found.drift.offset[j]),
+                'offset_standard_error': _number(found.drift.offset_error[j]),
+            }
+            for j, name in enumerate(names)
+        ],
+        'periods': None
+        if found.periods is None
+        else {
+            'number': found.periods.number,
+            'period': found.periods.period,
+            'effort_spread': _floats(found.periods.spread),
+        },
+        'cutoff': found.cutoff,
+        'samples': found.samples,
+        'notes': list(found.notes),
+    }
+
+
+def _joint(found: Identification, j: int) -> dict[str, Any]:
+    law = found.law
+    errors = {term: _number(found.friction_error[j, i]) for i, term in enumerate(law.terms)}
+    return {
+        'name': found.model.joint_names[j],
+        **{term: float(found.friction[j, i]) for i, term in enumerate(law.terms)},
+        **({'presliding': float(found.presliding[j])} if law.memory else {}),
+        'offset': float(found.offset[j]),
+        'rotor_inertia': float(found.rotor_inertia[j]),
+        'effort_scale': float(found.effort_scale[j]),
+        'moves': bool(found.excited[j]),
+        'standard_error': {
+            **errors,
+            'offset': _number(found.offset_error[j]),
+            'rotor_inertia': _number(found.rotor_error[j]),
+            'effort_scale': _number(found.scale_error[j]),
+        },
+    }
+
+
+def _tested(found: Identification, j: int) -> dict[str, Any]:
+    v = found.validation
+    moving, resting = v.rms_where(True), v.rms_where(False)
+    angular = found.model.angular[j]
+    return {
+        'name': found.model.joint_names[j],
+        'effort_rms': float(v.effort_rms[j]),
+        'before_rms': float(v.before_rms[j]),
+        'after_rms': float(v.after_rms[j]),
+        'noise_rms': float(v.noise[j]),
+        'unit': v.unit if v.unit != 'SI' else ('N m' if angular else 'N'),
+        'in_motion': {'before_rms': _number(moving[0][j]), 'after_rms': _number(moving[1][j])},
+        'at_rest': {'before_rms': _number(resting[0][j]), 'after_rms': _number(resting[1][j])},
+    }
+
+
+def _rounded(value: Any) -> Any:
+    """Return a number, or a list of numbers, with DIGITS significant digits."""
+    if np.ndim(value):
+        return [_rounded(x) for x in value]
+    return float(f'{value:.{DIGITS}g}')
+
+
+def _floats(values: Array) -> list[float]:
+    return [_rounded(value) for value in values]
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None

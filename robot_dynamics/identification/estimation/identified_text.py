@@ -1,0 +1,171 @@
+"""Text of an identification: verdict, residuals, parameters, and what could not be identified."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dynamics.friction.laws import TERMS
+from robot_dynamics.identification.estimation.estimation import Identification
+from robot_dynamics.identification.estimation.identified_validation import SAME, Validation
+from robot_dynamics.identification.estimation.parameter_fit import INEXACT
+
+CERTAIN = 3.0  # standard deviations
+
+
+def text(found: Identification) -> str:
+    """Return verdict, residuals, drives and remarks as text."""
+    residuals = aligned([RESIDUALS, *residual_rows(found.validation, found)])
+    lines = [verdict(found), '', 'residuals, root mean square', *residuals, '']
+    lines += [f'friction law {found.law.name}: {found.law.formula}', *aligned(drive_rows(found))]
+    return '\n'.join([*lines, '', *remarks(found)])
+
+
+def verdict(found: Identification) -> str:
+    """Return the verdict as a sentence."""
+    v = found.validation
+    where = 'the last third of the recording' if v.source == 'last third' else 'the test recording'
+    change = f'{100 * v.ratio:.3g} % of that of the description (geometric mean of the joints)'
+    worse = np.array(found.model.joint_names)[v.worse_joints]
+    sentence = f'on {where} the residual is {change}'
+    if v.verdict == SAME and v.improves:
+        return f'better on the whole, worse on {", ".join(worse)}: {sentence}'
+    return f'{v.verdict}: {sentence}' + (f'; larger on {", ".join(worse)}' if len(worse) else '')
+
+
+def units(found: Identification) -> list[str]:
+    """Return the unit of the validated efforts of each joint."""
+    if found.validation.unit != 'SI':
+        return [found.validation.unit] * found.model.n
+    return ['N m' if angular else 'N' for angular in found.model.angular]
+
+
+RESIDUALS = ('joint', 'unit', 'effort', 'before', 'after', 'in motion', 'at rest', 'noise')
+
+
+def residual_rows(v: Validation, found: Identification) -> list[tuple[str, ...]]:
+    """Return the rows of the table with the head RESIDUALS."""
+    moving, resting = v.rms_where(True)[1], v.rms_where(False)[1]
+    columns = (v.effort_rms, v.before_rms, v.after_rms, moving, resting, v.noise)
+    return [
+        (name, unit, *(figure(column[j]) for column in columns))
+        for j, (name, unit) in enumerate(zip(found.model.joint_names, units(found), strict=True))
+    ]
+
+
+def drive_rows(found: Identification) -> list[tuple[str, ...]]:
+    """Return head and rows of the table of friction, offset, rotor and scale with their errors."""
+    head = ('joint', *found.law.terms, 'offset', 'rotor inertia', 'effort scale')
+    rows = [head]
+    for j, name in enumerate(found.model.joint_names):
+        friction = [
+            measured(found.friction[j, i], found.friction_error[j, i]) if found.excited[j] else '-'
+            for i in range(len(found.law.terms))
+        ]
+        rotor = measured(found.rotor_inertia[j], found.rotor_error[j])
+        scale = measured(found.effort_scale[j], found.scale_error[j])
+        rows.append(
+            (
+                name,
+                *friction,
+                measured(found.offset[j], found.offset_error[j]),
+                rotor if found.excited[j] and found.efforts != 'link-side' else '-',
+                scale if found.scale_known[j] else 'not identifiable',
+            )
+        )
+    return rows
+
+
+def remarks(found: Identification) -> list[str]:
+    """Return how the data were used, and what could not be identified."""
+    base, names = found.base, np.array(found.model.joint_names)
+    lines = [
+        f'{found.samples} samples fitted, low-pass at {found.cutoff:.3g} Hz; '
+        f'{int(base.determined.sum())} of {len(base.value)} base parameters determined, condition '
+        f'number {base.condition:.3g}'
+    ]
+    if found.periods is not None:
+        lines.append(
+            f'{found.periods.number} periods of {found.periods.period:.4g} s averaged; spread of '
+            f'the efforts between them: {", ".join(map(figure, found.periods.spread))}'
+        )
+    if found.velocity_lag:
+        lines.append(
+            f'velocities {1e3 * abs(found.velocity_lag):.3g} ms '
+            f'{"later" if found.velocity_lag > 0 else "earlier"} than the positions: aligned'
+        )
+    if found.delay.value:
+        lines.append(
+            f'efforts {1e3 * abs(found.delay.value):.3g} ms '
+            f'{"later" if found.delay.value > 0 else "earlier"} than the motion '
+            f'(± {1e3 * found.delay.error:.2g} ms): removed'
+        )
+    if not found.excited.all():
+        lines.append(
+            f'{", ".join(names[~found.excited])}: hardly moves; friction and rotor inertia are '
+            "the URDF's"
+        )
+    if not found.scale_known.all():
+        lines.append(
+            'the scale of the efforts is not identifiable from currents alone: record the same '
+            'motion with a known payload (--payload-bag, --payload) or give --effort-scale; the '
+            'figures in N m hold for the effort scale shown in the files, residuals are in the '
+            'recorded unit'
+        )
+    if not found.fit.problem.gains:
+        lines.append(
+            'standard errors allow for an unknown scale of the efforts of each joint: 1 ± '
+            f'{INEXACT:g}'
+        )
+    if late := _lagging(found):
+        lines.append(
+            f'{", ".join(late)}: rotor inertia below zero by least squares, friction follows '
+            f'another law than {found.law.name} (--friction auto); standard errors assume this law'
+        )
+    drift = found.drift
+    lines += [
+        f'{names[j]}: friction changes by {100 * drift.friction[j]:.2g} % over '
+        f'{drift.duration:.3g} s (warm-up)'
+        for j in np.flatnonzero(drift.significant)
+    ]
+    return [*lines, *found.notes]
+
+
+def _lagging(found: Identification) -> list[str]:
+    """Return the joints whose rotor inertia, by least squares, is certainly negative.
+
+    Friction that lags behind the velocity has the phase of a negative inertia.
+    """
+    rotor, base = '.rotor_inertia', found.base
+    return [
+        name.removesuffix(rotor)
+        for name, value, error in zip(base.names, base.value, base.error, strict=True)
+        if name.endswith(rotor) and value < -CERTAIN * error
+    ]
+
+
+def term_unit(term: str, angular: bool) -> str:
+    """Return the unit of a coefficient of friction."""
+    unit = TERMS[term][1]
+    return unit if angular else unit.replace('N m s/rad', 'N s/m').replace('N m', 'N')
+
+
+def figure(value: float) -> str:
+    """Return a value with three digits, '-' if it is not finite."""
+    return f'{value:#.3g}'.rstrip('.') if np.isfinite(value) else '-'
+
+
+def measured(value: float, error: float) -> str:
+    """Return a value with its standard deviation, both to two digits of the latter."""
+    if not np.isfinite(error) or error <= 0:
+        return f'{value:.4g}'
+    digits = int(min(9, max(0, 1 - np.floor(np.log10(error)))))
+    return f'{value:.{digits}f} ± {error:.{digits}f}'
+
+
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Return rows with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        '  '.join(f'{cell:<{w}}' for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

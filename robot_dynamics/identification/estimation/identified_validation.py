@@ -1,0 +1,182 @@
+"""Residuals before and after identification, on data that were not fitted.
+
+Both are low-passed as the fitted data, and their delay is removed. In currents without a scale the
+description is given the drive gains that fit it best: otherwise it predicts nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.identification.estimation.friction_choice import with_law
+from robot_dynamics.identification.estimation.observations import Observations
+from robot_dynamics.identification.estimation.parameter_fit import (
+    Fit,
+    gains_of,
+    joint_columns,
+    weights,
+)
+from robot_dynamics.spatial import Array
+
+WORTH = 0.02  # relative change of the residual (geometric mean): less is no difference
+JOINT_WORSE = 0.1  # relative, of one joint, beyond the noise
+BETTER, SAME, WORSE = 'better', 'no better', 'worse'
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Measured and predicted efforts; arrays (n,) or (K, n), in `unit`.
+
+    Attributes:
+        source: 'last third' or 'test'.
+        unit: of the efforts: 'SI' (N m, N), or 'as recorded'.
+        t: (K,) s.
+        effort: (K, n) measured.
+        before: (K, n) predicted by the description.
+        after: (K, n) predicted by the identified model.
+        moving: (K, n) bool.
+        noise: (n,) root mean square of the noise of the measured efforts.
+    """
+
+    source: str
+    unit: str
+    t: Array
+    effort: Array
+    before: Array
+    after: Array
+    moving: Array
+    noise: Array
+
+    @property
+    def effort_rms(self) -> Array:
+        """(n,) root mean square of the efforts."""
+        return _rms(self.effort)
+
+    @property
+    def before_rms(self) -> Array:
+        """(n,) of the residual of the description."""
+        return _rms(self.effort - self.before)
+
+    @property
+    def after_rms(self) -> Array:
+        """(n,) of the residual of the identified model."""
+        return _rms(self.effort - self.after)
+
+    def rms_where(self, moving: bool) -> tuple[Array, Array]:
+        """Return the residuals (n,) before and after, in motion or at rest; NaN without rows."""
+        rows = self.moving == moving
+        before, after = (
+            _rms(np.where(rows, self.effort - one, np.nan)) for one in (self.before, self.after)
+        )
+        return before, after
+
+    def scaled(self, factor: Array) -> Validation:
+        """Return the same in SI units, by a factor (n,)."""
+        arrays = {
+            name: factor * getattr(self, name) for name in ('effort', 'before', 'after', 'noise')
+        }
+        return replace(self, unit='SI', **arrays)
+
+    @property
+    def ratio(self) -> float:
+        """Geometric mean over the measured joints of the residual after, relative to before."""
+        measured = self.effort.any(axis=0)
+        tiny = 1e-9 * self.effort_rms + 1e-300
+        ratios = (self.after_rms + tiny) / (self.before_rms + tiny)
+        return float(np.exp(np.log(ratios[measured]).mean()))
+
+    @property
+    def worse_joints(self) -> Array:
+        """(n,) bool: the residual has grown, beyond the noise."""
+        growth = self.after_rms - self.before_rms
+        grows = (growth > JOINT_WORSE * self.before_rms) & (growth > 0.5 * self.noise)
+        return np.asarray(grows & self.effort.any(axis=0))
+
+    @property
+    def improves(self) -> bool:
+        """Whether the residual has fallen on the whole."""
+        return self.ratio <= 1 - WORTH
+
+    @property
+    def verdict(self) -> str:
+        """BETTER, SAME or WORSE; SAME if the whole has fallen and a joint has grown."""
+        if self.ratio > 1 + WORTH:
+            return WORSE
+        return BETTER if self.improves and not self.worse_joints.any() else SAME
+
+
+class Drift(NamedTuple):
+    """Change over the recording: arrays (n,)."""
+
+    friction: Array  # relative change of the friction torque; NaN where it is not excited
+    friction_error: Array
+    offset: Array  # in units of the effort
+    offset_error: Array
+    duration: float  # s
+
+    @property
+    def significant(self) -> Array:
+        """(n,) bool: friction changes by more than 4 standard deviations and 3 %."""
+        with np.errstate(invalid='ignore'):
+            return np.asarray(
+                (np.abs(self.friction) > 4 * self.friction_error) & (np.abs(self.friction) > 0.03)
+            )
+
+
+def validate(result: Fit, fitted: Observations, held_out: Observations, source: str) -> Validation:
+    """Return the prediction of rows that were not fitted."""
+    problem, x = result.problem, result.estimate
+    described = with_law(problem, LAWS['coulomb'], problem.presliding)
+    start = described.start
+    if problem.gains:
+        gain = gains_of(described.terms(start.theta, [fitted]), start, problem.excited)
+        start = replace(start, gain=gain, friction=gain[:, None] * start.friction)
+    terms = problem.terms(x.theta, [held_out])
+    return Validation(
+        source,
+        'as recorded' if problem.gains else 'SI',
+        held_out.t,
+        terms.effort,
+        described.terms(start.theta, [held_out]).predicted(start),
+        terms.predicted(x),
+        held_out.moving,
+        held_out.noise,
+    )
+
+
+def drift_of(result: Fit, seen: Observations) -> Drift:
+    """Return the change of friction and offset from the beginning to the end of a recording."""
+    problem, x = result.problem, result.estimate
+    terms = problem.terms(x.theta, [seen])
+    residual = terms.effort - terms.predicted(x)
+    friction = np.einsum('kjt,jt->kj', terms.features, x.friction)
+    duration = float(seen.t[-1] - seen.t[0])
+    u = (seen.t - seen.t.mean()) / max(duration, 1e-300)
+    w = weights(terms, residual)
+    n = len(problem.excited)
+    value, error = np.full((n, 2), np.nan), np.full((n, 2), np.nan)
+    for j in range(n):
+        # The identified parameters may have absorbed a part of the drift: they are fitted again.
+        others = joint_columns(problem, terms, j)
+        A = w[:, j, None] * np.column_stack([u * friction[:, j], u, others])
+        keep = np.linalg.norm(A, axis=0) > 0
+        size = np.linalg.norm(A[:, keep], axis=0)
+        inverse = np.linalg.pinv(A[:, keep] / size, rcond=1e-6)
+        found = np.zeros(A.shape[1])
+        deviation = np.full(A.shape[1], np.nan)
+        found[keep] = inverse @ (w[:, j] * residual[:, j]) / size
+        deviation[keep] = np.linalg.norm(inverse, axis=1) / size
+        value[j], error[j] = found[:2], deviation[:2]
+        if not keep[0]:
+            value[j, 0] = np.nan
+    return Drift(value[:, 0], error[:, 0], value[:, 1], error[:, 1], duration)
+
+
+def _rms(x: Array) -> Array:
+    counts = np.isfinite(x).sum(axis=0)
+    squares = np.nansum(x**2, axis=0)
+    return np.asarray(np.where(counts > 0, np.sqrt(squares / np.maximum(counts, 1)), np.nan))

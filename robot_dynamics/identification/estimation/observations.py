@@ -1,0 +1,222 @@
+"""Rows of the identification problem: what a recording says of each joint, without lag.
+
+    effort = g (Y theta + known + B qdd) + friction + offset
+
+Motion is smoothed first; then every term, nonlinear ones included, passes the low-pass of the
+efforts, and few samples per period of the cut-off frequency are kept. So both sides of the
+equation are filtered equally, jumps of dry friction as well.
+
+Source: Gautier, Dynamic identification of robots with power model, ICRA 1997 (both sides through
+one filter, decimation); Swevers, Verdonck and De Schutter, "Dynamic model identification for
+industrial robots", IEEE Control Systems Magazine 27(5), 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.laws import FrictionLaw
+from robot_dynamics.identification.recordings.recording import Recording, moves
+from robot_dynamics.identification.recordings.smoothing import Stretch, low_pass, smooth
+from robot_dynamics.spatial import Array
+
+SPARSE = 16  # samples per period of the cut-off frequency that the regressor needs
+PER_PERIOD = 8  # rows per period of the cut-off frequency, of which
+INDEPENDENT = 4  # : every fourth is independent of the one before
+CHUNK = 4000  # samples of the regressor computed at a time
+BLOCK = 1.0  # s: residuals farther apart count as independent
+BY_ROW = ('t', 'Y', 'q', 'qd', 'qdd', 'effort', 'slope', 'known', 'moving', 'block', 'row')
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """One stretch: its motion at the full rate, and the rigid-body torque's regressor."""
+
+    stretch: Stretch
+    kept: Array  # indices of rows within the inner samples
+    sparse: Array  # indices of the samples with a regressor
+    Y: Array  # (m, n, 10 nb) there, with gravity
+    scale: Array | float  # of the efforts
+
+    def rows(self, x: Array) -> Array:
+        """Return the low-pass of x (k, ...) at the kept samples."""
+        return self.stretch.smoothed(x)[self.kept]
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """K rows for each of n joints.
+
+    Attributes:
+        t: (K,) s.
+        Y: (K, n, 10 nb) regressor of the rigid bodies; without gravity if the efforts are.
+        q: (K, n) positions.
+        qd: (K, n) velocities.
+        qdd: (K, n) accelerations, the column of the rotor inertias.
+        effort: (K, n) times effort_scale.
+        slope: (K, n) its time derivative.
+        known: (K, n) torque of a payload that is not among the parameters.
+        moving: (K, n) bool; otherwise the joint is at rest.
+        block: (K,) number of the block of time.
+        noise: (n,) root mean square of the noise of the low-passed efforts, from their spectrum
+            above the motion.
+        cutoff: Hz, of the low-pass.
+    """
+
+    t: Array
+    Y: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    effort: Array
+    slope: Array
+    known: Array
+    moving: Array
+    block: Array
+    noise: Array
+    cutoff: float
+    pieces: Sequence[_Piece]
+    row: Array  # (K,) indices of these rows among those of the pieces
+
+    def select(self, rows: Array) -> Observations:
+        """Return some of the rows, by a mask (K,)."""
+        parts = {name: getattr(self, name)[rows] for name in BY_ROW}
+        return replace(self, **parts)
+
+    def independent(self) -> Observations:
+        """Return the rows that the low-pass leaves independent."""
+        return self.select(np.arange(len(self.t)) % INDEPENDENT == 0)
+
+    def delayed(self, delay: float, scale: Array | float = 1.0) -> Observations:
+        """Return the same rows with the efforts moved earlier, and multiplied.
+
+        Args:
+            delay: s, by which the efforts are later than the motion.
+            scale: one number or (n,).
+        """
+        parts = []
+        for piece in self.pieces:
+            s = piece.stretch
+            shifted = [np.interp(s.t + delay, s.t, column) for column in s.effort.T]
+            effort = s.smoothed(scale * piece.scale * np.column_stack(shifted))
+            slope = np.gradient(effort, s.step, axis=0)
+            parts.append((effort[piece.kept], slope[piece.kept]))
+        effort, slope = (np.concatenate(part)[self.row] for part in zip(*parts, strict=True))
+        return replace(self, effort=effort, slope=slope, noise=np.abs(scale) * self.noise)
+
+    def friction_features(
+        self, law: FrictionLaw, presliding: Array | float, theta: Array
+    ) -> Array:
+        """Return the low-passed features (K, n, terms) of a friction law.
+
+        Args:
+            law: the law.
+            presliding: one number or (n,), rad or m.
+            theta: (10 nb,) inertial parameters, for the load.
+        """
+        parts = []
+        for piece in self.pieces:
+            s = piece.stretch
+            load = np.zeros_like(s.qd)
+            if 'load' in law.terms:
+                sparse = piece.Y @ theta
+                for j in range(load.shape[1]):
+                    load[:, j] = np.interp(s.t, s.t[piece.sparse], sparse[:, j])
+            z = law.sliding_direction(s.q, s.qd, presliding)
+            parts.append(piece.rows(law.features(s.qd, load, z)))
+        return np.concatenate(parts)[self.row]
+
+
+def observations(
+    arm: Dynamics,
+    recording: Recording,
+    cutoff: float,
+    *,
+    effort_scale: Array | float = 1.0,
+    effort_gravity_compensated: bool = False,
+    loaded: Dynamics | None = None,
+) -> Observations:
+    """Return the rows of a recording.
+
+    Args:
+        arm: the model.
+        recording: of its joints.
+        cutoff: Hz, of the low-pass.
+        effort_scale: recorded effort times this enters; one number or (n,).
+        effort_gravity_compensated: the efforts do not include the gravity torque.
+        loaded: the model with a known payload that the arm carried.
+
+    Raises:
+        RecordingError: too few samples for the cut-off frequency.
+    """
+    stretches, _ = smooth(recording, cutoff)
+    parts, pieces = [], []
+    first_block = 0
+    for s in stretches:
+        stride = max(1, int(1 / (SPARSE * cutoff * s.step)))
+        apart = max(1, round(1 / (PER_PERIOD * cutoff * s.step) / stride)) * stride
+        start = s.inner.start % stride
+        sparse = np.arange(start, len(s.t), stride)
+        at = slice(start, None, stride)
+        Y = _regressor(arm, s.q[at], s.qd[at], s.qdd[at])
+        kept = np.arange(0, len(s.t[s.inner]), apart)
+        piece = _Piece(s, kept, sparse, Y, effort_scale)
+        own = Y
+        if effort_gravity_compensated:
+            own = Y - _regressor(arm, s.q[at], 0 * s.qd[at], 0 * s.qdd[at])
+        filtered = low_pass(own, cutoff, stride * s.step)[(s.inner.start + kept - start) // stride]
+        effort = s.smoothed(effort_scale * s.effort)
+        known = np.zeros_like(s.q)
+        if loaded is not None:
+            states = (s.q, s.qd, s.qdd)
+            known = loaded.inverse_dynamics(*states) - arm.inverse_dynamics(*states)
+            if effort_gravity_compensated:
+                known = known - loaded.gravity_torque(s.q) + arm.gravity_torque(s.q)
+        t = s.t[s.inner][kept]
+        parts.append(
+            (
+                t,
+                filtered,
+                s.q[s.inner][kept],
+                s.qd[s.inner][kept],
+                piece.rows(s.qdd),
+                effort[kept],
+                np.gradient(effort, s.step, axis=0)[kept],
+                piece.rows(known),
+                moves(s.qd[s.inner][kept]),
+                first_block + ((t - t[0]) // BLOCK).astype(int),
+            )
+        )
+        first_block = int(parts[-1][-1][-1]) + 1
+        pieces.append(piece)
+    joined = (np.concatenate(column) for column in zip(*parts, strict=True))
+    columns = dict(zip(BY_ROW, joined, strict=False))
+    rows = np.arange(sum(len(piece.kept) for piece in pieces))
+    noise = _noise(stretches, effort_scale)
+    return Observations(**columns, row=rows, noise=noise, cutoff=cutoff, pieces=pieces)
+
+
+def _regressor(arm: Dynamics, q: Array, qd: Array, qdd: Array) -> Array:
+    parts = range(0, len(q), CHUNK)
+    return np.concatenate(
+        [arm.regressor(*(x[k : k + CHUNK] for x in (q, qd, qdd))) for k in parts]
+    )
+
+
+def _noise(stretches: Sequence[Stretch], effort_scale: Array | float) -> Array:
+    """Return the standard deviation (n,) of the noise that passes the low-pass.
+
+    Its power density is the median between two and four times the cut-off frequency.
+    """
+    from scipy.signal import periodogram
+
+    s = max(stretches, key=lambda s: len(s.t))
+    f, P = periodogram(s.effort[s.inner], 1 / s.step, 'hann', axis=0)
+    above = (f > min(2 * s.cutoff, 0.5 * f[-1])) & (f < 4 * s.cutoff)
+    # The median of a chi-squared distribution of two degrees of freedom is log(2) of its mean.
+    density = np.median(P[above], axis=0) / np.log(2)
+    return np.asarray(np.abs(effort_scale) * np.sqrt(density * s.cutoff))

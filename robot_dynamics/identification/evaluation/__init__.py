@@ -1,0 +1,12 @@
+"""Comparison of recorded efforts with a model, and the causes of differences.
+
+evaluation        measured effort and the model's torque, joint by joint
+cause_columns     torque that each cause would add, per unit of its unknowns
+hypotheses        possible causes, and their physical limits
+causes            the causes that explain the residual: cause_equations, selection,
+                  sufficient_causes; last_fit has their size, errors and alternatives
+autoregression    noise of the residual, and its innovations
+selection         regression with the most probable groups of unknowns
+robust_errors     standard errors of noise that varies
+evaluation_report findings as text, JSON and figure, curves as CSV
+"""

@@ -1,0 +1,158 @@
+"""Torque columns of possible causes of a residual.
+
+Residuals are linear in the errors of a model, so each unknown has a column, the residual of one
+unit of it:
+
+    dry friction       tanh(qd / v_0)                     N m or N            of each joint
+    Stribeck friction  tanh(qd / v_0) exp(-(qd / v_s)^2)  N m or N
+    viscous friction   qd                                 N m s/rad or N s/m
+    rotor inertia      qdd                                kg m^2 or kg
+    offset             1                                  N m or N            of the sensor
+    scale              the model's torque                 -                   of sensor or drive
+    gravity            torque of a unit                   m/s^2               of the base
+    delay              - d(torque)/dt                     s                   of the efforts
+    inertia            regressor                          kg, kg m, kg m^2    of each link
+
+Columns pass the same low-pass as the residuals, and are computed at the few samples that this
+low-pass needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.identification.recordings.smoothing import Stretch, derivative, low_pass
+from robot_dynamics.spatial import Array
+
+OF_JOINTS = (
+    *('dry friction', 'Stribeck friction', 'viscous friction', 'rotor inertia'),
+    *('offset', 'scale'),
+)
+OF_MOTION = slice(0, 4)  # causes that have no effect at rest
+# Unknowns that are torques; the low-pass makes columns of short ones small.
+OF_TORQUE = ('dry friction', 'Stribeck friction', 'offset')
+STRIBECK_SPEED = 0.1  # rad/s or m/s: v_s
+GRAVITY, DELAY, BODIES = slice(0, 3), 3, slice(4, None)  # of the columns of the robot
+PER_BODY = 10  # parameters of an inertia: m, m c, tensor about the frame's origin
+SPARSE = 8  # samples per period of the cut-off frequency
+INDEPENDENT = 2  # of these are independent
+
+
+class Columns(NamedTuple):
+    """Residuals and columns at G times.
+
+    Attributes:
+        t: (G,) s.
+        lengths: number of samples of each stretch.
+        rows: indices of independent samples.
+        of_joints: (6, G, n) in the order of OF_JOINTS.
+        of_robot: (4 + 10 nb, G, n) gravity, delay, inertias.
+        residual: (G, n) measured effort minus computed torque.
+        qd: (G, n) velocities.
+        gravity_torque: (G, n)
+    """
+
+    t: Array
+    lengths: tuple[int, ...]
+    rows: Array
+    of_joints: Array
+    of_robot: Array
+    residual: Array
+    qd: Array
+    gravity_torque: Array
+
+    def torque(self, of_joints: Array, of_robot: Array) -> Array:
+        """Return the torque (G, n) of unknowns of joints (6, n) and of the robot (P,)."""
+        own = np.einsum('kgj,kj->gj', self.of_joints, of_joints)
+        return np.asarray(own + np.tensordot(of_robot, self.of_robot, axes=1))
+
+    def stacked(self) -> Array:
+        """Return columns and residual of each joint (n, R, 6 + P + 1), independent rows."""
+        parts = [self.of_joints, self.of_robot, self.residual[None]]
+        return np.concatenate([part[:, self.rows] for part in parts]).transpose(2, 1, 0)
+
+    def with_scale_of(self, of_joints: Array, of_robot: Array) -> Columns:
+        """Return the columns with scales of the torque that these unknowns correct."""
+        scale = OF_JOINTS.index('scale')
+        other, columns = of_joints.copy(), self.of_joints.copy()
+        other[scale] = 0.0
+        columns[scale] += self.torque(other, of_robot)
+        return self._replace(of_joints=columns)
+
+
+def columns_of(arm: Dynamics, stretches: Sequence[Stretch]) -> Columns:
+    """Return the columns of a motion.
+
+    Args:
+        arm: the model.
+        stretches: the motion, with efforts in N m or N.
+    """
+    parts = [_of_stretch(arm, s) for s in stretches]
+    ends = np.cumsum([0, *(len(part.t) for part in parts)])
+    rows = np.concatenate([end + part.rows for end, part in zip(ends, parts, strict=False)])
+    joined = {
+        name: np.concatenate([getattr(part, name) for part in parts], axis=axis)
+        for name, axis in (
+            *(('t', 0), ('of_joints', 1), ('of_robot', 1)),
+            *(('residual', 0), ('qd', 0), ('gravity_torque', 0)),
+        )
+    }
+    return Columns(lengths=tuple(np.diff(ends)), rows=rows, **joined)
+
+
+def model_torque(arm: Dynamics, s: Stretch) -> Array:
+    """Return the effort (k, n) that the model predicts, not filtered."""
+    # M qdd + C qd + g + friction(qd)
+    return np.asarray(arm.inverse_dynamics(s.q, s.qd, s.qdd) + arm.friction_torque(s.qd))
+
+
+def _of_stretch(arm: Dynamics, s: Stretch) -> Columns:
+    stride = max(1, int(1 / (SPARSE * s.cutoff * s.step)))
+    # Sparse samples that contain the first one after the transients.
+    sparse = slice(s.inner.start % stride, None, stride)
+    first, count = s.inner.start // stride, -(-(s.inner.stop - s.inner.start) // stride)
+
+    def kept(x: Array) -> Array:
+        return x[first : first + count]
+
+    def slow(x: Array) -> Array:
+        """Filter sparse samples: what is smooth."""
+        return kept(low_pass(x, s.cutoff, stride * s.step))
+
+    def sharp(x: Array) -> Array:
+        """Filter all samples: what jumps."""
+        return kept(low_pass(x, s.cutoff, s.step)[sparse])
+
+    q, qd, qdd = (x[sparse] for x in (s.q, s.qd, s.qdd))
+    t = kept(s.t[sparse])
+    dry = np.tanh(s.qd / COULOMB_SPEED)
+    model = sharp(model_torque(arm, s))
+    of_joints = np.array(
+        [
+            sharp(dry),
+            sharp(dry * np.exp(-((s.qd / STRIBECK_SPEED) ** 2))),
+            slow(qd),
+            slow(qdd),
+            np.ones_like(model),
+            model,
+        ]
+    )
+    g = arm.gravity_torque(q)
+    unit = [arm.with_gravity(arm.model.gravity + e).gravity_torque(q) - g for e in np.eye(3)]
+    Y = arm.regressor(q, qd, qdd)
+    of_robot = np.concatenate(
+        [
+            np.array([slow(x) for x in unit]),
+            -derivative(model, t)[None],
+            np.moveaxis(slow(Y), 2, 0),
+        ]
+    )
+    apart = max(1, round(1 / (INDEPENDENT * s.cutoff * stride * s.step)))
+    residual = sharp(s.effort) - model
+    rows = np.arange(0, len(t), apart)
+    return Columns(t, (len(t),), rows, of_joints, of_robot, residual, kept(qd), kept(g))

@@ -1,0 +1,340 @@
+"""Causes of a residual: the most probable errors of a model that explain it.
+
+All residuals are fitted at once, by weighted least squares: a payload at the tip changes the
+torque of every joint, and must not be mistaken for seven frictions. The noise of each joint is
+the residual that its causes do not explain, estimated anew until the choice of causes no longer
+changes. `selection` chooses the causes. Dropped are causes that are certain but small, physically
+impossible, or not valid in every block of time: a fit to the other blocks must predict each one.
+
+A model is either exact but for its causes, or inexact: every joint, and possibly every link, has
+small errors as well, with a narrow prior. The most probable of these searches counts, unless the
+small errors explain most of the residual. Otherwise a payload and gains that are 1 % off, as those
+of an identified model, look like several wrong links. `last_fit` has values, standard deviations
+and alternatives; there, a scale multiplies the torque that the other causes correct. The causes
+that are reported must explain the residual without those that are not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.evaluation.autoregression import Noise
+from robot_dynamics.identification.evaluation.cause_columns import (
+    OF_JOINTS,
+    OF_MOTION,
+    OF_TORQUE,
+    Columns,
+)
+from robot_dynamics.identification.evaluation.cause_equations import BLOCKS, Equations
+from robot_dynamics.identification.evaluation.hypotheses import (
+    CERTAIN,
+    INEXACT_LINK,
+    OF_SEVERAL,
+    PRICE,
+    Findings,
+    hypotheses,
+    inexact,
+    inexact_links,
+    possible,
+)
+from robot_dynamics.identification.evaluation.last_fit import LastFit
+from robot_dynamics.identification.evaluation.selection import Regression
+from robot_dynamics.identification.evaluation.sufficient_causes import sufficient
+from robot_dynamics.identification.recordings.recording import moves
+from robot_dynamics.spatial import Array
+
+ENOUGH_MOTION = 0.1  # of the time, and
+ENOUGH_SAMPLES = 50  # : below, friction of a joint is not determined
+OF_RESIDUAL, OF_EFFORT = 0.05, 0.01  # of a joint's: a cause that explains less is omitted
+FEW, OF_MANY = 3, 2.0  # causes; more of them mimic each other, and must be larger by this factor
+OF_MASS = 0.1  # of a link's: a smaller error alone is omitted
+OF_GRAVITY = 0.005  # of the effort: the same of an error of gravity
+COMMON = ('offset', 'delay')  # always in the last fit: the others' errors allow for them
+VISIBLE = 0.05  # of the effort: an error of this size should be
+SHOULD_BE_VISIBLE = ('dry friction', 'Stribeck friction', 'viscous friction', 'scale')
+UNEXPLAINED = 1  # of the blocks that excite a cause: more must not contradict it
+SEVERAL, SIMILAR = 2, 0.25  # links with errors of similar size: the others have errors as well
+MINOR = 0.5  # of the residual: small errors explain at most this
+ROUNDS = 10  # of estimating the noise
+CLOSE = 0.02  # relative: noise that changes less has converged
+
+
+def find_causes(
+    arm: Dynamics,
+    link: str,
+    columns: Columns,
+    perturbed: Sequence[Columns],
+    effort: Array,
+    measured: Array,
+) -> Findings:
+    """Return the causes of the residuals, if there is enough motion.
+
+    Args:
+        arm: the model.
+        link: of a possible payload.
+        columns: of the motion.
+        perturbed: the same with the motion's noise added, and subtracted; or none.
+        effort: (n,) root mean square of the measured efforts.
+        measured: (n,) bool: the joint has measured efforts.
+    """
+    search = _Search(arm, link, columns, perturbed, effort, measured)
+    if not search.searchable:
+        nothing = np.zeros_like(columns.residual)
+        return Findings(False, False, (), _rms(columns.residual), nothing, (0.0, math.inf), ())
+    return search.findings()
+
+
+class _Choice(NamedTuple):
+    """A choice of hypotheses, its equations and the noise that it leaves."""
+
+    causes: list[int]
+    small: list[int]  # small errors, except those that causes replace
+    inexact: bool  # small errors are assumed
+    regression: Regression
+    noise: Noise
+
+    @property
+    def chosen(self) -> list[int]:
+        """All hypotheses."""
+        return [*self.causes, *self.small]
+
+
+class _Search:
+    """Equations of the possible causes and of small errors."""
+
+    def __init__(
+        self,
+        arm: Dynamics,
+        link: str,
+        columns: Columns,
+        perturbed: Sequence[Columns],
+        effort: Array,
+        measured: Array,
+    ):
+        self._model, self._link, self._effort = arm.model, link, effort
+        rows = moves(columns.qd[columns.rows])
+        standing = rows.sum(axis=0) < max(ENOUGH_SAMPLES, ENOUGH_MOTION * len(rows))
+        self.searchable = bool((measured & ~standing).any())  # a single posture fits any cause
+        rows[:, standing] = True
+        rows[:, ~measured] = False
+        determined = np.tile(measured, (len(OF_JOINTS), 1))
+        determined[OF_MOTION] &= ~standing
+        found = hypotheses(arm, link, columns, effort, determined)
+        self._possible = found
+        drives, links = inexact(found), inexact_links(found, INEXACT_LINK)
+        every = [*found, *drives, *links]
+        self._equations = Equations(every, columns, perturbed, effort, rows)
+        ends = len(found), len(found) + len(drives), len(every)
+        self._drives, self._links = (list(range(*pair)) for pair in pairwise(ends))
+        self._common = [g for g, h in enumerate(found) if h.kind in COMMON]
+
+    def findings(self) -> Findings:
+        """Return the causes that remain after all checks."""
+        equations, allowed = self._equations, list(range(len(self._possible)))
+        dropped = False
+        while True:
+            found = self._best(allowed)
+            solution = equations.spread(found.regression.solution(found.chosen), found.noise)
+            impossible = [
+                g
+                for g in found.causes
+                if not possible(self._model, self._possible[g], *equations.of(g, solution))
+            ]
+            if not impossible:
+                break
+            dropped = dropped or any(self._stands_out(g, found) for g in impossible)
+            allowed = [g for g in allowed if g not in impossible]
+        causes = found.causes
+        found = found._replace(causes=[*causes, *(g for g in self._common if g not in causes)])
+        solution = equations.spread(found.regression.solution(found.chosen), found.noise)
+        importance = {g: self._importance(g, solution.x) for g in causes}
+        # Small causes, and those that are not valid throughout, stay in the fit of the others.
+        least = 1.0 if len(causes) <= FEW else OF_MANY
+        large = [g for g in causes if importance[g] >= least]
+        valid = [g for g in causes if self._valid(g, found)]
+        dropped = dropped or any(self._stands_out(g, found) for g in large if g not in valid)
+        equations = equations.with_scale_of(solution.x)
+        of_links = [importance[g] for g in causes if self._possible[g].body >= 0]
+        least = max([1.0, *(SIMILAR * one for one in of_links)])
+        several = sum(one >= least for one in of_links) >= SEVERAL
+        several = several and not {*self._links} & {*found.small}
+        fit = self._last_fit(equations, found, several)
+        named = [g for g in valid if g in large]
+        reported = self._sufficient(fit, named, [g for g in valid if g not in large])
+        dropped = dropped or any(g not in reported for g in named)
+        torque = fit.torque(reported)
+        return Findings(
+            True,
+            dropped,
+            fit.causes(reported, allowed),
+            _rms(equations.columns.residual - torque),
+            torque,
+            fit.delay(),
+            self._undetermined(fit, reported),
+        )
+
+    def _last_fit(self, equations: Equations, found: _Choice, several: bool) -> LastFit:
+        """Return the fit with small errors; larger ones of the links if several are wrong."""
+        small = [*self._drives, *self._links] if found.inexact else self._drives
+        assumed = small if found.inexact else []
+        if several:
+            first = len(equations.hypotheses)
+            equations = equations.with_hypotheses(inexact_links(self._possible, OF_SEVERAL))
+            small = [*small, *range(first, len(equations.hypotheses))]
+        return LastFit(
+            self._model, self._link, equations, found.noise, found.causes, assumed, small
+        )
+
+    def _best(self, allowed: Sequence[int]) -> _Choice:
+        """Return the most probable choice of several searches.
+
+        A few wrong links may explain much of what many drives do, so that one search begins with
+        the causes of single joints, and others assume small errors. Scales are those of each
+        joint, or one of all.
+        """
+        kinds = [(h.joint >= 0, h.kind == 'scale' and not h.place) for h in self._possible]
+        apart = [g for g in allowed if not kinds[g][1]]
+        of_joints = [g for g in apart if kinds[g][0]]
+        noise = self._equations.first_noise()
+        first = self._converged(of_joints, noise, (), ())
+        found = [
+            self._converged(apart, first.noise, first.causes, ()),
+            self._converged(apart, noise, (), ()),
+            *(self._converged(apart, noise, (), small) for small in self._kinds_of_small()),
+        ]
+        if len(apart) < len(allowed):
+            found.append(self._converged(allowed, noise, (), ()))
+        found = [self._with_large(one, apart, CERTAIN) for one in found]
+        for one in sorted(found, key=self._log_probability, reverse=True):
+            best = self._with_large(one, apart, 0.0)
+            if self._minor(best):
+                break
+        return best
+
+    def _kinds_of_small(self) -> list[list[int]]:
+        """Return small errors: gains alone, all of the drives, and those of the links as well."""
+        gains = [g for g in self._drives if self._equations.hypotheses[g].kind == 'scale']
+        return [gains, self._drives, [*self._drives, *self._links]]
+
+    def _log_probability(self, found: _Choice) -> float:
+        price = PRICE if found.inexact else 0.0
+        return found.regression.log_probability(found.chosen) - price
+
+    def _minor(self, found: _Choice) -> bool:
+        """Return whether the small errors of a choice explain the smaller part of a residual."""
+        x = found.regression.solution(found.chosen).x
+        torque = sum((self._equations.torque_of(g, x) for g in found.small), 0.0 * self._effort)
+        unit = np.where(self._effort > 0, self._effort, np.inf)
+        sizes = [
+            np.linalg.norm(_rms(np.atleast_2d(one)) / unit * self._equations.measured)
+            for one in (torque, self._equations.columns.residual)
+        ]
+        return bool(sizes[0] <= MINOR * sizes[1])
+
+    def _converged(
+        self,
+        allowed: Sequence[int],
+        noise: Noise,
+        causes: Sequence[int],
+        small: Sequence[int],
+    ) -> _Choice:
+        """Return the chosen hypotheses and the noise that they leave, from a first choice."""
+        for _ in range(ROUNDS):
+            before, regression = set(causes), self._equations.regression(noise)
+            causes = regression.select(allowed, causes, small)
+            after = self._equations.noise(regression.solution([*causes, *small]))
+            change = np.abs(np.log(after.sigma / noise.sigma)).max()
+            noise = after
+            if set(causes) == before and change < CLOSE:
+                break
+        return _Choice(
+            list(causes), list(small), bool(small), self._equations.regression(noise), noise
+        )
+
+    def _with_large(self, found: _Choice, allowed: Sequence[int], least: float) -> _Choice:
+        """Return the choice with causes instead of small errors that explain as much as one.
+
+        Args:
+            found: the choice.
+            allowed: possible causes.
+            least: smallest of these errors, in standard deviations of their priors.
+        """
+        x = found.regression.solution(found.chosen).x
+        for b in found.small:
+            unknowns = self._equations.groups[b]
+            if (np.abs(x[unknowns]) < least * self._equations.hypotheses[b].prior).all():
+                continue
+            rest = found._replace(small=[other for other in found.small if other != b])
+            instead = [g for g in allowed if self._equations.replaces[g] == b]
+            gains = found.regression.gains(rest.chosen, instead)
+            g = int(np.argmax(gains))
+            if gains[g] > 0:
+                found = rest._replace(causes=[*rest.causes, g])
+        return found
+
+    # -- validity ---------------------------------------------------------------------------
+
+    def _valid(self, g: int, found: _Choice) -> bool:
+        """Return whether a cause predicts blocks to which it was not fitted."""
+        gains = found.regression.held_out(found.causes, g, found.small)
+        gains = gains[np.isfinite(gains)]
+        failed = int((gains < CERTAIN**2 / BLOCKS).sum())
+        return len(gains) > 2 * UNEXPLAINED and failed <= UNEXPLAINED
+
+    def _stands_out(self, g: int, found: _Choice) -> bool:
+        """Return whether an invalid cause exceeds noise, which makes the recording doubtful."""
+        gains = np.nan_to_num(found.regression.held_out(found.causes, g, found.small))
+        return bool(np.abs(gains).sum() > BLOCKS * CERTAIN**2)
+
+    def _sufficient(
+        self, fit: LastFit, reported: Sequence[int], small: Sequence[int]
+    ) -> list[int]:
+        """Return causes that together make no joint's residual worse."""
+        residual = self._equations.columns.residual
+        before, measured = self._equations.floored(_rms(residual)), self._equations.measured
+
+        def rms_without(torque: Array) -> Array:
+            return np.where(measured, _rms(residual - torque) / before, 0.0)
+
+        torques = [{g: fit.torque([g]) for g in some} for some in (reported, small)]
+        return sufficient(rms_without, *torques)
+
+    def _importance(self, g: int, x: Array) -> float:
+        """Return the size of a cause relative to the smallest that is reported."""
+        h, value = self._possible[g], x[self._equations.groups[g]]
+        share = OF_GRAVITY if h.kind == 'gravity' else OF_EFFORT
+        residual = _rms(self._equations.columns.residual)
+        least = np.maximum(OF_RESIDUAL * residual, share * self._effort)
+        size = _rms(self._equations.torque_of(g, x))
+        if h.kind in OF_TORQUE:
+            size[h.joint] = abs(value[0])
+        if h.kind == 'inertia' and len(h.prior) == 1:
+            size *= min(1.0, abs(value[0]) / OF_MASS)
+        return float(np.max(size / np.where(least > 0, least, np.inf)))
+
+    def _undetermined(self, fit: LastFit, reported: Sequence[int]) -> tuple[tuple[str, str], ...]:
+        """Return errors that the recording would not show."""
+        searched = {(h.kind, h.place): g for g, h in enumerate(self._possible)}
+        return tuple(
+            (kind, name)
+            for kind in SHOULD_BE_VISIBLE
+            for j, name in enumerate(self._model.joint_names)
+            if (g := searched.get((kind, name))) not in reported
+            and (g is None or self._hidden(fit, g, j))
+        )
+
+    def _hidden(self, fit: LastFit, g: int, j: int) -> bool:
+        kind = self._possible[g].kind
+        column = fit.equations.columns.of_joints[OF_JOINTS.index(kind), :, j]
+        unit = 1.0 if kind in OF_TORQUE else float(_rms(column))
+        return fit.least(g) * unit > VISIBLE * float(self._effort[j])
+
+
+def _rms(x: Array) -> Array:
+    return np.asarray(np.sqrt((x**2).mean(axis=0)))

@@ -1,0 +1,309 @@
+"""Comparison of measured efforts with the torques of a model.
+
+    residual = effort_scale * effort - (M qdd + C qd + g + friction(qd))
+
+as `dynamics_node` publishes it, but without lag: see `smoothing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.evaluation.cause_columns import (
+    OF_JOINTS,
+    OF_MOTION,
+    Columns,
+    columns_of,
+    model_torque,
+)
+from robot_dynamics.identification.evaluation.causes import find_causes
+from robot_dynamics.identification.evaluation.hypotheses import Cause
+from robot_dynamics.identification.recordings.gravity_setting import Posture, Postures, remedy
+from robot_dynamics.identification.recordings.recording import (
+    Recording,
+    RecordingError,
+    moves,
+    require_joints,
+)
+from robot_dynamics.identification.recordings.smoothing import (
+    Stretch,
+    cutoff_of,
+    motion_noise,
+    smooth,
+)
+from robot_dynamics.spatial import Array
+
+FAR_ABOVE = 2.0  # times the frequency where the motion ends: above it, noise prevails
+LARGEST = 1e100  # N m or N: sums of squares of more may overflow
+COMPARABLE = 1e6  # ratio of torques and efforts, beyond which fits have no digits left
+CONSTANT = 1e-3  # of its root mean square: an effort that changes less is constant
+
+
+class Curves(NamedTuple):
+    """Measured and computed values at the same times; arrays (k, n) except t."""
+
+    t: Array  # (k,) s
+    q: Array
+    qd: Array
+    qdd: Array
+    effort: Array  # measured, N m or N
+    model: Array  # computed
+    corrected: Array  # computed, with the causes
+
+    @property
+    def residual(self) -> Array:
+        """Measured effort minus computed torque (k, n)."""
+        return np.asarray(self.effort - self.model)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Comparison of a recording with a model; arrays (n,) in N m or N.
+
+    Attributes:
+        robot: its name.
+        joint_names: n names.
+        units: of their efforts.
+        gravity: (3,) of the model, base frame, m/s^2; zero if the efforts exclude it.
+        rate: samples per second.
+        cutoff: of the low-pass, Hz.
+        curves: over time.
+        stretches: number of stretches without a gap.
+        left_out: number of omitted samples, by reason.
+        notes: remarks on the recording.
+        noise: root mean square of the recorded efforts above the cut-off frequency.
+        moving: share of the time in which the joint moves.
+        searched: whether causes were searched: joints moved enough, below the cut-off frequency.
+        doubtful: whether causes were dropped as physically impossible, or invalid in some block
+            of the recording.
+        causes: errors of the model, ordered by the share of the residual they explain.
+        unexplained: root mean square of the residual without the causes.
+        delay: of the efforts against the motion, s, and its standard deviation.
+        undetermined: kinds and joints of errors of 5 % of the effort that would not be found.
+        correlations: of the residual with gravity torque, sign(qd), qd and qdd, -1 to 1; NaN if
+            one of them is constant.
+    """
+
+    robot: str
+    joint_names: tuple[str, ...]
+    units: tuple[str, ...]
+    gravity: Array
+    rate: float
+    cutoff: float
+    curves: Curves
+    stretches: int
+    left_out: Mapping[str, int]
+    notes: tuple[str, ...]
+    noise: Array
+    moving: Array
+    searched: bool
+    doubtful: bool
+    causes: tuple[Cause, ...]
+    unexplained: Array
+    delay: tuple[float, float]
+    undetermined: tuple[tuple[str, str], ...]
+    correlations: Mapping[str, Array]
+
+    @property
+    def rms_effort(self) -> Array:
+        """Root mean square of the measured efforts."""
+        return rms(self.curves.effort)
+
+    @property
+    def rms_residual(self) -> Array:
+        """Root mean square of the residuals."""
+        return rms(self.curves.residual)
+
+    @property
+    def largest(self) -> Array:
+        """The largest absolute residuals."""
+        return np.asarray(np.abs(self.curves.residual).max(axis=0))
+
+    @property
+    def bias(self) -> Array:
+        """The mean residuals."""
+        return np.asarray(self.curves.residual.mean(axis=0))
+
+    @property
+    def explained(self) -> Array:
+        """R^2: 1 if the model explains all changes of the effort, 0 for its mean alone.
+
+        Negative for a model worse than that; NaN if the effort is constant.
+        """
+        changes = self.curves.effort.std(axis=0)
+        with np.errstate(divide='ignore', invalid='ignore'):
+            share = 1 - (self.rms_residual / changes) ** 2
+        return np.asarray(np.where(changes > CONSTANT * self.rms_effort, share, np.nan))
+
+
+def evaluate(
+    arm: Dynamics,
+    recording: Recording,
+    *,
+    effort_scale: ArrayLike = 1.0,
+    effort_gravity_compensated: bool = False,
+    cutoff: float | None = None,
+    load_link: str = '',
+) -> Evaluation:
+    """Compare recorded efforts with the torques of a model, and search causes of the residual.
+
+    Args:
+        arm: the model, with its gravity and payloads.
+        recording: of the same joints in the same order, as `by_joint` makes it.
+        effort_scale: recorded effort times this is N m or N, one for all joints or (n,).
+        effort_gravity_compensated: the recorded effort does not include the gravity torque.
+        cutoff: Hz, of the low-pass; by default where the spectrum of the motion ends.
+        load_link: link of a payload missing from the model; the last link if omitted.
+
+    Raises:
+        RecordingError: other joints, too few samples for the cut-off frequency, or efforts too
+            large to compare.
+        FrameNotFound: no such link.
+    """
+    scale = _checked(arm, recording, effort_scale)
+    link = load_link or last_link(arm)
+    arm.model.frame_index(link)
+    recorded = recording.effort
+    recording = replace(recording, effort=scale * recorded)
+    of_motion = cutoff_of(recording)
+    cutoff = of_motion if cutoff is None else cutoff
+    stretches, not_smooth = smooth(recording, cutoff)
+    shown = arm.with_gravity(np.zeros(3)) if effort_gravity_compensated else arm
+    curves = _curves(shown, stretches)
+    for j in np.flatnonzero(~(np.abs(curves.residual) < LARGEST).all(axis=0)):
+        raise RecordingError(
+            f'{arm.model.joint_names[j]}: efforts up to {np.abs(recorded[:, j]).max():.3g}'
+            f' with effort_scale {scale[j]:.3g}, or torques of the model, are too large to compare'
+        )
+    measured = np.asarray(recording.effort.any(axis=0))
+    at_rest = remedy(arm, _postures(stretches), 1.0, 0.0, effort_gravity_compensated)
+    notes = (*recording.notes, *([at_rest] if at_rest else []))
+    if cutoff > FAR_ABOVE * of_motion:
+        measured = np.zeros_like(measured)
+        notes = (
+            *notes,
+            f'causes are not searched: the motion ends at {of_motion:.3g} Hz, noise of velocities '
+            f'and accelerations passes {cutoff:g} Hz; omit the cut-off frequency',
+        )
+    computed, effort = rms(curves.model).max(), rms(curves.effort).max()
+    if measured.any() and computed > COMPARABLE * effort:
+        measured = np.zeros_like(measured)
+        notes = (
+            *notes,
+            f'causes are not searched: torques of the model are {computed:.3g} N m or N, efforts '
+            f'{effort:.3g}; check gravity, masses and effort_scale',
+        )
+    columns = columns_of(shown, stretches)
+    noise = motion_noise(recording)
+    noisy = [noise.added(recording, np.random.default_rng(0), sign) for sign in (1.0, -1.0)]
+    perturbed = [columns_of(shown, smooth(one, cutoff)[0]) for one in noisy]
+    findings = find_causes(shown, link, columns, perturbed, rms(curves.effort), measured)
+    found = _at_all_times(columns, findings.torque, stretches)
+    curves = curves._replace(corrected=curves.model + found)
+    return Evaluation(
+        robot=arm.model.name,
+        joint_names=arm.model.joint_names,
+        units=units(arm),
+        gravity=shown.model.gravity,
+        rate=1 / stretches[0].step,
+        cutoff=cutoff,
+        curves=curves,
+        stretches=len(stretches),
+        left_out={**recording.left_out, **not_smooth},
+        notes=notes,
+        noise=rms(np.concatenate([_above_cutoff(stretch) for stretch in stretches])),
+        moving=moves(curves.qd).mean(axis=0),
+        searched=findings.searched,
+        doubtful=findings.doubtful,
+        causes=findings.causes,
+        unexplained=findings.unexplained,
+        delay=findings.delay,
+        undetermined=findings.undetermined,
+        correlations=_correlations(columns),
+    )
+
+
+def _postures(stretches: Sequence[Stretch]) -> Sequence[Posture]:
+    postures = Postures()
+    for s in stretches:
+        for sample in zip(s.t, s.q, s.qd, s.effort, strict=True):
+            postures.add(*sample)
+    return postures.found
+
+
+def _curves(arm: Dynamics, stretches: Sequence[Stretch]) -> Curves:
+    parts = []
+    for s in stretches:
+        motion = (x[s.inner] for x in (s.t, s.q, s.qd, s.qdd))
+        model = model_torque(arm, s)
+        computed = s.smoothed(model)
+        parts.append((*motion, s.smoothed(s.effort), computed, computed))
+    return Curves(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _at_all_times(columns: Columns, torque: Array, stretches: Sequence[Stretch]) -> Array:
+    """Return torques (k, n) at all samples of the stretches, from those of the columns (G, n)."""
+    from scipy.interpolate import CubicSpline
+
+    ends = np.cumsum(columns.lengths)[:-1]
+    parts = zip(np.split(columns.t, ends), np.split(torque, ends), stretches, strict=True)
+    return np.concatenate([CubicSpline(t, x)(s.t[s.inner]) for t, x, s in parts])
+
+
+def _correlations(columns: Columns) -> dict[str, Array]:
+    """Return correlations (n,) of residuals with gravity torque and motion, by name."""
+    others = {
+        'gravity': columns.gravity_torque,
+        **dict(zip(OF_JOINTS[OF_MOTION], columns.of_joints[OF_MOTION], strict=True)),
+    }
+    del others['Stribeck friction']
+    return {name: _correlation(columns.residual, other) for name, other in others.items()}
+
+
+def _correlation(x: Array, y: Array) -> Array:
+    """Return Pearson's coefficient (n,) of each column; NaN where one of the two is constant."""
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    sizes = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
+    with np.errstate(divide='ignore', invalid='ignore'):
+        return np.asarray(np.where(sizes > 0, (x * y).sum(axis=0) / sizes, np.nan))
+
+
+def _above_cutoff(s: Stretch) -> Array:
+    return np.asarray(s.effort[s.inner] - s.smoothed(s.effort))
+
+
+def rms(x: Array) -> Array:
+    """Return the root mean square over the first axis."""
+    return np.asarray(np.sqrt((x**2).mean(axis=0)))
+
+
+def units(arm: Dynamics) -> tuple[str, ...]:
+    """Return the unit of each coordinate's effort."""
+    return tuple('N m' if angular else 'N' for angular in arm.model.angular)
+
+
+def last_link(arm: Dynamics) -> str:
+    """Return the last moving link of the description."""
+    return [link for link in arm.model.link_names if arm.tree.frame(link).body >= 0][-1]
+
+
+def _checked(arm: Dynamics, recording: Recording, effort_scale: ArrayLike) -> Array:
+    names = arm.model.joint_names
+    require_joints(recording, arm.model)
+    scale = np.asarray(effort_scale, dtype=float)
+    if (
+        scale.shape not in ((), (1,), (len(names),))
+        or not np.isfinite(scale).all()
+        or not scale.all()
+    ):
+        raise RecordingError(
+            f'effort_scale is {scale.tolist()}; it must be one number or {len(names)}, for '
+            f'{", ".join(names)}, none of them 0'
+        )
+    return np.broadcast_to(scale, (len(names),))

@@ -1,0 +1,7 @@
+"""Motions that determine the parameters of a robot.
+
+excitation         periodic motions with ramps, and the limits that they keep
+excitation_search  optimises them
+clearance          keeps links apart, by the capsules of `capsules`
+excitation_report  text, figure, CSV and messages
+"""

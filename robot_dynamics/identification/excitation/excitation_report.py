@@ -1,0 +1,104 @@
+"""An excitation as text, curves and figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from robot_dynamics import files
+from robot_dynamics.control.trajectory import Trajectory
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.excitation.excitation import Excitation
+from robot_dynamics.reporting.figures import plain, save, sheet
+from robot_dynamics.spatial import Array
+
+
+def text(arm: Dynamics, found: Excitation) -> str:
+    """Return a summary: how much of each limit is used, and what the motion is worth."""
+    period, limits = found.motion.period, found.limits
+    way = (
+        f'{found.approach:.3g} s from the given posture to the start'
+        if found.start is not None
+        else f'{found.approach:.3g} s for the way from the present posture to the start, which is '
+        'not checked (--start)'
+    )
+    lines = [
+        f'{arm.model.name}: {found.repeats} periods of {period:g} s, '
+        f'{len(found.motion.sine)} harmonics; ramps of {found.ramp:.3g} s; {way}',
+        '',
+        f'{"joint":<{_width(found)}}  range         speed  acceleration  effort',
+    ]
+    t = np.linspace(found.approach, found.duration, 1 + round(100 * found.duration))
+    q, qd, qdd = found.sample(t)
+    tau = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
+    shares = [
+        np.abs(x) / limit
+        for x, limit in ((qd, limits.velocity), (qdd, limits.acceleration), (tau, limits.effort))
+    ]
+    for j, name in enumerate(found.joint_names):
+        low, high = q[:, j].min(), q[:, j].max()
+        speed, acceleration, effort = (100 * share[:, j].max() for share in shares)
+        lines.append(
+            f'{name:<{_width(found)}}  {low:5.2f} ... {high:5.2f}  {speed:3.0f} %  '
+            f'{acceleration:10.0f} %  {effort:4.0f} %'
+        )
+    random = found.random_conditions
+    lines += [
+        '',
+        f'standard errors of the base parameters, minimised: {found.relative_error:.2g} of those '
+        'of the median random motion within the same limits (geometric mean)',
+        f'condition number of the base regressor: {found.condition:.3g} (random motions: '
+        f'{random.min():.3g} to {random.max():.3g}, median {np.median(random):.3g})',
+    ]
+    if found.closest is not None:
+        distance, a, b = found.closest
+        lines.append(f'closest links: {a} and {b}, {distance:.3f} m')
+    if found.unchecked:
+        pairs = ', '.join(f'{a} and {b}' for a, b in found.unchecked)
+        lines.append(f'distances not checked, close in many postures: {pairs}')
+    return '\n'.join(lines)
+
+
+def _width(found: Excitation) -> int:
+    return max(map(len, found.joint_names))
+
+
+def write_csv(arm: Dynamics, trajectory: Trajectory, file: Path) -> None:
+    """Write time, positions, velocities, accelerations and efforts, friction included."""
+    rows = trajectory.at_waypoints()
+    tau = arm.inverse_dynamics(*rows) + arm.friction_torque(rows.qd)
+    names = trajectory.joint_names
+    kinds = ('position', 'velocity', 'acceleration', 'effort')
+    head = ['t', *(f'{name} {kind}' for kind in kinds for name in names)]
+    table = np.column_stack([trajectory.times, *rows, tau]).round(9)
+    files.write_csv(file, head, table.tolist())
+
+
+def plot(arm: Dynamics, found: Excitation, file: Path) -> None:
+    """Draw position, velocity and effort of each joint with their limits.
+
+    Raises:
+        MatplotlibMissing: it is not installed.
+    """
+    limits, names = found.limits, found.joint_names
+    t = np.linspace(found.approach, found.duration, 1 + round(50 * found.duration))
+    q, qd, qdd = found.sample(t)
+    tau = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
+    figure = sheet(12, 1 + 1.3 * len(names))
+    axes = figure.subplots(len(names), 3, sharex=True, squeeze=False)
+    panels: tuple[tuple[str, Array, Array, Array], ...] = (
+        ('position [rad or m]', q, limits.lower, limits.upper),
+        ('velocity [1/s]', qd, -limits.velocity, limits.velocity),
+        ('effort [N m or N]', tau, -limits.effort, limits.effort),
+    )
+    for column, (title, x, low, high) in zip(axes.T, panels, strict=True):
+        column[0].set_title(title)
+        column[-1].set_xlabel('time [s]')
+        for j, panel in enumerate(column):
+            panel.plot(t, x[:, j], linewidth=1)
+            for limit in (low[j], high[j]):
+                panel.axhline(limit, color='tab:red', linestyle='--', linewidth=0.8)
+    for panel, name in zip(axes[:, 0], names, strict=True):
+        panel.set_ylabel(plain(name), rotation=0, ha='right')
+    save(figure, file)

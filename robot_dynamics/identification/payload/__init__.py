@@ -1,0 +1,5 @@
+"""Mass, centre of mass and inertia of a payload.
+
+payload         from a motion by payload_fit, or from postures by payload_bounds
+payload_report  text and JSON
+"""

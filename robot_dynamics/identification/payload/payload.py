@@ -1,0 +1,316 @@
+"""Mass, centre of mass and inertia of a payload, from a recording of the arm that carries it.
+
+The torques that the model without the payload leaves are linear in its ten parameters. From a
+motion they are fitted together with friction and offset of each joint: `payload_fit`.
+
+At rest dry friction hides any torque up to its level. From postures alone the result is therefore
+not an estimate with a standard error, but the bounds of all payloads that the dry friction of the
+model admits: `payload_bounds`.
+
+Source: Atkeson, An and Hollerbach, "Estimation of inertial parameters of manipulator loads and
+links", Int. J. Robotics Research 5(3), 1986.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.identification.estimation.parameter_fit import INEXACT
+from robot_dynamics.identification.estimation.pseudo_inertia import (
+    from_pseudo_inertia,
+    to_pseudo_inertia,
+)
+from robot_dynamics.identification.payload.payload_bounds import bounds, least_excess
+from robot_dynamics.identification.payload.payload_fit import (
+    CERTAIN,
+    ENOUGH_SAMPLES,
+    PayloadFit,
+    Rows,
+    fit_payload,
+)
+from robot_dynamics.identification.recordings.gravity_setting import APART, STILL
+from robot_dynamics.identification.recordings.recording import (
+    STANDING,
+    Recording,
+    RecordingError,
+    require_joints,
+)
+from robot_dynamics.identification.recordings.smoothing import Stretch, cutoff_of, low_pass, smooth
+from robot_dynamics.model.inertia import second_moment
+from robot_dynamics.spatial import Array
+
+FRICTION = ('estimated', 'model')  # fitted with the payload, or that of the model
+DRY = (LAWS['coulomb'], LAWS['coulomb_memory'])  # dry friction is a combination of both
+ENOUGH_MOTION = 4.0  # s in which a joint moves: less is a recording of postures
+DENSE = 16  # samples per period of the cut-off frequency
+LARGEST = 0.05  # a factor that is certainly farther from 1 is an error of the model
+LARGE = 0.005  # a factor that is certainly farther from 1 is named
+NOISE = 3.0  # standard deviations of noise that bounds include
+
+
+class Payload(NamedTuple):
+    """A payload; values that the recording does not determine have infinite errors.
+
+    From a motion, errors are standard deviations. From postures, they are half the width of the
+    bounds.
+    """
+
+    link: str
+    mass: float  # kg
+    com: Array  # (3,) m, frame of the link
+    inertia: Array  # (3, 3) kg m^2 about the centre of mass, axes of the link
+    mass_error: float
+    com_error: Array  # (3,)
+    inertia_error: Array  # (3, 3)
+    postures: int  # at rest; 0: from a motion
+    seconds: float  # that were used
+    residual: Array  # (n,) root mean square of the unexplained effort, N m or N
+    notes: tuple[str, ...] = ()
+
+    @property
+    def determined(self) -> bool:
+        """Whether the mass is certain by three errors."""
+        return bool(self.mass > 3 * self.mass_error)
+
+    @property
+    def known_inertia(self) -> Array:
+        """The tensor (3, 3), or zeros if it is not determined or physically inconsistent."""
+        known = (
+            np.isfinite(self.inertia_error).all()
+            and np.linalg.eigvalsh(second_moment(self.inertia))[0] >= 0
+        )
+        return self.inertia if known else np.zeros((3, 3))
+
+
+class PayloadError(RecordingError):
+    """A recording does not determine a payload."""
+
+
+def estimate_payload(
+    arm: Dynamics,
+    recording: Recording,
+    link: str,
+    *,
+    friction: str = 'estimated',
+    effort_scale: ArrayLike = 1.0,
+    scale_error: float = INEXACT,
+    effort_gravity_compensated: bool = False,
+    cutoff: float | None = None,
+) -> Payload:
+    """Return the payload that an arm carried on a link.
+
+    Args:
+        arm: the model without the payload, best one identified on the same drives: the errors
+            assume that it is right.
+        recording: of the same joints in the same order, as `by_joint` makes it.
+        link: that carries the payload.
+        friction: 'estimated' with the payload, in addition to that of the model, with an offset
+            of the efforts of each joint; or 'model'. At rest it is that of the model.
+        effort_scale: recorded effort times this is N m or N, one for all joints or (n,).
+        scale_error: standard deviation of that factor of each joint, relative.
+        effort_gravity_compensated: the recorded effort does not include the gravity torque of the
+            model.
+        cutoff: Hz, of the low-pass; by default where the spectrum of the motion ends.
+
+    Raises:
+        PayloadError: the link does not move, or there are fewer than two postures.
+        RecordingError: other joints, or too few samples.
+        FrameNotFound: no such link.
+        ValueError: friction is neither 'estimated' nor 'model'.
+    """
+    if friction not in FRICTION:
+        raise ValueError(f'friction is {friction!r}; expected one of {", ".join(FRICTION)}')
+    require_joints(recording, arm.model)
+    k = arm.model.frame_index(link)
+    body = int(arm.model.frame_body[k])
+    if body < 0:
+        raise PayloadError(f'link {link!r} is fixed to the base; expected a link that moves')
+    to_body = _parameter_map(arm.model.frame_placement[k])
+    scale = np.broadcast_to(np.asarray(effort_scale, dtype=float), (arm.model.n,))
+    stretches = smooth(recording, cutoff_of(recording) if cutoff is None else cutoff)
+    pieces = [
+        _Piece(arm, s, body, to_body, scale, effort_gravity_compensated) for s in stretches[0]
+    ]
+    if sum(piece.seconds_in_motion for piece in pieces) >= ENOUGH_MOTION:
+        with_friction = friction == 'estimated'
+        return _from_motion(link, pieces, arm.model.joint_names, with_friction, scale_error)
+    return _from_postures(link, pieces, arm.model.coulomb)
+
+
+class _Piece:
+    """Efforts that the model leaves over one stretch, and the torques of a unit payload."""
+
+    def __init__(
+        self, arm: Dynamics, s: Stretch, body: int, to_body: Array, scale: Array, compensated: bool
+    ):
+        self._arm, self._s, self._to_body = arm, s, to_body
+        self._own = slice(10 * body, 10 * body + 10)
+        model = arm.inverse_dynamics(s.q, s.qd, s.qdd) + arm.friction_torque(s.qd)
+        self.model = model - (arm.gravity_torque(s.q) if compensated else 0.0)  # (k, n)
+        self.excess = scale * s.effort - self.model
+        self.moving = np.abs(s.qd) > STANDING
+        self.seconds_in_motion = float(self.moving.any(axis=1).sum()) * s.step
+
+    def of_payload(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Return the torques (k, n, 10) of unit parameters of the payload, frame of its link."""
+        return np.asarray(self._arm.regressor(q, qd, qdd)[..., self._own] @ self._to_body)
+
+    def rows(self, with_friction: bool) -> Rows:
+        """Return what the fit needs, with features of friction and offset if they are fitted.
+
+        All pass the low-pass; as many samples as it needs, without the ends.
+        """
+        s = self._s
+        stride = max(1, int(1 / (DENSE * s.cutoff * s.step)))
+        z = [law.sliding_direction(s.q, s.qd) for law in DRY]
+        features = np.stack([s.qd, *z, np.ones_like(s.qd)], axis=2)
+        if not with_friction:
+            features = features[..., :0]
+        Y = self.of_payload(*(x[::stride] for x in (s.q, s.qd, s.qdd)))
+        kept = slice(-(-s.inner.start // stride), s.inner.stop // stride)
+        return Rows(
+            low_pass(self.excess, s.cutoff, s.step)[::stride][kept],
+            low_pass(Y, s.cutoff, stride * s.step)[kept],
+            low_pass(self.model, s.cutoff, s.step)[::stride][kept],
+            low_pass(features, s.cutoff, s.step)[::stride][kept],
+            self.moving[::stride][kept],
+        )
+
+    def postures(self) -> list[tuple[Array, Array, Array]]:
+        """Return mean positions, efforts and their standard errors (n,) of each time at rest."""
+        s, still = self._s, np.asarray(~self.moving.any(axis=1))
+        found = []
+        runs: list[Array] = np.split(np.arange(len(still)), np.flatnonzero(np.diff(still)) + 1)
+        for run in runs:
+            if still[run[0]] and len(run) * s.step >= STILL:
+                error = self.excess[run].std(axis=0) / np.sqrt(len(run))
+                found.append((s.q[run].mean(axis=0), self.excess[run].mean(axis=0), error))
+        return found
+
+
+# -- from a motion --------------------------------------------------------------------------
+
+
+def _from_motion(
+    link: str,
+    pieces: list[_Piece],
+    names: tuple[str, ...],
+    with_friction: bool,
+    scale_error: float,
+) -> Payload:
+    parts = [piece.rows(with_friction) for piece in pieces]
+    rows = Rows(*(np.concatenate(x) for x in zip(*parts, strict=True)))
+    if not (rows.moving.sum(axis=0) >= ENOUGH_SAMPLES).any():
+        raise PayloadError(
+            f'no joint moves in {ENOUGH_SAMPLES} samples; move the arm for {ENOUGH_MOTION:g} s'
+        )
+    found = fit_payload(rows, scale_error)
+    return Payload(
+        link,
+        *_parts(found.value),
+        *_parts(found.error),
+        postures=0,
+        seconds=sum(piece.seconds_in_motion for piece in pieces),
+        residual=found.residual,
+        notes=(*_doubts(found, names), *_remarks(found.value, found.error)),
+    )
+
+
+def _doubts(found: PayloadFit, names: tuple[str, ...]) -> list[str]:
+    """Return what the factors between efforts and model say about the model."""
+    off, error = np.abs(found.factor - 1), CERTAIN * found.factor_error
+    certain = np.flatnonzero(off > np.maximum(error, LARGE))
+    if not len(certain):
+        return []
+    factors = ', '.join(
+        f'{names[j]} {found.factor[j]:.3f} ± {found.factor_error[j]:.1g}' for j in certain
+    )
+    notes = [f'efforts differ from those of the model by factors, part of the errors: {factors}']
+    if (off > LARGEST + error).any():
+        notes.append(
+            f'the model is off by more than {100 * LARGEST:.0f} %: it has other errors than the '
+            'payload, which the errors stated here do not include; `robot-dynamics evaluate` '
+            'names them, `identify` corrects them'
+        )
+    return notes
+
+
+# -- from postures --------------------------------------------------------------------------
+
+
+def _from_postures(link: str, pieces: list[_Piece], coulomb: Array) -> Payload:
+    """Return the middle of the bounds that dry friction sets, and half their width."""
+    found = [(piece, *posture) for piece in pieces for posture in piece.postures()]
+    different: list[Array] = []
+    for _, q, *_ in found:
+        if all(np.abs(q - other).max() > APART for other in different):
+            different.append(q)
+    if len(different) < 2:
+        raise PayloadError(
+            f'the arm stands in {len(different)} posture{"s" * (len(different) != 1)}, at least '
+            f'{STILL:g} s each, and moves for less than {ENOUGH_MOTION:g} s; expected a motion, '
+            'or two postures that turn the payload to gravity differently'
+        )
+    rest = np.zeros(len(coulomb))
+    X = np.concatenate([piece.of_payload(q, rest, rest)[:, :4] for piece, q, *_ in found])
+    y, noise = (np.concatenate([row[k] for row in found]) for k in (2, 3))
+    level = np.tile(coulomb, len(found))
+    slack = np.where(coulomb.any(), level, 1.0)  # without dry friction: N m or N
+    margin = level + NOISE * noise
+    more = least_excess(X, y, margin, slack)
+    low, high = bounds(X, y, margin + (1 + 1e-6) * more * slack + 1e-9)
+    middle = np.where(np.isfinite(low + high), (low + high) / 2, 0.0)
+    notes = []
+    if more > 1e-6:
+        amount = f'{100 * more:.0f} % more' if coulomb.any() else f'{more:.3g} N m or N of'
+        notes.append(f'the efforts need {amount} dry friction than the model has')
+    if not coulomb.any():
+        notes.append('the model has no dry friction: the bounds hold without it only (--coulomb)')
+    residual = (y - X @ np.array([middle[0], *(middle[0] * middle[1:])])).reshape(-1, len(coulomb))
+    free = np.full(10, np.inf)
+    free[:4] = (high - low) / 2
+    return Payload(
+        link,
+        *_parts(np.concatenate([middle, np.zeros(6)])),
+        *_parts(free),
+        postures=len(different),
+        seconds=0.0,
+        residual=np.sqrt((residual**2).mean(axis=0)),
+        notes=tuple(notes),
+    )
+
+
+# -- results --------------------------------------------------------------------------------
+
+
+def _parts(values: Array) -> tuple[float, Array, Array]:
+    """Return mass, centre of mass (3,) and tensor (3, 3) of ten values."""
+    tensor = np.zeros((3, 3))
+    upper = np.triu_indices(3)
+    tensor[upper] = tensor.T[upper] = values[4:]
+    return float(values[0]), values[1:4], tensor
+
+
+def _remarks(value: Array, error: Array) -> list[str]:
+    notes = []
+    if not value[0] > 3 * error[0]:
+        notes.append('the mass does not differ from zero by three standard errors')
+    tensor = _parts(value)[2]
+    if np.isfinite(error).all() and np.linalg.eigvalsh(second_moment(tensor))[0] < 0:
+        notes.append('the inertia is not physically consistent: it is not determined')
+    return notes
+
+
+def _parameter_map(T: Array) -> Array:
+    """Return the map (10, 10) of the parameters of a body from one frame, of pose T, to another.
+
+    The pseudo-inertia transforms by J' = T J T^T.
+    """
+    return np.stack(
+        [from_pseudo_inertia(T @ to_pseudo_inertia(unit) @ T.T) for unit in np.eye(10)], axis=1
+    )

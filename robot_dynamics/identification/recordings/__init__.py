@@ -1,0 +1,10 @@
+"""Measured signals: what a recording holds, and what evaluation and estimation begin with.
+
+bag              joint states and robot description of a rosbag2 recording
+recording        samples by joint in the model's order, and the samples that were omitted
+smoothing        smooth positions, velocities and accelerations, without lag
+velocities       recorded velocities without their lag, or derivatives of the positions
+periods          average of repeated periods
+gravity_setting  whether the efforts include gravity, from postures at rest
+effort_curves    figure of measured and computed efforts
+"""

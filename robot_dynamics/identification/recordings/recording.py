@@ -1,0 +1,239 @@
+"""Recorded samples by joint, in the order of the model.
+
+Nothing is interpolated: a sample without a finite value of every joint of the model is omitted and
+counted under its reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.identification.recordings.bag import JointSample
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.spatial import Array
+
+STANDING = 2 * COULOMB_SPEED  # rad/s or m/s: at rest below, where dry friction is undetermined
+
+SECOND = 1e9  # ns
+# Positions farther beyond the limits are in another unit: two turns, as encoders without an
+# absolute turn are off by whole ones, or ten times the stroke.
+TURNS, STROKES = 4 * np.pi, 10.0
+POSITION, VELOCITY, EFFORT = range(3)
+KINDS = ('position', 'velocity', 'effort')
+# rad or m, rad/s or m/s, any unit: larger values are errors of a message.
+LIMITS = np.array([1e6, 1e4, 1e9])[:, None]
+INCOMPLETE = 'without all joints'
+UNSTAMPED = 'without a stamp'
+CONTRADICTORY = 'with arrays of different lengths'
+NO_EFFORT = 'without efforts'
+NO_VELOCITY = 'without velocities'
+NOT_FINITE = 'not finite'
+OUT_OF_RANGE = 'with values out of range'
+DRIVES_OFF = 'with all efforts 0: drives off'
+REPEATED = 'with the stamp of the previous one'
+STALE = 'equal to the previous one, in motion'
+
+
+class RecordingError(RobotDynamicsError, ValueError):
+    """A recording does not fit the robot or the options."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Samples of all joints, in the order they were recorded.
+
+    Attributes:
+        joint_names: n names.
+        t: (k,) s; it decreases where the robot's clock was set back.
+        q: (k, n) measured positions, rad or m.
+        qd: (k, n) measured velocities, None if there are none.
+        effort: (k, n) as recorded, in any unit.
+        left_out: number of omitted samples, by reason.
+        notes: remarks on the recording.
+    """
+
+    joint_names: tuple[str, ...]
+    t: Array
+    q: Array
+    qd: Array | None
+    effort: Array
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def by_joint(samples: Sequence[JointSample], joint_names: Sequence[str]) -> Recording:
+    """Return the samples with these joints, others ignored.
+
+    Time is that of the headers, or of the recorder if they have none; among samples with a stamp,
+    those with stamp 0 are omitted. If most samples have no
+    velocities, velocities count as not measured; otherwise samples without are omitted.
+
+    Raises:
+        RecordingError: a joint is missing, has no efforts, or no sample is complete.
+    """
+    names, left_out, notes = tuple(joint_names), Counter[str](), []
+    _check_names(samples, names)
+    complete, rows = _complete(samples, names, left_out)
+    stamps = np.array([sample.stamp for sample in complete])
+    if stamps.any():
+        left_out[UNSTAMPED] += int((stamps == 0).sum())
+        rows, stamps = rows[stamps != 0], stamps[stamps != 0]
+    else:
+        stamps = np.array([sample.logged for sample in complete])
+        notes.append("headers without stamps: time is the recorder's")
+    t = (stamps - stamps[0]) / SECOND
+    notes += _out_of_range(rows, names)
+    kept = _kept(t, rows, names, left_out)
+    q, qd, effort = (rows[kept, i] for i in (POSITION, VELOCITY, EFFORT))
+    measured = bool(np.isfinite(qd).all())
+    if not measured:
+        notes.append('no velocities: they are derivatives of the positions')
+    notes += [f'{names[j]}: all efforts are 0' for j in np.flatnonzero(~effort.any(axis=0))]
+    return Recording(names, t[kept], q, qd if measured else None, effort, +left_out, tuple(notes))
+
+
+def require_joints(recording: Recording, model: RobotModel) -> None:
+    """Check that a recording is of the joints of a model.
+
+    Raises:
+        RecordingError: other joints, or positions far beyond the limits of a joint.
+    """
+    names = model.joint_names
+    if recording.joint_names != names:
+        raise RecordingError(
+            f'the recording is of {", ".join(recording.joint_names)}, the model of '
+            f'{", ".join(names)}: give its joint names to by_joint'
+        )
+    allowed = np.where(model.angular, TURNS, STROKES * (model.upper - model.lower))
+    for q in (recording.q.min(axis=0), recording.q.max(axis=0)):
+        beyond = np.maximum(model.lower - q, q - model.upper)
+        for j in np.flatnonzero(beyond > allowed):
+            unit, other = ('rad', 'degrees') if model.angular[j] else ('m', 'mm')
+            raise RecordingError(
+                f'{names[j]} is recorded at {q[j]:.4g} {unit}, its limits are '
+                f'{model.lower[j]:.4g} to {model.upper[j]:.4g} {unit}: are the positions in '
+                f'{other}?'
+            )
+
+
+def _check_names(samples: Sequence[JointSample], names: tuple[str, ...]) -> None:
+    seen = dict.fromkeys(name for known in {s.names for s in samples} for name in known)
+    missing = [name for name in names if name not in seen]
+    if missing:
+        raise RecordingError(
+            f'no joint states of {", ".join(missing)}; there are {", ".join(seen) or "none"}: '
+            'another robot, or joints to be locked'
+        )
+
+
+def _complete(
+    samples: Sequence[JointSample], names: tuple[str, ...], left_out: Counter[str]
+) -> tuple[list[JointSample], Array]:
+    """Return the samples that have all joints, and their rows (k, 3, n); count the others."""
+    complete, rows = [], []
+    for sample in samples:
+        row = _row(sample, names)
+        if isinstance(row, str):
+            left_out[row] += 1
+        else:
+            complete.append(sample)
+            rows.append(row)
+    if not complete:
+        reasons = ', '.join(f'{count} {reason}' for reason, count in left_out.items())
+        raise RecordingError(f'none of {len(samples)} samples can be used: {reasons}')
+    return complete, np.array(rows)
+
+
+def _row(sample: JointSample, names: tuple[str, ...]) -> Array | str:
+    """Return (3, n) position, velocity (NaN if absent) and effort, or the reason for omission."""
+    position, velocity, effort = sample.position, sample.velocity, sample.effort
+    if len(effort) == 0:
+        return NO_EFFORT
+    if len(velocity) == 0:
+        velocity = np.full(len(position), np.nan)
+    if not len(sample.names) == len(position) == len(velocity) == len(effort):
+        return CONTRADICTORY
+    try:
+        columns = [sample.names.index(name) for name in names]
+    except ValueError:
+        return INCOMPLETE
+    return np.array([position, velocity, effort])[:, columns]
+
+
+def _kept(t: Array, rows: Array, names: tuple[str, ...], left_out: Counter[str]) -> Array:
+    """Return the indices of usable, distinct measurements in rows (k, 3, n); count the others."""
+    usable = _finite(rows, names)
+    left_out[NOT_FINITE] += int((~usable).sum())
+    in_range = ~(np.abs(rows) > LIMITS).any(
+        axis=(1, 2)
+    )  # NaN counts as in range: it may be an absent velocity
+    left_out[OUT_OF_RANGE] += int((usable & ~in_range).sum())
+    usable = usable & in_range
+    if not usable.any():
+        raise RecordingError(
+            f'no sample of {len(rows)} can be used: {"; ".join(_out_of_range(rows, names))}'
+        )
+    measured = np.asarray(np.isfinite(rows[:, VELOCITY]).all(axis=1))
+    if measured[usable].mean() > 0.5:
+        left_out[NO_VELOCITY] += int((usable & ~measured).sum())
+        usable = usable & measured
+    on = rows[:, EFFORT].any(axis=1)
+    left_out[DRIVES_OFF] += int((usable & ~on).sum())
+    kept = np.flatnonzero(usable & on)
+    if not len(kept):
+        raise RecordingError(f'all efforts are 0 in {len(rows)} samples: they are not measured')
+    for reason, again in ((REPEATED, _same_stamp), (STALE, _same_state)):
+        repeats = kept[1:][again(t[kept], rows[kept])]
+        left_out[reason] += len(repeats)
+        kept = np.setdiff1d(kept, repeats)
+    return kept
+
+
+def _out_of_range(rows: Array, names: tuple[str, ...]) -> list[str]:
+    """Return a note for each joint with finite values (k, 3, n) beyond LIMITS."""
+    size = np.where(np.isfinite(rows), np.abs(rows), 0.0)
+    return [
+        f'{names[j]}: {kind} {rows[size[:, i, j].argmax(), i, j]:.3g}, expected at most {limit:g}'
+        for i, (kind, limit) in enumerate(zip(KINDS, LIMITS[:, 0], strict=True))
+        for j in np.flatnonzero((size[:, i] > limit).any(axis=0))
+    ]
+
+
+def _finite(rows: Array, names: tuple[str, ...]) -> Array:
+    """Return a mask (k,) of rows with finite positions and efforts."""
+    result = np.ones(len(rows), dtype=bool)
+    for quantity, i in (('positions', POSITION), ('efforts', EFFORT)):
+        finite = np.isfinite(rows[:, i])
+        for j in np.flatnonzero(~finite.any(axis=0)):
+            raise RecordingError(
+                f'{names[j]} has no finite {quantity} in any of {len(rows)} samples'
+            )
+        result &= finite.all(axis=1)
+    if not result.any():
+        raise RecordingError(f'each of {len(rows)} samples has a value that is not finite')
+    return result
+
+
+def _same_stamp(t: Array, _: Array) -> Array:
+    """Return a mask (k - 1,) of samples with the stamp of the previous one."""
+    return np.asarray(np.diff(t) == 0)
+
+
+def _same_state(_: Array, rows: Array) -> Array:
+    """Return a mask of samples in motion that equal the previous one.
+
+    They were published faster than they were measured.
+    """
+    same = (np.diff(rows[:, (POSITION, EFFORT)], axis=0) == 0).all(axis=(1, 2))
+    return np.asarray(same & (np.abs(rows[1:, VELOCITY]) > STANDING).any(axis=1))
+
+
+def moves(qd: Array) -> Array:
+    """Return a mask of moving joints, of the shape of qd."""
+    return np.asarray(np.abs(qd) > STANDING)

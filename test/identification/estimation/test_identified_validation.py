@@ -1,0 +1,111 @@
+"""Verdicts on an identified model: per joint, with noise, in either sign of the efforts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from robot_dynamics.identification.estimation.identified_validation import (
+    BETTER,
+    JOINT_WORSE,
+    SAME,
+    WORSE,
+    WORTH,
+    Drift,
+    Validation,
+)
+
+K = 4000
+
+
+def validation(before, after, *, noise=0.0, sign=1.0, effort=None):
+    """Return one whose residuals have these root mean squares, (n,) each."""
+    rng = np.random.default_rng(0)
+    n = len(before)
+    effort = sign * (10.0 * rng.normal(size=(K, n)) if effort is None else effort)
+    # Residuals of exactly this size, of another shape before and after.
+    unit = np.stack([np.sign(rng.normal(size=(K, n))) for _ in range(2)])
+    residuals = sign * unit * np.array([before, after])[:, None]
+    moving = np.arange(K)[:, None] % 2 == np.zeros(n)
+    size = np.broadcast_to(noise, n).astype(float)
+    t = np.arange(K) / 100.0
+    return Validation('test', 'SI', t, effort, *(effort - residuals), moving, size)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_residuals_and_their_ratio(sign):
+    one = validation([1.0, 2.0, 4.0], [0.5, 0.5, 4.0], sign=sign)
+    np.testing.assert_allclose(one.before_rms, [1.0, 2.0, 4.0])
+    np.testing.assert_allclose(one.after_rms, [0.5, 0.5, 4.0])
+    assert one.ratio == pytest.approx((0.5 * 0.25 * 1.0) ** (1 / 3))
+    assert one.improves
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize(
+    ('before', 'after', 'verdict', 'worse'),
+    [
+        ([1.0, 1.0], [0.5, 0.9], BETTER, []),
+        ([1.0, 1.0], [1 - 1.5 * WORTH, 1 - 1.5 * WORTH], BETTER, []),
+        ([1.0, 1.0], [1 - 0.5 * WORTH, 1 - 0.5 * WORTH], SAME, []),
+        ([1.0, 1.0], [1 + 0.5 * WORTH, 1 + 0.5 * WORTH], SAME, []),
+        ([1.0, 1.0], [1 + 1.5 * WORTH, 1 + 1.5 * WORTH], WORSE, []),
+        ([1.0, 1.0], [0.1, 1 + 0.9 * JOINT_WORSE], BETTER, []),
+        ([1.0, 1.0], [0.1, 1 + 1.1 * JOINT_WORSE], SAME, [1]),
+        ([1.0, 1.0], [1 + 1.1 * JOINT_WORSE, 0.1], SAME, [0]),
+        ([1.0, 1.0], [2.0, 2.0], WORSE, [0, 1]),
+    ],
+)
+def test_the_verdict_is_on_the_whole_and_on_each_joint(before, after, verdict, worse, sign):
+    one = validation(before, after, sign=sign)
+    assert np.flatnonzero(one.worse_joints).tolist() == worse
+    assert one.verdict == verdict
+
+
+@pytest.mark.parametrize(('noise', 'worse'), [(0.3, [0, 1]), (0.5, [0]), (3.0, [])])
+def test_growth_within_the_noise_makes_no_joint_worse(noise, worse):
+    one = validation([1.0, 1.0, 1.0], [1.4, 1.2, 0.1], noise=noise)
+    assert np.flatnonzero(one.worse_joints).tolist() == worse
+
+
+def test_a_joint_without_efforts_does_not_count():
+    effort = np.random.default_rng(1).normal(size=(K, 2)) * [1.0, 0.0]
+    one = validation([1.0, 1.0], [0.5, 9.0], effort=effort)
+    assert one.ratio == pytest.approx(0.5)
+    assert not one.worse_joints.any()
+    assert one.verdict == BETTER
+
+
+def test_residuals_in_motion_and_at_rest():
+    one = validation([1.0, 2.0], [0.5, 4.0])
+    louder = np.where(one.moving, 3.0, 1.0)
+    one = replace(
+        one,
+        before=one.effort - louder * (one.effort - one.before),
+        after=one.effort - louder * (one.effort - one.after),
+    )
+    for moving, factor in ((True, 3.0), (False, 1.0)):
+        before, after = one.rms_where(moving)
+        np.testing.assert_allclose(before, factor * np.array([1.0, 2.0]))
+        np.testing.assert_allclose(after, factor * np.array([0.5, 4.0]))
+    still = replace(one, moving=np.zeros_like(one.moving))
+    assert np.isnan(still.rms_where(True)).all()
+
+
+def test_a_factor_scales_every_array_and_no_verdict():
+    one = validation([1.0, 2.0], [0.5, 2.5], noise=[0.1, 0.2])
+    factor = np.array([3.0, 0.2])
+    scaled = replace(one, unit='as recorded').scaled(factor)
+    assert scaled.unit == 'SI'
+    for name in ('effort', 'before', 'after', 'noise'):
+        np.testing.assert_allclose(getattr(scaled, name), factor * getattr(one, name))
+    assert scaled.ratio == pytest.approx(one.ratio)
+    assert scaled.verdict == one.verdict
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_a_drift_is_significant_beyond_its_error_and_three_percent(sign):
+    zeros = np.zeros(4)
+    friction = sign * np.array([0.05, 0.05, 0.02, np.nan])
+    drift = Drift(friction, np.array([0.01, 0.02, 1e-3, np.nan]), zeros, zeros, 60.0)
+    assert drift.significant.tolist() == [True, False, False, False]

@@ -1,0 +1,324 @@
+"""The verb `identify`: files, verdict, and exit codes."""
+
+import errno
+import json
+import os
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip('rosbags')
+
+from arms_to_identify import recorded, wrong
+from elbow import ELBOW
+from recorded_runs import samples, write_bag
+
+from robot_dynamics import cli
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.estimation import identified_report
+from robot_dynamics.identification.estimation.estimation import identify
+from robot_dynamics.resources import share_file
+from robot_dynamics.urdf.loading import load_urdf, parse_urdf
+
+PANDA = share_file('urdf/panda.urdf')
+CHAIN = {'tip_link': 'panda_link8'}
+MODEL = load_urdf(PANDA, **CHAIN)
+TRUE = wrong(MODEL, viscous=1.0, coulomb=0.6)
+ALLOWED = re.compile(r'<(inertial|origin|mass|inertia|dynamics)\b|</inertial>|^\s+i[xyz]{2}=')
+
+
+def bag(folder, recording, urdf=None):
+    states = samples(
+        recording.joint_names, recording.t, recording.q, recording.qd, recording.effort
+    )
+    texts = {} if urdf is None else {'/robot_description': urdf}
+    return write_bag(folder, {'/joint_states': states}, descriptions=texts)
+
+
+@pytest.fixture(scope='module')
+def bags(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('bags')
+    urdf = PANDA.read_text()
+    still = recorded(MODEL, duration=8.0, rate=100.0)
+    still = replace(still, q=0 * still.q, qd=0 * still.qd)
+    return {
+        'fit': bag(folder / 'fit', recorded(TRUE, 1, rate=200.0), urdf),
+        'test': bag(folder / 'test', recorded(TRUE, 2, duration=8.0, rate=200.0)),
+        'other': bag(folder / 'other', recorded(MODEL, 3, duration=8.0, rate=200.0)),
+        'still': bag(folder / 'still', still, urdf),
+    }
+
+
+@pytest.fixture(scope='module')
+def written(bags, tmp_path_factory):
+    """Return the folder of the files of one run."""
+    folder = tmp_path_factory.mktemp('out')
+    files = [f'--{k}={folder / v}' for k, v in (('output', 'a.urdf'), ('json', 'a.json'))]
+    arguments = ['identify', bags['fit'], '--robot', PANDA, '--tip-link', 'panda_link8', *files]
+    arguments += ['--test', bags['test'], '--report', folder / 'a.html']
+    assert cli.main([str(word) for word in arguments]) == 0
+    return folder
+
+
+@pytest.fixture
+def run(capsys):
+    """Return (exit code, standard output, standard error) of the verb."""
+
+    def run(*arguments):
+        code = cli.main(['identify', *map(str, arguments)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_only_inertials_and_dynamics_change(written):
+    before, after = PANDA.read_text().splitlines(), (written / 'a.urdf').read_text().splitlines()
+    changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
+    assert len(changed) > 20
+    for a, b in changed:
+        assert ALLOWED.search(a), a
+        assert ALLOWED.search(b), b
+    old, new = (ElementTree.fromstring('\n'.join(lines)) for lines in (before, after))
+    for robot in (old, new):
+        for link in robot.iter('link'):
+            for element in link.findall('inertial'):
+                link.remove(element)
+        for joint in robot.iter('joint'):
+            for element in joint.findall('dynamics'):
+                joint.remove(element)
+    assert ElementTree.tostring(old) == ElementTree.tostring(new)
+
+
+def test_urdf_and_parameters_are_the_identified_arm(written):
+    figures = json.loads((written / 'a.json').read_text())
+    model = load_urdf(written / 'a.urdf', **CHAIN, strict_inertials=True)
+    parameters = yaml.safe_load((written / 'a.yaml').read_text())['/**']['ros__parameters']
+    assert parameters['joints'] == list(MODEL.joint_names)
+    assert parameters['tip_link'] == 'panda_link8'
+    assert 'locked_joints' not in parameters
+    for j, joint in enumerate(figures['joints']):
+        assert joint['name'] == MODEL.joint_names[j]
+        assert model.viscous[j] == pytest.approx(joint['viscous'], rel=1e-8)
+        assert model.coulomb[j] == pytest.approx(joint['coulomb'], rel=1e-8)
+        assert parameters['friction']['coulomb'][j] == pytest.approx(joint['coulomb'], rel=1e-8)
+        assert parameters['rotor_inertia'][j] == pytest.approx(joint['rotor_inertia'], abs=1e-9)
+    # The model of the files predicts the torques of the true arm.
+    full = model.with_actuation(rotor_inertia=np.array(parameters['rotor_inertia']))
+    one = recorded(TRUE, 5, duration=5.0, rate=100.0, noise=0.0)
+    qdd = np.gradient(one.qd, one.t, axis=0)
+
+    def error(model):
+        arm = Dynamics(model)
+        tau = arm.inverse_dynamics(one.q, one.qd, qdd) + arm.friction_torque(one.qd)
+        return np.sqrt(((one.effort - tau)[5:-5] ** 2).mean(axis=0))
+
+    offset = np.array(parameters['effort_offset'])
+    assert np.abs(offset).max() < 0.2
+    assert (error(full) < 0.1 * error(MODEL) + np.abs(offset)).all()
+
+
+def test_pinocchio_reads_the_urdf_and_agrees(written):
+    pin = pytest.importorskip('pinocchio')
+    model = load_urdf(written / 'a.urdf', **CHAIN)
+    other = pin.buildModelFromUrdf(str(written / 'a.urdf'))
+    fingers = [i for i in range(1, other.njoints) if 'finger' in other.names[i]]
+    other = pin.buildReducedModel(other, fingers, pin.neutral(other))
+    arm, rng = Dynamics(model), np.random.default_rng(0)
+    for _ in range(20):
+        q, qd, qdd = rng.uniform(-2, 2, (3, 7))
+        tau = pin.rnea(other, other.createData(), q, qd, qdd)
+        assert arm.inverse_dynamics(q, qd, qdd) == pytest.approx(tau, rel=1e-9, abs=1e-9)
+
+
+def test_json_has_the_documented_keys(written):
+    figures = json.loads((written / 'a.json').read_text())
+    keys = {'name', 'viscous', 'coulomb', 'offset', 'rotor_inertia', 'effort_scale'}
+    assert all(keys <= set(joint) for joint in figures['joints'])
+    assert {'name', 'effort_rms', 'before_rms', 'after_rms'} <= set(figures['test'][0])
+    assert all(one['after_rms'] < one['before_rms'] for one in figures['test'])
+    assert figures['excitation']['condition'] > 1
+    assert figures['base_parameters'][0]['standard_error'] > 0
+    assert figures['friction_law']['name'] == 'coulomb'
+    assert 'tanh(v/0.01)' in figures['friction_law']['formula']
+    assert figures['verdict'] == 'better'
+    assert figures['assumed_scale_error'] == 0.02
+
+
+def test_the_report_is_one_file_with_the_verdict_first(written):
+    page = (written / 'a.html').read_text()
+    body = page[page.index('<body>') :]
+    assert body.index('better: on the test recording') < body.index('<table>')
+    assert 'data:image/png;base64,' in page
+    assert not re.search(r'(src|href)="(?!data:)', page)
+    assert all(name in page for name in MODEL.joint_names)
+
+
+def test_steps_are_shown_and_the_verdict_comes_first(bags, run):
+    code, shown, said = run(bags['fit'], '--tip-link', 'panda_link8')
+    assert code == 0
+    assert shown.splitlines()[1].startswith('better: on the last third of the recording')
+    assert 'convex problem 1' in said
+
+
+def test_a_worse_model_is_not_written_unless_forced(bags, run, tmp_path):
+    file = tmp_path / 'x.urdf'
+    # The test recording is of the arm as described.
+    arguments = (bags['fit'], '--tip-link', 'panda_link8', '--test', bags['other'])
+    code, shown, _ = run(*arguments, '--output', file)
+    assert code == 1
+    assert shown.splitlines()[1].startswith('worse: ')
+    assert f'{file} is not written: the model is worse' in shown
+    assert not list(tmp_path.iterdir())
+    code, *_ = run(*arguments, '--output', file, '--force', '--lock', 'panda_joint7=0.5')
+    assert code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {'x.urdf', 'x.yaml'}
+    # The options that choose the joints are parameters of the nodes.
+    parameters = yaml.safe_load((tmp_path / 'x.yaml').read_text())['/**']['ros__parameters']
+    assert parameters['locked_joints'] == ['panda_joint7']
+    assert parameters['locked_positions'] == [0.5]
+    assert parameters['joints'] == list(MODEL.joint_names[:6])
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'reason'),
+    [
+        (['{still}', '--tip-link', 'panda_link8'], '7 of 7 joints do not move enough'),
+        (['{fit}', '--robot', 'planar_2r'], 'no joint states of joint1, joint2'),
+        (['{fit}', '--tip-link', 'panda_link9'], "tip_link is 'panda_link9'"),
+        (['{test}'], 'has no robot_description: name a file'),
+        (['/nowhere'], '/nowhere: No such file or directory'),
+        (['{fit}', '--robot', '/nowhere.urdf'], '/nowhere.urdf'),
+        (['{fit}', '--payload', 'panda_link7', '1', '0', '0', '0'], 'expected both or neither'),
+        (['{fit}', '--effort-scale', '1', '2', '--tip-link', 'panda_link8'], 'has 2 values'),
+        (['{fit}', '--cutoff', '150', '--tip-link', 'panda_link8'], 'too few'),
+        (['{fit}', '--tip-link', 'panda_link8', '--test', '{still}x'], 'No such file'),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(bags, run, tmp_path, arguments, reason):
+    words = [word.format(**bags) for word in arguments]
+    code, _, said = run(*words, '--output', tmp_path / 'x.urdf')
+    assert code == 2
+    assert reason in said.splitlines()[-1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_output_is_another_file_than_the_description(bags, run, tmp_path):
+    copy = tmp_path / 'panda.urdf'
+    copy.write_bytes(PANDA.read_bytes())
+    code, _, said = run(bags['fit'], '--robot', copy, '--output', copy)
+    assert code == 2
+    assert 'is the description: expected another file' in said
+    code, _, said = run(bags['fit'], '--output', tmp_path / 'x.xml')
+    assert code == 2
+    assert 'expected a name that ends in .urdf' in said
+
+
+# -- names of strangers, and results that the nodes reject ------------------------------------
+
+NAMES = {
+    '<robot name="elbow"': 'a&#10;kp: 1e6',
+    '<joint name="shoulder"': r'$\frac$ 1',
+    '<joint name="elbow"': '_1e5',
+}
+
+
+@pytest.fixture(scope='module')
+def strange(tmp_path_factory):
+    """Return a recording of an arm with such names, and its identification."""
+    text = ELBOW
+    for element, name in NAMES.items():
+        text = text.replace(element, f'{element.partition("=")[0]}="{name}"')
+    model = parse_urdf(text)
+    assert (model.name, *model.joint_names) == ('a\nkp: 1e6', r'$\frac$ 1', '_1e5')
+    run = recorded(wrong(model, viscous=1.0, coulomb=0.6), 1, duration=8.0, rate=200.0)
+    return bag(tmp_path_factory.mktemp('strange') / 'run', run, text), identify(
+        Dynamics(model), run
+    )
+
+
+@pytest.fixture
+def identified(strange, monkeypatch, run):
+    """Return a function that runs the verb on this result, with other attributes of it."""
+    folder, found = strange
+
+    def identified(*options, **changes):
+        other = replace(found, **changes)
+        monkeypatch.setattr('robot_dynamics.cli.identify.identify', lambda *_, **__: other)
+        return run(folder, *options)
+
+    return identified
+
+
+def test_names_of_strangers_are_names_in_every_file(identified, tmp_path):
+    urdf, figures, report = (tmp_path / f'a.{suffix}' for suffix in ('urdf', 'json', 'html'))
+    assert identified('--output', urdf, '--json', figures, '--report', report)[0] == 0
+    content = yaml.safe_load((tmp_path / 'a.yaml').read_text())
+    assert list(content) == ['/**']
+    assert 'kp' not in content['/**']['ros__parameters']
+    assert content['/**']['ros__parameters']['joints'] == [r'$\frac$ 1', '_1e5']
+    assert load_urdf(urdf).name == json.loads(figures.read_text())['robot'] == 'a\nkp: 1e6'
+    assert report.read_text(encoding='utf-8').count('data:image/png') == 1
+
+
+@pytest.mark.parametrize(
+    ('field', 'value', 'said'),
+    [
+        ('friction', -1e-3, 'viscous'),
+        ('rotor_inertia', -1e-3, 'rotor_inertia'),
+        ('offset', np.nan, 'effort_offset'),
+        ('effort_scale', 1e7, 'effort_scale'),
+        ('effort_scale', np.ones(3), 'effort_scale'),
+        ('offset', np.ones(3), 'effort_offset'),
+    ],
+)
+def test_what_a_node_rejects_is_not_written(strange, identified, tmp_path, field, value, said):
+    file = tmp_path / 'a.urdf'
+    values = value if np.ndim(value) else np.full_like(getattr(strange[1], field), value)
+    code, _, error = identified('--output', file, **{field: values})
+    assert code == 2
+    assert re.search(f'{file} is not written: the nodes reject it: {said} (is|has) ', error)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_the_loader_rejects_is_not_written(strange, identified, tmp_path):
+    model = strange[1].model
+    wrong_model = replace(model, coulomb=-model.coulomb)
+    code, _, error = identified('--output', tmp_path / 'a.urdf', model=wrong_model)
+    assert code == 2
+    assert 'a.urdf is not written: the nodes reject it: joint' in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_report_that_cannot_be_drawn_comes_after_the_files(identified, tmp_path, monkeypatch):
+    def broken(*_):
+        raise RuntimeError('no picture')
+
+    monkeypatch.setattr(identified_report, 'effort_curves', broken)
+    with pytest.raises(RuntimeError):
+        identified('--output', tmp_path / 'a.urdf', '--report', tmp_path / 'a.html')
+    assert {path.name for path in tmp_path.iterdir()} == {'a.urdf', 'a.yaml'}
+
+
+@pytest.mark.parametrize('at', [1, 2])
+def test_a_full_disk_leaves_the_old_pair(identified, tmp_path, monkeypatch, at):
+    before = {'a.urdf': 'old urdf', 'a.yaml': 'old yaml'}
+    for name, text in before.items():
+        (tmp_path / name).write_text(text)
+    calls, forced = [], os.fsync
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) == at:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        forced(descriptor)
+
+    monkeypatch.setattr(os, 'fsync', full)
+    code, _, error = identified('--output', tmp_path / 'a.urdf')
+    assert code == 2
+    file = tmp_path / list(before)[at - 1]
+    assert error.splitlines()[-1] == (f'robot-dynamics: --output {file}: No space left on device')
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before

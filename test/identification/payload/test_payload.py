@@ -1,0 +1,271 @@
+"""Payloads from recordings: within their stated errors and bounds, over many recordings."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recorded_runs import lively
+
+from robot_dynamics.control import Reference
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import FrameNotFound
+from robot_dynamics.identification import Recording, RecordingError, identify
+from robot_dynamics.identification.payload.payload import PayloadError, estimate_payload
+from robot_dynamics.identification.payload.payload_report import text
+from robot_dynamics.model.states import random_postures
+from robot_dynamics.resources import share_file
+from robot_dynamics.simulation import load_profile, record_motion
+from robot_dynamics.urdf.loading import load_urdf
+
+RATE = 250.0
+MODEL = load_urdf(share_file('urdf/panda.urdf'))
+NAMES, ARM, LINK = MODEL.joint_names, Dynamics(MODEL), 'panda_link8'
+MASS, COM = 1.3, np.array([0.02, -0.01, 0.1])
+INERTIA = np.array([[4e-3, 2e-4, 0], [2e-4, 3e-3, 1e-4], [0, 1e-4, 2e-3]])
+LOADED = MODEL.with_payload(LINK, MASS, COM, INERTIA)
+NOISE = np.array([0.14, 0.18, 0.12, 0.15, 0.07, 0.04, 0.04])  # N m
+VISCOUS = np.array([2.0, 2.0, 1.5, 1.5, 0.5, 0.5, 0.5])
+COULOMB = np.array([1.5, 1.8, 1.2, 1.2, 0.6, 0.5, 0.4])
+
+
+def in_motion(seed, duration=30.0, velocity_noise=0.01, true=LOADED):
+    """Return what an arm with unknown friction (Stribeck), offsets and noise records."""
+    rng = np.random.default_rng(100 + seed)
+    t, q, qd, qdd = lively(MODEL, duration=duration, rate=RATE, seed=seed)
+    tau = Dynamics(true).inverse_dynamics(q, qd, qdd) + VISCOUS * qd
+    tau += COULOMB * np.tanh(qd / 0.01) * (1 + 0.3 * np.exp(-((qd / 0.1) ** 2)))
+    tau += 0.2 * rng.normal(size=7) + NOISE * rng.normal(size=q.shape)
+    qd = qd + velocity_noise * qd.std(axis=0) * rng.normal(size=q.shape)
+    return Recording(NAMES, t, q + 1e-5 * rng.normal(size=q.shape), qd, tau)
+
+
+def at_rest(seed, postures=4, coulomb=COULOMB, hold=2.0):
+    """Return a recording of postures, with dry friction anywhere within its level."""
+    rng = np.random.default_rng(seed)
+    stations = 0.9 * random_postures(MODEL, postures, seed=seed)
+    q, effort = [], []
+    for k, station in enumerate(stations):
+        q.append(np.broadcast_to(station, (round(hold * RATE), 7)))
+        stuck = rng.uniform(-1, 1, 7) * coulomb
+        effort.append(Dynamics(LOADED).gravity_torque(q[-1]) + stuck)
+        if k + 1 < postures:
+            u = np.linspace(0, 1, round(0.5 * RATE))[:, None]
+            q.append(station + (10 * u**3 - 15 * u**4 + 6 * u**5) * (stations[k + 1] - station))
+            effort.append(np.zeros_like(q[-1]))
+    q, effort = np.concatenate(q), np.concatenate(effort)
+    t = np.arange(len(q)) / RATE
+    return Recording(NAMES, t, q, None, effort + NOISE * rng.normal(size=q.shape))
+
+
+def errors(found, mass=MASS, com=COM):
+    """Return the errors of mass and centre of mass, and the same in units of the stated ones."""
+    off = np.array([found.mass - mass, *(found.com - com)])
+    return off, off / np.array([found.mass_error, *found.com_error])
+
+
+# -- from a motion --------------------------------------------------------------------------
+
+
+def test_the_payload_is_found_in_spite_of_friction_and_noise():
+    found = [estimate_payload(ARM, in_motion(seed), LINK) for seed in range(8)]
+    off = np.abs([errors(one)[0] for one in found])
+    assert off[:, 0].max() < 0.01 * MASS
+    assert off[:, 1:].max() < 0.005
+    assert all(one.determined for one in found)
+    for one in found:
+        assert (np.abs(one.inertia - INERTIA) < 5 * one.inertia_error).all()
+        assert (one.inertia_error < 2e-3).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(('duration', 'noise'), [(30.0, 0.01), (12.0, 0.01), (30.0, 0.03)])
+def test_errors_cover_the_truth(duration, noise):
+    runs = [in_motion(seed, duration, noise) for seed in range(100)]
+    z = np.array([errors(estimate_payload(ARM, run, LINK, scale_error=0.0))[1] for run in runs])
+    assert (np.abs(z) < 3).all(axis=1).mean() >= 0.95
+    # Not by errors that are too large.
+    assert (np.sqrt((z**2).mean(axis=0)) > 0.5).all()
+
+
+def realistic(seed, described=MODEL):
+    """Return a recording of an arm with inexact drives, ripple, memory of friction and latency."""
+    profile = load_profile(share_file('config/realistic_panda.yaml'))
+    gain = 1 + 0.015 * np.random.default_rng(seed).normal(size=7)
+    drives = replace(profile.drives, gain=gain)
+    profile = replace(profile, model_error=(0.0, 0.0), drives=drives)
+    actual = profile.actual(described, seed=seed)
+    true = Dynamics(actual.with_payload(LINK, MASS, COM, INERTIA))
+    _, *motion = lively(MODEL, duration=30.0, rate=RATE, seed=seed)
+    (r,) = record_motion(true, Reference(*motion), profile, seeds=[seed], rate=RATE)
+    return Recording(NAMES, r.t, r.q, r.qd, r.effort)
+
+
+def test_inexact_scales_of_efforts_are_errors_and_named():
+    found = [estimate_payload(ARM, realistic(seed), LINK) for seed in range(4)]
+    assert np.abs([errors(one)[1] for one in found]).max() < 3
+    named = ['differ from those of the model by factors' in text(one) for one in found]
+    assert sum(named) >= 3
+    # Exact ones cost little.
+    exact = [estimate_payload(ARM, in_motion(seed), LINK, scale_error=0.0) for seed in range(4)]
+    assert max(one.mass_error for one in exact) < 0.5 * min(one.mass_error for one in found)
+    # Those of the payload alone are uncertain, whatever the model: by each joint's share of it.
+    for seed, one in enumerate(exact):
+        unsure = estimate_payload(ARM, in_motion(seed), LINK)
+        assert unsure.mass == one.mass
+        assert 0.02 * MASS / np.sqrt(7) < unsure.mass_error < 0.02 * MASS + one.mass_error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('friction', [0.0, 1.0])
+def test_errors_cover_the_truth_on_realistic_arms(friction):
+    described = MODEL.with_actuation(
+        viscous=MODEL.viscous + friction * VISCOUS, coulomb=MODEL.coulomb + friction * COULOMB
+    )
+    runs = [realistic(seed, described) for seed in range(1000, 1060)]
+    z = np.array([errors(estimate_payload(ARM, run, LINK))[1] for run in runs])
+    assert (np.abs(z) < 3).all(axis=1).mean() >= 0.95
+    # Not by errors that are too large.
+    assert (np.sqrt((z**2).mean(axis=0)) > 0.5).all()
+
+
+@pytest.mark.slow
+def test_errors_cover_the_truth_on_identified_models():
+    """Of arms with links off by 5 to 10 %, inexact drives and sensors, and other payloads."""
+    z, off = [], []
+    for seed in range(3000, 3007):
+        rng = np.random.default_rng(seed)
+        profile = load_profile(share_file('config/realistic_panda.yaml'))
+        drives = replace(profile.drives, gain=1 + 0.015 * rng.normal(size=7))
+        profile = replace(profile, drives=drives)
+        actual = profile.actual(MODEL, seed=seed)
+
+        def recorded(robot, duration, motion, profile=profile):
+            _, *states = lively(MODEL, duration=duration, rate=RATE, seed=motion)
+            arm = Dynamics(robot)
+            (r,) = record_motion(arm, Reference(*states), profile, seeds=[motion], rate=RATE)
+            return Recording(NAMES, r.t, r.q, r.qd, r.effort)
+
+        arm = Dynamics(identify(ARM, recorded(actual, 60.0, seed)).model)
+        for motion in range(3 * seed, 3 * seed + 3):
+            mass = rng.uniform(0.5, 2.5)
+            com = rng.uniform([-0.03, -0.03, 0.03], [0.03, 0.03, 0.15])
+            loaded = actual.with_payload(LINK, mass, com, mass * np.diag([2e-3, 2e-3, 1e-3]))
+            found = estimate_payload(arm, recorded(loaded, 30.0, motion), LINK)
+            error, share = errors(found, mass, com)
+            off.append(error / [mass, 1, 1, 1])
+            z.append(share)
+    assert (np.abs(z) < 3).all(axis=1).mean() >= 0.95
+    size = np.sqrt((np.array(off) ** 2).mean(axis=0))
+    assert size[0] < 0.015
+    assert size[1:].max() < 0.003
+
+
+def test_a_model_that_does_not_fit_is_named():
+    heavy = Dynamics(replace(LOADED, mass=1.3 * LOADED.mass))
+    t, q, qd, qdd = lively(MODEL, duration=15.0, rate=RATE)
+    tau = heavy.inverse_dynamics(q, qd, qdd) + 0.1 * np.random.default_rng(0).normal(size=q.shape)
+    found = estimate_payload(ARM, Recording(NAMES, t, q, qd, tau), LINK)
+    assert 'it has other errors than the payload' in text(found)
+    right = estimate_payload(ARM, in_motion(3), LINK)
+    assert 'other errors' not in text(right)
+
+
+def test_an_absent_payload_is_reported_as_none():
+    found = estimate_payload(ARM, in_motion(0, true=MODEL), LINK)
+    assert abs(found.mass) < 4 * found.mass_error
+    assert not found.determined
+    assert 'does not differ from zero' in text(found)
+
+
+def test_known_friction_is_not_fitted():
+    known = Dynamics(MODEL.with_actuation(viscous=VISCOUS, coulomb=COULOMB))
+    run = in_motion(1)
+    fitted, given = (
+        estimate_payload(known, run, LINK, friction=choice) for choice in ('estimated', 'model')
+    )
+    assert abs(errors(fitted)[0][0]) < 0.01 * MASS
+    # Its offsets and Stribeck friction are in the residual.
+    assert (given.residual > 1.2 * fitted.residual).sum() >= 4
+    with pytest.raises(ValueError, match="friction is 'none'"):
+        estimate_payload(known, run, LINK, friction='none')
+
+
+def test_efforts_are_scaled_and_gravity_added():
+    run = in_motion(2)
+    compensated = replace(run, effort=(run.effort - ARM.gravity_torque(run.q)) / 0.5)
+    plain = estimate_payload(ARM, run, LINK)
+    found = estimate_payload(
+        ARM, compensated, LINK, effort_scale=0.5, effort_gravity_compensated=True
+    )
+    assert found.mass == pytest.approx(plain.mass, rel=2e-3)
+
+
+def test_undetermined_parameters_have_no_standard_error():
+    """The torques of a planar arm do not depend on the height of a mass above the plane."""
+    model = load_urdf(share_file('urdf/planar_2r.urdf'))
+    t, q, qd, qdd = lively(model, duration=20.0, rate=RATE)
+    link = model.link_names[-1]
+    rng = np.random.default_rng(0)
+    true = Dynamics(model.with_payload(link, 0.5, [0.1, 0.05, 0.2]))
+    tau = true.inverse_dynamics(q, qd, qdd) + true.friction_torque(qd)
+    run = Recording(model.joint_names, t, q, qd, tau + 0.01 * rng.normal(size=q.shape))
+    found = estimate_payload(Dynamics(model), run, link)
+    assert np.isinf(found.com_error).sum() == 1
+    known = np.isfinite(found.com_error)
+    assert found.mass == pytest.approx(0.5, rel=0.02)
+    true_com = np.array([0.1, 0.05, 0.2])
+    assert np.abs(found.com - true_com)[known].max() < 0.005
+    assert 'not determined' in text(found)
+
+
+# -- from postures --------------------------------------------------------------------------
+
+
+def test_bounds_from_postures_hold_and_follow_friction():
+    known = Dynamics(MODEL.with_actuation(coulomb=COULOMB))
+    widths = []
+    for seed in range(6):
+        found = estimate_payload(known, at_rest(seed), LINK)
+        share = errors(found)[1]
+        assert found.postures == 4
+        assert (np.abs(share) <= 1 + 1e-6).all()
+        widths.append(found.mass_error)
+    assert 0.02 < np.median(widths) < 1.0
+    half = Dynamics(MODEL.with_actuation(coulomb=0.5 * COULOMB))
+    less = [
+        estimate_payload(half, at_rest(seed, coulomb=0.5 * COULOMB), LINK).mass_error
+        for seed in range(6)
+    ]
+    assert np.median(less) < 0.75 * np.median(widths)
+    assert 'bounds set by dry friction' in text(found)
+
+
+def test_too_little_dry_friction_is_named():
+    found = estimate_payload(ARM, at_rest(3), LINK)  # the URDF has less than a tenth
+    assert 'more dry friction than the model has' in text(found)
+    bare = Dynamics(MODEL.with_actuation(coulomb=0.0))
+    found = estimate_payload(bare, at_rest(3, coulomb=0.0 * COULOMB), LINK)
+    assert 'the model has no dry friction' in text(found)
+    assert errors(found)[0] == pytest.approx(np.zeros(4), abs=0.03)
+
+
+def test_fewer_than_two_postures_are_rejected():
+    with pytest.raises(PayloadError, match=r'the arm stands in 1 posture,.*or two postures'):
+        estimate_payload(ARM, at_rest(0, postures=1, hold=8.0), LINK)
+    again = at_rest(0, postures=1, hold=8.0)
+    twice = replace(again, q=again.q + 0.01 * (again.t > 4)[:, None])
+    with pytest.raises(PayloadError, match='the arm stands in 1 posture,'):
+        estimate_payload(ARM, twice, LINK)
+
+
+# -- errors ---------------------------------------------------------------------------------
+
+
+def test_wrong_links_and_joints_are_named():
+    run = in_motion(0, duration=5.0)
+    with pytest.raises(FrameNotFound, match='nowhere'):
+        estimate_payload(ARM, run, 'nowhere')
+    with pytest.raises(PayloadError, match="'panda_link0' is fixed to the base"):
+        estimate_payload(ARM, run, 'panda_link0')
+    with pytest.raises(RecordingError, match='the recording is of'):
+        estimate_payload(ARM, replace(run, joint_names=NAMES[::-1]), LINK)

@@ -1,0 +1,103 @@
+"""Repeated periods: found, counted and averaged; the spread is that of the noise."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from robot_dynamics.identification.recordings.periods import MARGIN, averaged
+from robot_dynamics.identification.recordings.recording import Recording
+
+RATE, CUTOFF, PERIOD, LEAD = 200.0, 8.0, 5.0, 3.0
+NAMES = ('base', 'tip')
+W = 2 * np.pi / PERIOD
+
+
+def motion(t):
+    """Return q, qd (k, 2) of two joints in different motion, of the same period."""
+    a = np.stack([W * t, 2 * W * t + 0.7], axis=1)
+    other = np.stack([3 * W * t + 0.3, W * t], axis=1)
+    q = [1.0, -0.6] * np.sin(a) + [0.2, 0.3] * np.sin(other)
+    rates = W * np.array([[1.0, 2.0], [3.0, 1.0]])
+    qd = [1.0, -0.6] * rates[0] * np.cos(a) + [0.2, 0.3] * rates[1] * np.cos(other)
+    return q, qd
+
+
+def recorded(number, *, noise=0.0, mirrored=False, measured=True, start=0.0, lead=LEAD):
+    """Return a recording at rest, then `number` periods with ramps at both ends, then at rest."""
+    rng = np.random.default_rng(3)
+    t = np.arange(round((number * PERIOD + 2 * lead) * RATE)) / RATE
+    inside = np.clip(t - lead, 0.0, number * PERIOD)
+    q, qd = motion(inside)
+    outside = (t < lead) | (t > lead + number * PERIOD)
+    qd = np.where(outside[:, None], 0.0, qd)
+    effort = 5.0 * q + 2.0 * qd + noise * rng.normal(size=q.shape)
+    if mirrored:
+        q, qd, effort = -q, -qd, -effort
+    return Recording(NAMES, start + t, q, qd if measured else None, effort)
+
+
+@pytest.mark.parametrize('mirrored', [False, True])
+@pytest.mark.parametrize('measured', [True, False])
+@pytest.mark.parametrize('number', [3, 5])
+def test_periods_are_found_counted_and_averaged(number, measured, mirrored):
+    one = recorded(number, measured=measured, mirrored=mirrored, start=1e3)
+    found = averaged(one, CUTOFF)
+    assert found.period == pytest.approx(PERIOD, rel=1e-3)
+    # Beginning and end are found within the window over which accelerations are compared.
+    assert found.number in (number, number - 1)
+    t, q = found.recording.t, found.recording.q
+    assert t[0] == 0.0
+    assert t[-1] == pytest.approx(PERIOD + 2 * MARGIN, abs=0.02)
+    # The continuation at both ends is that of a periodic motion.
+    once = round(PERIOD * RATE)
+    assert_allclose(q[once:], q[:-once], atol=1e-9)
+    # The phase of the average is free: find it from the first joint's motion, compare the second.
+    phases = np.linspace(0, PERIOD, 2001)
+    sign = -1.0 if mirrored else 1.0
+    errors = [np.abs(sign * q - motion(t + phase)[0]).max() for phase in phases]
+    best = phases[int(np.argmin(errors))]
+    assert min(errors) < 0.01
+    qd = sign * motion(t + best)[1]
+    if measured:
+        assert_allclose(found.recording.qd, qd, atol=0.05)
+    else:
+        assert found.recording.qd is None
+    assert_allclose(found.recording.effort, 5.0 * q + 2.0 * qd, atol=0.15)
+
+
+def test_the_average_has_less_noise_and_the_spread_is_that_of_one_period():
+    noise, number = 0.5, 6
+    exact, noisy = (averaged(recorded(number, noise=size), CUTOFF) for size in (0.0, noise))
+    assert noisy.number == exact.number
+    rest = (noisy.recording.effort - exact.recording.effort).std(axis=0)
+    assert rest == pytest.approx(noise / np.sqrt(noisy.number), rel=0.1)
+    # White noise below the cut-off, of that below half the sample rate.
+    assert noisy.spread == pytest.approx(noise * np.sqrt(CUTOFF / (RATE / 2)), rel=0.2)
+    assert (exact.spread < 0.02).all()
+
+
+def test_a_motion_once_at_rest_or_never_repeated_has_no_periods():
+    t = np.arange(round(20 * RATE)) / RATE
+    growing = np.stack([0.3 * t, 0.02 * t**2], axis=1)
+    still = np.zeros((len(t), 2))
+    for q in (growing, still, growing + np.sin(W * t)[:, None]):
+        assert averaged(Recording(NAMES, t, q, None, q), CUTOFF) is None
+    assert averaged(recorded(1), CUTOFF) is None
+
+
+def test_a_gap_or_a_clock_set_back_has_no_periods():
+    one = recorded(3)
+    assert averaged(one, CUTOFF) is not None
+    keep = np.abs(one.t - 8.0) > 0.5
+    gap = Recording(NAMES, one.t[keep], one.q[keep], one.qd[keep], one.effort[keep])
+    assert averaged(gap, CUTOFF) is None
+    back = Recording(NAMES, one.t - 9.0 * (one.t > 8.0), one.q, one.qd, one.effort)
+    assert averaged(back, CUTOFF) is None
+
+
+def test_a_joint_at_rest_stays_at_rest():
+    one = recorded(3)
+    q, qd = (x * [1.0, 0.0] for x in (one.q, one.qd))
+    found = averaged(Recording(NAMES, one.t, q, qd, one.effort), CUTOFF)
+    assert found.period == pytest.approx(PERIOD, rel=1e-3)
+    assert not found.recording.q[:, 1].any()

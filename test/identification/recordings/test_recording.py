@@ -1,0 +1,238 @@
+"""Recordings by joint: any order, extra joints, and omitted samples, each counted."""
+
+import numpy as np
+import pytest
+from recorded_runs import START, samples
+
+from robot_dynamics.identification.recordings.recording import (
+    CONTRADICTORY,
+    DRIVES_OFF,
+    INCOMPLETE,
+    NO_EFFORT,
+    NO_VELOCITY,
+    NOT_FINITE,
+    OUT_OF_RANGE,
+    REPEATED,
+    STALE,
+    UNSTAMPED,
+    Recording,
+    RecordingError,
+    by_joint,
+    require_joints,
+)
+from robot_dynamics.urdf.loading import load_urdf
+
+NAMES = ('a', 'b')
+T = np.arange(10) * 0.01
+Q = np.arange(20.0).reshape(10, 2)
+EMPTY = np.zeros(0)
+
+
+def states(**changed):
+    values = {'names': NAMES, 't': T, 'q': Q, 'qd': Q + 100, 'effort': Q + 200, **changed}
+    return samples(*values.values())
+
+
+def replaced(k, **fields):
+    result = states()
+    result[k] = result[k]._replace(**fields)
+    return result
+
+
+def test_joints_are_mapped_by_name_and_others_ignored():
+    wide = np.column_stack([Q[:, 1], 7 + Q[:, 0], Q[:, 0]])
+    found = by_joint(states(names=('b', 'gripper', 'a'), q=wide, qd=wide, effort=wide), NAMES)
+    for x in (found.q, found.qd, found.effort):
+        assert np.array_equal(x, Q)
+    assert np.allclose(found.t, T)
+    assert found.joint_names == NAMES
+    assert not found.left_out
+    assert not found.notes
+
+
+@pytest.mark.parametrize(
+    ('fields', 'reason'),
+    [
+        ({'names': ('a', 'c')}, INCOMPLETE),
+        ({'position': np.zeros(1)}, CONTRADICTORY),
+        ({'velocity': np.zeros(1)}, CONTRADICTORY),
+        ({'effort': np.zeros(3)}, CONTRADICTORY),
+        ({'names': ('a', 'b', 'c')}, CONTRADICTORY),
+        ({'effort': EMPTY}, NO_EFFORT),
+        ({'velocity': EMPTY}, NO_VELOCITY),
+        ({'velocity': np.array([0.0, np.nan])}, NO_VELOCITY),
+        ({'position': np.array([np.inf, 0.0])}, NOT_FINITE),
+        ({'position': np.array([0.0, -np.inf])}, NOT_FINITE),
+        ({'effort': np.array([np.nan, 0.0])}, NOT_FINITE),
+        ({'effort': np.array([0.0, -np.inf])}, NOT_FINITE),
+        ({'effort': np.zeros(2)}, DRIVES_OFF),
+        ({'stamp': START + 40_000_000}, REPEATED),
+        ({'position': Q[4], 'velocity': Q[4] + 100, 'effort': Q[4] + 200}, STALE),
+    ],
+)
+def test_an_unusable_sample_is_omitted_and_counted(fields, reason):
+    found = by_joint(replaced(5, **fields), NAMES)
+    assert found.left_out == {reason: 1}
+    kept = [k for k in range(10) if k != 5]
+    assert np.array_equal(found.q, Q[kept])
+    assert np.array_equal(found.qd, Q[kept] + 100)
+    assert np.array_equal(found.effort, Q[kept] + 200)
+    assert np.allclose(found.t, T[kept])
+
+
+@pytest.mark.parametrize(
+    ('field', 'kind', 'value'),
+    [('position', 'position', -1e30), ('velocity', 'velocity', 1e30), ('effort', 'effort', 2e9)],
+)
+def test_a_value_out_of_range_is_omitted_counted_and_named(field, kind, value):
+    changed = getattr(states()[5], field).copy()
+    changed[1] = value
+    found = by_joint(replaced(5, **{field: changed}), NAMES)
+    assert found.left_out == {OUT_OF_RANGE: 1}
+    assert len(found.t) == 9
+    (note,) = found.notes
+    assert note.startswith(f'b: {kind} {value:.3g}, expected at most 1')
+
+
+@pytest.mark.parametrize('qd', [None, np.full_like(Q, np.nan)])
+def test_without_velocities_there_are_none(qd):
+    found = by_joint(states(qd=qd), NAMES)
+    assert found.qd is None
+    assert np.array_equal(found.q, Q)
+    assert found.notes == ('no velocities: they are derivatives of the positions',)
+
+
+def test_without_header_stamps_the_time_of_recording_is_used():
+    unstamped = [s._replace(stamp=0) for s in states()]
+    found = by_joint(unstamped, NAMES)
+    assert np.allclose(found.t, T)
+    assert found.notes == ("headers without stamps: time is the recorder's",)
+
+
+@pytest.mark.parametrize('k', [0, 4, 9])
+def test_a_stamp_of_0_among_others_is_no_time(k):
+    found = by_joint(replaced(k, stamp=0), NAMES)
+    assert found.left_out == {UNSTAMPED: 1}
+    assert not found.notes
+    kept = np.delete(np.arange(10), k)
+    assert np.array_equal(found.q, Q[kept])
+    assert np.allclose(found.t, T[kept] - T[kept[0]])
+
+
+@pytest.mark.parametrize('k', [0, 4, 9])
+def test_one_stamp_among_zeros_is_the_only_time(k):
+    unstamped = [s._replace(stamp=0) for s in states()]
+    unstamped[k] = states()[k]
+    found = by_joint(unstamped, NAMES)
+    assert np.array_equal(found.q, Q[k : k + 1])
+    assert found.left_out == {UNSTAMPED: 9}
+
+
+def test_a_joint_whose_efforts_are_all_0_is_named():
+    effort = Q + 200
+    effort[:, 1] = 0
+    assert by_joint(states(effort=effort), NAMES).notes == ('b: all efforts are 0',)
+
+
+@pytest.mark.parametrize(
+    ('recorded', 'message'),
+    [
+        ([], 'no joint states of a, b; there are none'),
+        (states(names=('a', 'c')), 'no joint states of b; there are a, c: another robot, or'),
+        (states(effort=np.zeros((10, 0))), 'none of 10 samples can be used: 10 without efforts'),
+        (
+            [s._replace(names=('a',), position=Q[0, :1], velocity=EMPTY, effort=Q[0, :1])
+             for s in states()[:5]]
+            + [s._replace(names=('b',), position=Q[0, :1], velocity=EMPTY, effort=Q[0, :1])
+               for s in states()[5:]],
+            'none of 10 samples can be used: 10 without all joints',
+        ),
+        (states(effort=Q * [1, np.nan]), 'b has no finite efforts in any of 10 samples'),
+        (states(q=Q * [np.nan, 1]), 'a has no finite positions in any of 10 samples'),
+        (states(q=Q + np.array([0, 1e30])), r'no sample of 10 can be used: b: position 1e\+30'),
+        (states(effort=0 * Q), 'all efforts are 0 in 10 samples: they are not measured'),
+        (
+            states(q=np.where(np.eye(2)[np.arange(10) % 2], np.nan, Q)),
+            'each of 10 samples has a value that is not finite',
+        ),
+    ],
+)  # fmt: skip
+def test_an_unusable_recording_is_rejected_with_the_reason(recorded, message):
+    with pytest.raises(RecordingError, match=message):
+        by_joint(recorded, NAMES)
+
+
+def test_a_state_that_repeats_at_rest_is_a_sample():
+    still = np.ones_like(Q)
+    found = by_joint(states(q=still, qd=0 * still, effort=still), NAMES)
+    assert len(found.t) == 10
+    assert not found.left_out
+
+
+@pytest.mark.parametrize(
+    ('velocity', 'changed', 'stale'),
+    [
+        ((0.5, 0.0), None, True),
+        ((-0.5, 0.0), None, True),
+        ((0.0, 0.5), None, True),
+        ((0.0, -0.5), None, True),
+        ((0.001, -0.001), None, False),
+        ((0.5, 0.5), 'position', False),
+        ((0.5, 0.5), 'effort', False),
+        ((0.5, 0.5), 'velocity', True),
+    ],
+)
+@pytest.mark.parametrize('j', [0, 1])
+def test_a_repeated_state_is_stale_if_a_joint_moves_either_way(velocity, changed, stale, j):
+    before = states()[4]._replace(velocity=np.array(velocity))
+    recorded = states()
+    recorded[4] = before
+    recorded[5] = before._replace(stamp=recorded[5].stamp, logged=recorded[5].logged)
+    if changed is not None:
+        value = getattr(before, changed) + 1e-3 * (np.arange(2) == j)
+        recorded[5] = recorded[5]._replace(**{changed: value})
+    assert by_joint(recorded, NAMES).left_out == ({STALE: 1} if stale else {})
+
+
+@pytest.mark.parametrize('j', [0, 1])
+def test_one_effort_of_0_is_no_sign_of_drives_that_are_off(j):
+    effort = np.where(np.arange(2) == j, 0.0, 7.0)
+    assert by_joint(replaced(5, effort=effort), NAMES).left_out == {}
+
+
+def recorded_at(model, q):
+    q = np.asarray(q, dtype=float)
+    zero = np.zeros_like(q)
+    return Recording(model.joint_names, np.arange(len(q)) / 100.0, q, zero, zero)
+
+
+def test_positions_in_degrees_are_rejected():
+    model = load_urdf('panda')
+    q = np.tile((model.lower + model.upper) / 2, (5, 1))
+    require_joints(recorded_at(model, q), model)
+    require_joints(recorded_at(model, q + 2 * np.pi), model)  # another turn of the encoders
+    with pytest.raises(RecordingError, match=r'panda_joint1 .* -2.897 to 2.897 rad: .*degrees'):
+        require_joints(recorded_at(model, np.rad2deg(q + 0.5)), model)
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize('k', [0, 2, 4])
+@pytest.mark.parametrize('j', [0, 3, 6])
+def test_one_position_in_degrees_is_rejected_on_either_side(j, k, side):
+    model = load_urdf('panda')
+    q = np.tile((model.lower + model.upper) / 2, (5, 1))
+    q[k, j] = side * 160.0
+    name, value = model.joint_names[j], f'{q[k, j]:.4g}'
+    with pytest.raises(RecordingError, match=f'{name} is recorded at {value} rad, .*degrees'):
+        require_joints(recorded_at(model, q), model)
+
+
+def test_positions_in_millimetres_are_rejected():
+    model = load_urdf('scara_rrp')
+    j = int(np.flatnonzero(~model.angular)[0])
+    q = np.tile((model.lower + model.upper) / 2, (5, 1))
+    require_joints(recorded_at(model, q), model)
+    for side in (1.0, -1.0):
+        q[3, j] = side * 1000 * model.upper[j]
+        with pytest.raises(RecordingError, match='in mm'):
+            require_joints(recorded_at(model, q), model)
