@@ -4,6 +4,7 @@ import importlib
 import math
 import os
 import re
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,67 @@ def test_parameter_tables_are_those_of_the_code(name):
     written = re.search(pattern, PARAMETER_PAGE.read_text(), re.DOTALL)
     assert written
     assert written[2] == parameter_table(name)
+
+
+# Nodes with the table of their parameters.
+FILES = {
+    'dynamics_node': 'DynamicsParameters',
+    'feedforward_node': 'FeedforwardParameters',
+    'markers_node': 'MarkersParameters',
+    'pybullet_validator_node': 'ValidatorParameters',
+    'simulator_node': 'SimulatorParameters',
+    'state_publisher_node': 'StatePublisherParameters',
+}
+
+
+def scalar(value):
+    if isinstance(value, list):
+        return f'[{", ".join(map(scalar, value))}]'
+    if isinstance(value, str):
+        return value or "''"
+    return yaml.safe_dump(value).splitlines()[0]
+
+
+def parameter_file(node):
+    """Return the file of all parameters of a node with their defaults."""
+    specs = importlib.import_module('robot_dynamics.ros.parameters').specs
+    table = FILES[node]
+    module = importlib.import_module(f'robot_dynamics.{TABLES[table]}')
+    lines = [
+        f'# All parameters of {node} with their defaults.',
+        '# Lists with one value per joint may contain a single value for all joints.',
+        '/**:',
+        '  ros__parameters:',
+    ]
+    group, groups = '', {''}
+    for name, spec in specs(getattr(module, table)).items():
+        prefix, _, key = name.rpartition('.')
+        if prefix != group:
+            # A key occurs once in a file: later parameters of a group have their whole names.
+            group = '' if prefix in groups else prefix
+            if group:
+                lines.append(f'    {group}:')
+                groups.add(group)
+        indent = ' ' * (6 if group else 4)
+        live = ' May change while running.' if spec.live else ''
+        lines += textwrap.wrap(
+            spec.description + live,
+            99,
+            initial_indent=f'{indent}# ',
+            subsequent_indent=f'{indent}# ',
+        )
+        lines.append(f'{indent}{key if group else name}: {scalar(spec.default)}')
+    return '\n'.join(lines) + '\n'
+
+
+@pytest.mark.parametrize('node', FILES)
+def test_parameter_files_are_those_of_the_code(node):
+    """WRITE_PARAMETERS=1 writes the files."""
+    pytest.importorskip('rclpy', reason='the nodes need ROS 2')
+    file = ROOT / 'config' / f'{node}.yaml'
+    if os.environ.get('WRITE_PARAMETERS'):
+        file.write_text(parameter_file(node))
+    assert file.read_text() == parameter_file(node)
 
 
 def test_links_exist():

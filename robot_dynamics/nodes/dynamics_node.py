@@ -50,12 +50,13 @@ from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.outputs import TermPublishers
-from robot_dynamics.ros.parameters import LOWEST_RATE, RATE, parameter
+from robot_dynamics.ros.parameters import parameter
 from robot_dynamics.ros.payload_estimator import PayloadEstimator
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.wrench_input import WrenchInput
+from robot_dynamics.settings import LOWEST_RATE, RATE
 from robot_dynamics.spatial import Array
 
 TORQUES = (

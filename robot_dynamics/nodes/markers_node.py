@@ -41,10 +41,11 @@ from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import Shape, marker_array, removal
-from robot_dynamics.ros.parameters import LOWEST_RATE, RATE, TIME, parameter
+from robot_dynamics.ros.parameters import parameter
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_parameters import HOLD, VaryingRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
+from robot_dynamics.settings import LOWEST_RATE, RATE, TIME
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization import (
     Box,

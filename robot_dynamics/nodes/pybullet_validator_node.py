@@ -44,12 +44,13 @@ from robot_dynamics.ros import executable, health, qos
 from robot_dynamics.ros.diagnostics import Diagnostics, diagnostic
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.parameters import LOWEST_RATE, TIME, ParameterError, given, parameter
+from robot_dynamics.ros.parameters import ParameterError, given, parameter
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_parameters import HOLD, VaryingRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import joint_state_writer
 from robot_dynamics.ros.term_input import TermInput
+from robot_dynamics.settings import LOWEST_RATE, TIME
 from robot_dynamics.urdf.physics_only import with_payload
 from robot_dynamics.validation.comparison import TOLERANCE, EngineComparison
 from robot_dynamics.validation.engines import ENGINES

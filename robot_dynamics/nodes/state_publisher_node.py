@@ -38,10 +38,11 @@ from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateTopic
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import quaternion_message
-from robot_dynamics.ros.parameters import LOWEST_RATE, RATE, parameter
+from robot_dynamics.ros.parameters import parameter
 from robot_dynamics.ros.robot_parameters import RobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import JointStateValues
+from robot_dynamics.settings import LOWEST_RATE, RATE
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.link_frames import LinkFrame, link_frames
 

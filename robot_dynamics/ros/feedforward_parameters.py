@@ -16,18 +16,9 @@ from robot_dynamics.control.torque_limiting import Limits
 from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import POSTURES
-from robot_dynamics.ros.parameters import (
-    EFFORT,
-    GAIN,
-    LOWEST_RATE,
-    POSITION,
-    RATE,
-    TIME,
-    ParameterError,
-    joint_order,
-    parameter,
-)
+from robot_dynamics.ros.parameters import ParameterError, joint_order, parameter
 from robot_dynamics.ros.robot_parameters import LiveRobotParameters
+from robot_dynamics.settings import EFFORT, GAIN, LOWEST_RATE, POSITION, RATE, TIME
 from robot_dynamics.spatial import Array
 
 LARGEST_FEEDBACK_NUMBER = 1.0  # unstable above 2, less with delays

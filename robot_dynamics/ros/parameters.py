@@ -2,7 +2,8 @@
 
 A table is a frozen dataclass whose fields are made by `parameter(...)`. It gives the ROS
 descriptors, the validation of values at start and at run time, and the object that the node reads.
-A double underscore in the name of a field stands for the dot in the name of the parameter.
+A double underscore in the name of a field stands for the dot in the name of the parameter. A field
+made by `group(...)` holds settings of the library, whose declarations are those of `settings`.
 Parameters are read-only, except those marked `live`, which may change while the node is active,
 and those of the description, which may change while it is unconfigured. A derived table may have
 `LIVE`, with which the names of further parameters that are live begin. ROS is imported by the
@@ -12,25 +13,21 @@ functions that declare: tables and values are checked without it, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.settings import Setting, settings_of
 from robot_dynamics.spatial import Array
 
 if TYPE_CHECKING:
     from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 
-# Bounds far beyond any robot, and far from overflow.
-TIME = (0.0, 86400.0)  # s
-RATE = (0.0, 1e6)  # Hz
-LOWEST_RATE = 1e-3  # Hz, other than 0
-POSITION = (-1000.0, 1000.0)  # rad or m, also per second
-EFFORT = (0.0, 1e9)  # N m or N, also per second
-GAIN = (0.0, 1e9)  # N m/rad, N/m, N m s/rad or N s/m
 LARGEST_INTEGER = 2**63 - 1
 
 
@@ -55,8 +52,36 @@ class Spec:
 def parameter(default: Any, description: str, *bounds: Any, **limits: Any) -> Any:
     """Return a dataclass field for a parameter; the arguments are those of Spec."""
     spec = Spec(default, description, *bounds, **limits)
-    initial = tuple(default) if isinstance(default, list) else default
-    return field(default=initial, metadata={'spec': spec})
+    return field(default=_held(default), metadata={'spec': spec})
+
+
+def group(kind: type, *without: str, **defaults: Any) -> Any:
+    """Return a dataclass field for the settings of a dataclass, as parameters with its prefix.
+
+    Args:
+        kind: a dataclass of `settings`.
+        without: names of settings that are no parameters of the group.
+        defaults: of parameters, where they are not those of the settings.
+    """
+    specs = {
+        name: replace(_spec(one), **({'default': defaults[name]} if name in defaults else {}))
+        for name, one in settings_of(kind).items()
+        if name not in without
+    }
+    initial = {name: _held(spec.default) for name, spec in specs.items()}
+    return field(default_factory=lambda: kind(**initial), metadata={'group': specs})
+
+
+def _spec(one: Setting) -> Spec:
+    """Return the parameter of a setting: 0 is no limit, and values of joints are a list."""
+    default = 0.0 if one.is_limit else one.default
+    return Spec(
+        [default] if one.per_joint else default,
+        one.description,
+        one.bounds,
+        one.smallest,
+        choices=one.choices,
+    )
 
 
 def ros_name(attribute: str) -> str:
@@ -67,7 +92,7 @@ def ros_name(attribute: str) -> str:
 def specs(table: type) -> dict[str, Spec]:
     """Return the table's parameters by their ROS names."""
     live = getattr(table, 'LIVE', ())
-    found = {ros_name(item.name): item.metadata['spec'] for item in fields(table)}
+    found = {name: spec for name, _, spec in _declared(table)}
     return {
         name: replace(spec, live=True) if name.startswith(live) else spec
         for name, spec in found.items()
@@ -76,7 +101,19 @@ def specs(table: type) -> dict[str, Spec]:
 
 def values(parameters: Any) -> dict[str, Any]:
     """Return the values of a filled table by ROS parameter name."""
-    return {ros_name(item.name): getattr(parameters, item.name) for item in fields(parameters)}
+    return {
+        name: reduce(getattr, path, parameters) for name, path, _ in _declared(type(parameters))
+    }
+
+
+def _declared(table: type) -> Iterator[tuple[str, tuple[str, ...], Spec]]:
+    """Yield ROS name, attributes that lead to the value, and spec of each parameter."""
+    for item in fields(table):
+        if 'group' in item.metadata:
+            for key, spec in item.metadata['group'].items():
+                yield f'{item.name}.{key}', (item.name, key), spec
+        else:
+            yield ros_name(item.name), (item.name,), item.metadata['spec']
 
 
 def changed(before: Any, after: Any) -> set[str]:
@@ -104,12 +141,19 @@ def snapshot(table: type, given_values: Mapping[str, Any]) -> Any:
         if name not in known:
             raise ParameterError(f'no parameter {name!r}; there are {", ".join(known)}')
         _check(name, value, known[name])
-    return table(
-        **{
-            name.replace('.', '__'): tuple(value) if _is_list(value) else value
-            for name, value in given_values.items()
-        }
-    )
+    alone: dict[str, Any] = {}
+    grouped: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for name, (first, *key), _ in _declared(table):
+        if name in given_values:
+            target = grouped[first] if key else alone
+            target[key[0] if key else first] = _held(given_values[name])
+    filled = table()
+    groups = {name: replace(getattr(filled, name), **group) for name, group in grouped.items()}
+    return replace(filled, **alone, **groups)
+
+
+def _held(value: Any) -> Any:
+    return tuple(value) if _is_list(value) else value
 
 
 def _is_list(value: Any) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -15,9 +15,6 @@ from robot_dynamics.friction.laws import LAWS, PRESLIDING, JointFriction
 from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
-    EFFORT,
-    POSITION,
-    TIME,
     ParameterError,
     given,
     joint_order,
@@ -25,6 +22,7 @@ from robot_dynamics.ros.parameters import (
     per_joint,
     ros_name,
 )
+from robot_dynamics.settings import EFFORT, POSITION, TIME, settings_of
 from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import parse_urdf
 
@@ -141,6 +139,22 @@ class RobotParameters:
         names = model.joint_names
         value = getattr(self, attribute)
         return per_joint(ros_name(attribute), value, joint_order(self.joints, names), names)
+
+    def joint_settings(self, group: str, model: RobotModel) -> Any:
+        """Return the settings of a group for a robot, in the model's order; 0 as no limit.
+
+        Raises:
+            ParameterError: a list has neither one value nor one for each joint.
+        """
+        held = getattr(self, group)
+        order = joint_order(self.joints, model.joint_names)
+        values = {}
+        for name, setting in settings_of(held).items():
+            value = getattr(held, name)
+            if isinstance(value, tuple):
+                row = per_joint(f'{group}.{name}', value, order, model.joint_names)
+                values[name] = np.where(setting.is_limit & (row == 0), np.inf, row)
+        return replace(held, **values)
 
     def robot(self, text: str | bytes) -> RobotModel:
         """Return the robot of a URDF text with its rotors, without payload.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -12,19 +11,9 @@ from typing_extensions import override
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.ros.parameters import (
-    EFFORT,
-    GAIN,
-    LARGEST_INTEGER,
-    LOWEST_RATE,
-    POSITION,
-    RATE,
-    TIME,
-    ParameterError,
-    given,
-    parameter,
-)
+from robot_dynamics.ros.parameters import LARGEST_INTEGER, ParameterError, given, group, parameter
 from robot_dynamics.ros.robot_parameters import DriveParameters
+from robot_dynamics.settings import POSITION, TIME
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Actuators,
@@ -40,12 +29,7 @@ from robot_dynamics.simulation.commands import Plant, SetPayload
 from robot_dynamics.simulation.joint_models.stops import Stops
 from robot_dynamics.simulation.run_control import MOST_STEPS
 from robot_dynamics.simulation.scheduling import LoopOptions
-from robot_dynamics.simulation.sensors import VELOCITIES, Sensing
-
-DRIVES = 'delay', 'rate_limit', 'bandwidth', 'gain', 'ripple', 'ripple_periods'
-
-# Limits for which 0 means none.
-UNLIMITED_AT_ZERO = ('rate_limit', 'bandwidth', 'velocity_cutoff', 'effort_bandwidth')
+from robot_dynamics.simulation.sensors import Sensing
 
 
 @dataclass(frozen=True)
@@ -67,111 +51,16 @@ class SimulatorParameters(DriveParameters):
         "Stops at the URDF's position limits: inelastic (hard), spring (spring and damper), none.",
         choices=('inelastic', 'spring', 'none'),
     )
-    stops__stiffness: tuple[float, ...] = parameter(
-        [10000.0], 'Stiffness of spring stops, N m/rad or N/m, one value or one per joint.', GAIN
-    )
-    stops__damping: tuple[float, ...] = parameter(
-        [100.0], 'Damping of spring stops, N m s/rad or N s/m, one value or one per joint.', GAIN
-    )
-    drives__delay: float = parameter(0.0, 'Delay of the drives, s.', (0.0, 1.0))
-    drives__rate_limit: tuple[float, ...] = parameter(
-        [0.0],
-        'Rate limit of the torque, N m/s or N/s, one value or one per joint; 0: none.',
-        EFFORT,
-    )
+    stops: SpringDamperStop = group(SpringDamperStop, damping=[100.0])
     drives__speed_limits: bool = parameter(
         False, "Drives lose torque toward the URDF's velocity limits."
     )
-    drives__bandwidth: tuple[float, ...] = parameter(
-        [0.0],
-        'Bandwidth of the torque, a first-order lag, Hz, one value or one per joint; 0: no lag.',
-        RATE,
-        smallest=LOWEST_RATE,
-    )
-    drives__gain: tuple[float, ...] = parameter(
-        [1.0],
-        'Torque on the joint per torque that the drive reports, one value or one per joint.',
-        (1e-3, 1e3),
-    )
-    drives__ripple: tuple[float, ...] = parameter(
-        [0.0],
-        "Amplitude of a torque ripple, a sine of the motor's position, N m or N, one value or one "
-        'per joint.',
-        EFFORT,
-    )
-    drives__ripple_periods: tuple[float, ...] = parameter(
-        [1.0], 'Factor of the position in that sine, per rad or m.', GAIN
-    )
-    sensors__position_resolution: tuple[float, ...] = parameter(
-        [0.0],
-        'Resolution of the encoders, rad or m, one value or one per joint; 0: exact. An encoder '
-        'of k bits per turn has 2 pi / 2^k.',
-        (0.0, 1.0),
-    )
-    sensors__position_noise: tuple[float, ...] = parameter(
-        [0.0],
-        'Standard deviation of the noise of positions, before rounding, rad or m, one value or '
-        'one per joint.',
-        (0.0, 1.0),
-    )
-    sensors__velocity: str = parameter(
-        'measured',
-        'Velocities: measured (with noise), or differentiated (difference quotients of the '
-        'measured positions over one step).',
-        choices=VELOCITIES,
-    )
-    sensors__velocity_noise: tuple[float, ...] = parameter(
-        [0.0],
-        'Standard deviation of the noise of measured velocities, rad/s or m/s, one value or one '
-        'per joint.',
-        GAIN,
-    )
-    sensors__velocity_cutoff: tuple[float, ...] = parameter(
-        [0.0],
-        'Cut-off frequency of the low-pass of velocities, Hz, one value or one per joint; 0: '
-        'none.',
-        RATE,
-        smallest=LOWEST_RATE,
-    )
-    sensors__effort_noise: tuple[float, ...] = parameter(
-        [0.0],
-        'Standard deviation of the noise of efforts, N m or N, one value or one per joint.',
-        EFFORT,
-    )
-    sensors__effort_bandwidth: tuple[float, ...] = parameter(
-        [0.0],
-        'Bandwidth of that noise, Hz, one value or one per joint; 0: white noise.',
-        RATE,
-        smallest=LOWEST_RATE,
-    )
-    sensors__effort_offset: tuple[float, ...] = parameter(
-        [0.0],
-        'Offset of the measured efforts alone, N m or N, one value or one per joint.',
-        (-EFFORT[1], EFFORT[1]),
-    )
-    sensors__effort_delay: float = parameter(
-        0.0, 'Age of the effort beyond that of the position of the same message, s.', (0.0, 1.0)
-    )
-    sensors__latency: float = parameter(
-        0.0, 'Age of the values of joint_states at the time of their stamp, s.', (0.0, 1.0)
-    )
-    sensors__jitter: float = parameter(
-        0.0, 'Random part of that age, uniform from 0 to this, s.', (0.0, 1.0)
-    )
+    drives: Actuators = group(Actuators, 'velocity_limit', 'offset')
+    sensors: Sensors = group(Sensors)
     sensors__seed: int = parameter(
         0, 'Seed of the noise and jitter, which begin anew at each reset.', (0, LARGEST_INTEGER)
     )
-    elasticity__stiffness: tuple[float, ...] = parameter(
-        [0.0],
-        'Stiffness between motor and link, N m/rad or N/m, one value or one per joint; 0: '
-        'rigid joints. Elastic joints need rotor inertia.',
-        GAIN,
-    )
-    elasticity__damping: tuple[float, ...] = parameter(
-        [0.0],
-        'Damping between motor and link, N m s/rad or N s/m, one value or one per joint.',
-        GAIN,
-    )
+    elasticity: Elasticity = group(Elasticity)
     time_step: float = parameter(1e-3, 'Simulated time per step, s.', (1e-5, 0.1))
     integrator: str = parameter('rk4', 'Integrator.', choices=tuple(INTEGRATORS))
     publish_every: int = parameter(
@@ -296,8 +185,8 @@ class SimulatorParameters(DriveParameters):
             ParameterError: a parameter has neither one value nor one for each joint, or elastic
                 joints have a law of friction that needs rigid ones.
         """
-        springs = self._group('elasticity', ('stiffness', 'damping'), model)
-        elasticity = Elasticity(**springs) if any(springs['stiffness']) else None
+        springs: Elasticity = self.joint_settings('elasticity', model)
+        elasticity = springs if np.any(springs.stiffness) else None
         law: str | FrictionSettings = 'smooth'
         if self.friction__law == 'stick_slip':
             law = 'stick_slip'
@@ -308,38 +197,27 @@ class SimulatorParameters(DriveParameters):
                     "elasticity.stiffness it must be 'coulomb' or 'stick_slip'"
                 )
             names = 'load', 'stribeck', 'presliding'
-            law = FrictionSettings(self.friction__law, **self._group('friction', names, model))
-        drives = Actuators(
+            law = FrictionSettings(
+                self.friction__law,
+                **{name: self.of_joints(f'friction__{name}', model) for name in names},
+            )
+        drives = replace(
+            self.joint_settings('drives', model),
             velocity_limit=None if self.drives__speed_limits else np.inf,
-            offset=self.of_joints('effort_offset', model).tolist(),
-            **self._group('drives', DRIVES, model),
+            offset=self.of_joints('effort_offset', model),
         )
         stops: Stops | None = None
         if self.stops__kind == 'inelastic':
             stops = InelasticStop()
         elif self.stops__kind == 'spring':
-            stops = SpringDamperStop(**self._group('stops', ('stiffness', 'damping'), model))
+            stops = self.joint_settings('stops', model)
         return JointModels(law, drives, stops, elasticity)
 
     def sensing(self, model: RobotModel) -> Sensing | None:
         """Return the sensors; None if they are exact. Raises ParameterError, ModelError."""
-        sensors = Sensors(**self._group('sensors', [item.name for item in fields(Sensors)], model))
-        seeds = (self.sensors__seed,)
-        sensing = Sensing(model, sensors, self.time_step, seeds)
+        sensors = self.joint_settings('sensors', model)
+        sensing = Sensing(model, sensors, self.time_step, (self.sensors__seed,))
         return None if sensing.exact else sensing
-
-    def _group(self, group: str, names: Iterable[str], model: RobotModel) -> dict[str, Any]:
-        """Return parameters of a group by name; those of the joints as lists, 0 as no limit."""
-        result: dict[str, Any] = {}
-        for name in names:
-            value = getattr(self, f'{group}__{name}')
-            if isinstance(value, tuple):
-                value = self.of_joints(f'{group}__{name}', model)
-                if name in UNLIMITED_AT_ZERO:
-                    value = np.where(value == 0, np.inf, value)
-                value = value.tolist()
-            result[name] = value
-        return result
 
     def payload_commands(self) -> list[SetPayload]:
         """Return the commands that give the arm its payload; a payload of mass 0 is none.

@@ -77,11 +77,6 @@ def positive_per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
     return _positive(name, value, per_joint(model, name, value))
 
 
-def limit_per_joint(model: RobotModel, name: str, value: ArrayLike) -> Array:
-    """As `per_joint`, all above zero, inf for no limit. Raises ModelError."""
-    return _positive(name, value, _at_least_zero(model, name, value))
-
-
 def _at_least_zero(model: RobotModel, name: str, value: ArrayLike) -> Array:
     array = np.asarray(value, dtype=float)
     if array.shape not in ((), (model.n,)):

@@ -28,44 +28,75 @@ import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import ArrayLike
 
-from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.simulation.arguments import limit_per_joint, low_pass_share, per_joint
+from robot_dynamics.settings import (
+    EFFORT,
+    GAIN,
+    LOWEST_RATE,
+    RATE,
+    checked,
+    joint_setting,
+    setting,
+)
+from robot_dynamics.simulation.arguments import low_pass_share
 from robot_dynamics.spatial import Array
 
-VELOCITIES = ('measured', 'differentiated')
 AT_ONCE = 256  # samples of noise drawn at a time
 
 
 @dataclass(frozen=True)
 class Sensors:
-    """Errors of the sensors; one number for all joints, or one each. By default there are none.
+    """Errors of the sensors; one number for all joints, or one each. By default there are none."""
 
-    Attributes:
-        position_resolution: rad or m, see `encoder_resolution`; 0: exact.
-        position_noise: standard deviation before rounding, rad or m.
-        velocity: 'measured' or 'differentiated'.
-        velocity_noise: standard deviation, rad/s or m/s; of measured velocities.
-        velocity_cutoff: of the low-pass, Hz; inf: none.
-        effort_noise: standard deviation, N m or N.
-        effort_bandwidth: of that noise, Hz; inf: white.
-        effort_offset: added to the effort, N m or N.
-        effort_delay: of the effort beyond that of the sample, s.
-        latency: age of the values at the time of their stamp, s.
-        jitter: s; each sample is older by a random time of up to this.
-    """
-
-    position_resolution: ArrayLike = 0.0
-    position_noise: ArrayLike = 0.0
-    velocity: str = 'measured'
-    velocity_noise: ArrayLike = 0.0
-    velocity_cutoff: ArrayLike = math.inf
-    effort_noise: ArrayLike = 0.0
-    effort_bandwidth: ArrayLike = math.inf
-    effort_offset: ArrayLike = 0.0
-    effort_delay: float = 0.0
-    latency: float = 0.0
-    jitter: float = 0.0
+    position_resolution: ArrayLike = joint_setting(
+        0.0,
+        'Resolution of the encoders',
+        'rad or m',
+        (0.0, 1.0),
+        zero='exact',
+        note='An encoder of k bits per turn has 2 pi / 2^k.',
+    )
+    position_noise: ArrayLike = joint_setting(
+        0.0,
+        'Standard deviation of the noise of positions, before rounding',
+        'rad or m',
+        (0.0, 1.0),
+    )
+    velocity: str = setting(
+        'measured',
+        'Velocities: measured (with noise), or differentiated (difference quotients of the '
+        'measured positions over one step)',
+        choices=('measured', 'differentiated'),
+    )
+    velocity_noise: ArrayLike = joint_setting(
+        0.0, 'Standard deviation of the noise of measured velocities', 'rad/s or m/s', GAIN
+    )
+    velocity_cutoff: ArrayLike = joint_setting(
+        math.inf,
+        'Cut-off frequency of the low-pass of velocities',
+        'Hz',
+        RATE,
+        LOWEST_RATE,
+        zero='none',
+    )
+    effort_noise: ArrayLike = joint_setting(
+        0.0, 'Standard deviation of the noise of efforts', 'N m or N', EFFORT
+    )
+    effort_bandwidth: ArrayLike = joint_setting(
+        math.inf, 'Bandwidth of that noise', 'Hz', RATE, LOWEST_RATE, zero='white noise'
+    )
+    effort_offset: ArrayLike = joint_setting(
+        0.0, 'Offset of the measured efforts alone', 'N m or N', (-EFFORT[1], EFFORT[1])
+    )
+    effort_delay: float = setting(
+        0.0, 'Age of the effort beyond that of the position of the same message', 's', (0.0, 1.0)
+    )
+    latency: float = setting(
+        0.0, 'Age of the values of joint_states at the time of their stamp', 's', (0.0, 1.0)
+    )
+    jitter: float = setting(
+        0.0, 'Random part of that age, uniform from 0 to this', 's', (0.0, 1.0)
+    )
 
 
 class Measured(NamedTuple):
@@ -100,32 +131,20 @@ class Sensing:
             seeds: of the random numbers of each arm, integers of 0 or more.
 
         Raises:
-            ModelError: a setting is negative, not finite, or neither a number nor (n,).
+            ModelError: a setting is out of range, or neither a number nor (n,).
         """
         self.period, self._seeds = period, tuple(seeds)
         self._shape = len(self._seeds), model.n
-        resolution = per_joint(model, 'position_resolution', sensors.position_resolution)
+        given = checked(sensors, model.n)
+        resolution = given.position_resolution
         self._coarse, self._rounds = resolution > 0, bool(resolution.any())
         self._step = np.where(self._coarse, resolution, 1.0)
-        self._position_noise = per_joint(model, 'position_noise', sensors.position_noise)
-        self._velocity_noise = per_joint(model, 'velocity_noise', sensors.velocity_noise)
-        self._effort_noise = per_joint(model, 'effort_noise', sensors.effort_noise)
-        self._offset = np.asarray(sensors.effort_offset, dtype=float)
-        per_joint(model, 'size of effort_offset', np.abs(self._offset))
-        cutoff = limit_per_joint(model, 'velocity_cutoff', sensors.velocity_cutoff)
-        self._velocity_share = low_pass_share(cutoff, period)
+        self._position_noise, self._velocity_noise = given.position_noise, given.velocity_noise
+        self._effort_noise, self._offset = given.effort_noise, given.effort_offset
+        self._velocity_share = low_pass_share(given.velocity_cutoff, period)
         self._smooths = bool((self._velocity_share < 1).any())
-        bandwidth = limit_per_joint(model, 'effort_bandwidth', sensors.effort_bandwidth)
-        self._effort_share = low_pass_share(bandwidth, period)
-        if sensors.velocity not in VELOCITIES:
-            raise ModelError(
-                f'velocity is {sensors.velocity!r}; it must be one of {", ".join(VELOCITIES)}'
-            )
+        self._effort_share = low_pass_share(given.effort_bandwidth, period)
         self._differentiated = sensors.velocity == 'differentiated'
-        for name in ('latency', 'jitter', 'effort_delay'):
-            value = getattr(sensors, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ModelError(f'{name} is {value} s; it must be finite and not negative')
         self._latency, self._jitter = sensors.latency / period, sensors.jitter / period
         self._effort_delay = sensors.effort_delay / period
         self._past = math.ceil(self._latency + self._jitter + self._effort_delay) + 1

@@ -151,7 +151,7 @@ def test_a_reset_clears_delayed_commands():
 @pytest.mark.parametrize(
     ('actuators', 'message'),
     [
-        (Actuators(delay=-0.1), r'delay is -0.1 s; it must be finite and >= 0'),
+        (Actuators(delay=-0.1), r'delay is -0.1 s; it must be finite and not negative'),
         (Actuators(delay=np.nan), r'delay is nan'),
         (Actuators(rate_limit=0.0), 'rate_limit is 0.0; it must be positive'),
         (Actuators(velocity_limit=[1.0, 2.0, 3.0]), r'velocity_limit has shape \(3,\)'),
@@ -255,7 +255,7 @@ def test_a_simulator_with_every_property_returns_to_a_snapshot_bit_for_bit():
     [
         (Actuators(bandwidth=0.0), 'bandwidth is 0.0; it must be positive'),
         (Actuators(gain=0.0), 'gain is 0.0; it must be positive'),
-        (Actuators(offset=np.inf), 'size of offset is .*inf.*; it must be finite'),
+        (Actuators(offset=np.inf), 'offset is .*inf.*; it must be finite'),
         (Actuators(ripple=-1.0), 'ripple is -1.0; it must not be negative'),
     ],
 )

@@ -21,20 +21,23 @@ It is the gradient of a potential: it does no work in a period.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.simulation.arguments import (
-    limit_per_joint,
-    low_pass_share,
-    per_joint,
-    positive_per_joint,
+from robot_dynamics.settings import (
+    EFFORT,
+    GAIN,
+    LOWEST_RATE,
+    RATE,
+    checked,
+    joint_setting,
+    setting,
 )
+from robot_dynamics.simulation.arguments import low_pass_share
 from robot_dynamics.spatial import Array
 
 # Share of the speed limit over which the torque falls to zero.
@@ -45,25 +48,40 @@ DERATING = 0.1
 class Actuators:
     """Properties of the drives besides torque limits; one number for all joints, or one each.
 
-    Attributes:
-        delay: s, rounded to the nearest whole step (halves to the even one); for all drives.
-        rate_limit: N m/s or N/s, inf for none.
-        velocity_limit: rad/s or m/s, inf for none; None for that of the model.
-        bandwidth: of the torque, Hz, inf for no lag.
-        gain: torque on the joint per torque that the drive reports.
-        offset: what the drive reports beyond that while it moves nothing, N m or N.
-        ripple: amplitude, N m or N.
-        ripple_periods: per rad or m of the joint.
+    The delay is rounded to the nearest whole step (halves to the even one). A velocity limit of
+    None is that of the model.
     """
 
-    delay: float = 0.0
-    rate_limit: ArrayLike = np.inf
-    velocity_limit: ArrayLike | None = np.inf
-    bandwidth: ArrayLike = np.inf
-    gain: ArrayLike = 1.0
-    offset: ArrayLike = 0.0
-    ripple: ArrayLike = 0.0
-    ripple_periods: ArrayLike = 1.0
+    delay: float = setting(0.0, 'Delay of the drives', 's', (0.0, 1.0))
+    rate_limit: ArrayLike = joint_setting(
+        np.inf, 'Rate limit of the torque', 'N m/s or N/s', EFFORT, zero='none'
+    )
+    velocity_limit: ArrayLike | None = joint_setting(
+        np.inf, 'Velocity at which a drive has no torque', 'rad/s or m/s', GAIN
+    )
+    bandwidth: ArrayLike = joint_setting(
+        np.inf,
+        'Bandwidth of the torque, a first-order lag',
+        'Hz',
+        RATE,
+        LOWEST_RATE,
+        zero='no lag',
+    )
+    gain: ArrayLike = joint_setting(
+        1.0, 'Torque on the joint per torque that the drive reports', bounds=(1e-3, 1e3)
+    )
+    offset: ArrayLike = joint_setting(
+        0.0,
+        'Torque that the drive reports beyond that while it moves nothing',
+        'N m or N',
+        (-EFFORT[1], EFFORT[1]),
+    )
+    ripple: ArrayLike = joint_setting(
+        0.0, "Amplitude of a torque ripple, a sine of the motor's position", 'N m or N', EFFORT
+    )
+    ripple_periods: ArrayLike = joint_setting(
+        1.0, 'Factor of the position in that sine', 'per rad or m', GAIN
+    )
 
 
 class DriveState(NamedTuple):
@@ -85,28 +103,20 @@ class Drives:
         """Check the properties.
 
         Raises:
-            ModelError: a limit, bandwidth or gain is not positive, the ripple is negative, one of
-                them has another shape than () or (n,), the offset is not finite, or the delay is
-                negative or not finite.
+            ModelError: a property is out of range, or neither a number nor (n,).
         """
-        if not (np.isfinite(actuators.delay) and actuators.delay >= 0):
-            raise ModelError(f'delay is {actuators.delay} s; it must be finite and >= 0')
-        speed = actuators.velocity_limit
+        if actuators.velocity_limit is None:
+            actuators = replace(actuators, velocity_limit=model.velocity_limit)
+        given = checked(actuators, model.n)
         self.n = model.n
-        self.delay_steps = round(actuators.delay / time_step)
-        self.change = time_step * limit_per_joint(model, 'rate_limit', actuators.rate_limit)
-        self.velocity_limit = limit_per_joint(
-            model, 'velocity_limit', model.velocity_limit if speed is None else speed
-        )
+        self.delay_steps = round(given.delay / time_step)
+        self.change = time_step * given.rate_limit
+        self.velocity_limit = given.velocity_limit
         self.effort_limit = model.effort_limit
-        bandwidth = limit_per_joint(model, 'bandwidth', actuators.bandwidth)
-        self.share = low_pass_share(bandwidth, time_step)
+        self.share = low_pass_share(given.bandwidth, time_step)
         self.lags = bool((self.share < 1).any())
-        self.gain = positive_per_joint(model, 'gain', actuators.gain)
-        self.offset = np.asarray(actuators.offset, dtype=float)
-        per_joint(model, 'size of offset', np.abs(self.offset))
-        self.ripple = per_joint(model, 'ripple', actuators.ripple)
-        self.ripple_periods = per_joint(model, 'ripple_periods', actuators.ripple_periods)
+        self.gain, self.offset = given.gain, given.offset
+        self.ripple, self.ripple_periods = given.ripple, given.ripple_periods
         self.exact = bool((self.gain == 1).all()) and not (self.ripple.any() or self.offset.any())
         self.derates = bool(np.isfinite(self.velocity_limit).any())
         limited = self.derates or bool(np.isfinite(self.change).any())

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.settings import GAIN, joint_setting
 from robot_dynamics.spatial import Array
 
 
@@ -36,15 +37,12 @@ class InelasticStop:
 
 @dataclass(frozen=True)
 class SpringDamperStop:
-    """Spring stops at the position limits of the model; one number for all joints, or one each.
+    """Spring stops at the position limits of the model; one number for all joints, or one each."""
 
-    Attributes:
-        stiffness: k, N m/rad or N/m.
-        damping: d, N m s/rad or N s/m.
-    """
-
-    stiffness: ArrayLike
-    damping: ArrayLike = 0.0
+    stiffness: ArrayLike = joint_setting(
+        10000.0, 'Stiffness of spring stops', 'N m/rad or N/m', GAIN, positive=True, required=True
+    )
+    damping: ArrayLike = joint_setting(0.0, 'Damping of spring stops', 'N m s/rad or N s/m', GAIN)
 
 
 Stops = InelasticStop | SpringDamperStop

@@ -27,7 +27,7 @@ from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
-from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
+from robot_dynamics.settings import GAIN, checked, joint_setting
 from robot_dynamics.simulation.joint_models.smooth_friction import Friction, FrictionPart
 from robot_dynamics.simulation.steps.body import (
     Energy,
@@ -45,15 +45,21 @@ STABLE = {'rk4': 2.78, 'semi_implicit_euler': 2.0}
 
 @dataclass(frozen=True)
 class Elasticity:
-    """Springs in the joints; one number for all joints, or one each.
+    """Springs in the joints, seen at the joints; one number for all joints, or one each."""
 
-    Attributes:
-        stiffness: K, N m/rad or N/m, seen at the joint.
-        damping: D, N m s/rad or N s/m, of the relative motion.
-    """
-
-    stiffness: ArrayLike
-    damping: ArrayLike = 0.0
+    stiffness: ArrayLike = joint_setting(
+        0.0,
+        'Stiffness between motor and link',
+        'N m/rad or N/m',
+        GAIN,
+        positive=True,
+        required=True,
+        zero='rigid joints',
+        note='Elastic joints need rotor inertia.',
+    )
+    damping: ArrayLike = joint_setting(
+        0.0, 'Damping between motor and link', 'N m s/rad or N s/m', GAIN
+    )
 
 
 class ElasticArm:
@@ -81,8 +87,8 @@ class ElasticArm:
                 f'the motor of joint {name!r} has no inertia; elastic joints need '
                 'a positive rotor inertia: with_actuation(rotor_inertia=...)'
             )
-        self._k = positive_per_joint(model, 'stiffness', elasticity.stiffness)
-        self._d = per_joint(model, 'damping', elasticity.damping)
+        given = checked(elasticity, n)
+        self._k, self._d = given.stiffness, given.damping
         between = np.array([[1.0, -1.0], [-1.0, 1.0]])
         self.springs = Springs(*(np.kron(between, np.diag(x)) for x in (self._k, self._d)))
         self.friction = Friction(

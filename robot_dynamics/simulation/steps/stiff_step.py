@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
+from robot_dynamics.settings import checked
 from robot_dynamics.simulation.joint_models.settings import JointModels
 from robot_dynamics.simulation.joint_models.smooth_friction import CONVERGED, MAX_ITERATIONS
 from robot_dynamics.simulation.joint_models.stops import (
@@ -131,6 +131,6 @@ def _yielding(body: Body, stops: Stops | None) -> Yielding | None:
         return None
     model = body.arm.model
     rest = np.zeros(len(body.lower) - model.n)
-    k = positive_per_joint(model, 'stiffness of the stops', stops.stiffness)
-    d = per_joint(model, 'damping of the stops', stops.damping)
-    return Yielding(np.append(k, rest), np.append(d, rest), body.lower, body.upper)
+    given = checked(stops, model.n, ' of the stops')
+    k, d = (np.append(x, rest) for x in (given.stiffness, given.damping))
+    return Yielding(k, d, body.lower, body.upper)
