@@ -77,6 +77,15 @@ OWNERS = [
         found='path = mesh_path(name, folders)',
         files=('urdf/geometry/mesh_process.py', 'urdf/geometry/meshes.py'),
     ),
+    Row(
+        concept='declared range of a setting of sensors, drives, stops and elasticity',
+        pattern=r"setting\(|'(sensors|drives|elasticity|stops)[._](?!kind|seed|speed_limits)\w+'",
+        found="latency: float = setting(0.0, 'Age', 's', (0.0, 1.0))",
+        files=(
+            *('settings.py', 'simulation/sensors.py', 'simulation/steps/elastic_arm.py'),
+            'simulation/joint_models/',
+        ),
+    ),
 ]
 
 

@@ -53,7 +53,7 @@ def test_an_encoder_of_n_bits_has_2_to_the_n_steps_per_turn():
 
 @pytest.mark.parametrize('kind', ['position', 'velocity', 'effort'])
 def test_noise_is_white_and_of_the_variance_that_was_set(kind):
-    sigma = [0.1, 2.0]
+    sigma = [0.1, 0.9]
     error = errors(Sensors(**{f'{kind}_noise': sigma}))[
         ['position', 'velocity', 'effort'].index(kind)
     ]
