@@ -40,6 +40,7 @@ ros/torque_output.py.
 from __future__ import annotations
 
 import time
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -77,8 +78,50 @@ from robot_dynamics.spatial import Array
 WATCHDOG_PERIOD = 0.02  # s
 
 
+class Mode(Enum):
+    """What the node does with the motors; the values are words of `~/status`."""
+
+    DISABLED = motion_status.IDLE  # no torque
+    RELEASING = motion_status.STOPPING  # disabled; the torque is being brought to the last one
+    BLOCKED = motion_status.FAULTED  # enabled; another node commands the motors
+    WAITING = motion_status.WAITING  # enabled; without joint states
+    COMMANDING = 'as the reference'  # enabled; a torque for every joint state
+
+    @property
+    def enabled(self) -> bool:
+        """Whether motions are followed."""
+        return self not in (Mode.DISABLED, Mode.RELEASING)
+
+
 class FeedforwardNode(RobotNode):
-    """Answers every joint state with the torque that follows the reference."""
+    """Answers every joint state with the torque that follows the reference.
+
+    Its mode is WAITING at first, or DISABLED without `start_enabled`. It is blocked by another
+    node that publishes on the same command topics. What the table lacks leaves the mode as it is.
+
+        mode         event               if                       next mode
+        DISABLED     enabled                                      WAITING
+        DISABLED     enabled             another node commands    BLOCKED
+        WAITING      joint state                                  COMMANDING
+        WAITING      blocked                                      BLOCKED
+        WAITING      disabled                                     DISABLED
+        WAITING      disabled            a torque was published   RELEASING
+        COMMANDING   joint states stop                            WAITING
+        COMMANDING   blocked                                      BLOCKED
+        COMMANDING   disabled                                     RELEASING
+        COMMANDING   other joints                                 WAITING
+        COMMANDING   activated again                              WAITING
+        BLOCKED      unblocked                                    COMMANDING
+        BLOCKED      unblocked           joint states stopped     WAITING
+        BLOCKED      disabled                                     DISABLED
+        RELEASING    enabled                                      COMMANDING
+        RELEASING    enabled             joint states stopped     WAITING
+        RELEASING    enabled             far from the reference   WAITING
+        RELEASING    torque released                              DISABLED
+        RELEASING    blocked                                      DISABLED
+        RELEASING    other joints                                 DISABLED
+        RELEASING    activated again                              DISABLED
+    """
 
     table = FeedforwardParameters
 
@@ -86,17 +129,19 @@ class FeedforwardNode(RobotNode):
         super().__init__('feedforward_node', **kwargs)
         self.diagnostics = self.add(Diagnostics(self))
         parameters: FeedforwardParameters = self.parameters
-        self._leaving = False  # disabled, and the torque is still being brought down
+        self.mode = Mode.WAITING if parameters.start_enabled else Mode.DISABLED
         self._state: JointReading | None = None
         self._settings: Settings  # of the present robot
         self._silent = ''  # why no torque is computed at present
         self._status = MotionStatus(self, self._present)
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
-        self.torques = self.add(TorqueOutput(self, parameters.publish_commands))
+        self.torques = self.add(
+            TorqueOutput(self, parameters.publish_commands, self._on_other_publishers)
+        )
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.references = self.add(
-            ReferenceInput(self, self.joint_states, self._status.report, parameters.start_enabled)
+            ReferenceInput(self, self.joint_states, self._status.report, lambda: self.mode.enabled)
         )
         self.states = self.add(StateOutput(self))
         self.action = self.add(TrajectoryActionServer(self, self.references, self._obstacle))
@@ -182,6 +227,7 @@ class FeedforwardNode(RobotNode):
         tau = self._last_torque()
         if tau is not None and self._state is not None:
             self.torques.release(self._state.stamp, tau)
+        self.mode = Mode.WAITING if self.mode.enabled else Mode.DISABLED
 
     def _last_torque(self) -> Array | None:
         """Return the torque that `on_deactivate` chooses; None: it stays, or there was none."""
@@ -193,21 +239,32 @@ class FeedforwardNode(RobotNode):
     # -- on and off -------------------------------------------------------------------------
 
     def _on_enable(self, request: Any, response: Any) -> Any:
-        before, self.references.enabled = self.references.enabled, request.data
+        if request.data:
+            self._enable()
+        else:
+            self._disable()
         response.success, response.message = True, 'enabled' if request.data else 'disabled'
         if self.active:
-            if not request.data:
-                self.references.follower.stop('disabled')
-                self._leaving = self.torques.gate.is_open
-            elif self._leaving and not self.references.follower.is_off:
-                self._leaving = False  # the reference and the torque continue
-            elif not before:
-                self._switch_on()
             self._status.report()
             conflict = self.torques.guard.conflict
             if request.data and conflict:
                 response.message += f', but {conflict}'
         return response
+
+    def _enable(self) -> None:
+        if self.mode is Mode.RELEASING and not self.references.follower.is_off:
+            self.mode = self._enabled_mode()  # the reference and the torque continue
+        elif not self.mode.enabled:
+            self.mode = Mode.WAITING
+            if self.active:
+                self._switch_on()
+
+    def _disable(self) -> None:
+        self.mode = Mode.DISABLED
+        if self.active:
+            self.references.follower.stop('disabled')
+            if self.torques.gate.is_open:
+                self.mode = Mode.RELEASING
 
     def _on_stop(self, request: Any, response: Any) -> Any:
         response.success = self.active
@@ -222,11 +279,26 @@ class FeedforwardNode(RobotNode):
         self.references.follower.release()
         self.references.follower.violation = ''
         self.torques.gate.close()
-        self._leaving = False
         self._state, self._silent = None, ''
         self._answered = -1  # stamp of the state that was answered last, ns
         self._received = self._progressed = time.monotonic()  # s, of a state; of a new stamp
         self.torques.guard.enable()
+        self.mode = self._enabled_mode() if self.mode.enabled else Mode.DISABLED
+
+    def _enabled_mode(self) -> Mode:
+        """Return the mode of the enabled node, as far as others and joint states determine it."""
+        if self.torques.guard.blocked:
+            return Mode.BLOCKED
+        return Mode.WAITING if self._silent or self._state is None else Mode.COMMANDING
+
+    def _on_other_publishers(self) -> None:
+        """Stop commands while another node has the motors; it has come or gone."""
+        if self.torques.guard.blocked:
+            self.torques.gate.close()
+        if self.mode.enabled:
+            self.mode = self._enabled_mode()
+        elif self.torques.guard.blocked:
+            self.mode = Mode.DISABLED
 
     def _on_watchdog(self) -> None:
         """Apply `on_timeout` if joint states are missing, and keep the status up to date."""
@@ -248,12 +320,14 @@ class FeedforwardNode(RobotNode):
                 self._silent = (
                     f'the stamps of joint_states stand still at {stamp / messages.SECOND:.3f} s'
                 )
+            if self.mode is Mode.COMMANDING:
+                self.mode = Mode.WAITING
             self.health.counts['joint states stopped'] += 1
             self._status.report(f'{self._silent}, {choice}')
         gate = self.torques.gate
         if state is None or not gate.is_open:
             return
-        if self._leaving:
+        if self.mode is Mode.RELEASING:
             tau = self._last_torque()
         elif choice == 'stop':
             return
@@ -265,21 +339,21 @@ class FeedforwardNode(RobotNode):
 
     def _leave_at(self, tau: Array | None) -> None:
         """End the commands of a disabled node once its last torque is reached."""
-        if self._leaving and (tau is None or self.torques.gate.reached(tau)):
-            self._leaving = False
+        if self.mode is Mode.RELEASING and (tau is None or self.torques.gate.reached(tau)):
+            self.mode = Mode.DISABLED
             self.torques.gate.close()
 
     def _obstacle(self) -> str:
         """Return why no goal can be followed at present, or ''."""
-        if not self.references.enabled:
+        if not self.mode.enabled:
             return 'the node is disabled; ~/enable enables it'
-        if self.torques.guard.blocked:
+        if self.mode is Mode.BLOCKED:
             return self.torques.guard.conflict
         return self._silent
 
     def _description(self) -> str:
         """Return what the node does at present."""
-        if not self.references.enabled:
+        if not self.mode.enabled:
             return 'disabled'
         if self._settings.law is gravity_only:
             return 'led by hand'
@@ -287,18 +361,15 @@ class FeedforwardNode(RobotNode):
 
     def _present(self) -> Present:
         """Return what the node does at present, for its status."""
-        follower, guard = self.references.follower, self.torques.guard
-        word, detail = follower.phase.value, ''
-        if not self.references.enabled:
-            word = motion_status.STOPPING if self._leaving else motion_status.IDLE
-        elif guard.blocked:
-            word, detail = motion_status.FAULTED, guard.conflict
-        elif self._silent or self._state is None:
-            word = motion_status.WAITING
-        elif self._settings.law is gravity_only:
-            word = motion_status.IDLE
-        elif follower.violation and follower.phase is not Phase.FOLLOWING:
-            word, detail = motion_status.FAULTED, follower.violation
+        follower, word, detail = self.references.follower, self.mode.value, ''
+        if self.mode is Mode.BLOCKED:
+            detail = self.torques.guard.conflict
+        elif self.mode is Mode.COMMANDING:
+            word = follower.phase.value
+            if self._settings.law is gravity_only:
+                word = motion_status.IDLE
+            elif follower.violation and follower.phase is not Phase.FOLLOWING:
+                word, detail = motion_status.FAULTED, follower.violation
         ending = follower.execution.ending
         return Present(word, self._description(), follower.progress, detail, ending)
 
@@ -312,6 +383,8 @@ class FeedforwardNode(RobotNode):
             self._progressed = now
         elif self._silent:
             return
+        if self.mode is Mode.WAITING:
+            self.mode = Mode.COMMANDING
         state = follower.nearest(state)
         returned, self._silent, self._state = bool(self._silent), '', state
         doing, execution = follower.doing, follower.execution
@@ -321,7 +394,7 @@ class FeedforwardNode(RobotNode):
             self.torques.gate.soften()
             # The step from one reference to another is no displacement.
             self._tracked = tracked(self._friction)
-        commands = (self.references.enabled or self._leaving) and not self.torques.guard.blocked
+        commands = self.mode in (Mode.COMMANDING, Mode.RELEASING)
         if not commands or state.qd is None:
             why = self._obstacle() or 'joint states without velocity'
             dropped = dropped or why * follower.moving
@@ -346,7 +419,7 @@ class FeedforwardNode(RobotNode):
 
     def _command(self, tau: Array, state: JointReading) -> None:
         """Publish a torque within the limits; or the last one, once a disabled arm is at rest."""
-        is_last = self._leaving and not self.references.follower.moving
+        is_last = self.mode is Mode.RELEASING and not self.references.follower.moving
         if is_last:
             last = self._last_torque()
             if last is None:

@@ -57,7 +57,7 @@ class CommandGuard(Part):
         self,
         node: RobotNode,
         publishers: Collection[Any],
-        on_blocked: Callable[[], None] = lambda: None,
+        on_change: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ):
         """Poll the graph from now on.
@@ -65,10 +65,10 @@ class CommandGuard(Part):
         Args:
             node: that commands.
             publishers: of its commands.
-            on_blocked: called when a poll blocks the node.
+            on_change: called when a poll changes whether the node is blocked.
             clock: s, that does not jump.
         """
-        self._node, self._publishers, self._on_blocked = node, publishers, on_blocked
+        self._node, self._publishers, self._on_change = node, publishers, on_change
         self._clock, self._created = clock, clock()
         self.others: list[str] = []
         self.blocked = False
@@ -97,8 +97,8 @@ class CommandGuard(Part):
         were_there = enabling or self._clock() - self._created < DISCOVERY
         before = self.blocked
         self.blocked = bool(self.others) and (self.blocked or were_there)
-        if self.blocked and not before:
-            self._on_blocked()
+        if self.blocked != before:
+            self._on_change()
 
     @property
     def conflict(self) -> str:

@@ -35,7 +35,6 @@ class ReferenceInput(Part):
     that follows them itself.
 
     Attributes:
-        enabled: whether motions are followed; otherwise trajectories are only checked.
         follower: chooses the reference for every joint state.
         guard: reports several streams of references.
     """
@@ -47,7 +46,7 @@ class ReferenceInput(Part):
         node: RobotNode,
         joint_states: JointStateInput,
         report: Callable[[str, str], None],
-        enabled: bool,
+        enabled: Callable[[], bool],
     ):
         """Subscribe.
 
@@ -55,10 +54,10 @@ class ReferenceInput(Part):
             node: that follows the motions.
             joint_states: of the node, whose stamps are the time of the motions.
             report: called with an event and its status after every trajectory.
-            enabled: see the attribute.
+            enabled: returns whether motions are followed; otherwise trajectories are only checked.
         """
         self._node, self._joint_states = node, joint_states
-        self._report, self.enabled = report, enabled
+        self._report, self._enabled = report, enabled
         self._rejecting = False  # the last reference was rejected
         self._filled_out = node.create_publisher(
             JointTrajectory, '~/joint_trajectory_with_effort', qos.STREAM_OUT
@@ -134,7 +133,7 @@ class ReferenceInput(Part):
         if speed < 1:
             trajectory = trajectory.at_speed(speed)
         stamp = messages.nanoseconds(message.header.stamp)
-        if self.enabled:
+        if self._enabled():
             complete = self.follower.follow(trajectory, stamp, tolerances)
         else:
             complete = self.follower.check(trajectory, stamp)
@@ -193,7 +192,7 @@ class ReferenceInput(Part):
 
     def _on_reference(self, message: JointTrajectory) -> None:
         node = self._node
-        if not (node.active and self.enabled):
+        if not (node.active and self._enabled()):
             return
         try:
             self._check_ready()

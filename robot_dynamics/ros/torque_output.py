@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,14 @@ class TorqueOutput(Part):
     gate: TorqueGate  # of the present robot
     per_torque: Array
 
-    def __init__(self, node: RobotNode, bridge: bool):
-        """Create the publishers, that to ros2_control if `bridge`."""
+    def __init__(self, node: RobotNode, bridge: bool, on_change: Callable[[], None]):
+        """Create the publishers.
+
+        Args:
+            node: that commands.
+            bridge: whether ros2_control is commanded as well.
+            on_change: called when the guard begins or ceases to block the node.
+        """
         self._node = node
         self._names: tuple[str, ...] = ()
         self._torque = node.create_publisher(JointState, '~/feedforward_torque', qos.STREAM_OUT)
@@ -55,7 +62,7 @@ class TorqueOutput(Part):
                 Float64MultiArray, 'effort_controller/commands', qos.STREAM_OUT
             )
             self.publishers.append(self._commands)
-        self.guard = node.add(CommandGuard(node, self.publishers, lambda: self.gate.close()))
+        self.guard = node.add(CommandGuard(node, self.publishers, on_change))
 
     def command(
         self, model: RobotModel, limits: Limits, order: list[int], per_torque: Array

@@ -45,12 +45,12 @@ class Setting:
     def __init__(self):
         self.now, self.blocked, self.node = 10.0, 0, Node()
         self.guard = CommandGuard(
-            self.node, [SimpleNamespace(topic_name=TOPIC)], self.on_blocked, lambda: self.now
+            self.node, [SimpleNamespace(topic_name=TOPIC)], self.on_change, lambda: self.now
         )
         self.guard.enable()
 
-    def on_blocked(self):
-        self.blocked += 1
+    def on_change(self):
+        self.blocked += self.guard.blocked
 
     def poll(self, after, *others):
         self.now, self.node.publishers = 10.0 + after, ['ours', *others]

@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dynamics.control import LAWS, Gains, computed_torque, pd_plus
 from robot_dynamics.control.transitions import SHORTEST_STOP
 from robot_dynamics.friction import laws as friction_laws
-from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+from robot_dynamics.nodes.feedforward_node import FeedforwardNode, Mode
 from robot_dynamics.ros import command_guard, messages, qos
 
 STILL = np.zeros(2)
@@ -353,13 +353,13 @@ def test_a_state_that_was_not_answered_is_answered_however_long_it_is_repeated(
 ):
     """As in lock step, where time waits for the answer."""
     robot = Robot(graph, silence_timeout=0.05)
-    robot.node.torques.guard.blocked = True
+    robot.node.mode = Mode.BLOCKED
     monkeypatch.setattr(robot.node.torques.guard, 'poll', lambda: None)
     for _ in range(20):
         robot.send(1000 * MS)
         graph.drain(0.01)
     assert not robot.torques
-    robot.node.torques.guard.blocked = False
+    robot.node.mode = Mode.COMMANDING
     close(robot.torque(1000 * MS), elbow.gravity_torque(Q))
 
 
@@ -392,7 +392,7 @@ def test_gravity_torques_pass_the_limits(graph, elbow, silent):
     assert np.abs(np.diff(taus, axis=0)).max() <= 2.0 + 1e-9
     assert (np.abs(taus) <= [5, 2]).all()
     if not silent:
-        graph.until(lambda: not robot.node._leaving, 'the end')
+        graph.until(lambda: robot.node.mode is Mode.DISABLED, 'the end')
         graph.drain(0.1)
         assert len(robot.torques) < before + 28
 
@@ -585,7 +585,7 @@ def test_an_arm_that_is_enabled_again_elsewhere_is_held_there(graph, side, way):
     graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=False))
     fallen = Q + side * way
     robot.torque(400 * MS, fallen)
-    assert robot.node._leaving
+    assert robot.node.mode is Mode.RELEASING
     graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
     robot.torque(401 * MS, fallen)
     close(follower._reference.q, fallen if way > 0.1 else Q)
