@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.skipif(
 TESTS = """
 set -e
 source <(sed '$d' "$RUN")
+root=${RUN%/*}
 set_test_environment
 touch "$FREE"
 exec 9>"$USED"
@@ -55,9 +57,21 @@ def files():
 def run_tests(script, free, used):
     """Return the remaining process, the temporary folder, and the completed script."""
     environment = {k: v for k, v in os.environ.items() if k != 'ROS_LOG_DIR'}
+    environment |= {
+        'RUN': str(RUN),
+        'python': sys.executable,
+        'FREE': str(free),
+        'USED': str(used),
+    }
     ended = subprocess.run(
         ['bash', '-c', script],
-        env={**environment, 'RUN': str(RUN), 'FREE': str(free), 'USED': str(used)},
+        env={
+            **environment,
+            'RUN': str(RUN),
+            'python': sys.executable,
+            'FREE': str(free),
+            'USED': str(used),
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -113,8 +127,8 @@ def test_interrupted_tests_are_ended_with_all_they_started(files, number):
 DEMO = """
 set -e
 source <(sed '$d' "$RUN")
-root=$CHECKOUT; venv=$root/.venv ros=wheels ros_extra=,ros python=/bin/python python_version=3.11
-printf '%s\\n' "3.11 /bin/python $root $(cksum <"$root/setup.py")" >"$venv/.installed-test"
+root=$CHECKOUT; venv=$root/.venv ros=wheels ros_extra=,ros python_version=3.11
+printf '%s\\n' "3.11 $python $root $(cksum <"$root/setup.py")" >"$venv/.installed-test"
 make_venv() { exit 3; }
 demo --headless
 """
@@ -129,9 +143,10 @@ def test_demo_keeps_the_environment_of_the_tests_and_removes_its_shared_memory(f
     program.write_text(f'#!/bin/sh\ntouch {left}\necho "$@"\nexit 130\n')
     program.chmod(0o755)
     (tmp_path / 'setup.py').touch()
+    shutil.copytree(RUN.parent / 'benchmarks', tmp_path / 'benchmarks')
     ended = subprocess.run(
         ['bash', '-c', DEMO],
-        env={**os.environ, 'RUN': str(RUN), 'CHECKOUT': str(tmp_path)},
+        env={**os.environ, 'RUN': str(RUN), 'python': sys.executable, 'CHECKOUT': str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=60,
@@ -193,11 +208,12 @@ def test_mutate_lists_the_changes_that_no_test_finds(tmp_path):
         (checkout / name).write_text(text)
     for name in ('mutate.py', 'mutants.py'):
         shutil.copy(RUN.parent / 'test' / name, checkout / 'test')
+    shutil.copytree(RUN.parent / 'benchmarks', checkout / 'benchmarks')
     subprocess.run(['git', 'init', '--quiet', checkout], check=True)
     before = sorted(checkout.rglob('*'))
     ended = subprocess.run(
         ['bash', '-c', MUTATE, 'run', 'robot_dynamics/signs.py'],
-        env={**os.environ, 'RUN': str(RUN), 'CHECKOUT': str(checkout)},
+        env={**os.environ, 'RUN': str(RUN), 'python': sys.executable, 'CHECKOUT': str(checkout)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -246,9 +262,10 @@ def test_a_missing_pybullet_is_reported_where_it_was_to_be_installed(words, repo
     python.write_text('#!/bin/sh\nexit 1\n')
     python.chmod(0o755)
     (tmp_path / 'setup.py').touch()
+    shutil.copytree(RUN.parent / 'benchmarks', tmp_path / 'benchmarks')
     ended = subprocess.run(
         ['bash', '-c', INSTALL, 'run', *words],
-        env={**os.environ, 'RUN': str(RUN), 'CHECKOUT': str(tmp_path)},
+        env={**os.environ, 'RUN': str(RUN), 'python': sys.executable, 'CHECKOUT': str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=60,

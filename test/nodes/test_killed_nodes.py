@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
-from benchmarks.shared_memory import remove_shared_memory, shared_memory
+from benchmarks.shared_memory import remove_segments, shared_memory
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros import messages, qos
@@ -45,7 +45,7 @@ def processes():
     yield started
     for process in started:
         kill(process)
-    remove_shared_memory(before)
+    remove_segments(before)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from benchmarks.shared_memory import remove_shared_memory, shared_memory
+from benchmarks.shared_memory import remove_segments, shared_memory
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.executable import new_executor
@@ -269,7 +269,7 @@ def pair(graph, robot_file):
     before = shared_memory()
     yield Pair(robot_file)
     kill_all()
-    remove_shared_memory(before)
+    remove_segments(before)
 
 
 @pytest.mark.processes

@@ -14,7 +14,7 @@ from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from simulator_view import MS, START, SimulatorView, stamp
 
-from benchmarks.shared_memory import remove_shared_memory, shared_memory
+from benchmarks.shared_memory import remove_segments, shared_memory
 from robot_dynamics.errors import FrameNotFound
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.simulation import Simulator
@@ -68,7 +68,7 @@ def commander():
     for process in processes:
         process.kill()
         process.wait()
-    remove_shared_memory(before)
+    remove_segments(before)
 
 
 @pytest.mark.processes
