@@ -1,4 +1,6 @@
-"""Reduced URDF text for other physics engines: inertials, joints and limits only.
+"""Reduced URDF text as read and completed here: inertials, joints and limits only.
+
+For engines that cannot read the original text (`validation/engines/original_text`).
 
 Meshes may be missing, plugins unknown, and engines differ in their use of damping, friction and
 mimic tags; the reduced text has none of them. A link without an inertial gets one of zeros, the
@@ -7,7 +9,6 @@ meaning of the URDF specification; PyBullet would assume 1 kg.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.urdf.elements import link_inertial
 from robot_dynamics.urdf.reader import read_urdf
 from robot_dynamics.urdf.rules import TENSOR
-from robot_dynamics.urdf.tree import joint_motions, link_tree
+from robot_dynamics.urdf.tree import link_tree
 
 
 def bare_urdf(text: str | bytes) -> str:
@@ -40,15 +41,6 @@ def bare_urdf(text: str | bytes) -> str:
     return _text(robot)
 
 
-def with_payload(text: str | bytes, link: str, payload: Inertial) -> str:
-    """Return a URDF with a payload fixed to a link, equivalent to `RobotModel.with_payload`."""
-    robot = read_urdf(text)
-    name = 'payload_of_' + link
-    robot.add_link(urdf.Link(name, inertial=_written(payload)))
-    robot.add_joint(urdf.Joint('payload_joint_of_' + link, link, name, 'fixed'))
-    return _text(robot)
-
-
 def inertials(text: str | bytes) -> dict[str, Inertial]:
     """Return the inertia of each link with an <inertial>, in the link's frame, by link name."""
     return {
@@ -56,17 +48,6 @@ def inertials(text: str | bytes) -> dict[str, Inertial]:
         for link in read_urdf(text).links
         if link.inertial is not None
     }
-
-
-def still_positions(text: str | bytes, locked: Mapping[str, float]) -> dict[str, float]:
-    """Return the position of each joint while every coordinate is 0, except for locked joints.
-
-    Args:
-        text: the URDF.
-        locked: positions of independent joints, rad or m; mimic joints follow them.
-    """
-    motions = joint_motions(link_tree(read_urdf(text)), locked, None)
-    return {name: motion.offset for name, motion in motions.items()}
 
 
 def _written(body: Inertial) -> Any:

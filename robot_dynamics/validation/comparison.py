@@ -6,7 +6,8 @@
 
 The first of the `engines` that is installed and loads the same robot is the reference: PyBullet,
 and where it is missing or changes an inertia of the URDF, MuJoCo or Pinocchio. Each additional
-engine is compared as well. If torques differ, the report names the mistake that would explain it
+engine is compared as well. An engine reads the robot's own text, and also its joints are compared:
+axes, origins and masses. If torques differ, the report names the mistake that would explain it
 (`diagnosis`).
 
 `EngineComparison` does the same in steps that do not block for long, and then compares single
@@ -28,14 +29,26 @@ from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.validation.diagnosis import Cause, likely_cause
 from robot_dynamics.validation.engines import ENGINES, title
 from robot_dynamics.validation.engines.process import EngineCrashed, EngineError, EngineMissing
-from robot_dynamics.validation.engines.reference_engine import ReferenceEngine, Results
+from robot_dynamics.validation.engines.reference_engine import (
+    JointFrames,
+    ReferenceEngine,
+    Results,
+    our_joint_frames,
+)
 from robot_dynamics.validation.observation import (
     LiveDiagnosis,
     Observation,
     live_residuals,
     observed_state,
 )
-from robot_dynamics.validation.report import QUANTITIES, Report, Residual, Verdict, residual
+from robot_dynamics.validation.report import (
+    JOINT_QUANTITIES,
+    QUANTITIES,
+    Report,
+    Residual,
+    Verdict,
+    residual,
+)
 
 NEGLIGIBLE = 1e-6  # of the largest torque
 TOLERANCE = 1e-6  # relative to the largest torque; correct models reach about 1e-10
@@ -203,8 +216,11 @@ class EngineComparison:
                 if not isinstance(error, EngineMissing):
                     verdict = Verdict.NOT_COMPARABLE
                 continue
-            residuals = compared(
-                our_results(self.arm, self._states), reference, self.arm.model.joint_names
+            model = self.arm.model
+            ours = our_results(self.arm, self._states)
+            residuals = (
+                *compared(ours, reference, model.joint_names),
+                *compared_joints(model, engine.joint_frames, engine.body_joints),
             )
             # Written so that NaN fails.
             passed = all(found.relative <= self._tolerance for found in residuals)
@@ -213,6 +229,7 @@ class EngineComparison:
                 notes += engine.differences
                 verdict = Verdict.NOT_COMPARABLE
                 continue
+            notes += engine.notes
             if not self._reports:
                 self._largest_torque = float(np.abs(reference.tau).max())
                 self._reference, self._engine = engine, None
@@ -323,4 +340,18 @@ def compared(
             None if mine is ours.M else max(least, np.abs([mine, other]).max()),
         )
         for quantity, mine, other in terms
+    )
+
+
+def compared_joints(
+    model: RobotModel, reference: JointFrames | None, names: tuple[str, ...]
+) -> tuple[Residual, ...]:
+    """Return the largest difference of axes, origins and moved masses of joints of these names."""
+    if reference is None:
+        return ()
+    return tuple(
+        residual(quantity, mine[None], other[None], names)
+        for quantity, mine, other in zip(
+            JOINT_QUANTITIES, our_joint_frames(model), reference, strict=True
+        )
     )

@@ -11,6 +11,8 @@ import numpy as np
 from robot_dynamics.spatial import Array
 
 QUANTITIES = ('inverse dynamics', 'mass matrix', 'gravity torque', 'Coriolis torque')
+# Of joints while every coordinate is 0, in the base frame.
+JOINT_QUANTITIES = ('joint axis', 'joint origin', 'mass moved by a joint')
 
 
 class Verdict(enum.Enum):
@@ -45,7 +47,7 @@ class Report:
     residuals: tuple[Residual, ...] = ()
     states: int = 0
     tolerance: float = 0.0
-    notes: tuple[str, ...] = ()  # why other engines were not used
+    notes: tuple[str, ...] = ()  # why other engines or the original text were not used
     cause: str = ''  # mistake that explains a difference, if a single one does
     additional: tuple[Report, ...] = ()  # of additional engines
 

@@ -7,14 +7,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics.errors import ModelError
-from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.urdf.loading import parse_urdf
-from robot_dynamics.urdf.physics_only import (
-    bare_urdf,
-    inertials,
-    still_positions,
-    with_payload,
-)
+from robot_dynamics.urdf.physics_only import bare_urdf, inertials
 
 ARM = (Path(__file__).parents[1] / 'validation' / 'arm.urdf').read_text()
 
@@ -46,21 +40,6 @@ def test_inertials_are_in_the_axes_of_the_link():
     model = parse_urdf(ARM)
     i = model.body_names.index('upper')
     assert np.allclose(body.inertia_com, model.inertia_com[i], rtol=1e-14, atol=1e-16)
-
-
-def test_a_payload_is_one_more_link():
-    payload = Inertial(2.0, np.array([0.1, 0.0, 0.2]), np.diag([0.01, 0.02, 0.015]))
-    loaded = parse_urdf(with_payload(ARM, 'finger', payload))
-    expected = parse_urdf(ARM).with_payload('finger', 2.0, payload.com, payload.inertia_com)
-    assert np.allclose(loaded.inertial_parameters(), expected.inertial_parameters(), atol=1e-15)
-
-
-def test_positions_of_locked_joints():
-    still = still_positions(ARM, {'grip': 0.06, 'elbow': 0.3})
-    assert still['elbow'] == 0.3
-    assert still['shoulder'] == 0.0
-    assert still['grip_too'] == -0.5 * 0.06 - 0.01
-    assert still_positions(ARM, {})['grip_too'] == -0.01
 
 
 @pytest.mark.parametrize('bad', ['<robot', '<!DOCTYPE x><robot name="x"/>'])

@@ -12,7 +12,6 @@ from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.states import States, random_states
 from robot_dynamics.urdf.loading import parse_urdf
-from robot_dynamics.urdf.physics_only import with_payload
 from robot_dynamics.validation import comparison
 from robot_dynamics.validation.comparison import (
     EngineComparison,
@@ -21,10 +20,18 @@ from robot_dynamics.validation.comparison import (
     validate,
 )
 from robot_dynamics.validation.engines import ENGINES, installed, title
+from robot_dynamics.validation.engines.original_text import with_payload
 from robot_dynamics.validation.engines.process import EngineCrashed
-from robot_dynamics.validation.engines.reference_engine import ReferenceEngine
+from robot_dynamics.validation.engines.reference_engine import ReferenceEngine, our_joint_frames
 from robot_dynamics.validation.observation import Observation
-from robot_dynamics.validation.report import QUANTITIES, Report, Residual, Verdict, residual
+from robot_dynamics.validation.report import (
+    JOINT_QUANTITIES,
+    QUANTITIES,
+    Report,
+    Residual,
+    Verdict,
+    residual,
+)
 
 ARM = (Path(__file__).parent / 'arm.urdf').read_text()
 SOME_ENGINE = [name for name in ENGINES if installed(name) and name != 'mujoco']
@@ -264,7 +271,8 @@ class FakeProcess:
 
     def __init__(self, model, **inertials):
         joints = [(name, name) for name in model.body_names]
-        self.reply = {'version': 'X 1', 'joints': joints, 'inertials': inertials}
+        frames = dict(zip(('axes', 'origins', 'masses'), our_joint_frames(model), strict=True))
+        self.reply = {'version': 'X 1', 'joints': joints, 'inertials': inertials, **frames}
         self.pid = 0
 
     def request(self, message):
@@ -322,7 +330,7 @@ def test_a_term_that_is_zero_but_for_rounding_agrees(engine):
 @needs_some
 def test_each_term_is_compared_at_random_states():
     found = validate(ARM, states=5, engines=SOME_ENGINE[:1])
-    assert tuple(r.quantity for r in found.residuals) == QUANTITIES
+    assert tuple(r.quantity for r in found.residuals) == QUANTITIES + JOINT_QUANTITIES
     assert found.cause == ''
 
 
@@ -386,7 +394,8 @@ class FakeEngine:
 
     def __init__(self, engine, urdf, model, **_):
         self.name, self.version, self.differences, self.pid = engine, f'{engine} 1', (), 77
-        self.arm = Dynamics(model)
+        self.arm, self.notes = Dynamics(model), ()
+        self.joint_frames, self.body_joints = our_joint_frames(model), model.body_names
         self.open.append(engine)
 
     def results(self, states):

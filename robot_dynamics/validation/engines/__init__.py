@@ -20,7 +20,7 @@ class Engine(Protocol):
     version: str  # name and version of the engine
 
     def __init__(self, urdf: str, gravity: list[float]):
-        """Load a bare URDF with a fixed base; raise RuntimeError if the engine rejects it."""
+        """Load a reduced URDF with a fixed base; raise RuntimeError if the engine rejects it."""
 
     def joints(self) -> list[tuple[str, str]]:
         """Return (joint, link it moves) of each coordinate, in the engine's order."""
@@ -33,6 +33,12 @@ class Engine(Protocol):
 
     def mass_matrix(self, q: Array) -> Any:
         """Return M(q), in the engine's order."""
+
+    def joint_frames(self, q: Array) -> tuple[Any, Any, Any] | None:
+        """Return axes (m, 3) and origins (m, 3) of joints in the base, and masses (m,) they move.
+
+        An origin is that of the link's frame. None where the engine does not report them.
+        """
 
 
 # name: (the distribution's module, adapter module, adapter class, title)

@@ -77,3 +77,11 @@ class MuJoCoEngine:
             mujoco.mj_mulM(self._model, self._data, product, unit)
             column[:] = product
         return M
+
+    def joint_frames(self, q: Array) -> tuple[Any, Any, Any]:
+        """Return axes, origins and moved masses of the joints."""
+        self._data.qpos[:] = q
+        mujoco.mj_kinematics(self._model, self._data)
+        bodies = self._model.jnt_bodyid
+        masses = self._model.body_subtreemass[bodies]
+        return self._data.xaxis.copy(), self._data.xpos[bodies], masses

@@ -53,6 +53,16 @@ class PinocchioEngine:
         # Older versions fill the upper triangle only.
         return np.triu(M) + np.triu(M, 1).T
 
+    def joint_frames(self, q: Array) -> tuple[Any, Any, Any]:
+        """Return axes, origins and moved masses of the joints."""
+        J = pinocchio.computeJointJacobians(self._model, self._data, self._configuration(q))
+        J = J.reshape(6, -1).T  # (6,) for a single joint
+        pinocchio.computeSubtreeMasses(self._model, self._data)
+        # A column is (v, w): w is the axis of a revolute joint, v of a prismatic one.
+        axes = np.where(J[:, 3:].any(axis=1)[:, None], J[:, 3:], J[:, :3])
+        origins = [pose.translation.copy() for pose in list(self._data.oMi)[1:]]
+        return axes, np.array(origins), np.array(list(self._data.mass)[1:])
+
     def _configuration(self, q: Array) -> Array:
         entries = []
         for joint, position in zip(list(self._model.joints)[1:], q, strict=True):

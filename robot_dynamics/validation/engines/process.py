@@ -5,11 +5,14 @@ dictionaries with it over a pipe. Output that the engine prints goes to a tempor
 
     {'engine': 'pybullet', 'urdf': '<robot ...>', 'gravity': [0, 0, -9.81]}
         -> {'version': '...', 'joints': [(joint, link), ...], 'inertials': {link: Inertial}}
+    {'joint_frames': (m,)}
+        -> {'axes': (m, 3), 'origins': (m, 3), 'masses': (m,)}, empty if not reported
     {'q': (k, m), 'qd': (k, m), 'qdd': (k, m)}
         -> {'tau': (k, m), 'M': (k, m, m), 'g': (k, m), 'h': (k, m)}
 
-tau are the torques of the states, h those without acceleration, g those at rest. The reply is
-{'missing': reason} if the engine is not installed, {'rejected': reason} if it rejects the robot.
+The frames are those at the given position. tau are the torques of the states, h those without
+acceleration, g those at rest. The reply is {'missing': reason} if the engine is not installed,
+{'rejected': reason} if it rejects the robot.
 """
 
 from __future__ import annotations
@@ -157,6 +160,9 @@ def main(connection: Connection) -> None:
             engine, reply = _load(request)
         elif engine is None:
             reply = {'rejected': 'no robot is loaded'}
+        elif 'joint_frames' in request:
+            found = engine.joint_frames(request['joint_frames'])
+            reply = dict(zip(('axes', 'origins', 'masses'), found or (), strict=False))
         else:
             reply = _results(engine, request)
         connection.send(reply)

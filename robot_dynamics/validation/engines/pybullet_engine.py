@@ -25,8 +25,12 @@ from robot_dynamics.spatial import Array
 
 MAX_JOINTS = 128  # of one robot: MAX_DEGREE_OF_FREEDOM in its SharedMemoryPublic.h
 
+MAX_LINK_STATES = 127  # links of one robot; of more, getLinkState fails for all
+
 MASS, DIAGONAL, POSITION, ORIENTATION = 0, 2, 3, 4  # of getDynamicsInfo
-JOINT_NAME, JOINT_TYPE, LINK_NAME = 1, 2, 12  # of getJointInfo
+JOINT_NAME, JOINT_TYPE, LINK_NAME, AXIS, PARENT = 1, 2, 12, 13, 16  # of getJointInfo
+# of getLinkState; its pose of the link's own frame has single precision
+COM, COM_ORIENTATION, COM_IN_LINK, COM_ORIENTATION_IN_LINK = range(4)
 
 
 class PyBulletEngine:
@@ -109,3 +113,27 @@ class PyBulletEngine:
     def mass_matrix(self, q: Array) -> Any:
         """Return M(q)."""
         return pybullet.calculateMassMatrix(self._body, q.tolist(), physicsClientId=self._client)
+
+    def joint_frames(self, q: Array) -> tuple[Any, Any, Any] | None:
+        """Return axes, origins and moved masses of the joints; before any inverse dynamics."""
+        if len(self._joints) > MAX_LINK_STATES:
+            return None
+        client = {'physicsClientId': self._client}
+        masses = [body.mass for body in self.inertials().values()]
+        for j in reversed(range(len(masses))):
+            parent = self._joints[j][PARENT]
+            if parent >= 0:
+                masses[parent] += masses[j]
+        for j, position in zip(self._moving, q.tolist(), strict=True):
+            pybullet.resetJointState(self._body, j, position, **client)
+        axes, origins = [], []
+        for j in self._moving:
+            state = pybullet.getLinkState(self._body, j, computeForwardKinematics=True, **client)
+            # R_wc: of the inertial frame, in whose axes the joint's axis is; R_lc: in the link's
+            R_wc, R_lc = (
+                np.reshape(pybullet.getMatrixFromQuaternion(state[k]), (3, 3))
+                for k in (COM_ORIENTATION, COM_ORIENTATION_IN_LINK)
+            )
+            axes.append(R_wc @ self._joints[j][AXIS])
+            origins.append(state[COM] - R_wc @ R_lc.T @ state[COM_IN_LINK])
+        return np.array(axes), np.array(origins), np.array(masses)[self._moving]

@@ -4,21 +4,26 @@ Engines have their own joint order, separate coordinates for mimic joints, and c
 joints that the model has locked. One linear map converts our coordinates to the engine's,
 
     q_e = A q + b,      tau = A^T tau_e,      M = A^T M_e A.
+
+The engine reads the robot's own text (`original_text`). The text as our reader has completed and
+written it is given only to an engine that cannot read that one, and a note says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from robot_dynamics import kinematics
 from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import States
 from robot_dynamics.spatial import Array
-from robot_dynamics.urdf.physics_only import bare_urdf, inertials, still_positions
+from robot_dynamics.urdf.physics_only import bare_urdf
 from robot_dynamics.validation.engines import title
+from robot_dynamics.validation.engines.original_text import OriginalText, original_text
 from robot_dynamics.validation.engines.process import EngineProcess, EngineRejected
 
 # Relative difference of inertias above which a robot counts as changed. PyBullet diagonalizes
@@ -35,11 +40,22 @@ class Results(NamedTuple):
     coriolis: Array  # (k, n) C qd
 
 
+class JointFrames(NamedTuple):
+    """Joints of the nb moving bodies while every coordinate is 0, in the base frame."""
+
+    axes: Array  # (nb, 3)
+    origins: Array  # (nb, 3) m, of the bodies' frames
+    masses: Array  # (nb,) kg, moved by each joint
+
+
 class ReferenceEngine:
     """An engine in its own process with the robot of a URDF loaded; a context manager.
 
     Attributes:
         version: name and version of the engine.
+        body_joints: names of the joints that move the model's bodies, (nb).
+        joint_frames: these joints as the engine has them; None if it does not report them.
+        notes: a sentence if the engine has not read the original text.
         differences: one sentence per link whose inertia in the engine differs from the URDF.
     """
 
@@ -66,20 +82,52 @@ class ReferenceEngine:
         """
         self.model = model
         self._title = title(engine)
-        bare = bare_urdf(urdf)
+        original = original_text(urdf)
+        self.notes: tuple[str, ...] = ()
         self._process = EngineProcess(engine, timeout=timeout)
         try:
-            reply = self._process.request(
-                {'engine': engine, 'urdf': bare, 'gravity': model.gravity.tolist()}
-            )
-            self.version: str = reply['version']
-            still = still_positions(urdf, locked_joints or {})
-            self._A, self._b = _coordinates(model, reply['joints'], still)
+            try:
+                reply = self._load(engine, original.urdf, original, locked_joints or {})
+            except EngineRejected as error:
+                reply = self._load(engine, bare_urdf(urdf), original, locked_joints or {})
+                self.notes = (
+                    f'{self._title} has read the text as this package writes it, so a mistake of '
+                    f'its reader is invisible; of the original text, {error}',
+                )
+            found = self._process.request({'joint_frames': self._b})
         except BaseException:
             self.close()
             raise
+        self.version: str = reply['version']
+        # Of the engine's joints, those that move the model's bodies.
+        links = [link for _, link in reply['joints']]
+        rows = [links.index(link) for link in model.body_names]
+        self.body_joints = tuple(reply['joints'][row][0] for row in rows)
+        self.joint_frames = (
+            JointFrames(*(found[key][rows] for key in ('axes', 'origins', 'masses')))
+            if found
+            else None
+        )
         loaded = {link: body for link, body in reply['inertials'].items() if self._moves(link)}
-        self.differences = _differences(self._title, inertials(bare), loaded)
+        self.differences = _differences(self._title, original.inertials, loaded)
+
+    def _load(
+        self, engine: str, urdf: str, original: OriginalText, locked: Mapping[str, float]
+    ) -> dict[str, Any]:
+        """Load a text, and find our coordinates in the engine's; return the engine's reply."""
+        model = self.model
+        reply = self._process.request(
+            {'engine': engine, 'urdf': urdf, 'gravity': model.gravity.tolist()}
+        )
+        links = [link for _, link in reply['joints']]
+        missing = [link for link in model.body_names if link not in links]
+        if missing:
+            raise EngineRejected(f'the engine has no joint that moves {", ".join(missing)}')
+        motions = [
+            original.motion(joint, model.joint_names, locked) for joint, _ in reply['joints']
+        ]
+        self._A, self._b = (np.array(part) for part in zip(*motions, strict=True))
+        return reply
 
     def _moves(self, link: str) -> bool:
         """Return whether a link can move: one that is fixed to the base has no effect."""
@@ -122,22 +170,15 @@ class ReferenceEngine:
         self.close()
 
 
-def _coordinates(
-    model: RobotModel, joints: list[tuple[str, str]], still: Mapping[str, float]
-) -> tuple[Array, Array]:
-    """Return A (m, n) and b (m,) of the m joints of an engine; each moves one link."""
-    A, b = np.zeros((len(joints), model.n)), np.zeros(len(joints))
-    links = [link for _, link in joints]
-    for k, (joint, link) in enumerate(joints):
-        if link in model.body_names:
-            i = model.body_names.index(link)
-            A[k], b[k] = model.S[i], model.s0[i]
-        else:
-            b[k] = still[joint]
-    missing = [link for link in model.body_names if link not in links]
-    if missing:
-        raise EngineRejected(f'the engine has no joint that moves {", ".join(missing)}')
-    return A, b
+def our_joint_frames(model: RobotModel) -> JointFrames:
+    """Return the joints as the model has them."""
+    poses = kinematics.body_poses(model, np.zeros(model.n))
+    return JointFrames(
+        np.einsum('bij,bj->bi', poses[:, :3, :3], model.axis),
+        poses[:, :3, 3],
+        np.array([[i in model.support(b) for b in range(model.nb)] for i in range(model.nb)])
+        @ model.mass,
+    )
 
 
 def _differences(
