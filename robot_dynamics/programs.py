@@ -26,7 +26,6 @@ from robot_dynamics.algorithms.repeated_bodies import (
     loop_tree,
 )
 from robot_dynamics.algorithms.simulation_step import (
-    Friction,
     State,
     driven_acceleration,
     simulation_step,
@@ -35,7 +34,7 @@ from robot_dynamics.codegen.backends.cache import fingerprint
 from robot_dynamics.codegen.calls import CompiledFunction, compile_program
 from robot_dynamics.codegen.loops import LoopForm, Rows
 from robot_dynamics.codegen.tracing.program import LANES
-from robot_dynamics.friction.coulomb import friction_torque
+from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.model.canonical import CanonicalTree, canonical_tree
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
@@ -96,7 +95,7 @@ def _coriolis_torque(robot: Robot, q: Scalars, qd: Scalars) -> Any:
 
 
 def _friction_torque(robot: Robot, qd: Scalars) -> Any:
-    return friction_torque(*robot.friction(), qd)
+    return robot.friction().torque(qd)
 
 
 def _forward_dynamics(

@@ -8,7 +8,8 @@ import numpy as np
 from recorded_runs import lively
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.laws import LAWS, JointFriction
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.identification import Recording
 
 

@@ -28,12 +28,18 @@ class Row(NamedTuple):
 
 OWNERS = [
     Row(
+        concept='speeds and lengths of the friction laws',
+        pattern=r'\b(COULOMB_SPEED|STRIBECK_SPEED|PRESLIDING) = ',
+        found='STRIBECK_SPEED = 0.1',
+        files=('friction/',),
+    ),
+    Row(
         concept='direction of sliding of a friction law',
         pattern=r'\btanh\(',
         found='dry = np.tanh(qd / COULOMB_SPEED)',
         files=(
             'friction/',
-            *('simulation/joint_models/', 'identification/'),
+            'simulation/joint_models/smooth_friction.py',
             'scalars.py',  # of floats, arrays and recorded scalars
             'codegen/',  # what programs compute it with
         ),

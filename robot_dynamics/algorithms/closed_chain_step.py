@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 from robot_dynamics.algorithms.closed_chain_terms import ChainTerms, chain_terms, closure_state
 from robot_dynamics.algorithms.forward_dynamics import Factors, dense, factorize, fill_in, solve
 from robot_dynamics.algorithms.integrators import INTEGRATORS, column
-from robot_dynamics.algorithms.simulation_step import Friction
 from robot_dynamics.algorithms.vectors import Matrix, Vector, inner
-from robot_dynamics.friction.coulomb import friction_torque
+from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.closures import LoopClosure
 from robot_dynamics.scalars import Scalar
@@ -81,7 +80,7 @@ def chain_step(
     """
 
     def a(q: Vector, qd: Vector) -> Any:
-        lost = friction_torque(*friction, qd)
+        lost = friction.torque(qd)
         driving = [t - f for t, f in zip(tau, lost, strict=True)]
         return column(constrained_acceleration(chain, q, qd, driving))
 

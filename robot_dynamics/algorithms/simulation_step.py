@@ -25,7 +25,7 @@ from robot_dynamics.algorithms.friction_step import Slowed, slowed_velocity
 from robot_dynamics.algorithms.integrators import INTEGRATORS, column, semi_implicit_euler
 from robot_dynamics.algorithms.rnea import bias_torque
 from robot_dynamics.algorithms.vectors import Vector, inner
-from robot_dynamics.friction.coulomb import friction_torque
+from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.friction.impulses import Response, without_memory
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.scalars import Scalar, is_zero
@@ -36,13 +36,6 @@ class State(NamedTuple):
 
     q: Any
     qd: Any
-
-
-class Friction(NamedTuple):
-    """Coefficients of the friction of each joint, as `friction_torque` takes them."""
-
-    viscous: Sequence[Scalar]  # n, N m s/rad or N s/m
-    coulomb: Sequence[Scalar]  # n, N m or N
 
 
 def simulation_step(
@@ -89,7 +82,7 @@ def driven_acceleration(
     tree: CanonicalTree, friction: Friction, q: Vector, qd: Vector, tau: Vector
 ) -> list[Scalar]:
     """Return qdd (n) with the friction of the present velocities."""
-    lost = friction_torque(*friction, qd)
+    lost = friction.torque(qd)
     return forward_dynamics(tree, q, qd, [t - f for t, f in zip(tau, lost, strict=True)])
 
 

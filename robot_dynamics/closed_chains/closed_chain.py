@@ -18,7 +18,6 @@ from robot_dynamics.algorithms import closed_chain_step, closed_chain_terms
 from robot_dynamics.algorithms.closed_chain_step import ChainStep
 from robot_dynamics.algorithms.closed_chain_terms import ChainTerms
 from robot_dynamics.algorithms.integrators import INTEGRATORS
-from robot_dynamics.algorithms.simulation_step import Friction
 from robot_dynamics.closed_chains import assembly, least_constraint
 from robot_dynamics.closed_chains.least_constraint import (
     Constraints,
@@ -30,6 +29,7 @@ from robot_dynamics.closed_chains.least_constraint import (
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import LoopNotClosed, ModelError, ShapeError
+from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.model.closures import LoopClosure, check_closures
 from robot_dynamics.model.robot_model import check_vector
 from robot_dynamics.programs import Robot

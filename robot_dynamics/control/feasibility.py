@@ -30,7 +30,8 @@ from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import at_rest, entry_segment
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.friction.coefficients import Friction, FrictionModel
+from robot_dynamics.friction.coefficients import coulomb_friction
+from robot_dynamics.friction.memory import FrictionModel
 from robot_dynamics.spatial import Array
 
 STEP = 2e-3  # s, between samples
@@ -195,7 +196,7 @@ def check_feasibility(
     effort = model.effort_limit if effort_limit is None else effort_limit
     fastest = model.velocity_limit if velocity_limit is None else velocity_limit
     if friction is None:
-        friction = Friction(model.viscous, model.coulomb)
+        friction = coulomb_friction(model.viscous, model.coulomb)
     motion = _Motion(arm, trajectory, effort, friction)
     motion.refine(1.0)
     velocity = np.abs(motion.samples.qd).max(axis=0)

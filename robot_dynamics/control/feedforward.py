@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError, TrajectoryError
-from robot_dynamics.friction.coefficients import FrictionModel, coefficients
+from robot_dynamics.friction.coefficients import coefficients
+from robot_dynamics.friction.memory import FrictionModel
 from robot_dynamics.spatial import Array
 
 

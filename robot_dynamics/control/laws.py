@@ -37,7 +37,7 @@ from robot_dynamics.control.feedforward import (
 )
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coefficients import FrictionModel
+from robot_dynamics.friction.memory import FrictionModel
 
 Law = Callable[..., FeedForward]
 

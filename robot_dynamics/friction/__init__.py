@@ -3,25 +3,25 @@
 | file              | contents                                                              |
 |---|---|
 | `coulomb.py`      | viscous and Coulomb friction, smooth at standstill                    |
-| `coefficients.py` | validation of coefficients; friction of n joints as data              |
 | `laws.py`         | laws with load, Stribeck curve and memory; columns for identification |
+| `coefficients.py` | laws with the coefficients of n joints, and their validation          |
+| `memory.py`       | friction along a motion                                               |
 | `impulses.py`     | impulse of dry friction in a step, of a joint                         |
 
 Formulas are written once, for floats, arrays and the recording scalars of programs (`scalars`).
 """
 
-from robot_dynamics.friction.coefficients import Friction, FrictionModel, FrictionWithOffset
-from robot_dynamics.friction.coulomb import COULOMB_SPEED, friction_torque
+from robot_dynamics.friction.coefficients import JointFriction, coulomb_friction
+from robot_dynamics.friction.coulomb import COULOMB_SPEED, Friction
 from robot_dynamics.friction.laws import (
     LAWS,
     PRESLIDING,
     STRIBECK_SPEED,
     FrictionLaw,
     FrictionLawError,
-    JointFriction,
     friction_law,
-    tracked,
 )
+from robot_dynamics.friction.memory import tracked
 
 __all__ = [
     'COULOMB_SPEED',
@@ -31,10 +31,8 @@ __all__ = [
     'Friction',
     'FrictionLaw',
     'FrictionLawError',
-    'FrictionModel',
-    'FrictionWithOffset',
     'JointFriction',
+    'coulomb_friction',
     'friction_law',
-    'friction_torque',
     'tracked',
 ]

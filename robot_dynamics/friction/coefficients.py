@@ -1,23 +1,24 @@
-"""Viscous and dry friction as data, for a compensation that is tuned at run time.
+"""Friction laws with the coefficients of n joints, as a controller tunes them at run time.
 
-    friction(qd) = F_v qd + F_s tanh(qd / v_0)
-
-`Dynamics.friction_torque` is the same law with the parameters of the model compiled in.
-
-Source: lecture notes, Lagrangian formulation, generalized forces (viscous F_v qd and Coulomb
-F_s sgn(qd), smoothed at zero velocity).
+`Dynamics.friction_torque` is the law 'coulomb' with the parameters of the model compiled in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.friction.coulomb import joint_friction
+from robot_dynamics.friction.coulomb import sliding_direction
+from robot_dynamics.friction.laws import (
+    LAWS,
+    PRESLIDING,
+    FrictionLaw,
+    FrictionLawError,
+    sliding_level,
+)
 from robot_dynamics.spatial import Array
 
 
@@ -30,89 +31,72 @@ def coefficients(name: str, value: ArrayLike) -> Array:
     return array
 
 
-class FrictionModel(Protocol):
-    """Friction of n joints: viscous and Coulomb (`Friction`), or a law of `friction_laws`."""
+@dataclass(frozen=True, eq=False)
+class JointFriction:
+    """A friction law with the coefficients of n joints.
 
-    @property
-    def coefficients(self) -> Mapping[str, Array]:
-        """Coefficients by name, (n,) or one number each."""
+    Attributes:
+        law: the law.
+        coefficients: by term, (n,) or one number each; a term without one is zero.
+        presliding: delta of the laws with memory, (n,) or one number, rad or m.
+
+    Raises:
+        FrictionLawError: a coefficient that the law does not have, negative or not finite; a
+            pre-sliding length that is not positive.
+    """
+
+    law: FrictionLaw
+    coefficients: Mapping[str, Array]
+    presliding: Array = field(default_factory=lambda: np.array(PRESLIDING))
+
+    def __post_init__(self) -> None:
+        if unknown := [term for term in self.coefficients if term not in self.law.terms]:
+            raise FrictionLawError(
+                f'friction law {self.law.name!r} has no coefficient {unknown[0]!r}; expected '
+                f'{", ".join(self.law.terms)}'
+            )
+        try:
+            values = {
+                term: coefficients(term, self.coefficients.get(term, np.zeros(())))
+                for term in self.law.terms
+            }
+            presliding = coefficients('presliding', self.presliding)
+        except ValueError as error:
+            raise FrictionLawError(str(error)) from error
+        if not presliding.all():
+            raise FrictionLawError(f'presliding is {presliding}; it must be positive')
+        object.__setattr__(self, 'coefficients', values)
+        object.__setattr__(self, 'presliding', presliding)
 
     @property
     def uses_load(self) -> bool:
         """Whether friction depends on the torque that the drives transmit."""
+        return 'load' in self.law.terms
 
     def move(self, q: Array) -> None:
-        """Take the positions (n,) of the next step of a motion, if friction has memory."""
+        """Without memory nothing changes; `memory.tracked` has it."""
 
-    def torque(self, qd: Array, tau: ArrayLike = 0.0) -> Array:
+    def torque(self, qd: ArrayLike, tau: ArrayLike = 0.0, z: ArrayLike | None = None) -> Array:
         """Return the torque (..., n) that overcomes friction [N m or N].
 
         Args:
             qd: (..., n) velocities, rad/s or m/s.
             tau: (..., n) torque of the rigid-body model.
+            z: (..., n) direction of sliding, of `moved_direction`; that without memory if omitted.
         """
+        if z is None:
+            z = sliding_direction(np.asarray(qd))
+        # b v + (c + k |tau| + s exp(-(v / v_s)^2)) z
+        return np.asarray(
+            self.coefficients['viscous'] * np.asarray(qd) + self.sliding_level(qd, tau) * z
+        )
+
+    def sliding_level(self, qd: ArrayLike, tau: ArrayLike) -> Array:
+        """Return c + k |tau| + s exp(-(v / v_s)^2), the factor of z [N m or N], for (..., n)."""
+        return np.asarray(sliding_level(self.coefficients, np.asarray(qd), np.asarray(tau)))
 
 
-@dataclass(frozen=True, eq=False)
-class Friction:
-    """The friction of n joints.
-
-    Attributes:
-        viscous: (n,) or one number, F_v, N m s/rad or N s/m.
-        coulomb: (n,) or one number, F_s, N m or N.
-
-    Raises:
-        ValueError: a coefficient is negative or not finite.
-    """
-
-    viscous: Array
-    coulomb: Array
-
-    def __post_init__(self) -> None:
-        for name in ('viscous', 'coulomb'):
-            object.__setattr__(self, name, coefficients(name, getattr(self, name)))
-
-    uses_load = False
-
-    @property
-    def coefficients(self) -> Mapping[str, Array]:
-        """Both coefficients by name."""
-        return {'viscous': self.viscous, 'coulomb': self.coulomb}
-
-    def move(self, q: Array) -> None:
-        """Without memory nothing changes."""
-
-    def torque(self, qd: Array, tau: ArrayLike = 0.0) -> Array:
-        """Return the torque (..., n) that overcomes friction at qd (..., n); tau has no effect."""
-        return np.asarray(joint_friction(self.viscous, self.coulomb, qd))
-
-
-@dataclass(frozen=True, eq=False)
-class FrictionWithOffset:
-    """Friction, and a constant torque that the drives need besides.
-
-    Attributes:
-        friction: of n joints.
-        offset: (n,) N m or N.
-    """
-
-    friction: FrictionModel
-    offset: Array
-
-    @property
-    def coefficients(self) -> Mapping[str, Array]:
-        """Those of the friction."""
-        return self.friction.coefficients
-
-    @property
-    def uses_load(self) -> bool:
-        """Whether friction depends on the torque that the drives transmit."""
-        return self.friction.uses_load
-
-    def move(self, q: Array) -> None:
-        """Take the positions (n,) of the next step of a motion."""
-        self.friction.move(q)
-
-    def torque(self, qd: Array, tau: ArrayLike = 0.0) -> Array:
-        """Return the torque (..., n) of both, for the arguments of `FrictionModel.torque`."""
-        return self.friction.torque(qd, tau) + self.offset
+def coulomb_friction(viscous: Array | float, coulomb: Array | float) -> JointFriction:
+    """Return viscous and Coulomb friction of n joints: (n,) or one number each."""
+    coefficients = {'viscous': np.array(viscous), 'coulomb': np.array(coulomb)}
+    return JointFriction(LAWS['coulomb'], coefficients)

@@ -1,4 +1,4 @@
-"""Viscous and dry friction, smooth at zero velocity.
+"""Viscous and dry friction of a model, smooth at zero velocity.
 
 Dry friction is discontinuous where the velocity changes sign; tanh smooths it for integrators and
 derivatives.
@@ -9,8 +9,7 @@ F_s sgn(qd)).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from robot_dynamics.scalars import Scalar, is_zero, tanh
 
@@ -18,22 +17,30 @@ from robot_dynamics.scalars import Scalar, is_zero, tanh
 COULOMB_SPEED = 1e-2
 
 
-def friction_torque(
-    viscous: Sequence[Scalar], coulomb: Sequence[Scalar], qd: Sequence[Scalar]
-) -> list[Scalar]:
-    """Return the torques that the motors supply against friction (n).
+class Friction(NamedTuple):
+    """Coefficients of each joint or coordinate: arrays (n,), or sequences of n scalars."""
 
-    Args:
-        viscous: (n) N m s/rad or N s/m.
-        coulomb: (n) N m or N.
-        qd: (n) joint velocities.
-    """
-    return [joint_friction(b, c, v) for b, c, v in zip(viscous, coulomb, qd, strict=True)]
+    viscous: Any  # F_v, N m s/rad or N s/m
+    coulomb: Any  # F_s, N m or N
+
+    def torque(self, qd: Any) -> list[Scalar]:
+        """Return the torques that the motors supply against friction (n), at velocities (n)."""
+        return [joint_friction(b, c, v) for b, c, v in zip(*self, qd, strict=True)]
 
 
-def joint_friction(viscous: Any, coulomb: Any, qd: Any) -> Any:
+def joint_friction(viscous: Scalar, coulomb: Scalar, qd: Scalar) -> Scalar:
     """Return the friction of one joint; of many, elementwise, if the arguments are arrays."""
     # friction = F_v qd + F_s tanh(qd / v_0)
     if is_zero(coulomb):
         return viscous * qd
-    return viscous * qd + coulomb * tanh(qd * (1 / COULOMB_SPEED))
+    return viscous * qd + coulomb * sliding_direction(qd)
+
+
+def sliding_direction(qd: Scalar, width: float = COULOMB_SPEED) -> Scalar:
+    """Return z = tanh(qd / v_0), the direction of sliding without memory.
+
+    Args:
+        qd: velocity; of many joints, elementwise, if it is an array.
+        width: v_0, in the unit of the velocity.
+    """
+    return tanh(qd * (1 / width))

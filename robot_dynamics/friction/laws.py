@@ -25,14 +25,14 @@ a dry friction model depending on load and velocity", IROS 2010.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.friction.coefficients import FrictionModel, coefficients
-from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.friction.coulomb import COULOMB_SPEED, sliding_direction
+from robot_dynamics.scalars import Scalar, is_zero, tanh
 from robot_dynamics.spatial import Array
 
 STRIBECK_SPEED = 0.1  # v_s, rad/s or m/s
@@ -93,7 +93,7 @@ class FrictionLaw:
             FrictionLawError: a pre-sliding length is not positive.
         """
         if not self.memory:
-            return sliding_direction(qd)
+            return np.asarray(sliding_direction(np.asarray(qd, dtype=float)))
         delta = np.asarray(presliding)
         if not (delta > 0).all():
             raise FrictionLawError(f'presliding is {delta}; it must be positive')
@@ -115,13 +115,10 @@ class FrictionLaw:
         qd, tau, z = np.broadcast_arrays(
             *(np.asarray(value, dtype=float) for value in (qd, tau, z))
         )
-        columns = {
-            'viscous': qd,
-            'coulomb': z,
-            'load': np.abs(tau) * z,
-            'stribeck': np.exp(-((qd / STRIBECK_SPEED) ** 2)) * z,
-        }
-        return np.stack([columns[term] for term in self.terms], axis=-1)
+        columns = [
+            qd if term == 'viscous' else level_factor(term, qd, tau) * z for term in self.terms
+        ]
+        return np.stack(columns, axis=-1)
 
 
 LAWS = {
@@ -143,149 +140,54 @@ def friction_law(name: str) -> FrictionLaw:
     return LAWS[name]
 
 
-def sliding_direction(qd: ArrayLike) -> Array:
-    """Return z = tanh(v / v_0) (..., n), the direction of sliding without memory."""
-    return np.asarray(np.tanh(np.asarray(qd, dtype=float) * (1 / COULOMB_SPEED)))
-
-
-def moved_direction(z: ArrayLike, dq: ArrayLike, presliding: ArrayLike = PRESLIDING) -> Array:
-    """Return the direction of sliding (..., n) with memory, after a displacement.
+def level_factor(term: str, qd: Scalar, tau: Scalar) -> Scalar:
+    """Return the factor of a coefficient in the level of dry friction.
 
     Args:
-        z: (..., n) before it.
-        dq: (..., n) displacement, rad or m; exact if the joint does not reverse within it.
-        presliding: delta, one number or (n,), rad or m.
+        term: a key of `TERMS`, not 'viscous'.
+        qd: velocity, rad/s or m/s.
+        tau: torque of the rigid-body model, N m or N.
     """
-    keep, turn = _transition(np.asarray(dq, dtype=float), presliding)
-    return np.asarray(keep * z + turn)
+    if term == 'load':
+        return abs(tau)
+    if term == 'stribeck':
+        # exp(-x^2) = (1 - t) / (1 + t),   t = tanh(x^2 / 2),   x = v / v_s
+        x = qd / STRIBECK_SPEED
+        t = tanh(0.5 * x * x)
+        return (1.0 - t) / (1.0 + t)
+    return 1.0
 
 
-def _transition(dq: Array, presliding: ArrayLike) -> tuple[Array, Array]:
-    # z_k = z_{k-1} e + s (1 - e),  e = exp(-|dq| / delta)
-    keep = np.exp(-np.abs(dq) / presliding)
-    return keep, np.sign(dq) * (1 - keep)
-
-
-@dataclass(frozen=True, eq=False)
-class JointFriction:
-    """A friction law with the coefficients of n joints.
-
-    Attributes:
-        law: the law.
-        coefficients: by term, (n,) or one number each; a term without one is zero.
-        presliding: delta of the laws with memory, (n,) or one number, rad or m.
-
-    Raises:
-        FrictionLawError: a coefficient that the law does not have, negative or not finite; a
-            pre-sliding length that is not positive.
-    """
-
-    law: FrictionLaw
-    coefficients: Mapping[str, Array]
-    presliding: Array = field(default_factory=lambda: np.array(PRESLIDING))
-
-    def __post_init__(self) -> None:
-        if unknown := [term for term in self.coefficients if term not in self.law.terms]:
-            raise FrictionLawError(
-                f'friction law {self.law.name!r} has no coefficient {unknown[0]!r}; expected '
-                f'{", ".join(self.law.terms)}'
-            )
-        try:
-            values = {
-                term: coefficients(term, self.coefficients.get(term, np.zeros(())))
-                for term in self.law.terms
-            }
-            presliding = coefficients('presliding', self.presliding)
-        except ValueError as error:
-            raise FrictionLawError(str(error)) from error
-        if not presliding.all():
-            raise FrictionLawError(f'presliding is {presliding}; it must be positive')
-        object.__setattr__(self, 'coefficients', values)
-        object.__setattr__(self, 'presliding', presliding)
-
-    @property
-    def uses_load(self) -> bool:
-        """Whether friction depends on the torque that the drives transmit."""
-        return 'load' in self.law.terms
-
-    def move(self, q: Array) -> None:
-        """Without memory nothing changes; `tracked` has it."""
-
-    def torque(self, qd: ArrayLike, tau: ArrayLike = 0.0, z: ArrayLike | None = None) -> Array:
-        """Return the torque (..., n) that overcomes friction [N m or N].
-
-        Args:
-            qd: (..., n) velocities, rad/s or m/s.
-            tau: (..., n) torque of the rigid-body model.
-            z: (..., n) direction of sliding, of `moved_direction`; that without memory if omitted.
-        """
-        if z is None:
-            z = sliding_direction(qd)
-        # b v + (c + k |tau| + s exp(-(v / v_s)^2)) z
-        return np.asarray(
-            self.coefficients['viscous'] * np.asarray(qd) + self.sliding_level(qd, tau) * z
-        )
-
-    def sliding_level(self, qd: ArrayLike, tau: ArrayLike) -> Array:
-        """Return c + k |tau| + s exp(-(v / v_s)^2) (..., n), the factor of z [N m or N]."""
-        qd, tau = np.broadcast_arrays(np.asarray(qd, dtype=float), np.asarray(tau, dtype=float))
-        features = self.law.features(qd, tau, np.ones_like(qd))
-        level = np.zeros_like(qd)
-        for i, term in enumerate(self.law.terms):
-            if term != 'viscous':
-                level = level + self.coefficients[term] * features[..., i]
-        return level
-
-    def moved_direction(self, z: ArrayLike, dq: ArrayLike) -> Array:
-        """Return z (..., n) with memory after a displacement dq (..., n): see the function."""
-        return moved_direction(z, dq, self.presliding)
-
-
-def tracked(friction: FrictionModel, before: FrictionModel | None = None) -> FrictionModel:
-    """Return friction that follows a motion, if it has memory.
+def sliding_level(coefficients: Mapping[str, Scalar], qd: Scalar, tau: Scalar) -> Scalar:
+    """Return c + k |tau| + s exp(-(v / v_s)^2), the factor of z [N m or N].
 
     Args:
-        friction: of the joints.
-        before: the result for other coefficients, whose motion goes on.
+        coefficients: by term; the viscous one has no effect.
+        qd: velocity, rad/s or m/s.
+        tau: torque of the rigid-body model, N m or N.
     """
-    if isinstance(friction, JointFriction) and friction.law.memory:
-        return TrackedFriction(friction, before)
-    return friction
+    level = 0.0
+    for term, coefficient in coefficients.items():
+        if term != 'viscous' and not is_zero(coefficient):
+            level = level + coefficient * level_factor(term, qd, tau)
+    return level
 
 
-class TrackedFriction:
-    """Friction of joints along one motion: with memory, if the law has it.
+def moved_direction(z: Scalar, dq: Scalar, presliding: Scalar = PRESLIDING) -> Scalar:
+    """Return the direction of sliding with memory, after a displacement.
 
-    `move` is called with the positions of each step; `torque` then uses the direction of sliding
-    that they have led to.
+    Args:
+        z: before it.
+        dq: displacement, rad or m; exact if the joint does not reverse within it.
+        presliding: delta, rad or m.
     """
+    keep, turn = _transition(dq, presliding)
+    return keep * z + turn
 
-    def __init__(self, friction: JointFriction, before: FrictionModel | None = None):
-        """Begin without a direction, or with that of the motion before."""
-        self._friction = friction
-        self._q: Array | None = None
-        self._z: Array | None = None
-        if isinstance(before, TrackedFriction):
-            self._q, self._z = before._q, before._z
 
-    @property
-    def coefficients(self) -> Mapping[str, Array]:
-        """Coefficients by name."""
-        return self._friction.coefficients
-
-    @property
-    def uses_load(self) -> bool:
-        """Whether friction depends on the torque that the drives transmit."""
-        return self._friction.uses_load
-
-    def move(self, q: Array) -> None:
-        """Take the positions (n,) of the next step, rad or m."""
-        if self._q is None or self._z is None:
-            self._z = np.zeros_like(q)
-        else:
-            self._z = self._friction.moved_direction(self._z, q - self._q)
-        self._q = np.array(q)
-
-    def torque(self, qd: Array, tau: ArrayLike = 0.0) -> Array:
-        """Return the torque (n,) that overcomes friction: see `JointFriction.torque`."""
-        return self._friction.torque(qd, tau, self._z)
+def _transition(dq: Scalar, presliding: Scalar) -> tuple[Scalar, Scalar]:
+    # z_k = z_{k-1} e + s (1 - e),   e = exp(-|dq| / delta) = (1 - |t|) / (1 + |t|),
+    # s (1 - e) = 2 t / (1 + |t|),   t = tanh(dq / 2 delta)
+    t = tanh(dq / (2.0 * presliding))
+    share = 1.0 / (1.0 + abs(t))
+    return (1.0 - abs(t)) * share, 2.0 * t * share

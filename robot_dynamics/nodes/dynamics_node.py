@@ -40,8 +40,7 @@ from robot_dynamics.control import AccelerationFilter
 from robot_dynamics.control.joint_state import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.friction.coefficients import FrictionModel
-from robot_dynamics.friction.laws import tracked
+from robot_dynamics.friction.memory import FrictionModel, tracked
 from robot_dynamics.identification.recordings.gravity_setting import Postures, remedy
 from robot_dynamics.ros import executable, health, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics

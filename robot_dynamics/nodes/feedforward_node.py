@@ -52,7 +52,7 @@ from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.laws import compile_laws
 from robot_dynamics.control.motions import Outcome, Phase
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.laws import tracked
+from robot_dynamics.friction.memory import tracked
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.ros import executable, health, messages, motion_status

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from robot_dynamics.friction.laws import LAWS, JointFriction
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.ros.parameters import snapshot, specs
 from robot_dynamics.ros.robot_parameters import LiveRobotParameters, RobotParameters
 from robot_dynamics.yaml_text import parse_yaml

@@ -16,7 +16,7 @@ from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory import check_joints
 from robot_dynamics.control.transitions import stopping_time
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
-from robot_dynamics.friction.coefficients import FrictionModel, FrictionWithOffset
+from robot_dynamics.friction.memory import FrictionModel, FrictionWithOffset
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.command_guard import CommandInputGuard

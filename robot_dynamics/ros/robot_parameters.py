@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
-from robot_dynamics.friction.coefficients import Friction, FrictionModel
-from robot_dynamics.friction.laws import LAWS, PRESLIDING, JointFriction
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.friction.laws import LAWS, PRESLIDING
 from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
@@ -226,18 +226,18 @@ class RobotParameters:
         )
         return self.payload__link or self.tip_link or next(moving)
 
-    def coulomb_friction(self, model: RobotModel) -> Friction:
-        """Return viscous and Coulomb friction; that of the model where parameters are negative.
+    def coulomb_friction(self, model: RobotModel) -> dict[str, Array]:
+        """Return viscous and Coulomb coefficients; those of the model where parameters are < 0.
 
         Raises:
             ParameterError: neither one value nor one for each joint.
         """
         viscous = self.of_joints('friction__viscous', model)
         coulomb = self.of_joints('friction__coulomb', model)
-        return Friction(
-            viscous=np.where(viscous < 0, model.viscous, viscous),
-            coulomb=np.where(coulomb < 0, model.coulomb, coulomb),
-        )
+        return {
+            'viscous': np.where(viscous < 0, model.viscous, viscous),
+            'coulomb': np.where(coulomb < 0, model.coulomb, coulomb),
+        }
 
 
 @dataclass(frozen=True)
@@ -336,16 +336,10 @@ class LiveRobotParameters(VaryingRobotParameters, DriveParameters):
         50.0, 'Cutoff frequency of that low-pass filter, Hz.', (0.1, 1000.0), live=True
     )
 
-    def friction(self, model: RobotModel) -> FrictionModel:
+    def friction(self, model: RobotModel) -> JointFriction:
         """Return the friction of the parameters, by their law. Raises ParameterError."""
-        coulomb, law = self.coulomb_friction(model), LAWS[self.friction__law]
-        others = {
-            term: self.of_joints(f'friction__{term}', model)
-            for term in ('load', 'stribeck', 'presliding')
+        law, presliding = LAWS[self.friction__law], self.of_joints('friction__presliding', model)
+        coefficients = self.coulomb_friction(model) | {
+            term: self.of_joints(f'friction__{term}', model) for term in ('load', 'stribeck')
         }
-        if law.name == 'coulomb':
-            return coulomb
-        coefficients = {**coulomb.coefficients, **others}
-        return JointFriction(
-            law, {term: coefficients[term] for term in law.terms}, others['presliding']
-        )
+        return JointFriction(law, {term: coefficients[term] for term in law.terms}, presliding)

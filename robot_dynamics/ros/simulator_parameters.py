@@ -149,8 +149,7 @@ class SimulatorParameters(DriveParameters):
     def robot(self, text: str | bytes) -> RobotModel:
         """Return the robot of a URDF text, with friction and rotors, without payload."""
         model = super().robot(text)
-        friction = self.coulomb_friction(model)
-        return model.with_actuation(viscous=friction.viscous, coulomb=friction.coulomb)
+        return model.with_actuation(**self.coulomb_friction(model))
 
     def loop_options(self) -> LoopOptions:
         """Return the options of the simulation loop."""

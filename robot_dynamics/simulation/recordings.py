@@ -21,7 +21,7 @@ import numpy as np
 from robot_dynamics.control import Gains, Reference, pd_gains
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
-from robot_dynamics.friction.laws import JointFriction
+from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.simulation.arguments import checked_period
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.hardware import HardwareProfile

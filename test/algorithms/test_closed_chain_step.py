@@ -7,10 +7,10 @@ import pytest
 from robot_dynamics.algorithms import closed_chain_step, closed_chain_terms
 from robot_dynamics.algorithms.closed_chain_step import CutChain
 from robot_dynamics.algorithms.integrators import INTEGRATORS
-from robot_dynamics.algorithms.simulation_step import Friction
 from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.closed_chains.least_constraint import constraints
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.model.canonical import canonical_tree
 
 NAMES = ['five_bar_linkage', 'four_bar', 'slider_crank', 'spatial_four_bar', 'bennett']

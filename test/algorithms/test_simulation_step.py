@@ -5,8 +5,8 @@ import pytest
 
 from robot_dynamics.algorithms import crba, forward_dynamics, rnea
 from robot_dynamics.algorithms.integrators import INTEGRATORS
-from robot_dynamics.algorithms.simulation_step import Friction, held_friction, simulation_step
-from robot_dynamics.friction.coulomb import COULOMB_SPEED, friction_torque
+from robot_dynamics.algorithms.simulation_step import held_friction, simulation_step
+from robot_dynamics.friction.coulomb import COULOMB_SPEED, Friction
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.robots import planar_2r, random_tree
 
@@ -38,7 +38,7 @@ def test_a_step_is_the_integrator_with_dry_friction_held(tree, state, name, fric
             held += np.array(friction.viscous) * slowed.v
 
     def a(q, qd):
-        lost = friction_torque(friction.viscous, [0.0] * 4, qd)
+        lost = Friction(friction.viscous, [0.0] * 4).torque(qd)
         if name == 'semi_implicit_euler':
             lost = [0.0] * 4
         driving = np.array(state[2]) - held - lost

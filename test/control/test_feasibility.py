@@ -13,8 +13,9 @@ from robot_dynamics.control.gains import pd_gains
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.friction.coefficients import Friction, FrictionWithOffset
-from robot_dynamics.friction.laws import JointFriction, friction_law
+from robot_dynamics.friction.coefficients import JointFriction, coulomb_friction
+from robot_dynamics.friction.laws import friction_law
+from robot_dynamics.friction.memory import FrictionWithOffset
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -194,7 +195,7 @@ def test_the_largest_speed_is_tight_with_an_offset_of_the_drives(elbow):
     model = drives(elbow, rng)
     arm, trajectory = Dynamics(model), random_trajectory(model, rng, 5)
     offset = np.array([0.2, -0.2]) * model.effort_limit
-    friction = FrictionWithOffset(Friction(model.viscous, model.coulomb), offset)
+    friction = FrictionWithOffset(coulomb_friction(model.viscous, model.coulomb), offset)
     assert not check_feasibility(arm, trajectory, friction=friction).feasible
     slowed = slow_down(arm, trajectory, friction=friction)
     q, qd, qdd = slowed.sample(np.linspace(0.0, slowed.duration, 50_001))
@@ -439,15 +440,14 @@ def test_other_limits_and_friction_replace_those_of_the_model(elbow):
     model = drives(elbow, rng)
     arm = Dynamics(model)
     trajectory = random_trajectory(model, rng, 5)
-    friction = Friction(viscous=np.array([0.3, 0.1]), coulomb=np.array([0.2, 0.1]))
+    friction = coulomb_friction(viscous=np.array([0.3, 0.1]), coulomb=np.array([0.2, 0.1]))
     given = check_feasibility(
         arm, trajectory, effort_limit=2 * model.effort_limit, friction=friction
     )
     changed = replace(
         model,
         effort_limit=2 * model.effort_limit,
-        viscous=friction.viscous,
-        coulomb=friction.coulomb,
+        **friction.coefficients,
     )
     own = check_feasibility(Dynamics(changed), trajectory)
     assert given.worst.share == pytest.approx(own.worst.share, rel=1e-12)

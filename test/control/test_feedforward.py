@@ -14,8 +14,8 @@ from robot_dynamics.control import (
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError, TrajectoryError
-from robot_dynamics.friction.coefficients import Friction
-from robot_dynamics.friction.laws import JointFriction, friction_law
+from robot_dynamics.friction.coefficients import JointFriction, coulomb_friction
+from robot_dynamics.friction.laws import friction_law
 from robot_dynamics.model.robots import random_tree
 from robot_dynamics.model.states import position_range
 from robot_dynamics.simulation import Simulator, simulate
@@ -90,8 +90,8 @@ def test_shapes_are_checked_by_name(arm, rng):
         feedforward(arm, reference, q, qd, gains=Gains(kp=[1.0, 2.0]))
     # A column would be broadcast against the joints.
     for wrong, name in (
-        (Friction(np.ones((N, 1)), 0.0), 'viscous'),
-        (Friction(0, [1]), 'coulomb'),
+        (coulomb_friction(np.ones((N, 1)), 0.0), 'viscous'),
+        (coulomb_friction(0, [1]), 'coulomb'),
     ):
         with pytest.raises(ShapeError, match=f'{name} has shape .* one number or'):
             feedforward(arm, reference, q, qd, friction=wrong)
@@ -106,7 +106,7 @@ def test_gains_must_be_finite_and_not_negative(wrong):
 @pytest.mark.parametrize('wrong', [(-1.0, 0.0), (0.0, [0.0, np.inf]), (np.nan, 0.0)])
 def test_friction_must_be_finite_and_not_negative(wrong):
     with pytest.raises(ValueError, match='must be finite and not negative'):
-        Friction(*wrong)
+        coulomb_friction(*wrong)
 
 
 def test_efforts_of_joints_in_another_order_are_rejected(arm, rng):

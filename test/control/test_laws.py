@@ -17,7 +17,7 @@ from robot_dynamics.control import (
     pd_plus,
 )
 from robot_dynamics.errors import ShapeError
-from robot_dynamics.friction.coefficients import Friction
+from robot_dynamics.friction.coefficients import coulomb_friction
 from robot_dynamics.model.robots import planar_2r
 
 DT = 1e-3
@@ -147,7 +147,7 @@ def test_gravity_only_ignores_the_reference(arm, rng):
 def test_switches_take_parts_away_in_every_law(arm, rng, law):
     q, qd = rng.normal(size=(2, 2))
     wanted, gains = reference_at(0.3), Gains(5.0, 1.0)
-    friction = Friction(np.array([0.3, 0.2]), np.array([0.1, 0.4]))
+    friction = coulomb_friction(np.array([0.3, 0.2]), np.array([0.1, 0.4]))
     whole = law(arm, wanted, q, qd, Switches(), gains, friction)
     for part in ('gravity', 'coriolis', 'inertia', 'friction'):
         less = law(arm, wanted, q, qd, Switches(**{part: False}), gains, friction)
@@ -175,7 +175,7 @@ def test_friction_is_that_of_the_compiled_robot(rng):
     model = replace(planar_2r(), viscous=np.array([0.3, 0.2]), coulomb=np.array([0.1, 0.0]))
     arm = Dynamics(model)
     qd = rng.normal(size=(50, 2)) * np.logspace(-5, 1, 50)[:, None]
-    own = Friction(model.viscous, model.coulomb)
+    own = coulomb_friction(model.viscous, model.coulomb)
     np.testing.assert_allclose(own.torque(qd), arm.friction_torque(qd), rtol=1e-14)
     wanted = reference_at(0.2)
     given = feedforward(arm, wanted, wanted.q, wanted.qd, friction=own)

@@ -3,17 +3,16 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.friction.coulomb import joint_friction
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.friction.coulomb import joint_friction, sliding_direction
 from robot_dynamics.friction.laws import (
     LAWS,
     PRESLIDING,
     FrictionLawError,
-    JointFriction,
     friction_law,
     moved_direction,
-    sliding_direction,
-    tracked,
 )
+from robot_dynamics.friction.memory import tracked
 
 TAU = np.array([3.0, -8.0])
 

@@ -40,19 +40,19 @@ def test_friction_is_that_of_the_urdf_where_the_parameters_are_negative(elbow):
     friction = filled(friction__viscous=[-1.0, 7.0], friction__coulomb=[0.5]).coulomb_friction(
         elbow.model
     )
-    np.testing.assert_array_equal(friction.viscous, [0.1, 7.0])
-    np.testing.assert_array_equal(friction.coulomb, [0.5, 0.5])
+    np.testing.assert_array_equal(friction['viscous'], [0.1, 7.0])
+    np.testing.assert_array_equal(friction['coulomb'], [0.5, 0.5])
 
 
 def test_an_explicit_zero_overrides_the_friction_of_the_urdf(elbow):
     parameters = filled(friction__viscous=[0.0, -1.0], friction__coulomb=[-0.5, 0.0])
-    np.testing.assert_array_equal(parameters.coulomb_friction(elbow.model).viscous, [0.0, 0.2])
-    np.testing.assert_array_equal(parameters.coulomb_friction(elbow.model).coulomb, [0.05, 0.0])
+    np.testing.assert_array_equal(parameters.coulomb_friction(elbow.model)['viscous'], [0.0, 0.2])
+    np.testing.assert_array_equal(parameters.coulomb_friction(elbow.model)['coulomb'], [0.05, 0.0])
 
 
 def test_lists_follow_the_order_of_joints(elbow):
     parameters = filled(joints=['elbow', 'shoulder'], friction__viscous=[7.0, 8.0])
-    np.testing.assert_array_equal(parameters.coulomb_friction(elbow.model).viscous, [8, 7])
+    np.testing.assert_array_equal(parameters.coulomb_friction(elbow.model)['viscous'], [8, 7])
 
 
 def test_a_base_on_the_wall_feels_gravity_along_its_x_axis(elbow_urdf):

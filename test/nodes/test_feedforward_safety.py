@@ -19,6 +19,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import LAWS, Gains, computed_torque, pd_plus
 from robot_dynamics.control.transitions import SHORTEST_STOP
+from robot_dynamics.friction import JointFriction
 from robot_dynamics.friction import laws as friction_laws
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode, Mode
 from robot_dynamics.ros import command_guard, messages, qos
@@ -99,7 +100,7 @@ MEMORY = {
 @pytest.mark.parametrize('side', [1, -1], ids=['', 'mirrored'])
 def test_friction_with_memory_follows_the_arm_that_is_led(graph, elbow, side):
     robot = Robot(graph, control_law='gravity_only', lead_friction=0.5, **MEMORY)
-    law = friction_laws.JointFriction(
+    law = JointFriction(
         friction_laws.LAWS['coulomb_memory'],
         {'viscous': np.array([0.1, 0.2]), 'coulomb': np.array([2.0, 1.0])},
     )

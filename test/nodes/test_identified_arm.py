@@ -20,7 +20,8 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dynamics.control import Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.friction.laws import LAWS, JointFriction
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.identification import identify
 from robot_dynamics.identification.estimation.identified_files import (
     estimated_links,

@@ -25,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.friction.coulomb import sliding_direction
+from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.identification.recordings.smoothing import Stretch, derivative, low_pass
 from robot_dynamics.spatial import Array
 
@@ -36,7 +37,6 @@ OF_JOINTS = (
 OF_MOTION = slice(0, 4)  # causes that have no effect at rest
 # Unknowns that are torques; the low-pass makes columns of short ones small.
 OF_TORQUE = ('dry friction', 'Stribeck friction', 'offset')
-STRIBECK_SPEED = 0.1  # rad/s or m/s: v_s
 GRAVITY, DELAY, BODIES = slice(0, 3), 3, slice(4, None)  # of the columns of the robot
 PER_BODY = 10  # parameters of an inertia: m, m c, tensor about the frame's origin
 SPARSE = 8  # samples per period of the cut-off frequency
@@ -130,12 +130,11 @@ def _of_stretch(arm: Dynamics, s: Stretch) -> Columns:
 
     q, qd, qdd = (x[sparse] for x in (s.q, s.qd, s.qdd))
     t = kept(s.t[sparse])
-    dry = np.tanh(s.qd / COULOMB_SPEED)
+    friction = LAWS['stribeck'].features(s.qd, 0.0, sliding_direction(s.qd))
     model = sharp(model_torque(arm, s))
     of_joints = np.array(
         [
-            sharp(dry),
-            sharp(dry * np.exp(-((s.qd / STRIBECK_SPEED) ** 2))),
+            *(sharp(friction[..., term]) for term in (1, 2)),  # dry, Stribeck
             slow(qd),
             slow(qdd),
             np.ones_like(model),

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coulomb import sliding_direction
 from robot_dynamics.identification.estimation.base_parameters import base_parameters
 from robot_dynamics.identification.estimation.solver import single_thread
 from robot_dynamics.identification.excitation.clearance import Clearance
@@ -367,7 +368,8 @@ class _Search:
         Y = self._arm.regressor(*motion)[..., self.base.columns]
         Y = Y / self._limits.effort[:, None] / self._scale / np.sqrt(len(self._t))
         speed = (motion.qd / self._limits.velocity).T
-        N = np.stack([speed, np.tanh(speed / SMOOTH_DIRECTION), np.ones_like(speed)], axis=-1)
+        direction = sliding_direction(speed, SMOOTH_DIRECTION)
+        N = np.stack([speed, direction, np.ones_like(speed)], axis=-1)
         share = np.linalg.pinv(N) @ Y.transpose(1, 0, 2)
         return Y - (N @ share).transpose(1, 0, 2), N, share
 

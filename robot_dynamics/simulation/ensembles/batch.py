@@ -23,7 +23,7 @@ from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.codegen.calls.arguments import as_vectors, leading_shape
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
-from robot_dynamics.friction.laws import JointFriction
+from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.rollout import (
     STABLE,
     check_friction,

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.payload import carrier_moments, with_carrier, with_payload
-from robot_dynamics.algorithms.simulation_step import Friction, State, simulation_step
+from robot_dynamics.algorithms.simulation_step import State, simulation_step
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.programs import Robot, Scalars
 from robot_dynamics.rollout import check_coupled
 from robot_dynamics.simulation.joint_models.friction_step import PARAMETERS

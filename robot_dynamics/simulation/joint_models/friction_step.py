@@ -26,18 +26,14 @@ from robot_dynamics.algorithms.payload import with_carrier
 from robot_dynamics.algorithms.simulation_step import State, end_momentum
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.friction.coulomb import sliding_direction
 from robot_dynamics.friction.impulses import Response, with_memory, without_memory
-from robot_dynamics.friction.laws import (
-    PRESLIDING,
-    STRIBECK_SPEED,
-    JointFriction,
-    friction_law,
-)
+from robot_dynamics.friction.laws import PRESLIDING, friction_law, moved_direction, sliding_level
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.programs import Robot, Scalars
-from robot_dynamics.scalars import Scalar, tanh
+from robot_dynamics.scalars import Scalar
 from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
 from robot_dynamics.simulation.converged import solved
 from robot_dynamics.spatial import Array
@@ -51,7 +47,7 @@ class FrictionSettings:
     """A friction law; one number for all joints, or one each.
 
     Attributes:
-        law: a name of `friction.laws.LAWS`.
+        law: a name of `friction.LAWS`.
         viscous: N m s/rad or N s/m; None: that of the model.
         coulomb: N m or N; None: that of the model.
         load: Coulomb friction per transmitted torque, of laws with this term.
@@ -137,10 +133,9 @@ class LawOfFriction:
 
     def after(self, sliding: Sliding, lost: Array, dq: Array) -> Sliding:
         """Return the state after a step with this friction and displacement (n,)."""
-        memory = self._friction.law.memory
-        return Sliding(
-            self._friction.moved_direction(sliding.z, dq) if memory else sliding.z, lost
-        )
+        if not self._friction.law.memory:
+            return Sliding(sliding.z, lost)
+        return Sliding(moved_direction(sliding.z, dq, self._friction.presliding), lost)
 
 
 def friction_step(arm: Dynamics, memory: bool, carrier: str | None = None) -> CompiledFunction:
@@ -154,16 +149,21 @@ def friction_step(arm: Dynamics, memory: bool, carrier: str | None = None) -> Co
         memory: whether the law has memory.
         carrier: a link whose body's moments (10) are one more input, `carrier`; None: none.
     """
-    moved = moved_direction if memory else sliding_direction
 
     def step(robot: Robot, *given: Scalars) -> SlidingState:
         tree = robot.tree if carrier is None else with_carrier(robot.tree, carrier, given[-1])
         q, z, viscous, presliding, (h,) = given[0], given[2], given[5], given[9], given[10]
         v, p, _, _ = _slowed(tree, memory, given[:11])
+        if memory:
+            moved = [
+                moved_direction(x, h * y, d) for x, y, d in zip(z, v, presliding, strict=True)
+            ]
+        else:
+            moved = [sliding_direction(y) for y in v]
         return SlidingState(
             [x + h * y for x, y in zip(q, v, strict=True)],
             v,
-            moved(z, v, presliding, h),
+            moved,
             [F * x + y / h for F, x, y in zip(viscous, v, p, strict=True)],
         )
 
@@ -206,8 +206,7 @@ def _slowed(
     """Return velocities and impulses at the end of a step; `given` are those of `_inputs`."""
     q, qd, z, lost, tau, viscous, coulomb, load, stribeck, presliding, (h,) = given
     level = [
-        # L = c + k |tau - f| + s exp(-(v / v_s)^2)
-        c + k * abs(t - f) + x * bell(v / STRIBECK_SPEED)
+        sliding_level({'coulomb': c, 'load': k, 'stribeck': x}, v, t - f)
         for c, k, x, t, f, v in zip(coulomb, load, stribeck, tau, lost, qd, strict=True)
     ]
 
@@ -220,24 +219,3 @@ def _slowed(
 
     H, b = end_momentum(tree, viscous, q, qd, tau, h)
     return slowed_velocity(H, fill_in(tree), b, law, s=s)
-
-
-def moved_direction(z: Scalars, v: Scalars, presliding: Scalars, h: Scalar) -> list[Scalar]:
-    """Return z (n) after a step with velocities v, see `friction.laws.moved_direction`."""
-    # With t = tanh(h v / 2 delta):  e = exp(-h |v| / delta) = (1 - |t|) / (1 + |t|),
-    # z' = e z + sgn v (1 - e) = ((1 - |t|) z + 2 t) / (1 + |t|)
-    turned = [tanh(h * x / (2.0 * d)) for x, d in zip(v, presliding, strict=True)]
-    return [
-        ((1.0 - abs(t)) * x + 2.0 * t) / (1.0 + abs(t)) for x, t in zip(z, turned, strict=True)
-    ]
-
-
-def sliding_direction(z: Scalars, v: Scalars, presliding: Scalars, h: Scalar) -> list[Scalar]:
-    """Return z (n) without memory; arguments as of `moved_direction`."""
-    return [tanh(x * (1 / COULOMB_SPEED)) for x in v]
-
-
-def bell(x: Scalar) -> Scalar:
-    """Return exp(-x^2), by the functions that programs have."""
-    t = tanh(0.5 * x * x)
-    return (1.0 - t) / (1.0 + t)
