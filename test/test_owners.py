@@ -92,6 +92,24 @@ OWNERS = [
             'simulation/joint_models/',
         ),
     ),
+    Row(
+        concept='noise of a recording',
+        pattern=r'\bperiodogram\(',
+        found="f, P = periodogram(x, 1 / step, 'hann', axis=0)",
+        files=('identification/recordings/noise.py',),
+    ),
+    Row(
+        concept='preparation of measured signals: low-pass without lag, sparse samples',
+        pattern=r'filtfilt\(|1 / \(\w+ \* \S*cutoff \* \S*step\)\)\)',
+        found='stride = max(1, int(1 / (SPARSE * s.cutoff * s.step)))',
+        files=('identification/recordings/smoothing.py',),
+    ),
+    Row(
+        concept='joints that move in a recording',
+        pattern=r'\bSTANDING\b',
+        found='self.moving = np.abs(s.qd) > STANDING',
+        files=('identification/recordings/',),
+    ),
 ]
 
 

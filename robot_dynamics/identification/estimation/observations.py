@@ -20,8 +20,9 @@ import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.laws import FrictionLaw
+from robot_dynamics.identification.recordings.noise import effort_noise
 from robot_dynamics.identification.recordings.recording import Recording, moves
-from robot_dynamics.identification.recordings.smoothing import Stretch, low_pass, smooth
+from robot_dynamics.identification.recordings.smoothing import Stretch, smooth
 from robot_dynamics.spatial import Array
 
 SPARSE = 16  # samples per period of the cut-off frequency that the regressor needs
@@ -38,7 +39,7 @@ class _Piece:
 
     stretch: Stretch
     kept: Array  # indices of rows within the inner samples
-    sparse: Array  # indices of the samples with a regressor
+    sparse: slice  # the samples with a regressor
     Y: Array  # (m, n, 10 nb) there, with gravity
     scale: Array | float  # of the efforts
 
@@ -157,18 +158,15 @@ def observations(
     parts, pieces = [], []
     first_block = 0
     for s in stretches:
-        stride = max(1, int(1 / (SPARSE * cutoff * s.step)))
-        apart = max(1, round(1 / (PER_PERIOD * cutoff * s.step) / stride)) * stride
-        start = s.inner.start % stride
-        sparse = np.arange(start, len(s.t), stride)
-        at = slice(start, None, stride)
+        sparse = s.sparse(SPARSE)
+        every = max(1, round(1 / (PER_PERIOD * cutoff * s.step) / sparse.stride))
+        at = sparse.samples
         Y = _regressor(arm, s.q[at], s.qd[at], s.qdd[at])
-        kept = np.arange(0, len(s.t[s.inner]), apart)
-        piece = _Piece(s, kept, sparse, Y, effort_scale)
+        kept = np.arange(0, len(s.t[s.inner]), every * sparse.stride)
+        piece = _Piece(s, kept, at, Y, effort_scale)
         own = Y
         if effort_gravity_compensated:
             own = Y - _regressor(arm, s.q[at], 0 * s.qd[at], 0 * s.qdd[at])
-        filtered = low_pass(own, cutoff, stride * s.step)[(s.inner.start + kept - start) // stride]
         effort = s.smoothed(effort_scale * s.effort)
         known = np.zeros_like(s.q)
         if loaded is not None:
@@ -180,7 +178,7 @@ def observations(
         parts.append(
             (
                 t,
-                filtered,
+                sparse.smooth(own)[::every],
                 s.q[s.inner][kept],
                 s.qd[s.inner][kept],
                 piece.rows(s.qdd),
@@ -196,7 +194,9 @@ def observations(
     joined = (np.concatenate(column) for column in zip(*parts, strict=True))
     columns = dict(zip(BY_ROW, joined, strict=False))
     rows = np.arange(sum(len(piece.kept) for piece in pieces))
-    noise = _noise(stretches, effort_scale)
+    longest = max(stretches, key=lambda s: len(s.t))
+    noise = effort_noise(longest.effort[longest.inner], longest.step, cutoff)
+    noise = np.asarray(np.abs(effort_scale) * noise)
     return Observations(**columns, row=rows, noise=noise, cutoff=cutoff, pieces=pieces)
 
 
@@ -205,18 +205,3 @@ def _regressor(arm: Dynamics, q: Array, qd: Array, qdd: Array) -> Array:
     return np.concatenate(
         [arm.regressor(*(x[k : k + CHUNK] for x in (q, qd, qdd))) for k in parts]
     )
-
-
-def _noise(stretches: Sequence[Stretch], effort_scale: Array | float) -> Array:
-    """Return the standard deviation (n,) of the noise that passes the low-pass.
-
-    Its power density is the median between two and four times the cut-off frequency.
-    """
-    from scipy.signal import periodogram
-
-    s = max(stretches, key=lambda s: len(s.t))
-    f, P = periodogram(s.effort[s.inner], 1 / s.step, 'hann', axis=0)
-    above = (f > min(2 * s.cutoff, 0.5 * f[-1])) & (f < 4 * s.cutoff)
-    # The median of a chi-squared distribution of two degrees of freedom is log(2) of its mean.
-    density = np.median(P[above], axis=0) / np.log(2)
-    return np.asarray(np.abs(effort_scale) * np.sqrt(density * s.cutoff))

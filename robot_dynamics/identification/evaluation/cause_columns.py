@@ -27,7 +27,7 @@ import numpy as np
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coulomb import sliding_direction
 from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.identification.recordings.smoothing import Stretch, derivative, low_pass
+from robot_dynamics.identification.recordings.smoothing import Stretch, derivative
 from robot_dynamics.spatial import Array
 
 OF_JOINTS = (
@@ -112,31 +112,17 @@ def model_torque(arm: Dynamics, s: Stretch) -> Array:
 
 
 def _of_stretch(arm: Dynamics, s: Stretch) -> Columns:
-    stride = max(1, int(1 / (SPARSE * s.cutoff * s.step)))
-    # Sparse samples that contain the first one after the transients.
-    sparse = slice(s.inner.start % stride, None, stride)
-    first, count = s.inner.start // stride, -(-(s.inner.stop - s.inner.start) // stride)
-
-    def kept(x: Array) -> Array:
-        return x[first : first + count]
-
-    def slow(x: Array) -> Array:
-        """Filter sparse samples: what is smooth."""
-        return kept(low_pass(x, s.cutoff, stride * s.step))
-
-    def sharp(x: Array) -> Array:
-        """Filter all samples: what jumps."""
-        return kept(low_pass(x, s.cutoff, s.step)[sparse])
-
-    q, qd, qdd = (x[sparse] for x in (s.q, s.qd, s.qdd))
-    t = kept(s.t[sparse])
+    sparse = s.sparse(SPARSE)
+    smooth, sharp = sparse.smooth, sparse.sharp
+    q, qd, qdd = (x[sparse.samples] for x in (s.q, s.qd, s.qdd))
+    t = sparse.inner(s.t[sparse.samples])
     friction = LAWS['stribeck'].features(s.qd, 0.0, sliding_direction(s.qd))
     model = sharp(model_torque(arm, s))
     of_joints = np.array(
         [
             *(sharp(friction[..., term]) for term in (1, 2)),  # dry, Stribeck
-            slow(qd),
-            slow(qdd),
+            smooth(qd),
+            smooth(qdd),
             np.ones_like(model),
             model,
         ]
@@ -146,12 +132,14 @@ def _of_stretch(arm: Dynamics, s: Stretch) -> Columns:
     Y = arm.regressor(q, qd, qdd)
     of_robot = np.concatenate(
         [
-            np.array([slow(x) for x in unit]),
+            np.array([smooth(x) for x in unit]),
             -derivative(model, t)[None],
-            np.moveaxis(slow(Y), 2, 0),
+            np.moveaxis(smooth(Y), 2, 0),
         ]
     )
-    apart = max(1, round(1 / (INDEPENDENT * s.cutoff * stride * s.step)))
+    apart = max(1, round(1 / (INDEPENDENT * s.cutoff * sparse.stride * s.step)))
     residual = sharp(s.effort) - model
     rows = np.arange(0, len(t), apart)
-    return Columns(t, (len(t),), rows, of_joints, of_robot, residual, kept(qd), kept(g))
+    return Columns(
+        t, (len(t),), rows, of_joints, of_robot, residual, sparse.inner(qd), sparse.inner(g)
+    )

@@ -25,6 +25,7 @@ from robot_dynamics.identification.evaluation.cause_columns import (
 from robot_dynamics.identification.evaluation.causes import find_causes
 from robot_dynamics.identification.evaluation.hypotheses import Cause
 from robot_dynamics.identification.recordings.gravity_setting import Posture, Postures, remedy
+from robot_dynamics.identification.recordings.noise import motion_noise
 from robot_dynamics.identification.recordings.recording import (
     Recording,
     RecordingError,
@@ -34,7 +35,6 @@ from robot_dynamics.identification.recordings.recording import (
 from robot_dynamics.identification.recordings.smoothing import (
     Stretch,
     cutoff_of,
-    motion_noise,
     smooth,
 )
 from robot_dynamics.spatial import Array

@@ -35,12 +35,12 @@ from robot_dynamics.identification.payload.payload_fit import (
 )
 from robot_dynamics.identification.recordings.gravity_setting import APART, STILL
 from robot_dynamics.identification.recordings.recording import (
-    STANDING,
     Recording,
     RecordingError,
+    moves,
     require_joints,
 )
-from robot_dynamics.identification.recordings.smoothing import Stretch, cutoff_of, low_pass, smooth
+from robot_dynamics.identification.recordings.smoothing import Stretch, cutoff_of, smooth
 from robot_dynamics.model.inertia import second_moment
 from robot_dynamics.spatial import Array
 
@@ -153,7 +153,7 @@ class _Piece:
         model = arm.inverse_dynamics(s.q, s.qd, s.qdd) + arm.friction_torque(s.qd)
         self.model = model - (arm.gravity_torque(s.q) if compensated else 0.0)  # (k, n)
         self.excess = scale * s.effort - self.model
-        self.moving = np.abs(s.qd) > STANDING
+        self.moving = moves(s.qd)
         self.seconds_in_motion = float(self.moving.any(axis=1).sum()) * s.step
 
     def of_payload(self, q: Array, qd: Array, qdd: Array) -> Array:
@@ -166,19 +166,18 @@ class _Piece:
         All pass the low-pass; as many samples as it needs, without the ends.
         """
         s = self._s
-        stride = max(1, int(1 / (DENSE * s.cutoff * s.step)))
+        sparse = s.sparse(DENSE)
         z = [law.sliding_direction(s.q, s.qd) for law in DRY]
         features = np.stack([s.qd, *z, np.ones_like(s.qd)], axis=2)
         if not with_friction:
             features = features[..., :0]
-        Y = self.of_payload(*(x[::stride] for x in (s.q, s.qd, s.qdd)))
-        kept = slice(-(-s.inner.start // stride), s.inner.stop // stride)
+        Y = self.of_payload(*(x[sparse.samples] for x in (s.q, s.qd, s.qdd)))
         return Rows(
-            low_pass(self.excess, s.cutoff, s.step)[::stride][kept],
-            low_pass(Y, s.cutoff, stride * s.step)[kept],
-            low_pass(self.model, s.cutoff, s.step)[::stride][kept],
-            low_pass(features, s.cutoff, s.step)[::stride][kept],
-            self.moving[::stride][kept],
+            sparse.sharp(self.excess),
+            sparse.smooth(Y),
+            sparse.sharp(self.model),
+            sparse.sharp(features),
+            sparse.inner(self.moving[sparse.samples]),
         )
 
     def postures(self) -> list[tuple[Array, Array, Array]]:

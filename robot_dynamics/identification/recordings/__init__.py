@@ -2,6 +2,8 @@
 
 bag              joint states and robot description of a rosbag2 recording
 recording        samples by joint in the model's order, and the samples that were omitted
+sampling         evenly spaced samples between gaps
+noise            noise of positions, velocities and efforts, from their spectra
 smoothing        smooth positions, velocities and accelerations, without lag
 velocities       recorded velocities without their lag, or derivatives of the positions
 periods          average of repeated periods

@@ -20,20 +20,30 @@ it leaves independent).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynamics.identification.recordings.noise import (
+    FASTEST,
+    motion_floor,
+    motion_noise,
+    motion_spectra,
+)
 from robot_dynamics.identification.recordings.recording import Recording, RecordingError
+from robot_dynamics.identification.recordings.sampling import (
+    EVEN,
+    even_times,
+    longest_gap,
+    pieces,
+    resampled,
+)
 from robot_dynamics.spatial import Array
 
 ORDER = 4
-LOWEST, HIGHEST = 2.5, 20.0  # Hz, limits of the automatic cut-off frequency
-BANDS = 4  # of frequencies above the motion: noise is the largest of their medians
+LOWEST, HIGHEST = 2.5, FASTEST  # Hz, limits of the automatic cut-off frequency
 OF_MOTION = 2.0  # the cut-off frequency of motion, relative to that of torques
 ENOUGH = 2.5 * OF_MOTION  # samples per period of the cut-off frequency
-EVEN = 1e-3  # of the time between samples: deviation that needs no interpolation
 ENDS = 2.0  # periods of the cut-off frequency at either end with transients of the filter
 SHORTEST = 8.0  # periods, of a stretch
 PADDING = 2.0  # periods by which the filter continues it at either end
@@ -72,29 +82,41 @@ class Stretch:
         """Return filtered torques (k, n), without the ends."""
         return low_pass(x, self.cutoff, self.step)[self.inner]
 
-
-class MotionNoise(NamedTuple):
-    """White noise of the measured motion, standard deviations (n,)."""
-
-    q: Array  # rad or m
-    qd: Array | None  # rad/s or m/s; None if velocities are not measured
-
-    def added(self, recording: Recording, rng: np.random.Generator, sign: float) -> Recording:
-        """Return the recording with noise of this size, times the sign."""
-        q = recording.q + sign * self.q * rng.normal(size=recording.q.shape)
-        qd = recording.qd
-        if qd is not None and self.qd is not None:
-            qd = qd + sign * self.qd * rng.normal(size=qd.shape)
-        return replace(recording, q=q, qd=qd)
+    def sparse(self, per_period: int) -> SparseSamples:
+        """Return at least so many samples per period of the cut-off frequency, if there are."""
+        return SparseSamples(self, max(1, int(1 / (per_period * self.cutoff * self.step))))
 
 
-def motion_noise(recording: Recording) -> MotionNoise:
-    """Return the noise of positions and velocities: their spectra far above the motion."""
-    f, of_q, of_qd = _spectra(recording)
-    # A white process has its variance spread evenly up to the highest frequency.
-    q, qd = (None if P is None else np.sqrt(_white(f, P) * f[-1]) for P in (of_q, of_qd))
-    assert q is not None
-    return MotionNoise(q, qd)
+@dataclass(frozen=True, eq=False)
+class SparseSamples:
+    """Every few samples of a stretch, with the first one after the transients of the filter.
+
+    Attributes:
+        stretch: all samples.
+        stride: between the sparse ones.
+    """
+
+    stretch: Stretch
+    stride: int
+
+    @property
+    def samples(self) -> slice:
+        """The sparse samples, also at the ends."""
+        return slice(self.stretch.inner.start % self.stride, None, self.stride)
+
+    def inner(self, x: Array) -> Array:
+        """Return those of sparse samples x (m, ...) that have no transients."""
+        inner = self.stretch.inner
+        first = inner.start // self.stride
+        return x[first : first - (inner.start - inner.stop) // self.stride]
+
+    def smooth(self, x: Array) -> Array:
+        """Return the low-pass, without the ends, of sparse samples x (m, ...) without jumps."""
+        return self.inner(low_pass(x, self.stretch.cutoff, self.stride * self.stretch.step))
+
+    def sharp(self, x: Array) -> Array:
+        """Return the same of all samples x (k, ...), which may jump."""
+        return self.inner(low_pass(x, self.stretch.cutoff, self.stretch.step)[self.samples])
 
 
 def cutoff_of(recording: Recording) -> float:
@@ -112,13 +134,13 @@ def cutoff_of(recording: Recording) -> float:
     Raises:
         RecordingError: too few samples.
     """
-    f, of_q, of_qd = _spectra(recording)
+    f, of_q, of_qd = motion_spectra(recording)
     errors = []
     for P, power in ((of_q, 4), (of_qd, 2)):
         if P is not None:
             # rad/s^2, squared, for both sources
             weight = (2 * np.pi * f[:, None]) ** power
-            error = (2 * _white(f, P) - P) * weight
+            error = (2 * motion_floor(f, P) - P) * weight
             errors.append(error.cumsum(axis=0) + (P * weight).sum(axis=0))
     least = np.argmin([error.min(axis=0) for error in errors], axis=0)
     total = np.array(errors)[least, :, np.arange(len(least))].T
@@ -127,39 +149,6 @@ def cutoff_of(recording: Recording) -> float:
     step = 0.5 / f[-1]
     highest = min(HIGHEST, 1 / (ENOUGH * step))
     return float(np.clip(f[np.argmin(total)], min(LOWEST, highest), highest))
-
-
-def _spectra(recording: Recording) -> tuple[Array, Array, Array | None]:
-    """Return frequencies, and the power spectra of positions and of velocities, if measured."""
-    from scipy.signal import periodogram
-
-    step, pieces = _pieces(recording.t, HIGHEST)
-    piece = max(pieces, key=len)
-    t = recording.t[piece]
-    even = np.linspace(t[0], t[-1], 1 + round((t[-1] - t[0]) / step))
-    spectra: list[Array | None] = []
-    for x in (recording.q, recording.qd):
-        if x is None:
-            spectra.append(None)
-        else:
-            f, P = periodogram(_resampled(t, even, x[piece]), 1 / step, 'hann', axis=0)
-            spectra.append(P)
-    of_q, of_qd = spectra
-    if of_q is None or not (f > _above(f)).sum() >= BANDS:
-        raise RecordingError(f'{len(t)} samples without a gap are too few')
-    return f, of_q, of_qd
-
-
-def _above(f: Array) -> float:
-    """Return a frequency above the motion."""
-    return min(OF_MOTION * HIGHEST, 0.5 * float(f[-1]))
-
-
-def _white(f: Array, P: Array) -> Array:
-    """Return the density of white noise (n,) in a power spectrum (F, n)."""
-    bands = np.array_split(P[f > _above(f)], BANDS)
-    # The median of a chi-squared distribution of two degrees of freedom is log(2) of its mean.
-    return np.asarray(np.max([np.median(band, axis=0) for band in bands], axis=0) / np.log(2))
 
 
 def smooth(recording: Recording, cutoff: float) -> tuple[list[Stretch], dict[str, int]]:
@@ -176,20 +165,20 @@ def smooth(recording: Recording, cutoff: float) -> tuple[list[Stretch], dict[str
     if not (np.isfinite(cutoff) and cutoff > 0):
         raise RecordingError(f'the cut-off frequency is {cutoff} Hz; it must be positive')
     t = recording.t
-    step, pieces = _pieces(t, cutoff)
+    step, found = pieces(t, cutoff)
     if ENOUGH * cutoff * step > 1 + EVEN:
         raise RecordingError(
             f'{1 / step:.4g} samples per second are too few for a cut-off frequency of '
             f'{cutoff:g} Hz; expected at most {0.95 / ENOUGH / step:.2g} Hz'
         )
-    long_enough = [p for p in pieces if t[p[-1]] - t[p[0]] > SHORTEST / cutoff]
+    long_enough = [p for p in found if t[p[-1]] - t[p[0]] > SHORTEST / cutoff]
     if not long_enough:
-        longest = max(t[p[-1]] - t[p[0]] for p in pieces)
+        longest = max(t[p[-1]] - t[p[0]] for p in found)
         raise RecordingError(
-            f'the longest stretch without a gap of {1e3 * _gap(cutoff, step):.3g} ms lasts '
+            f'the longest stretch without a gap of {1e3 * longest_gap(cutoff, step):.3g} ms lasts '
             f'{longest:.3g} s; at {cutoff:g} Hz it must be {SHORTEST / cutoff:.3g} s at least'
         )
-    derived = _derived(motion_noise(recording), cutoff)
+    derived = motion_noise(recording).of_accelerations(OF_MOTION * cutoff) < 1
     stretches = [_stretch(recording, piece, step, cutoff, derived) for piece in long_enough]
     left_out = {
         'in stretches too short to be smoothed': len(t) - sum(map(len, long_enough)),
@@ -198,59 +187,23 @@ def smooth(recording: Recording, cutoff: float) -> tuple[list[Stretch], dict[str
     return stretches, {reason: count for reason, count in left_out.items() if count}
 
 
-def _gap(cutoff: float, step: float) -> float:
-    """Return the longest time between samples of a stretch, s."""
-    return max(0.5 / cutoff, 2.5 * step)
-
-
-def _pieces(t: Array, cutoff: float) -> tuple[float, list[Array]]:
-    """Return the time between samples, s, and the indices of the samples of each stretch."""
-    steps = np.diff(t)
-    if not (steps > 0).any():
-        raise RecordingError(f'{len(t)} samples are too few')
-    step = float(np.median(steps[steps > 0]))
-    cuts = np.flatnonzero((steps > _gap(cutoff, step)) | (steps <= 0)) + 1
-    return step, np.split(np.arange(len(t)), cuts)
-
-
-def _derived(noise: MotionNoise, cutoff: float) -> Array:
-    """Return a mask (n,) of joints whose accelerations have less noise if positions are derived.
-
-    Below the frequency f, noise of positions gives accelerations a variance in proportion to
-    q^2 w^5 / 5, noise of velocities qd^2 w^3 / 3, with w = 2 pi f.
-    """
-    if noise.qd is None:
-        return np.ones(len(noise.q), dtype=bool)
-    w = 2 * np.pi * OF_MOTION * cutoff
-    return np.asarray(noise.q * w / np.sqrt(5) < noise.qd / np.sqrt(3))
-
-
 def _stretch(
     recording: Recording, piece: Array, step: float, cutoff: float, derived: Array
 ) -> Stretch:
     t = recording.t[piece]
-    even = np.linspace(t[0], t[-1], 1 + round((t[-1] - t[0]) / step))
+    even = even_times(t, step)
     step = even[1] - even[0]
 
-    def resampled(x: Array) -> Array:
-        return _resampled(t, even, x[piece])
+    def at_even(x: Array) -> Array:
+        return resampled(t, even, x[piece])
 
-    q = low_pass(resampled(recording.q), OF_MOTION * cutoff, step)
+    q = low_pass(at_even(recording.q), OF_MOTION * cutoff, step)
     qd = derivative(q, even)
     if recording.qd is not None and not derived.all():
-        measured = low_pass(resampled(recording.qd), OF_MOTION * cutoff, step)
+        measured = low_pass(at_even(recording.qd), OF_MOTION * cutoff, step)
         qd = np.where(derived, qd, measured)
-    effort = resampled(recording.effort)
+    effort = at_even(recording.effort)
     return Stretch(even, q, qd, derivative(qd, even), effort, cutoff)
-
-
-def _resampled(t: Array, even: Array, x: Array) -> Array:
-    """Return x (k, n) at even times, by cubics without overshoot."""
-    if len(t) == len(even) and np.abs(t - even).max() < EVEN * (even[1] - even[0]):
-        return x
-    from scipy.interpolate import PchipInterpolator
-
-    return np.asarray(PchipInterpolator(t, x)(even))
 
 
 def low_pass(x: Array, cutoff: float, step: float) -> Array:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from recorded_runs import lively
 
+from robot_dynamics.identification.recordings.noise import MotionNoise
 from robot_dynamics.identification.recordings.recording import Recording, RecordingError
 from robot_dynamics.identification.recordings.smoothing import (
     OF_MOTION,
-    MotionNoise,
     cutoff_of,
     derivative,
     low_pass,
