@@ -48,7 +48,7 @@ OWNERS = [
         concept='figure: the file that matplotlib writes',
         pattern=r'savefig\(',
         found="figure.savefig('a.png')",
-        files=('reporting/figures.py', 'identification/'),
+        files=('reporting/figures.py',),
     ),
     Row(
         concept='results as JSON',
@@ -63,13 +63,13 @@ OWNERS = [
         concept='table: widths of columns',
         pattern=r'max\(map\(len, \w+\)\)|:[<>]\{width',
         found="' '.join(f'{cell:<{width}}' for cell in row)",
-        files=('reporting/tables.py', 'identification/'),
+        files=('reporting/tables.py',),
     ),
     Row(
         concept='number ± error',
         pattern=r'± \{|\{sign\} \{',
         found="f'{mass:.4g} ± {error:.2g}'",
-        files=('reporting/numbers.py', 'identification/'),
+        files=('reporting/numbers.py',),
     ),
     Row(
         concept='geometry of a robot description',

@@ -6,7 +6,6 @@ The URDF differs from the description in <inertial> and <dynamics> alone. What a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -119,7 +118,7 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
 
 
 def as_json(found: Identification) -> dict[str, Any]:
-    """Return the figures for JSON; numbers that are not finite become None."""
+    """Return the figures for JSON."""
     law, names = found.law, found.model.joint_names
     known = bool(found.scale_known.all())
     return {
@@ -146,11 +145,11 @@ def as_json(found: Identification) -> dict[str, Any]:
             {
                 'name': name,
                 'combination': found.base.combination(k),
-                'value': float(found.base.value[k]),
-                'standard_error': _number(found.base.error[k]),
-                'urdf': float(found.base.prior[k]),
-                'physical': float(found.base.physical[k]),
-                'determined': bool(found.base.determined[k]),
+                'value': found.base.value[k],
+                'standard_error': found.base.error[k],
+                'urdf': found.base.prior[k],
+                'physical': found.base.physical[k],
+                'determined': found.base.determined[k],
             }
             for k, name in enumerate(found.base.names)
         ],
@@ -159,10 +158,10 @@ def as_json(found: Identification) -> dict[str, Any]:
                 'name': body,
                 'parameters': {
                     name: {
-                        'value': float(found.theta[10 * i + k]),
-                        'standard_error': _number(found.theta_error[10 * i + k]),
-                        'urdf': float(found.fit.problem.start.theta[10 * i + k]),
-                        'determined': bool(found.theta_determined[10 * i + k]),
+                        'value': found.theta[10 * i + k],
+                        'standard_error': found.theta_error[10 * i + k],
+                        'urdf': found.fit.problem.start.theta[10 * i + k],
+                        'determined': found.theta_determined[10 * i + k],
                     }
                     for k, name in enumerate(PARAMETERS)
                 },
@@ -170,20 +169,20 @@ def as_json(found: Identification) -> dict[str, Any]:
             for i, body in enumerate(found.model.body_names)
         ],
         'excitation': {
-            'condition': _number(found.base.condition),
+            'condition': found.base.condition,
             'base_parameters': len(found.base.value),
-            'determined': int(found.base.determined.sum()),
+            'determined': found.base.determined.sum(),
             'moving': [name for name, moves in zip(names, found.excited, strict=True) if moves],
         },
-        'delay': {'value': found.delay.value, 'standard_error': _number(found.delay.error)},
+        'delay': {'value': found.delay.value, 'standard_error': found.delay.error},
         'velocity_lag': found.velocity_lag,
         'drift': [
             {
                 'name': name,
-                'friction': _number(found.drift.friction[j]),
-                'friction_standard_error': _number(found.drift.friction_error[j]),
-                'offset': _number(found.drift.offset[j]),
-                'offset_standard_error': _number(found.drift.offset_error[j]),
+                'friction': found.drift.friction[j],
+                'friction_standard_error': found.drift.friction_error[j],
+                'offset': found.drift.offset[j],
+                'offset_standard_error': found.drift.offset_error[j],
             }
             for j, name in enumerate(names)
         ],
@@ -202,20 +201,20 @@ def as_json(found: Identification) -> dict[str, Any]:
 
 def _joint(found: Identification, j: int) -> dict[str, Any]:
     law = found.law
-    errors = {term: _number(found.friction_error[j, i]) for i, term in enumerate(law.terms)}
+    errors = {term: found.friction_error[j, i] for i, term in enumerate(law.terms)}
     return {
         'name': found.model.joint_names[j],
-        **{term: float(found.friction[j, i]) for i, term in enumerate(law.terms)},
-        **({'presliding': float(found.presliding[j])} if law.memory else {}),
-        'offset': float(found.offset[j]),
-        'rotor_inertia': float(found.rotor_inertia[j]),
-        'effort_scale': float(found.effort_scale[j]),
-        'moves': bool(found.excited[j]),
+        **{term: found.friction[j, i] for i, term in enumerate(law.terms)},
+        **({'presliding': found.presliding[j]} if law.memory else {}),
+        'offset': found.offset[j],
+        'rotor_inertia': found.rotor_inertia[j],
+        'effort_scale': found.effort_scale[j],
+        'moves': found.excited[j],
         'standard_error': {
             **errors,
-            'offset': _number(found.offset_error[j]),
-            'rotor_inertia': _number(found.rotor_error[j]),
-            'effort_scale': _number(found.scale_error[j]),
+            'offset': found.offset_error[j],
+            'rotor_inertia': found.rotor_error[j],
+            'effort_scale': found.scale_error[j],
         },
     }
 
@@ -226,13 +225,13 @@ def _tested(found: Identification, j: int) -> dict[str, Any]:
     angular = found.model.angular[j]
     return {
         'name': found.model.joint_names[j],
-        'effort_rms': float(v.effort_rms[j]),
-        'before_rms': float(v.before_rms[j]),
-        'after_rms': float(v.after_rms[j]),
-        'noise_rms': float(v.noise[j]),
+        'effort_rms': v.effort_rms[j],
+        'before_rms': v.before_rms[j],
+        'after_rms': v.after_rms[j],
+        'noise_rms': v.noise[j],
         'unit': v.unit if v.unit != 'SI' else ('N m' if angular else 'N'),
-        'in_motion': {'before_rms': _number(moving[0][j]), 'after_rms': _number(moving[1][j])},
-        'at_rest': {'before_rms': _number(resting[0][j]), 'after_rms': _number(resting[1][j])},
+        'in_motion': {'before_rms': moving[0][j], 'after_rms': moving[1][j]},
+        'at_rest': {'before_rms': resting[0][j], 'after_rms': resting[1][j]},
     }
 
 
@@ -245,7 +244,3 @@ def _rounded(value: Any) -> Any:
 
 def _floats(values: Array) -> list[float]:
     return [_rounded(value) for value in values]
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if math.isfinite(value) else None

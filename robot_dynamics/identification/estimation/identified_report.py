@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import html as markup
-import io
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -14,7 +13,6 @@ from robot_dynamics.identification.estimation.estimation import Identification
 from robot_dynamics.identification.estimation.identified_text import (
     RESIDUALS,
     drive_rows,
-    measured,
     remarks,
     residual_rows,
     term_unit,
@@ -22,6 +20,8 @@ from robot_dynamics.identification.estimation.identified_text import (
     verdict,
 )
 from robot_dynamics.identification.recordings.effort_curves import effort_curves
+from robot_dynamics.reporting.figures import encoded
+from robot_dynamics.reporting.numbers import measured
 
 CHANGED = 1e-3  # relative: parameters that change less are not listed
 STYLE = """
@@ -97,9 +97,7 @@ def _picture(found: Identification) -> str:
     }
     title = f'efforts below {found.cutoff:.3g} Hz'
     figure = effort_curves(v.t, drawn, found.model.joint_names, units(found), title)
-    stream = io.BytesIO()
-    figure.savefig(stream, format='png', dpi=90)
-    data = base64.b64encode(stream.getvalue()).decode()
+    data = base64.b64encode(encoded(figure, 'png', dpi=90)).decode()
     return f'<img alt="efforts and residuals" src="data:image/png;base64,{data}">'
 
 

@@ -8,6 +8,8 @@ from robot_dynamics.friction.laws import TERMS
 from robot_dynamics.identification.estimation.estimation import Identification
 from robot_dynamics.identification.estimation.identified_validation import SAME, Validation
 from robot_dynamics.identification.estimation.parameter_fit import INEXACT
+from robot_dynamics.reporting.numbers import measured, three_digits
+from robot_dynamics.reporting.tables import aligned
 
 CERTAIN = 3.0  # standard deviations
 
@@ -47,7 +49,7 @@ def residual_rows(v: Validation, found: Identification) -> list[tuple[str, ...]]
     moving, resting = v.rms_where(True)[1], v.rms_where(False)[1]
     columns = (v.effort_rms, v.before_rms, v.after_rms, moving, resting, v.noise)
     return [
-        (name, unit, *(figure(column[j]) for column in columns))
+        (name, unit, *(three_digits(column[j]) for column in columns))
         for j, (name, unit) in enumerate(zip(found.model.joint_names, units(found), strict=True))
     ]
 
@@ -86,7 +88,7 @@ def remarks(found: Identification) -> list[str]:
     if found.periods is not None:
         lines.append(
             f'{found.periods.number} periods of {found.periods.period:.4g} s averaged; spread of '
-            f'the efforts between them: {", ".join(map(figure, found.periods.spread))}'
+            f'the efforts between them: {", ".join(map(three_digits, found.periods.spread))}'
         )
     if found.velocity_lag:
         lines.append(
@@ -95,9 +97,8 @@ def remarks(found: Identification) -> list[str]:
         )
     if found.delay.value:
         lines.append(
-            f'efforts {1e3 * abs(found.delay.value):.3g} ms '
-            f'{"later" if found.delay.value > 0 else "earlier"} than the motion '
-            f'(± {1e3 * found.delay.error:.2g} ms): removed'
+            f'efforts {measured(1e3 * abs(found.delay.value), 1e3 * found.delay.error)} ms '
+            f'{"later" if found.delay.value > 0 else "earlier"} than the motion: removed'
         )
     if not found.excited.all():
         lines.append(
@@ -147,25 +148,3 @@ def term_unit(term: str, angular: bool) -> str:
     """Return the unit of a coefficient of friction."""
     unit = TERMS[term][1]
     return unit if angular else unit.replace('N m s/rad', 'N s/m').replace('N m', 'N')
-
-
-def figure(value: float) -> str:
-    """Return a value with three digits, '-' if it is not finite."""
-    return f'{value:#.3g}'.rstrip('.') if np.isfinite(value) else '-'
-
-
-def measured(value: float, error: float) -> str:
-    """Return a value with its standard deviation, both to two digits of the latter."""
-    if not np.isfinite(error) or error <= 0:
-        return f'{value:.4g}'
-    digits = int(min(9, max(0, 1 - np.floor(np.log10(error)))))
-    return f'{value:.{digits}f} ± {error:.{digits}f}'
-
-
-def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Return rows with aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        '  '.join(f'{cell:<{w}}' for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics import files
 from robot_dynamics.identification.evaluation.evaluation import Evaluation
 from robot_dynamics.identification.evaluation.hypotheses import CERTAIN, NO_GRAVITY, Cause
 from robot_dynamics.identification.recordings.effort_curves import effort_curves
 from robot_dynamics.reporting.figures import save
+from robot_dynamics.reporting.numbers import measured, three_digits
+from robot_dynamics.reporting.tables import aligned, write_curves
 from robot_dynamics.spatial import Array
 
 HEAD = (
@@ -40,7 +41,7 @@ def text(found: Evaluation) -> str:
         lines += ['not determined by this recording: joints hardly move, or see above']
     delay, error = found.delay
     if abs(delay) > CERTAIN * error and not any(cause.kind == 'delay' for cause in found.causes):
-        lines += [f'delay of the efforts: {_measured(1e3 * delay, 1e3 * error)} ms']
+        lines += [f'delay of the efforts: {measured(1e3 * delay, 1e3 * error)} ms']
     if found.searched and found.undetermined:
         lines += [f'errors of 5 % of the effort would not be seen in: {_undetermined(found)}']
     if (found.explained < WORSE).all():
@@ -88,7 +89,7 @@ def _undetermined(found: Evaluation) -> str:
 
 
 def as_json(found: Evaluation) -> dict[str, Any]:
-    """Return the figures for JSON; numbers that are not finite become None."""
+    """Return the figures for JSON."""
     columns = {
         'rms_effort': found.rms_effort,
         'rms_residual': found.rms_residual,
@@ -102,8 +103,8 @@ def as_json(found: Evaluation) -> dict[str, Any]:
     joints = {
         name: {
             'unit': found.units[j],
-            **{key: _number(x[j]) for key, x in columns.items()},
-            'correlations': {key: _number(x[j]) for key, x in found.correlations.items()},
+            **{key: x[j] for key, x in columns.items()},
+            'correlations': {key: x[j] for key, x in found.correlations.items()},
         }
         for j, name in enumerate(found.joint_names)
     }
@@ -126,8 +127,8 @@ def as_json(found: Evaluation) -> dict[str, Any]:
         'searched': found.searched,
         'doubtful': found.doubtful,
         'delay': {
-            'value': _number(found.delay[0]),
-            'standard_deviation': _number(found.delay[1]),
+            'value': found.delay[0],
+            'standard_deviation': found.delay[1],
         },
         'undetermined': [{'kind': kind, 'place': place} for kind, place in found.undetermined],
     }
@@ -137,8 +138,8 @@ def _cause_as_json(cause: Cause, found: Evaluation) -> dict[str, Any]:
     return {
         'kind': cause.kind,
         'place': cause.place,
-        'value': cause.value.tolist(),
-        'standard_deviation': cause.error.tolist(),
+        'value': cause.value,
+        'standard_deviation': cause.error,
         'joint': cause.joint,
         'rms': cause.size,
         'text': sentence(cause, found),
@@ -157,8 +158,7 @@ def write_csv(found: Evaluation, file: Path) -> None:
         'residual': curves.residual,
         'corrected': curves.corrected,
     }
-    head = ['t', *(f'{n} {quantity}' for quantity in columns for n in found.joint_names)]
-    files.write_csv(file, head, np.column_stack([curves.t, *columns.values()]).tolist())
+    write_curves(file, found.joint_names, curves.t, columns)
 
 
 # -- the table ------------------------------------------------------------------------------
@@ -177,40 +177,23 @@ def _table(found: Evaluation) -> list[str]:
     rows = zip(
         found.joint_names,
         found.units,
-        _figures(found.rms_effort),
-        _figures(found.noise),
-        _figures(found.rms_residual),
-        _figures(found.largest),
-        _figures(found.bias),
+        map(three_digits, found.rms_effort),
+        map(three_digits, found.noise),
+        map(three_digits, found.rms_residual),
+        map(three_digits, found.largest),
+        map(three_digits, found.bias),
         [_percent(x) for x in found.explained],
         [f'{100 * x:.0f} %' for x in found.moving],
-        _figures(found.unexplained),
+        map(three_digits, found.unexplained),
         strict=True,
     )
-    lines = [HEAD, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        '  '.join(
-            f'{cell:<{width}}' if k < 2 else f'{cell:>{width}}'
-            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    ]
-
-
-def _figures(values: Array) -> list[str]:
-    """Return the values with three digits, including trailing zeros."""
-    return [f'{value:#.3g}'.rstrip('.') if abs(value) >= 1e-9 else '0' for value in values]
+    return aligned([HEAD, *rows], '<<>')
 
 
 def _percent(share: float) -> str:
     if math.isnan(share):
         return '-'
     return f'{100 * share:.2f} %' if abs(share) < MAX_SHARE else f'{100 * share:.2e} %'
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 # -- causes ---------------------------------------------------------------------------------
@@ -227,19 +210,19 @@ def _friction(cause: Cause, found: Evaluation) -> Words:
         ('rotor inertia', False): 'kg m^2',
         ('rotor inertia', True): 'kg',
     }.get((cause.kind, prismatic), 'N' if prismatic else 'N m')
-    size = _measured(abs(cause.value[0]), cause.error[0])
+    size = measured(abs(cause.value[0]), cause.error[0])
     return f'the model {_estimates(cause)} {cause.kind} by ', f'{size} {unit}'
 
 
 def _offset(cause: Cause, found: Evaluation) -> Words:
     unit = found.units[found.joint_names.index(cause.place)]
-    value = f'{_measured(cause.value[0], cause.error[0])} {unit}'
+    value = f'{measured(cause.value[0], cause.error[0])} {unit}'
     return 'constant offset of the efforts, ', value
 
 
 def _scale(cause: Cause, found: Evaluation) -> Words:
     factor = 1 + cause.value[0]
-    value = f'{_measured(factor, cause.error[0])} times the torque'
+    value = f'{measured(factor, cause.error[0])} times the torque'
     if factor != 0:
         value += f' (multiply effort_scale by {1 / factor:.4g})'
     return 'efforts are ', value
@@ -247,7 +230,7 @@ def _scale(cause: Cause, found: Evaluation) -> Words:
 
 def _load(cause: Cause, found: Evaluation) -> Words:
     m, c = cause.value[0], cause.value[1:]
-    size = _measured(abs(m), cause.error[0])
+    size = measured(abs(m), cause.error[0])
     payload = 'payload missing from the model' if m > 0 else 'mass in excess in the model'
     return f'{payload}, ', f'{size} kg at {_vector(c)} m in its frame'
 
@@ -261,7 +244,7 @@ def _inertia(cause: Cause, found: Evaluation) -> Words:
     said = 'wrong mass, centre of mass or inertia tensor'
     if abs(m) > CERTAIN * error:
         side = 'too light' if m > 0 else 'too heavy'
-        said += f'; the link is {_measured(abs(m), error)} kg {side}'
+        said += f'; the link is {measured(abs(m), error)} kg {side}'
     return said, ''
 
 
@@ -282,7 +265,7 @@ def _gravity(cause: Cause, found: Evaluation) -> Words:
 
 def _delay(cause: Cause, found: Evaluation) -> Words:
     side = 'later' if cause.value[0] > 0 else 'earlier'
-    size = _measured(1e3 * abs(cause.value[0]), 1e3 * cause.error[0])
+    size = measured(1e3 * abs(cause.value[0]), 1e3 * cause.error[0])
     return '', f'the efforts are {size} ms {side} than the motion'
 
 
@@ -293,12 +276,6 @@ def _estimates(cause: Cause) -> str:
 def _vector(values: Array) -> str:
     # Adding 0.0 removes the sign of -0.0.
     return '(' + ', '.join(f'{round(value, 3) + 0.0:.3f}' for value in values.tolist()) + ')'
-
-
-def _measured(value: float, error: float) -> str:
-    """Return a value with its standard deviation, both to two digits of the latter."""
-    digits = 3 if error <= 0 else min(6, max(0, 1 - math.floor(math.log10(error))))
-    return f'{value:.{digits}f} ± {error:.{digits}f}'
 
 
 WORDS: dict[str, Callable[[Cause, Evaluation], Words]] = {
@@ -338,6 +315,4 @@ def plot(found: Evaluation, file: str | Path | None = None) -> Any:
     drawn['residual'] = found.curves.residual
     title = f'{found.robot}: efforts below {found.cutoff:g} Hz'
     figure = effort_curves(found.curves.t, drawn, found.joint_names, found.units, title)
-    if file is not None:
-        save(figure, file)
-    return figure
+    return save(figure, file)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics import files
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.excitation.excitation import Excitation
-from robot_dynamics.reporting.figures import plain, save, sheet
+from robot_dynamics.reporting.figures import draw_limits, joint_panels, save
+from robot_dynamics.reporting.tables import aligned, write_curves
 from robot_dynamics.spatial import Array
 
 
@@ -27,7 +27,6 @@ def text(arm: Dynamics, found: Excitation) -> str:
         f'{arm.model.name}: {found.repeats} periods of {period:g} s, '
         f'{len(found.motion.sine)} harmonics; ramps of {found.ramp:.3g} s; {way}',
         '',
-        f'{"joint":<{_width(found)}}  range         speed  acceleration  effort',
     ]
     t = np.linspace(found.approach, found.duration, 1 + round(100 * found.duration))
     q, qd, qdd = found.sample(t)
@@ -36,13 +35,15 @@ def text(arm: Dynamics, found: Excitation) -> str:
         np.abs(x) / limit
         for x, limit in ((qd, limits.velocity), (qdd, limits.acceleration), (tau, limits.effort))
     ]
-    for j, name in enumerate(found.joint_names):
-        low, high = q[:, j].min(), q[:, j].max()
-        speed, acceleration, effort = (100 * share[:, j].max() for share in shares)
-        lines.append(
-            f'{name:<{_width(found)}}  {low:5.2f} ... {high:5.2f}  {speed:3.0f} %  '
-            f'{acceleration:10.0f} %  {effort:4.0f} %'
+    rows = [
+        (
+            name,
+            f'{x.min():.2f} ... {x.max():.2f}',
+            *(f'{100 * u[:, j].max():.0f} %' for u in shares),
         )
+        for j, (name, x) in enumerate(zip(found.joint_names, q.T, strict=True))
+    ]
+    lines += aligned([('joint', 'range', 'speed', 'acceleration', 'effort'), *rows], '<>')
     random = found.random_conditions
     lines += [
         '',
@@ -60,19 +61,13 @@ def text(arm: Dynamics, found: Excitation) -> str:
     return '\n'.join(lines)
 
 
-def _width(found: Excitation) -> int:
-    return max(map(len, found.joint_names))
-
-
 def write_csv(arm: Dynamics, trajectory: Trajectory, file: Path) -> None:
     """Write time, positions, velocities, accelerations and efforts, friction included."""
     rows = trajectory.at_waypoints()
     tau = arm.inverse_dynamics(*rows) + arm.friction_torque(rows.qd)
-    names = trajectory.joint_names
     kinds = ('position', 'velocity', 'acceleration', 'effort')
-    head = ['t', *(f'{name} {kind}' for kind in kinds for name in names)]
-    table = np.column_stack([trajectory.times, *rows, tau]).round(9)
-    files.write_csv(file, head, table.tolist())
+    curves = {kind: x.round(9) for kind, x in zip(kinds, (*rows, tau), strict=True)}
+    write_curves(file, trajectory.joint_names, trajectory.times.round(9), curves)
 
 
 def plot(arm: Dynamics, found: Excitation, file: Path) -> None:
@@ -81,12 +76,11 @@ def plot(arm: Dynamics, found: Excitation, file: Path) -> None:
     Raises:
         MatplotlibMissing: it is not installed.
     """
-    limits, names = found.limits, found.joint_names
+    limits = found.limits
     t = np.linspace(found.approach, found.duration, 1 + round(50 * found.duration))
     q, qd, qdd = found.sample(t)
     tau = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
-    figure = sheet(12, 1 + 1.3 * len(names))
-    axes = figure.subplots(len(names), 3, sharex=True, squeeze=False)
+    figure, axes = joint_panels(found.joint_names, 12, 1.3, columns=3)
     panels: tuple[tuple[str, Array, Array, Array], ...] = (
         ('position [rad or m]', q, limits.lower, limits.upper),
         ('velocity [1/s]', qd, -limits.velocity, limits.velocity),
@@ -94,11 +88,7 @@ def plot(arm: Dynamics, found: Excitation, file: Path) -> None:
     )
     for column, (title, x, low, high) in zip(axes.T, panels, strict=True):
         column[0].set_title(title)
-        column[-1].set_xlabel('time [s]')
         for j, panel in enumerate(column):
             panel.plot(t, x[:, j], linewidth=1)
-            for limit in (low[j], high[j]):
-                panel.axhline(limit, color='tab:red', linestyle='--', linewidth=0.8)
-    for panel, name in zip(axes[:, 0], names, strict=True):
-        panel.set_ylabel(plain(name), rotation=0, ha='right')
+            draw_limits(panel, low[j], high[j])
     save(figure, file)

@@ -42,6 +42,7 @@ from robot_dynamics.identification.recordings.recording import (
 )
 from robot_dynamics.identification.recordings.smoothing import Stretch, cutoff_of, smooth
 from robot_dynamics.model.inertia import second_moment
+from robot_dynamics.reporting.numbers import measured
 from robot_dynamics.spatial import Array
 
 FRICTION = ('estimated', 'model')  # fitted with the payload, or that of the model
@@ -227,7 +228,7 @@ def _doubts(found: PayloadFit, names: tuple[str, ...]) -> list[str]:
     if not len(certain):
         return []
     factors = ', '.join(
-        f'{names[j]} {found.factor[j]:.3f} ± {found.factor_error[j]:.1g}' for j in certain
+        f'{names[j]} {measured(found.factor[j], found.factor_error[j])}' for j in certain
     )
     notes = [f'efforts differ from those of the model by factors, part of the errors: {factors}']
     if (off > LARGEST + error).any():

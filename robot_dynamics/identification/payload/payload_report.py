@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.identification.payload.payload import Payload
+from robot_dynamics.reporting.numbers import measured
 
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
@@ -24,10 +25,10 @@ def text(found: Payload) -> str:
         sign = '±'
     lines = [
         f'payload on {found.link}, {how}',
-        f'mass: {found.mass:.4g} kg {sign} {found.mass_error:.2g}',
+        f'mass: {measured(found.mass, found.mass_error, sign)} kg',
         'centre of mass in its frame, m: '
         + ', '.join(
-            f'{axis} {c:.4f} {sign} {error:.2g}'
+            f'{axis} {measured(c, error, sign)}'
             if np.isfinite(error)
             else f'{axis} not determined'
             for axis, c, error in zip('xyz', found.com, found.com_error, strict=True)
@@ -36,13 +37,13 @@ def text(found: Payload) -> str:
     if np.isfinite(found.inertia_error).all():
         upper = np.triu_indices(3)
         entries = zip(TENSOR, found.inertia[upper], found.inertia_error[upper], strict=True)
-        shown = ', '.join(f'{name} {x:.2g} ± {error:.1g}' for name, x, error in entries)
+        shown = ', '.join(f'{name} {measured(x, error)}' for name, x, error in entries)
         lines.append(f'inertia about it, kg m^2: {shown}')
     return '\n'.join([*lines, *(f'note: {note}' for note in found.notes)])
 
 
 def as_json(found: Payload) -> dict[str, Any]:
-    """Return the payload for a JSON file; errors that are infinite are null."""
+    """Return the payload for a JSON file."""
     upper = np.triu_indices(3)
     return {
         'link': found.link,
@@ -50,16 +51,12 @@ def as_json(found: Payload) -> dict[str, Any]:
         'postures': found.postures,
         'seconds_of_motion': found.seconds,
         'mass': found.mass,
-        'mass_error': _finite(found.mass_error),
-        'com': found.com.tolist(),
-        'com_error': [_finite(x) for x in found.com_error],
-        'inertia': dict(zip(TENSOR, found.inertia[upper].tolist(), strict=True)),
-        'inertia_error': dict(zip(TENSOR, map(_finite, found.inertia_error[upper]), strict=True)),
-        'residual_rms': found.residual.tolist(),
+        'mass_error': found.mass_error,
+        'com': found.com,
+        'com_error': found.com_error,
+        'inertia': dict(zip(TENSOR, found.inertia[upper], strict=True)),
+        'inertia_error': dict(zip(TENSOR, found.inertia_error[upper], strict=True)),
+        'residual_rms': found.residual,
         'determined': found.determined,
         'notes': list(found.notes),
     }
-
-
-def _finite(x: float) -> float | None:
-    return float(x) if np.isfinite(x) else None

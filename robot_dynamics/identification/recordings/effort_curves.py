@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.reporting.figures import plain, sheet
+from robot_dynamics.reporting.figures import joint_panels, plain
 from robot_dynamics.spatial import Array
 
 MAX_POINTS = 4000  # drawn per curve
@@ -28,19 +28,17 @@ def effort_curves(
     Raises:
         MatplotlibMissing: it is not installed.
     """
-    n = len(names)
-    figure = sheet(11, 1 + 1.8 * n)
-    axes = figure.subplots(n, 1, sharex=True, squeeze=False)[:, 0]
+    labels = [f'{name}\n[{unit}]' for name, unit in zip(names, units, strict=True)]
+    figure, panels = joint_panels(labels, 11, 1.8)
+    axes = panels[:, 0]
     drawn = slice(None, None, -(-len(t) // MAX_POINTS))
     for j, axis in enumerate(axes):
         for label, values in curves.items():
             axis.plot(*_with_gaps(t[drawn], values[drawn, j]), label=label, **STYLES[label])
         axis.axhline(0.0, color='grey', linewidth=0.5)
-        axis.set_ylabel(f'{plain(names[j])}\n[{units[j]}]')
         axis.margins(x=0.01)
     axes[0].legend(loc='lower right', bbox_to_anchor=(1, 1), ncols=4, frameon=False)
     axes[0].set_title(plain(title), loc='left')
-    axes[-1].set_xlabel('time [s]')
     return figure
 
 
