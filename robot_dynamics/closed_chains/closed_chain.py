@@ -29,7 +29,6 @@ from robot_dynamics.closed_chains.least_constraint import (
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import LoopNotClosed, ModelError, ShapeError
-from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.model.closures import LoopClosure, check_closures
 from robot_dynamics.model.robot_model import check_vector
 from robot_dynamics.programs import Robot
@@ -299,8 +298,9 @@ class ClosedChain:
 
         def chain_step(robot: Robot, q: Any, qd: Any, tau: Any, h: Any) -> ChainStep:
             chain = closed_chain_step.CutChain(robot.tree, self.closures, self.rows)
-            friction = Friction(robot.model.viscous.tolist(), robot.model.coulomb.tolist())
-            return closed_chain_step.chain_step(chain, friction, integrator, q, qd, tau, h[0])
+            return closed_chain_step.chain_step(
+                chain, robot.friction(), integrator, q, qd, tau, h[0]
+            )
 
         inputs = {**dict.fromkeys(('q', 'qd', 'tau'), self.arm.model.n), 'time_step': 1}
         key = f'chain_step {integrator} {self.closures!r} {self.rows}'

@@ -132,10 +132,15 @@ def _per_coordinate(model: RobotModel, S: Array, s0: Array) -> dict[str, Array]:
         'velocity_limit': velocity,
         'effort_limit': effort,
         # diag(S^T B S)
-        'viscous': (S**2).T @ model.viscous,
         'reflected_inertia': (S**2).T @ model.reflected_inertia,
-        'coulomb': np.abs(S).T @ model.coulomb,
+        **friction_of_coordinates(S, model.viscous, model.coulomb),
     }
+
+
+def friction_of_coordinates(S: Array, viscous: Array, coulomb: Array) -> dict[str, Array]:
+    """Return coefficients (k,) of coordinates that move joints with coefficients (n,) by S."""
+    # diag(S^T F_v S),   |S|^T F_s
+    return {'viscous': (S**2).T @ viscous, 'coulomb': np.abs(S).T @ coulomb}
 
 
 def driven_body(model: RobotModel, k: int) -> int:

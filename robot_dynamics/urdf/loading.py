@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import InertialWarning, ModelError
 from robot_dynamics.model.builder import build_tree
+from robot_dynamics.model.coordinates import friction_of_coordinates
 from robot_dynamics.model.inertia import Inertial, combined, inconsistency, transformed
 from robot_dynamics.model.joints import joint_transform
 from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
@@ -227,8 +228,7 @@ def _model(
 ) -> RobotModel:
     leaders, S, s0 = _coordinates(motions, bodies)
     limits = [joint_limits(joint) for joint in leaders]
-    # Damping b and friction c of the joints of the bodies, in the coordinates: b S^2 and c |S|
-    damping, friction = np.array([joint_friction(b.joint) for b in bodies]).reshape(-1, 2).T
+    friction = np.array([joint_friction(b.joint) for b in bodies]).reshape(-1, 2).T
     carried = defaultdict(list)
     for link, (body, T) in frames.items():
         carried[body].append(transformed(inertials[link], T))
@@ -247,8 +247,7 @@ def _model(
         upper=np.array([limit.upper for limit in limits]),
         velocity_limit=np.array([limit.velocity for limit in limits]),
         effort_limit=np.array([limit.effort for limit in limits]),
-        viscous=damping @ S**2,
-        coulomb=friction @ np.abs(S),
+        **friction_of_coordinates(S, *friction),
         link_names=tuple(frames),
         frame_names=tuple(frames),
         frame_body=np.array([body for body, _ in frames.values()]),
