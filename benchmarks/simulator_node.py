@@ -130,7 +130,7 @@ def spin(executor: Any, seconds: float) -> None:
 def fastest(parameters: dict[str, Any], seconds: float) -> tuple[float, float]:
     """Return simulated time per wall time, and per processor time, without pacing."""
     with node(parameters | {'real_time_factor': 0.0}, SETTLING * seconds) as (simulator, executor):
-        loop = simulator._loop
+        loop = simulator.loop
         began, cpu, steps = time.monotonic(), time.process_time(), loop.steps
         spin(executor, seconds)
         simulated = (loop.steps - steps) * loop.options.time_step
@@ -140,7 +140,7 @@ def fastest(parameters: dict[str, Any], seconds: float) -> tuple[float, float]:
 def paced(parameters: dict[str, Any], seconds: float) -> tuple[NDArray[np.float64], float, int]:
     """Return the periods [s] at 1 kHz, the share of a processor, and the late steps."""
     with node(parameters, SETTLING * seconds) as (simulator, executor):
-        loop, times = simulator._loop, []
+        loop, times = simulator.loop, []
         step = loop.step
 
         def timed(now: float) -> None:

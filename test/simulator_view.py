@@ -71,6 +71,6 @@ class SimulatorView:
     def drive(self, rng, steps):
         """Send random torques for a number of states in lock step."""
         for _ in range(steps):
-            now = self.state(after=self.node._loop.stamp - 1)
+            now = self.state(after=self.node.loop.stamp - 1)
             self.command(rng.uniform(-5, 5, 2), at=stamp(now))
             self.state(after=stamp(now))

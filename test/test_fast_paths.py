@@ -123,7 +123,7 @@ def made(request, monkeypatch, tmp_path):
         arm = Dynamics(model, backend=backend)
         compiled = arm.program(method)
         if backend == 'llvm':
-            program = compiled._kernels._recipe.program
+            program = compiled.kernels.recipe.program
             assert form_of(program) == ('vectors' if form == 'limbs' else form)
             assert any(program == found for found in by_limbs) == (form == 'limbs')
         return model, method, compiled
@@ -214,7 +214,7 @@ def test_batches_in_parts_for_threads(made, monkeypatch, form, largest):
     check(model, method, compiled, 29)
     assert len(submitted) == 2
     kind = 'scan' if 'loops' in form and not largest else 'batch'
-    assert list(compiled._kernels._loaded) == [kind]
+    assert list(compiled.kernels.loaded) == [kind]
 
 
 @pytest.mark.usefixtures('machine')
@@ -240,7 +240,7 @@ def test_without_machine_code(made, monkeypatch, form, largest):
     """As Python source, or node by node where programs are very large."""
     monkeypatch.setattr(python, 'LARGEST', largest)
     model, method, compiled = made(form, backend='python')
-    assert isinstance(compiled._kernels, PythonKernels)
+    assert isinstance(compiled.kernels, PythonKernels)
     check(model, method, compiled, None)
     check(model, method, compiled, 7)
 
@@ -254,7 +254,7 @@ def test_steps_of_single_arms_and_batches(monkeypatch, tmp_path, form):
     if kind == 'loops':
         monkeypatch.setattr(recipe, 'LONGEST_UNROLLED', 10)
     step = Dynamics(model).simulation_step('semi_implicit_euler')
-    assert (form_of(step._kernels._recipe.program) == 'loops') == (kind == 'loops')
+    assert (form_of(step.kernels.recipe.program) == 'loops') == (kind == 'loops')
     h, steps, samples = 1e-3, 4, 2 * machine_code.lanes() + 1
     rng = np.random.default_rng(3)
     q, qd, tau = rng.uniform(-1, 1, (3, samples, model.n))
@@ -268,7 +268,7 @@ def test_steps_of_single_arms_and_batches(monkeypatch, tmp_path, form):
     alone = step.iterate(steps, q=q[0], qd=qd[0], tau=tau[0], time_step=[h])
     together = step.advance(steps, q=q, qd=qd, tau=tau, time_step=[h])
     of_batches = 'batch' if kind == 'loops' else 'rollout'
-    assert {'scan', of_batches} <= set(step._kernels._loaded)
+    assert {'scan', of_batches} <= set(step.kernels.loaded)
     for k in range(2):
         wanted = np.stack([end[k] for end in ends])
         scale = 1e-9 * np.abs(wanted).max()
@@ -280,7 +280,7 @@ def test_the_joints_have_offsets(machine):
     """Which the code for single samples adds to several angles at once."""
     model = FORMS['straight, one result'][0]
     compiled = Dynamics(model).program('inverse_dynamics')
-    nodes = compiled._kernels._recipe.program.nodes
+    nodes = compiled.kernels.recipe.program.nodes
     angles = [shifted_input(nodes, of[0]) for op, *of in nodes if op in ('sin', 'cos')]
     assert {place for _, place, _ in angles} == set(range(model.n))
     assert all(abs(shift) > 0.01 for *_, shift in angles)

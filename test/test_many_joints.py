@@ -184,7 +184,7 @@ def test_legs_are_vectorized():
     arm.inverse_dynamics(q, qd, x)
     arm.forward_dynamics(q, qd, x)
     for made in arm.programs.made.values():
-        chosen = made._kernels._recipe.program
+        chosen = made.kernels.recipe.program
         lanes = [len(node) - 1 for node in chosen.nodes if node[0] == 'pack']
         assert max(lanes) == 4
 

@@ -54,6 +54,10 @@ class ReferenceFollower:
     """Chooses the reference for every state of the robot.
 
     Attributes:
+        motion: the present motion, None without one.
+        present: the reference of the last state, where the next motion begins; None at first.
+        now: time of the last state, ns; it never goes back but by a restart.
+        received: latest stamp of a reference, ns; it goes back by a restart alone.
         placed: whether the last reference was reset to the arm, so that it may differ from the
             one before.
         violation: the tolerance that ended the last motion, until the next one begins; or ''.
@@ -87,8 +91,7 @@ class ReferenceFollower:
         self.speed = SpeedOverride()
         self.adjust(model, start_tolerance, input_timeout, tolerances, shortest_period)
         self._state: JointReading | None = None
-        self._now = 0  # ns, of the last state; it never goes back but by a restart
-        self._received = 0  # ns, latest stamp of a reference; it goes back by a restart alone
+        self.now = self.received = 0
         self.release()
 
     def adjust(
@@ -110,9 +113,9 @@ class ReferenceFollower:
     def release(self, reason: str = '') -> None:
         """Drop every motion at once, for a reason; hold where the arm is at the next state."""
         self.execution.conclude(Outcome.CANCELLED, reason)
-        self._motion: Motion | None = None
+        self.motion: Motion | None = None
         self._pending: Pending | None = None
-        self._reference: Reference | None = None
+        self.present: Reference | None = None
         self._broken = True
         self.placed = self._moved = False
 
@@ -127,11 +130,11 @@ class ReferenceFollower:
         self._decelerate()
 
     def _decelerate(self) -> None:
-        motion, reference = self._motion, self._reference
+        motion, reference = self.motion, self.present
         if motion is None or reference is None or motion.phase is not Phase.FOLLOWING:
             return
         path = stop(self._model, reference, self._stopping_time(reference))
-        self._motion = Motion(path, self._now, STOPPING)
+        self.motion = Motion(path, self.now, STOPPING)
         self.speed.reset()
 
     def _yield(self, state: JointReading, why: str) -> None:
@@ -140,8 +143,8 @@ class ReferenceFollower:
         start = arm._replace(qd=np.clip(arm.qd, -most, most))
         path = stop(self._model, start, self._stopping_time(start))
         name = STOPPING if path.duration > 0 else ''
-        self._motion = Motion(YieldingStop(path, arm), self._now, name)
-        self._reference = self._sample(self._motion)  # a trajectory that is due begins here
+        self.motion = Motion(YieldingStop(path, arm), self.now, name)
+        self.present = self._sample(self.motion)  # a trajectory that is due begins here
         self.placed, self.violation = True, why
         self.violations += 1
         self.speed.reset()
@@ -149,25 +152,25 @@ class ReferenceFollower:
     @property
     def doing(self) -> str:
         """Description of the present motion, for status and log."""
-        return description(self._motion, self._pending, self._now)
+        return description(self.motion, self._pending, self.now)
 
     @property
     def phase(self) -> Phase:
         """What the reference does, with the next state."""
-        if self._pending is not None and self._pending.is_due(self._now):
+        if self._pending is not None and self._pending.is_due(self.now):
             return Phase.FOLLOWING
-        return Phase.HOLDING if self._motion is None else self._motion.phase
+        return Phase.HOLDING if self.motion is None else self.motion.phase
 
     @property
     def progress(self) -> float:
         """Fraction of the present trajectory's time that is over; NaN without one."""
-        return float('nan') if self._motion is None else self._motion.progress(self._now)
+        return float('nan') if self.motion is None else self.motion.progress(self.now)
 
     @property
     def elapsed(self) -> float:
         """Time [s] of the present trajectory, at its own speed; 0 without one."""
-        motion = self._motion
-        return 0.0 if motion is None or motion.tolerances is None else motion.elapsed(self._now)
+        motion = self.motion
+        return 0.0 if motion is None or motion.tolerances is None else motion.elapsed(self.now)
 
     @property
     def waits(self) -> bool:
@@ -194,17 +197,17 @@ class ReferenceFollower:
             TrajectoryError: why it is not followed.
         """
         state = self._known_state()
-        begin = max(stamp, self._now)
-        check_clock(stamp, self._now)
+        begin = max(stamp, self.now)
+        check_clock(stamp, self.now)
         start = self._start(state)
-        if begin > self._now and self._motion is not None and start is self._reference:
-            start = self._motion.sample(begin)
+        if begin > self.now and self.motion is not None and start is self.present:
+            start = self.motion.sample(begin)
         complete = self._entry.completed(trajectory, start)
         reasons = violations(complete, self._model, (start.q, state.q))
         if reasons:
             raise TrajectoryError('; '.join(reasons) + self.speed.remark)
-        streams = self._motion is not None and isinstance(self._motion.path, Streamed)
-        if begin == self._now or not (streams or self.speed.is_on):
+        streams = self.motion is not None and isinstance(self.motion.path, Streamed)
+        if begin == self.now or not (streams or self.speed.is_on):
             self._path(trajectory, stamp or None, begin, start)
         return complete
 
@@ -226,7 +229,7 @@ class ReferenceFollower:
     def _begin_others(self, trajectory: Trajectory) -> None:
         """Begin a trajectory that is due, if a further one lacks some of its joints."""
         pending = self._pending
-        if pending is None or self._state is None or not pending.is_due(self._now):
+        if pending is None or self._state is None or not pending.is_due(self.now):
             return
         if not set(pending.trajectory.joint_names) <= set(trajectory.joint_names):
             self._begin(pending, self._state)
@@ -258,40 +261,40 @@ class ReferenceFollower:
             TrajectoryError: it is beyond a limit, too far from the arm, or from the reference
                 before it.
         """
-        state, motion = self._known_state(), self._motion
+        state, motion = self._known_state(), self.motion
         before = self._start(state)
-        since, now = stamp - self._received, 0.0
+        since, now = stamp - self.received, 0.0
         is_near = abs(since) <= self._timeout
-        self._received = max(stamp, self._received) if is_near else stamp
+        self.received = max(stamp, self.received) if is_near else stamp
         stream = None
-        if not self._broken and is_near and before is self._reference and motion is not None:
-            now = (self._now - motion.start) / SECOND
+        if not self._broken and is_near and before is self.present and motion is not None:
+            now = (self.now - motion.start) / SECOND
             stream = motion.path if isinstance(motion.path, Streamed) else None
         self._broken = True  # unless this reference is accepted
         path = self._entry.streamed(reference, stream, now, since / SECOND, before, state)
         self._broken = False
-        if self._pending is None or self._pending.is_due(self._now):
+        if self._pending is None or self._pending.is_due(self.now):
             self._pending = None
             self.execution.conclude(Outcome.CANCELLED, 'replaced by a stream of references')
-        self._moved |= before is not self._reference
-        self._reference = before
-        self._motion = Motion(path, self._now, 'following a stream of references')
+        self._moved |= before is not self.present
+        self.present = before
+        self.motion = Motion(path, self.now, 'following a stream of references')
         self.violation = ''
         self.speed.reset()
 
     @property
     def is_off(self) -> bool:
         """Whether the arm is further from the reference than `start_tolerance`."""
-        return self._state is not None and self._start(self._state) is not self._reference
+        return self._state is not None and self._start(self._state) is not self.present
 
     def _start(self, state: JointReading) -> Reference:
-        return self._entry.start(self._reference, state)
+        return self._entry.start(self.present, state)
 
     def _path(
         self, trajectory: Trajectory, start: int | None, begin: int, reference: Reference
     ) -> Trajectory | Joined | Combined:
         """Return the path along a trajectory from the time `begin` [ns] on, from a reference."""
-        before = self._motion if reference is self._reference else None
+        before = self.motion if reference is self.present else None
         own = self.speed.unscaled(reference)
         return self._entry.path(trajectory, start, begin, own, before)
 
@@ -299,9 +302,9 @@ class ReferenceFollower:
 
     def nearest(self, state: JointReading) -> JointReading:
         """Return a state whose continuous joints are in the turn nearest to the reference."""
-        if self._reference is None:
+        if self.present is None:
             return state
-        q = self._entry.nearest_turn(state.q, self._reference.q)
+        q = self._entry.nearest_turn(state.q, self.present.q)
         return state if q is state.q else state._replace(q=q)
 
     def reference(self, state: JointReading, returned: bool = False) -> tuple[Reference, str]:
@@ -313,34 +316,34 @@ class ReferenceFollower:
         """
         before, self._state = self._state, state
         self.placed, self._moved = self._moved, False
-        motion = self._motion
+        motion = self.motion
         if before is None or motion is None:
-            self._now = state.stamp
+            self.now = state.stamp
             return self._advance(self._place(state), state)
         why = self._reason_to_place(before, motion, state, returned)
         if why:
             self.execution.conclude(Outcome.DROPPED, why)
             why = why if self.moving else ''
-            self._now, self._pending = state.stamp, None
-            return self._place(state).sample(self._now), why
+            self.now, self._pending = state.stamp, None
+            return self._place(state).sample(self.now), why
         # Joint states of different drivers may overtake each other.
-        before_now, self._now = self._now, max(self._now, state.stamp)
+        before_now, self.now = self.now, max(self.now, state.stamp)
         if motion.tolerances is not None and self.speed.is_on:
-            since, most = (self._now - before_now) / SECOND, acceleration_limit(self._model)
-            motion = self._motion = self.speed.advance(motion, self._now, since, most)
+            since, most = (self.now - before_now) / SECOND, acceleration_limit(self._model)
+            motion = self.motion = self.speed.advance(motion, self.now, since, most)
         if isinstance(motion.path, YieldingStop):
-            motion = self._motion = motion._replace(path=motion.path.at(_measured(state)))
-        self._reference = self._sample(motion)
+            motion = self.motion = motion._replace(path=motion.path.at(_measured(state)))
+        self.present = self._sample(motion)
         return self._advance(motion, state)
 
     def _sample(self, motion: Motion) -> Reference:
-        path = motion.sample(self._now)
+        path = motion.sample(self.now)
         return path if motion.tolerances is None else self.speed.scaled(path)
 
     def _advance(self, motion: Motion, state: JointReading) -> tuple[Reference, str]:
         """Begin a motion that is due, and end one that is over; return as `reference`."""
         why, path = '', motion.path
-        since = self._now - motion.start
+        since = self.now - motion.start
         if isinstance(path, Streamed):
             if since > self._timeout:
                 why = 'the stream of references has stopped'
@@ -351,19 +354,19 @@ class ReferenceFollower:
                 self._yield(state, why)
             elif motion.name and since > path.duration * SECOND:
                 why = self._arrive(motion, state)
-        if self._pending is not None and self._pending.is_due(self._now):
+        if self._pending is not None and self._pending.is_due(self.now):
             why = self._begin(self._pending, state) or why
-        if why and self._motion is not None:
-            self._reference = self._sample(self._motion)
-        assert self._reference is not None  # there is a motion
-        return self._reference, why
+        if why and self.motion is not None:
+            self.present = self._sample(self.motion)
+        assert self.present is not None  # there is a motion
+        return self.present, why
 
     def _path_violation(self, motion: Motion, state: JointReading) -> str:
         """Return why the path of a trajectory has been left, or ''."""
         if motion.tolerances is None:
             return ''
-        assert self._reference is not None  # of this motion
-        why = motion.tolerances.path_violation(self._reference, state, self._model.joint_names)
+        assert self.present is not None  # of this motion
+        why = motion.tolerances.path_violation(self.present, state, self._model.joint_names)
         if why and self._pending is None:
             self.execution.conclude(Outcome.PATH_VIOLATED, why)
         return why
@@ -374,7 +377,7 @@ class ReferenceFollower:
         assert not isinstance(path, Streamed)  # a stream has no end
         if tolerances is not None:
             why = tolerances.goal_violation(path.end, state, self._model.joint_names)
-            late = (self._now - motion.start) / SECOND - path.duration
+            late = (self.now - motion.start) / SECOND - path.duration
             if why and not 0 < tolerances.goal_time < late:
                 return ''
             if self._pending is None:
@@ -389,18 +392,18 @@ class ReferenceFollower:
     def _begin(self, pending: Pending, state: JointReading) -> str:
         """Begin a pending trajectory; return why not, or ''."""
         start = self._start(state)
-        began = self._now if pending.start is None else pending.start
+        began = self.now if pending.start is None else pending.start
         try:
-            path = self._path(pending.trajectory, pending.start, self._now, start)
+            path = self._path(pending.trajectory, pending.start, self.now, start)
         except TrajectoryError as error:
             self.execution.conclude(Outcome.REJECTED, str(error))
             self.stop()
             return f'trajectory rejected at its start: {error}'
         self._pending, self.violation = None, ''
-        self._motion = Motion(path, began, f'following {pending.name}', pending.tolerances)
-        self.placed |= start is not self._reference
+        self.motion = Motion(path, began, f'following {pending.name}', pending.tolerances)
+        self.placed |= start is not self.present
         self.speed.begin(start)
-        self._reference = self._sample(self._motion)
+        self.present = self._sample(self.motion)
         return ''
 
     def _place(self, state: JointReading) -> Motion:
@@ -409,9 +412,9 @@ class ReferenceFollower:
         return self._hold(at_rest(state.q))
 
     def _hold(self, reference: Reference) -> Motion:
-        self._reference = reference
-        self._motion = Motion(Stop(reference, np.zeros(self._model.n)), self._now)
-        return self._motion
+        self.present = reference
+        self.motion = Motion(Stop(reference, np.zeros(self._model.n)), self.now)
+        return self.motion
 
     def _reason_to_place(
         self, before: JointReading, motion: Motion, state: JointReading, returned: bool
@@ -422,9 +425,9 @@ class ReferenceFollower:
                 f'the time of the joint states went back from {before.stamp / SECOND:.3f} s to '
                 f'{state.stamp / SECOND:.3f} s'
             )
-        gap = state.stamp - self._now
+        gap = state.stamp - self.now
         if returned or gap > self._timeout:
-            wanted = motion.sample(max(self._now, state.stamp)).q
+            wanted = motion.sample(max(self.now, state.stamp)).q
             if self._entry.is_off(wanted, state.q):
                 return f'no joint states for {gap / SECOND:.3f} s, and the arm is off its path'
         return ''

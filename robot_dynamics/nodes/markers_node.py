@@ -127,7 +127,7 @@ class MarkersNode(RobotNode):
     def __init__(self, **kwargs: Any):
         super().__init__('markers_node', **kwargs)
         self.diagnostics = self.add(Diagnostics(self))
-        self._markers_out = self.create_publisher(MarkerArray, '~/markers', qos.STREAM_OUT)
+        self.markers_out = self.create_publisher(MarkerArray, '~/markers', qos.STREAM_OUT)
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self))
         self.joint_states = self.add(
@@ -165,7 +165,7 @@ class MarkersNode(RobotNode):
 
     def on_joint_state(self, state: JointReading) -> None:
         """Draw one complete joint state, if it is due and there is a subscriber."""
-        if self._markers_out.get_subscription_count() > 0 and self._rate.is_due(state.stamp):
+        if self.markers_out.get_subscription_count() > 0 and self._rate.is_due(state.stamp):
             self._draw(self.arm, state)
 
     def _draw(self, arm: Dynamics, reading: JointReading) -> None:
@@ -176,10 +176,10 @@ class MarkersNode(RobotNode):
             self.health.counts['joint state without effort'] += 1
         shapes = shapes_of(arm, self.parameters, self._tip, reading.q, tau)
         stamp = messages.time_message(reading.stamp)
-        self._markers_out.publish(marker_array(shapes, COLORS, stamp, self._frame_id))
+        self.markers_out.publish(marker_array(shapes, COLORS, stamp, self._frame_id))
 
     def _remove(self) -> None:
-        self._markers_out.publish(MarkerArray(markers=[removal()]))
+        self.markers_out.publish(MarkerArray(markers=[removal()]))
 
 
 def shapes_of(

@@ -104,18 +104,18 @@ class SimulatorNode(RobotNode):
         plant = parameters.plant(arm)
         for command in parameters.payload_commands():
             plant.apply(command)
-        self._loop = SimulationLoop(
+        self.loop = SimulationLoop(
             plant, start, parameters.loop_options(), self._epoch, parameters.sensing(model)
         )
-        self._control = RunControl(self._loop)
+        self._control = RunControl(self.loop)
         self._per_torque = parameters.efforts_per_torque(model)
         self._state = joint_state_writer(model, parameters.frame_prefix, QUANTITIES)
 
     @override
     def activate(self) -> None:
         """Start to step from the start state."""
-        self._loop.paused = self.parameters.start_paused
-        self._control = RunControl(self._loop)
+        self.loop.paused = self.parameters.start_paused
+        self._control = RunControl(self.loop)
         self._control.reset(self.start())
         self._restart_timer()
 
@@ -141,8 +141,8 @@ class SimulatorNode(RobotNode):
             return
         parameters = self.parameters
         for command in parameters.payload_commands():
-            self._loop.plant.apply(command)
-        self._loop.set_options(parameters.loop_options())
+            self.loop.plant.apply(command)
+        self.loop.set_options(parameters.loop_options())
         if self.active and 'real_time_factor' in changes:
             self.destroy_timer(self._timer)
             self._restart_timer()
@@ -153,22 +153,22 @@ class SimulatorNode(RobotNode):
     # -- time -------------------------------------------------------------------------------
 
     def _restart_timer(self) -> None:
-        self._timer = self.create_steady_timer(self._loop.pace.period, self._on_tick)
+        self._timer = self.create_steady_timer(self.loop.pace.period, self._on_tick)
 
     def _on_tick(self) -> None:
         if self.active:  # a callback may be pending when its timer is destroyed
             self._advance(self.clock())
 
     def _on_command(self, command: ReceivedCommand) -> None:
-        self._loop.command(command)
+        self.loop.command(command)
         if self.parameters.lockstep:
             self._advance(command.received)
 
     def _on_wrench(self, wrench: StampedWrench) -> None:
-        self._loop.apply_wrench(ExternalWrench(wrench.frame, wrench.F))
+        self.loop.apply_wrench(ExternalWrench(wrench.frame, wrench.F))
 
     def _advance(self, now: float) -> None:
-        loop, end = self._loop, now + BURST
+        loop, end = self.loop, now + BURST
         self.publish_if_needed()
         while now < end and loop.is_due(now):
             loop.step(now)
@@ -178,11 +178,11 @@ class SimulatorNode(RobotNode):
     def publish_if_needed(self) -> None:
         """Publish the state if it is new, or was published some time ago."""
         now = self.clock()
-        if self._loop.needs_publishing(now, REPEAT):
+        if self.loop.needs_publishing(now, REPEAT):
             self._publish_state(now)
 
     def _publish_state(self, now: float) -> None:
-        loop = self._loop
+        loop = self.loop
         if self._clock_out is not None:
             self._clock_out.publish(Clock(clock=messages.time_message(loop.stamp)))
         q, qd, effort = loop.measured
@@ -219,7 +219,7 @@ class SimulatorNode(RobotNode):
     @override
     def status(self) -> Status | None:
         """Return the fault of the simulation; None if there is none."""
-        loop = self._loop
+        loop = self.loop
         if loop.diverged:
             return health.ERROR, loop.diverged
         if loop.paused:
@@ -238,7 +238,7 @@ class SimulatorNode(RobotNode):
 
     def _lag(self) -> float:
         """Return wall clock minus stamp of the present state, s."""
-        return (self.wall_clock() - self._loop.stamp) / messages.SECOND
+        return (self.wall_clock() - self.loop.stamp) / messages.SECOND
 
     @override
     def condition(self) -> Status:
@@ -249,7 +249,7 @@ class SimulatorNode(RobotNode):
     @override
     def figures(self) -> dict[str, str]:
         """Return further values for the diagnostics."""
-        loop, pace = self._loop, self._loop.pace
+        loop, pace = self.loop, self.loop.pace
         return {
             'simulated time [s]': f'{loop.time:.3f}',
             'real-time factor': f'{pace.factor(self.clock(), loop.steps):.3f}',

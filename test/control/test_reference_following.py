@@ -30,7 +30,7 @@ def follower(elbow):
 
 def stream(follower, reference):
     """Send a reference with the stamp of the last state."""
-    follower.follow_reference(reference, follower._now)
+    follower.follow_reference(reference, follower.now)
 
 
 def sampled(follower, seconds, **where):
@@ -79,7 +79,7 @@ def run(follower, begin, end, arm=None, step=0.001):
     times = np.arange(round(begin / step), round(end / step) + 1) * step
     rows = []
     for t in times:
-        q = follower._reference.q if arm is None else arm
+        q = follower.present.q if arm is None else arm
         rows.append(np.stack(sampled(follower, t, q=q)[0]))
     return times, np.array(rows)
 
@@ -115,7 +115,7 @@ def test_a_start_that_was_right_is_checked_again_when_it_comes(follower, elbow):
     stream(follower, wanted)
     dropped = []
     for k in range(1301, 2200):
-        reference, why = sampled(follower, k / 1000, q=follower._reference.q)
+        reference, why = sampled(follower, k / 1000, q=follower.present.q)
         dropped += [why] if why else []
     assert dropped[0] == 'the stream of references has stopped'
     assert dropped[1].startswith('trajectory rejected at its start: the trajectory begins at')
@@ -152,7 +152,7 @@ def test_a_stop_decelerates_and_then_holds(follower, elbow):
     sampled(follower, 0.0)
     follower.follow(trajectory(), 0)
     run(follower, 0.0, 0.5)
-    before = follower._reference
+    before = follower.present
     assert np.abs(before.qd).min() > 0.1
     follower.stop()
     assert follower.doing == 'stopping'
@@ -160,7 +160,7 @@ def test_a_stop_decelerates_and_then_holds(follower, elbow):
     assert_continuous([0.5, *times], np.concatenate([[np.stack(before)], rows]), elbow.model)
     speeds = np.abs(rows[:, 1])
     assert (np.diff(speeds, axis=0) <= 0).all()
-    assert_holds(follower._reference, before.q + before.qd * SHORTEST_STOP / 2)
+    assert_holds(follower.present, before.q + before.qd * SHORTEST_STOP / 2)
     assert follower.doing == 'holding'
 
 
@@ -297,7 +297,7 @@ def test_a_stream_is_followed_while_it_lasts(follower, elbow):
     times, rows = run(follower, 2.052, 2.4)
     first = [[wanted.q, wanted.qd, np.zeros(2)]]
     assert_continuous([2.051, *times], np.concatenate([first, rows]), elbow.model)
-    assert_holds(follower._reference, wanted.q + wanted.qd * SHORTEST_STOP / 2)
+    assert_holds(follower.present, wanted.q + wanted.qd * SHORTEST_STOP / 2)
 
 
 def test_a_reference_far_from_the_arm_is_rejected(follower):
@@ -365,7 +365,7 @@ def test_a_stream_continues_until_a_trajectory_begins(follower):
     run(follower, 1.25, 1.5)
     assert follower.doing == 'following a trajectory of 0.5 s'
     run(follower, 1.501, 1.8)
-    assert_holds(follower._reference, [0.3, 0.1])
+    assert_holds(follower.present, [0.3, 0.1])
 
 
 def test_a_trajectory_of_now_ends_a_stream_at_once(follower):
@@ -374,7 +374,7 @@ def test_a_trajectory_of_now_ends_a_stream_at_once(follower):
     sampled(follower, 1.001)
     follower.follow(trajectory((0.5,), ((0.3, 0.1),)), 0)
     run(follower, 1.002, 1.6)
-    assert_holds(follower._reference, [0.3, 0.1])
+    assert_holds(follower.present, [0.3, 0.1])
 
 
 def test_an_arm_beyond_a_limit_may_come_back_and_go_no_further(follower):
@@ -387,7 +387,7 @@ def test_an_arm_beyond_a_limit_may_come_back_and_go_no_further(follower):
     stream(follower, moving_to((3.0, 0.0)))
     follower.follow(trajectory((0.0, 1.0), (out, (2.5, 0.0))), 0)
     run(follower, 0.001, 1.1)
-    assert_holds(follower._reference, [2.5, 0.0])
+    assert_holds(follower.present, [2.5, 0.0])
 
 
 def test_an_arm_that_fell_while_it_was_held_and_states_were_missing_is_held_there(follower):
@@ -406,7 +406,7 @@ def test_a_state_that_was_overtaken_does_not_turn_the_reference_back(follower):
     sampled(follower, 0.0)
     follower.follow(trajectory(), 0)
     run(follower, 0.0, 0.5)
-    before = follower._reference
+    before = follower.present
     after, _ = sampled(follower, 0.499, q=before.q)
     np.testing.assert_array_equal(after.q, before.q)
 
@@ -422,7 +422,7 @@ def test_a_trajectory_of_positions_begins_and_ends_early_without_a_step_in_veloc
     follower.follow(Trajectory(NAMES, [1.0], [[0.6, 0.3]]), 0)
     later, rest = run(follower, 0.801, 1.9)
     assert_continuous([*times, *later], np.concatenate([rows, rest]), elbow.model)
-    assert_holds(follower._reference, [0.6, 0.3])
+    assert_holds(follower.present, [0.6, 0.3])
 
 
 def test_a_stream_that_begins_where_the_arm_was_led_begins_softly(follower):
@@ -447,7 +447,7 @@ def test_joints_that_a_trajectory_lacks_end_the_motion_that_they_are_in(follower
     shoulder = trajectory().sample(times).q[:, 0]
     np.testing.assert_allclose(rows[:, 0, 0], shoulder, atol=1e-9)
     np.testing.assert_allclose(rows[501:, 0, 1], 0.4, atol=1e-9)
-    assert_holds(follower._reference, [0.0, 0.4])
+    assert_holds(follower.present, [0.0, 0.4])
 
 
 def test_joints_that_a_trajectory_in_progress_lacks_continue_at_their_time(follower):
@@ -473,7 +473,7 @@ def test_joints_that_a_trajectory_lacks_stop_if_a_stream_was_followed(follower, 
     assert (np.abs(np.diff(velocities, axis=0)) <= most).all()
     way = rows[0, 1, 0] * SHORTEST_STOP / 2
     assert way > 1e-3
-    np.testing.assert_allclose(follower._reference.q, [rows[0, 0, 0] + way, 0.4], atol=1e-12)
+    np.testing.assert_allclose(follower.present.q, [rows[0, 0, 0] + way, 0.4], atol=1e-12)
 
 
 def test_joints_that_a_trajectory_lacks_are_held_if_the_arm_was_held(follower):
@@ -481,7 +481,7 @@ def test_joints_that_a_trajectory_lacks_are_held_if_the_arm_was_held(follower):
     follower.follow(Trajectory(('elbow',), [0.5], [[0.4]]), round(0.2 * S))
     _, rows = run(follower, 0.0, 0.8, arm=np.array([0.01, 0.0]))
     np.testing.assert_array_equal(rows[:, 0, 0], 0.0)
-    assert_holds(follower._reference, [0.0, 0.4])
+    assert_holds(follower.present, [0.0, 0.4])
 
 
 def test_trajectories_of_different_joints_between_two_states_are_both_followed(follower):
@@ -489,7 +489,7 @@ def test_trajectories_of_different_joints_between_two_states_are_both_followed(f
     follower.follow(Trajectory(('shoulder',), [0.0, 0.5], [[0.0], [0.3]]), 0)
     follower.follow(Trajectory(('elbow',), [0.0, 0.5], [[0.0], [0.4]]), 0)
     run(follower, 0.001, 0.6)
-    assert_holds(follower._reference, [0.3, 0.4])
+    assert_holds(follower.present, [0.3, 0.4])
 
 
 # -- outcomes -----------------------------------------------------------------------------------
@@ -540,7 +540,7 @@ def test_a_trajectory_that_no_longer_fits_has_been_dropped(follower):
 def test_an_arm_at_rest_off_its_path_is_held_where_it_is(elbow):
     follower = tolerant(elbow, path=np.array([0.05, 0.0]))
     run(follower, 0.001, 0.5)
-    q = follower._reference.q - np.array([0.06, 0.5])  # the elbow has no tolerance
+    q = follower.present.q - np.array([0.06, 0.5])  # the elbow has no tolerance
     reference, why = sampled(follower, 0.501, q=q)
     assert "joint 'shoulder' is 0.06" in why
     assert follower.violation == why
@@ -556,7 +556,7 @@ def test_a_pending_trajectory_begins_after_a_violation_and_has_its_own_outcome(e
     follower = tolerant(elbow, path=np.array([0.05, 0.0]))
     run(follower, 0.001, 0.5)
     follower.follow(trajectory((0.5,), ((0.2, 0.1),)), round(0.6 * S))
-    sampled(follower, 0.501, q=follower._reference.q + 0.06)
+    sampled(follower, 0.501, q=follower.present.q + 0.06)
     assert follower.violation
     assert follower.execution.outcome is None
     run(follower, 0.502, 1.2)
@@ -568,7 +568,7 @@ def test_a_pending_trajectory_begins_after_a_violation_and_has_its_own_outcome(e
 def test_a_violation_is_reported_though_a_trajectory_begins_with_the_same_state(elbow, side):
     follower = tolerant(elbow, path=np.array([0.05, 0.0]))
     run(follower, 0.001, 0.5)
-    q = follower._reference.q + side * np.array([0.06, 0.0])
+    q = follower.present.q + side * np.array([0.06, 0.0])
     follower.follow(trajectory((0.5,), ((0.2, 0.1),)), 0)
     reference, why = sampled(follower, 0.501, q=q)
     assert "joint 'shoulder' is 0.0" in why
@@ -583,7 +583,7 @@ def test_the_time_is_that_of_the_trajectory_that_is_followed(elbow):
     run(follower, 0.001, 0.5)
     follower.follow(trajectory((0.5,), ((0.2, 0.1),)), S)
     assert follower.waits
-    sampled(follower, 0.6, q=follower._reference.q)
+    sampled(follower, 0.6, q=follower.present.q)
     assert follower.elapsed == pytest.approx(0.599, abs=2e-3)
     run(follower, 0.601, 1.2)
     assert not follower.waits
@@ -603,4 +603,4 @@ def test_a_goal_is_awaited_for_the_goal_time(elbow, goal_time):
     ended = Outcome.GOAL_VIOLATED if goal_time else Outcome.SUCCEEDED
     assert follower.execution.outcome is ended
     # Where it was violated, the arm is held where it was.
-    assert_holds(follower._reference, end + 0.02 if goal_time else end)
+    assert_holds(follower.present, end + 0.02 if goal_time else end)

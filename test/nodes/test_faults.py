@@ -241,8 +241,8 @@ def test_a_singular_robot_does_not_replace_the_one_that_is_simulated(graph, elbo
     graph.until(lambda: node.active, 'the robot')
     descriptions.publish(String(data=without_forearm(elbow_urdf)))
     graph.until(lambda: node.health.counts['robot_description rejected'], 'the refusal')
-    steps = node._loop.steps
-    graph.until(lambda: node._loop.steps > steps + 20, 'time to go on')
+    steps = node.loop.steps
+    graph.until(lambda: node.loop.steps > steps + 20, 'time to go on')
     assert node.arm.model.mass[1] == 0.7
 
 
@@ -284,6 +284,6 @@ def test_a_second_commander_of_the_same_name_does_not_block(graph):
     graph.until(second.get_subscription_count, 'the simulator')
     graph.drain(0.2)
     view.command([1.0, 1.0])
-    graph.until(lambda: not view.node._loop.plant.braked, 'a motion')
+    graph.until(lambda: not view.node.loop.plant.braked, 'a motion')
     assert not view.node.commands.guard.conflict
     twin.destroy_node()

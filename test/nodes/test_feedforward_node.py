@@ -141,7 +141,7 @@ def test_a_trajectory_of_some_joints_moves_those_while_the_others_end_their_moti
     assert len(robot.filled[1].points[0].effort) == 2
     robot.torque(52 * MS, whole.sample(0.051).q)  # here it starts
     for k in range(60, 360, 20):
-        robot.torque(k * MS, robot.node.references.follower._reference.q)
+        robot.torque(k * MS, robot.node.references.follower.present.q)
     for k in range(361, 1901, 77):
         q_d, qd_d, qdd_d = whole.sample(k / 1e3 - 1e-3)
         q_d[1], qd_d[1], qdd_d[1] = 0.25, 0.0, 0.0
@@ -287,7 +287,7 @@ def test_a_stream_of_references(graph, elbow):
     wanted = point(0.0, (0.25, 0.12), (0.3, 0.4), accelerations=[2.0, 1.0])
     references.publish(trajectory(wanted, stamp=60 * MS))
     follower = robot.node.references.follower
-    graph.until(lambda: follower._received == 60 * MS, 'the second reference')
+    graph.until(lambda: follower.received == 60 * MS, 'the second reference')
     q_d, qd_d, qdd_d = np.array([0.12, 0.25]), np.array([0.4, 0.3]), np.array([1.0, 2.0])
     expected = (
         elbow.inverse_dynamics(Q, np.zeros(2), qdd_d)
@@ -336,9 +336,9 @@ def test_references_that_alternate_are_rejected_and_counted(graph, side, stamped
     graph.drain(0.05)
     assert counts['reference rejected'] == 4
     robot.wait_for_event("the position of joint 'shoulder' changes from")
-    before = follower._reference.q
+    before = follower.present.q
     robot.torque(1 * MS)
-    assert np.abs(follower._reference.q - before).max() < 1e-3
+    assert np.abs(follower.present.q - before).max() < 1e-3
 
 
 def test_the_shortest_period_between_references_is_a_parameter(graph):
@@ -355,7 +355,7 @@ def test_the_shortest_period_between_references_is_a_parameter(graph):
         q = Q[::-1] + np.array([0.0, 0.045 if stamp in (2, 17) else -0.045])
         references.publish(trajectory(point(0.0, q), stamp=stamp * MS))
     follower = robot.node.references.follower
-    graph.until(lambda: follower._received == 18 * MS, 'the last reference')
+    graph.until(lambda: follower.received == 18 * MS, 'the last reference')
     assert not counts['reference rejected']
     references.publish(trajectory(point(0.0, Q[::-1] + np.array([0.0, 0.045])), stamp=19 * MS))
     graph.until(lambda: counts['reference rejected'] == 1, 'the refusal')
@@ -372,9 +372,9 @@ def test_a_stream_is_joined_anew_after_a_reference_that_cannot_be_read(graph):
     references.publish(trajectory(point(0.0, (0.2, float('nan'))), stamp=50 * MS))
     graph.until(lambda: counts['reference rejected'] == 1, 'the refusal')
     references.publish(trajectory(point(0.0, (0.2, 0.15)), stamp=60 * MS))
-    graph.until(lambda: follower._received == 60 * MS, 'the next reference')
+    graph.until(lambda: follower.received == 60 * MS, 'the next reference')
     robot.torque(61 * MS)
-    assert np.abs(follower._reference.q - Q).max() < 1e-3
+    assert np.abs(follower.present.q - Q).max() < 1e-3
 
 
 def test_two_streams_of_references_are_both_rejected(graph):

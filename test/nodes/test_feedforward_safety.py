@@ -122,8 +122,8 @@ def test_friction_with_memory_begins_anew_where_the_reference_is_placed(graph, e
     robot.torque(0)
     robot.follow(trajectory(point(1.0, (0.2 + side * 0.5, 0.1 + side * 0.5))))
     for k in range(1, 500, 20):
-        tau = robot.torque(k * MS, robot.node.references.follower._reference.q)
-    held = robot.node.references.follower._reference.q - side * 0.06
+        tau = robot.torque(k * MS, robot.node.references.follower.present.q)
+    held = robot.node.references.follower.present.q - side * 0.06
     assert np.abs(tau - elbow.gravity_torque(held)).max() > 0.5
     for k in (501, 502, 503):
         close(robot.torque(k * MS, held), elbow.gravity_torque(held))
@@ -544,7 +544,7 @@ def moved(robot, end=402):
     robot.follow(trajectory(*MOVE))
     robot.torque(1 * MS)
     for k in range(51, end, 50):
-        robot.torque(k * MS, robot.node.references.follower._reference.q)
+        robot.torque(k * MS, robot.node.references.follower.present.q)
 
 
 CALLS = {
@@ -561,18 +561,18 @@ def test_a_stop_during_a_stop_is_the_same_stop(graph, calls):
     robot = Robot(graph, kp=[100.0])
     moved(robot)
     follower = robot.node.references.follower
-    start = follower._reference
+    start = follower.present
     assert np.abs(start.qd).min() > 0.3
     for k, call in zip(range(431, 700, 50), [*calls, None], strict=False):
         if call == 'stop':
             graph.call(Trigger, 'feedforward_node/stop')
         elif call is not None:
             graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=call))
-        robot.torque(k * MS, follower._reference.q)
+        robot.torque(k * MS, follower.present.q)
         s = min((k - 401) / 1e3, SHORTEST_STOP)
         # Constant deceleration: q + v s (1 - s / 2 T)
-        close(follower._reference.q, start.q + start.qd * s * (1 - s / (2 * SHORTEST_STOP)))
-        close(follower._reference.qd, start.qd * (1 - s / SHORTEST_STOP))
+        close(follower.present.q, start.q + start.qd * s * (1 - s / (2 * SHORTEST_STOP)))
+        close(follower.present.qd, start.qd * (1 - s / SHORTEST_STOP))
 
 
 @pytest.mark.parametrize('side', [1, -1], ids=['', 'mirrored'])
@@ -589,7 +589,7 @@ def test_an_arm_that_is_enabled_again_elsewhere_is_held_there(graph, side, way):
     assert robot.node.mode is Mode.RELEASING
     graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True))
     robot.torque(401 * MS, fallen)
-    close(follower._reference.q, fallen if way > 0.1 else Q)
+    close(follower.present.q, fallen if way > 0.1 else Q)
     assert robot.node.torques.gate.last.any()
 
 
@@ -662,7 +662,7 @@ def test_the_speed_of_a_motion_changes_while_it_goes_on(graph, elbow):
             assert set_parameter(robot, speed_scale=0.0)
         if k == 801:
             assert set_parameter(robot, speed_scale=0.5)
-        robot.torque(k * MS, Q if k == 1 else follower._reference.q)
+        robot.torque(k * MS, Q if k == 1 else follower.present.q)
     graph.until(lambda: len(desired) >= 241, 'the desired states')
     stamps = np.array([messages.nanoseconds(m.header.stamp) for m in desired]) / MS
     speeds = np.array([m.velocity for m in desired])
@@ -686,10 +686,10 @@ def test_a_continuous_joint_goes_the_short_way_though_its_encoder_wraps(graph):
     follower = robot.node.references.follower
     taus = []
     for k in range(1, 1200, 5):
-        q = follower._reference.q.copy()
+        q = follower.present.q.copy()
         q[1] = np.arctan2(np.sin(q[1]), np.cos(q[1]))
         taus.append(robot.torque(k * MS, q))
-    np.testing.assert_allclose(follower._reference.q, [0.1, 2 * np.pi - 3.0])
+    np.testing.assert_allclose(follower.present.q, [0.1, 2 * np.pi - 3.0])
     assert np.abs(np.diff(taus, axis=0))[20:].max() < 1.0
 
 
@@ -770,7 +770,7 @@ def test_another_robot_continues_the_reference_and_the_torque(graph, elbow, elbo
     robot.wait_for_status('stopping')
     after = robot.torque(122 * MS, wanted.q)
     assert np.abs(after - before).max() <= 1.0 + 1e-9
-    np.testing.assert_allclose(robot.node.references.follower._reference.q, wanted.q, atol=5e-3)
+    np.testing.assert_allclose(robot.node.references.follower.present.q, wanted.q, atol=5e-3)
     # Another joint begins without torque, those of the same names where they were.
     other = elbow_urdf.replace('"elbow"', '"wrist"').replace(
         'robot name="wrist"', 'robot name="b"'

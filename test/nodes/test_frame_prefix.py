@@ -76,13 +76,13 @@ def test_frames_of_the_simulator_states_and_wrenches(graph):
     graph.until(lambda: received, 'a state')
     assert received[-1].header.frame_id == 'left/base'
     graph.publisher(WrenchStamped, 'external_wrench').publish(wrench_at('left/forearm'))
-    graph.until(lambda: 'forearm' in node._loop.plant.wrenches, 'the wrench')
+    graph.until(lambda: 'forearm' in node.loop.plant.wrenches, 'the wrench')
 
 
 def test_markers(graph):
     node = graph.start(MarkersNode, frame_prefix='left/')
     received = graph.listen(MarkerArray, 'markers_node/markers')
-    graph.until(node._markers_out.get_subscription_count, 'the listener')
+    graph.until(node.markers_out.get_subscription_count, 'the listener')
     Driver(graph).until(lambda: received and received[-1].markers[0].ns, 'a drawing')
     assert {marker.header.frame_id for marker in received[-1].markers} == {'left/base'}
 

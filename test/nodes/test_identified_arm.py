@@ -151,10 +151,10 @@ def test_a_simulated_arm_moves_as_identified_under_the_predicted_torque(graph, f
     )
     tau = files.predicted(q, qd, qdd)
     view.command(tau)
-    graph.until(lambda: view.node._loop.commanded, 'the command')
+    graph.until(lambda: view.node.loop.commanded, 'the command')
     velocities = []
     for _ in range(3):
-        before = view.node._loop.stamp
+        before = view.node.loop.stamp
         assert view.call('step').success
         velocities.append(np.array(view.state(after=before).velocity))
     # In the first step the load of the friction is not known yet.

@@ -223,8 +223,8 @@ def test_a_client_killed_during_a_request_has_no_effect(graph, processes):
     graph.drain(0.1)
     assert graph.call(Trigger, 'simulator_node/pause').success
     assert graph.call(Trigger, 'simulator_node/resume').success
-    steps = simulator._loop.steps
-    graph.until(lambda: simulator._loop.steps > steps + 50, 'time to go on')
+    steps = simulator.loop.steps
+    graph.until(lambda: simulator.loop.steps > steps + 50, 'time to go on')
     assert simulator.failure is None
 
 

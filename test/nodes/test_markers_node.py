@@ -82,7 +82,7 @@ class Drawing:
         self.node = graph.start(MarkersNode, **{'tip_frame': TIP, **parameters})
         self.received = graph.listen(MarkerArray, 'markers_node/markers')
         self.states = graph.publisher(JointState, 'joint_states')
-        graph.until(lambda: self.node._markers_out.get_subscription_count(), 'the listener')
+        graph.until(lambda: self.node.markers_out.get_subscription_count(), 'the listener')
 
     def publish_state(self, stamp, q, effort=()):
         message = JointState(name=['elbow', 'shoulder'], position=[q[1], q[0]])

@@ -56,7 +56,7 @@ def state(robot, drives, stamp, q, qd):
 
     def answered():
         """Whether the last frames are the answer, and not damping frames."""
-        desired = wanted._reference.q if robot.node._state.stamp == stamp else np.full(2, np.inf)
+        desired = wanted.present.q if robot.node._state.stamp == stamp else np.full(2, np.inf)
         return all(
             abs(drive.desired['q'] - x) < resolution('q') and drive.desired['kp']
             for drive, x in zip(drives, desired, strict=True)

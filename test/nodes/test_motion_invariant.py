@@ -95,7 +95,7 @@ class Motions(RuleBasedStateMachine):
         self.last, self.seen = reference, self.q
 
     def is_yielding(self):
-        motion = self.follower._motion
+        motion = self.follower.motion
         return motion is not None and isinstance(motion.path, YieldingStop)
 
     def check(self, reference, dt, yielding):
@@ -147,8 +147,8 @@ class Motions(RuleBasedStateMachine):
         self.stamp += gap * MS
         if q is not None:
             self.q = q
-        elif on_the_path and self.follower._motion is not None:
-            self.q = self.follower._motion.sample(self.stamp).q
+        elif on_the_path and self.follower.motion is not None:
+            self.q = self.follower.motion.sample(self.stamp).q
         self.receive()
 
     @rule(q=st.none() | positions)
@@ -302,17 +302,17 @@ class Motions(RuleBasedStateMachine):
 
     def stream(self, reference, stamp=None):
         stamp = self.stamp if stamp is None else stamp
-        before, since = self.follower._motion, (stamp - self.sent) / S
+        before, since = self.follower.motion, (stamp - self.sent) / S
         self.sent = stamp if abs(since) > TIMEOUT else max(stamp, self.sent)
         try:
             self.follower.follow_reference(reference, stamp)
         except TrajectoryError:
             return
-        path = self.follower._motion.path
+        path = self.follower.motion.path
         if before is None or not isinstance(before.path, Streamed):
             assert path.joined == 0
         elif path.join is before.path.join:
-            held = (self.follower._now - before.start) / S
+            held = (self.follower.now - before.start) / S
             step = STEP_MARGIN * max(since, SHORTEST_PERIOD) + held
             self.credit += [MODEL.velocity_limit * step, MOST * max(since, CLOSE)]
 

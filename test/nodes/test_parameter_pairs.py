@@ -155,8 +155,8 @@ def test_a_simulated_arm_takes_commands_in_order_and_reports_efforts_in_their_un
     )
     torque = {'shoulder': sign * 2.0, 'elbow': sign * 0.5}
     view.commands.publish(Float64MultiArray(data=listed(torque, order)))
-    graph.until(lambda: view.node._loop.commanded, 'the command')
-    before = view.node._loop.stamp
+    graph.until(lambda: view.node.loop.commanded, 'the command')
+    before = view.node.loop.stamp
     assert view.call('step').success
     state = view.state(after=before)
     assert tuple(state.name) == NAMES

@@ -88,14 +88,14 @@ def test_a_flood_of_commands_neither_stops_nor_deafens_it(graph, commander):
         return sum(rate > 1500 for rate in rates) >= 3
 
     graph.until(flooded, 'more commands than there are steps')
-    before = view.node._loop.steps
+    before = view.node.loop.steps
     assert view.call('pause').success
-    steps = view.node._loop.steps
+    steps = view.node.loop.steps
     assert steps >= before
     assert view.call('step').success
     assert view.call('resume').success
-    graph.until(lambda: view.node._loop.steps > steps + 100, 'time to go on')
-    np.testing.assert_array_equal(view.node._loop.plant.effort, [1.0, 0.5])
+    graph.until(lambda: view.node.loop.steps > steps + 100, 'time to go on')
+    np.testing.assert_array_equal(view.node.loop.plant.effort, [1.0, 0.5])
     assert not view.node.commands.guard.conflict
     assert view.node.health.counts['command rejected'] == 0
 
@@ -105,16 +105,16 @@ def test_a_killed_command_publisher_may_return(graph, commander):
     view = SimulatorView(graph, command_timeout=0.2)
     graph.probe.destroy_publisher(view.commands)
     first = commander('controller', 200)
-    graph.until(lambda: view.node._loop.commanded, 'the first')
+    graph.until(lambda: view.node.loop.commanded, 'the first')
     first.kill()
     first.wait()
-    graph.until(lambda: view.node._loop.starved, 'the silence')
-    graph.until(lambda: view.node._loop.plant.braked, 'the brakes')
-    missed = view.node._loop.missed
+    graph.until(lambda: view.node.loop.starved, 'the silence')
+    graph.until(lambda: view.node.loop.plant.braked, 'the brakes')
+    missed = view.node.loop.missed
     # The dead publisher is still in the graph and must not block its successor.
     commander('controller', 200)
-    graph.until(lambda: not view.node._loop.plant.braked, 'the second')
-    assert view.node._loop.missed == missed
+    graph.until(lambda: not view.node.loop.plant.braked, 'the second')
+    assert view.node.loop.missed == missed
     assert view.node.health.counts['command rejected'] == 0
 
 
@@ -124,26 +124,26 @@ def test_a_killed_command_publisher_may_return(graph, commander):
 def test_a_clock_that_jumps_back_is_counted_and_the_arm_is_held(graph):
     view = SimulatorView(graph, command_timeout=0.5)
     view.command([1.0, 0.5])
-    graph.until(lambda: not view.node._loop.plant.braked, 'a motion')
+    graph.until(lambda: not view.node.loop.plant.braked, 'a motion')
     view.node.clock = lambda: time.monotonic() - 1000.0
-    steps = view.node._loop.steps
-    graph.until(lambda: view.node._loop.steps > steps + 50, 'time to go on')
+    steps = view.node.loop.steps
+    graph.until(lambda: view.node.loop.steps > steps + 50, 'time to go on')
     # The age of the last command is unknown.
-    assert view.node._loop.plant.braked
-    assert view.node._loop.pace.jumps == 1
+    assert view.node.loop.plant.braked
+    assert view.node.loop.pace.jumps == 1
     assert view.node.figures()['clock jumps'] == '1'
     view.command([1.0, 0.5])
-    graph.until(lambda: not view.node._loop.plant.braked, 'the next command')
+    graph.until(lambda: not view.node.loop.plant.braked, 'the next command')
 
 
 def test_a_clock_that_jumps_ahead_is_not_caught_up(graph):
     view = SimulatorView(graph)
     view.state(after=20 * MS)
     view.node.clock = lambda: time.monotonic() + 1000.0
-    steps = view.node._loop.steps
-    graph.until(lambda: view.node._loop.pace.restarts == 1, 'a new schedule')
-    assert view.node._loop.steps < steps + 1000
-    graph.until(lambda: view.node._loop.steps > steps + 50, 'time to go on')
+    steps = view.node.loop.steps
+    graph.until(lambda: view.node.loop.pace.restarts == 1, 'a new schedule')
+    assert view.node.loop.steps < steps + 1000
+    graph.until(lambda: view.node.loop.steps > steps + 50, 'time to go on')
 
 
 def test_simulated_time_of_others_that_runs_backwards_does_not_matter(graph):
@@ -151,8 +151,8 @@ def test_simulated_time_of_others_that_runs_backwards_does_not_matter(graph):
     clock = graph.publisher(Clock, '/clock', qos.CLOCK)
     for seconds in (10, 11, 1, 2):
         clock.publish(Clock(clock=messages.time_message(seconds * messages.SECOND)))
-        steps = view.node._loop.steps
-        graph.until(lambda steps=steps: view.node._loop.steps > steps + 20, 'time to go on')
+        steps = view.node.loop.steps
+        graph.until(lambda steps=steps: view.node.loop.steps > steps + 20, 'time to go on')
 
 
 def test_stamps_never_run_backwards_but_by_a_reset(graph):
@@ -178,17 +178,17 @@ def test_an_invalid_wrench_is_rejected_and_counted(graph, bad, why, capfd):
     view = SimulatorView(graph)
     graph.publisher(WrenchStamped, 'external_wrench').publish(bad)
     graph.until(lambda: view.node.health.counts['external wrench rejected'], 'the refusal')
-    assert not view.node._loop.plant.wrenches
+    assert not view.node.loop.plant.wrenches
     assert why in capfd.readouterr().err
 
 
 def test_a_wrench_acts_until_its_timeout(graph, elbow):
     view = SimulatorView(graph, start_paused=True, wrench_timeout=0.005)
     view.command([0.0, 0.0])
-    graph.until(lambda: view.node._loop.commanded, 'the command')
+    graph.until(lambda: view.node.loop.commanded, 'the command')
     publisher = graph.publisher(WrenchStamped, 'external_wrench')
     publisher.publish(wrench('forearm', (1.0, 2.0, 30.0), (0.5, 3.0, 0.1)))
-    graph.until(lambda: view.node._loop.plant.wrenches, 'the wrench')
+    graph.until(lambda: view.node.loop.plant.wrenches, 'the wrench')
     assert view.set(steps_per_call=10) == ''
     assert view.call('step').success
     same = Simulator(elbow, q=START)
@@ -196,8 +196,8 @@ def test_a_wrench_acts_until_its_timeout(graph, elbow):
         R = elbow.forward_kinematics(same.q, 'forearm')[:3, :3]
         F = np.concatenate([R @ [0.5, 3.0, 0.1], R @ [1.0, 2.0, 30.0]])
         same.step([0.0, 0.0], wrenches={'forearm': F} if k < 5 else None)
-    np.testing.assert_array_equal(view.node._loop.plant.q, same.q)
-    np.testing.assert_array_equal(view.node._loop.plant.qd, same.qd)
+    np.testing.assert_array_equal(view.node.loop.plant.q, same.q)
+    np.testing.assert_array_equal(view.node.loop.plant.qd, same.qd)
 
 
 def test_frames_are_prepared_at_start_and_have_to_be_there(graph):
@@ -212,9 +212,9 @@ def test_a_wrench_of_zero_takes_the_last_one_away(graph):
     view = SimulatorView(graph, start_paused=True)
     publisher = graph.publisher(WrenchStamped, 'external_wrench')
     publisher.publish(wrench('forearm'))
-    graph.until(lambda: view.node._loop.plant.wrenches, 'the wrench')
+    graph.until(lambda: view.node.loop.plant.wrenches, 'the wrench')
     publisher.publish(wrench('forearm', (0.0, 0.0, 0.0)))
-    graph.until(lambda: not view.node._loop.plant.wrenches, 'its end')
+    graph.until(lambda: not view.node.loop.plant.wrenches, 'its end')
 
 
 # -- payloads -------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_a_wrench_of_zero_takes_the_last_one_away(graph):
 def test_a_payload_comes_and_goes_while_the_arm_moves(graph, elbow):
     view = SimulatorView(graph, start_paused=True, payload__link='forearm')
     view.command([1.0, 0.5])
-    graph.until(lambda: view.node._loop.commanded, 'the command')
+    graph.until(lambda: view.node.loop.commanded, 'the command')
     same = Simulator(elbow, q=START, payload_links=['forearm'])
     assert view.set(steps_per_call=5) == ''
 
@@ -231,7 +231,7 @@ def test_a_payload_comes_and_goes_while_the_arm_moves(graph, elbow):
         assert view.call('step').success
         for _ in range(5):
             same.step([1.0, 0.5])
-        np.testing.assert_array_equal(view.node._loop.plant.q, same.q)
+        np.testing.assert_array_equal(view.node.loop.plant.q, same.q)
 
     both()
     assert view.set(payload__mass=2.0, payload__com=[0.1, 0.0, 0.0]) == ''
@@ -248,7 +248,7 @@ def test_a_payload_comes_and_goes_while_the_arm_moves(graph, elbow):
 def test_a_payload_without_a_link_is_rejected(graph):
     view = SimulatorView(graph)
     assert 'payload.link must name the link that carries it' in view.set(payload__mass=1.0)
-    assert not view.node._loop.plant.simulator.payloads
+    assert not view.node.loop.plant.simulator.payloads
 
 
 # -- motions that explode -------------------------------------------------------------------
@@ -260,12 +260,12 @@ def test_a_wrench_beyond_all_measure_pauses_the_simulation(graph, force):
     view = SimulatorView(graph, start_paused=True, hold_until_command=False)
     publisher = graph.publisher(WrenchStamped, 'external_wrench')
     publisher.publish(wrench('forearm', (force, force, force), (force, force, force)))
-    graph.until(lambda: view.node._loop.plant.wrenches, 'the wrench')
+    graph.until(lambda: view.node.loop.plant.wrenches, 'the wrench')
     assert view.set(steps_per_call=100) == ''
     stopped = view.call('step')
     assert not stopped.success
     assert 'reset to continue' in stopped.message
-    assert np.isfinite(view.node._loop.plant.q).all()
+    assert np.isfinite(view.node.loop.plant.q).all()
     assert view.call('reset').success
     assert view.call('step').success
 
@@ -284,7 +284,7 @@ def test_energy_out_of_nothing_pauses_the_simulation(graph):
         diagnostics_period=0.1,
     )
     reports = graph.listen(DiagnosticArray, '/diagnostics')
-    graph.until(lambda: view.node._loop.diverged, 'the explosion')
+    graph.until(lambda: view.node.loop.diverged, 'the explosion')
     assert view.node._control.state is State.PAUSED
     graph.until(
         lambda: reports and reports[-1].status[0].level == DiagnosticStatus.ERROR, 'the error'
@@ -304,11 +304,11 @@ def test_deactivated_it_stands_still_and_activated_it_begins_anew(graph):
     view = SimulatorView(graph, hold_until_command=False)
     view.state(after=50 * MS)
     view.node.trigger_deactivate()
-    steps = view.node._loop.steps
+    steps = view.node.loop.steps
     rejected = view.call('pause')
     assert (rejected.success, rejected.message) == (False, 'the node is inactive')
     graph.drain(0.1)
-    assert view.node._loop.steps == steps
+    assert view.node.loop.steps == steps
     view.states.clear()
     view.node.trigger_activate()
     assert stamp(view.state()) < steps * MS
@@ -324,14 +324,14 @@ def test_another_robot_begins_at_its_start(graph, elbow_urdf):
     description.publish(String(data=elbow_urdf))
     node = graph.start(SimulatorNode, description='')
     graph.until(lambda: node.active, 'the description')
-    first = node._loop
+    first = node.loop
     graph.until(lambda: first.steps > 20, 'time to go on')
     description.publish(String(data=elbow_urdf.replace('mass value="1.5"', 'mass value="1.6"')))
-    graph.until(lambda: node._loop is not first, 'the other robot')
-    graph.until(lambda: node._loop.steps > 20, 'time to go on')
+    graph.until(lambda: node.loop is not first, 'the other robot')
+    graph.until(lambda: node.loop.steps > 20, 'time to go on')
     description.publish(String(data='<robot'))
     graph.until(lambda: node.health.counts['robot_description rejected'], 'the refusal')
-    second, steps = node._loop, node._loop.steps
+    second, steps = node.loop, node.loop.steps
     graph.until(lambda: second.steps > steps + 20, 'the good one to go on')
 
 
@@ -343,7 +343,7 @@ def test_the_speed_may_change_any_time(graph):
     assert view.set(real_time_factor=0.5, publish_every=5) == ''
     graph.drain(0.05)
     view.states.clear()
-    view.state(after=view.node._loop.stamp + 50 * MS)
+    view.state(after=view.node.loop.stamp + 50 * MS)
     assert view.steps() == {5 * MS}
     for bad in (-1.0, NAN, 1e9):
         assert view.set(real_time_factor=bad) != ''
@@ -360,7 +360,7 @@ def test_the_same_commands_give_the_same_bits(graph, joint_models):
     for _ in range(2):
         view = SimulatorView(graph, lockstep=True, real_time_factor=0.0, **joint_models)
         view.drive(np.random.default_rng(5), 100)
-        plant = view.node._loop.plant
+        plant = view.node.loop.plant
         ends.append(plant.q.tobytes() + plant.qd.tobytes())
         graph.stop(view.node)
         graph.probe.destroy_publisher(view.commands)

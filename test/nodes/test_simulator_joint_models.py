@@ -61,7 +61,7 @@ def test_speed_limits_are_those_of_the_model(elbow):
 def test_the_node_simulates_them(graph, elbow):
     view = SimulatorView(graph, start_paused=True, drives__delay=0.003, friction__law='stick_slip')
     view.command([5.0, 1.0])
-    graph.until(lambda: view.node._loop.commanded, 'the command')
+    graph.until(lambda: view.node.loop.commanded, 'the command')
     assert view.set(steps_per_call=20) == ''
     assert view.call('step').success
     same = Simulator(
@@ -71,7 +71,7 @@ def test_the_node_simulates_them(graph, elbow):
     )
     for _ in range(20):
         same.step([5.0, 1.0])
-    np.testing.assert_array_equal(view.node._loop.plant.q, same.q)
+    np.testing.assert_array_equal(view.node.loop.plant.q, same.q)
 
 
 def test_the_node_simulates_friction_laws_and_drives_of_every_kind(graph, elbow):
@@ -87,7 +87,7 @@ def test_the_node_simulates_friction_laws_and_drives_of_every_kind(graph, elbow)
         drives__ripple_periods=[7.0],
     )
     view.command([5.0, 1.0])
-    graph.until(lambda: view.node._loop.commanded, 'the command')
+    graph.until(lambda: view.node.loop.commanded, 'the command')
     assert view.set(steps_per_call=20) == ''
     assert view.call('step').success
     same = Simulator(
@@ -101,7 +101,7 @@ def test_the_node_simulates_friction_laws_and_drives_of_every_kind(graph, elbow)
     )
     for _ in range(20):
         same.step([5.0, 1.0])
-    np.testing.assert_array_equal(view.node._loop.plant.q, same.q)
+    np.testing.assert_array_equal(view.node.loop.plant.q, same.q)
 
 
 def test_states_are_published_as_the_sensors_measure_them_from_each_reset_on(graph, elbow):
@@ -125,7 +125,7 @@ def test_states_are_published_as_the_sensors_measure_them_from_each_reset_on(gra
     numbers = {k: v[0] if v in ([0.3], [20.0], [50.0]) else v for k, v in sensors.items()}
     same, sensing = Simulator(elbow, q=START), Sensing(elbow.model, Sensors(**numbers), 1e-3, [5])
     for _ in range(2):
-        rng, plant = np.random.default_rng(1), view.node._loop.plant
+        rng, plant = np.random.default_rng(1), view.node.loop.plant
         view.states.clear()
         view.drive(rng, 30)
         assert not np.array_equal(view.states[-1].position, plant.q)
@@ -182,7 +182,7 @@ def test_a_coefficient_that_a_law_lacks_rejects_the_node(graph):
 
 def test_an_arm_that_falls_stops_at_its_limits(graph):
     view = SimulatorView(graph, real_time_factor=0.0, hold_until_command=False)
-    graph.until(lambda: view.node._loop.time > 5, 'the end of the fall')
+    graph.until(lambda: view.node.loop.time > 5, 'the end of the fall')
     q = np.array([message.position for message in view.states])
     # To rounding: the joint is put exactly there, by addition.
     assert np.abs(q[:, 0]).max() <= 3 + 1e-12

@@ -50,7 +50,7 @@ def test_efforts_by_order_move_the_arm_as_in_the_simulator(graph, elbow):
         initial_positions=START[::-1],
     )
     view.commands.publish(Float64MultiArray(data=[1.0, 2.0]))
-    graph.until(lambda: view.node._loop.commanded, 'the command')
+    graph.until(lambda: view.node.loop.commanded, 'the command')
     same = Simulator(elbow, q=START, time_step=1e-3)
     for k in range(5):
         response = view.call('step')
@@ -65,7 +65,7 @@ def test_efforts_by_order_move_the_arm_as_in_the_simulator(graph, elbow):
 def test_the_applied_effort_is_the_clamped_one(graph):
     view = SimulatorView(graph, start_paused=True)
     view.command([1000.0, -1000.0])
-    graph.until(lambda: view.node._loop.commanded, 'the command')
+    graph.until(lambda: view.node.loop.commanded, 'the command')
     view.call('step')
     assert list(view.state(after=0).effort) == [50, -20]
 
@@ -89,7 +89,7 @@ def test_an_invalid_command_by_name_is_rejected_and_counted(graph, bad):
     view = SimulatorView(graph)
     view.commands.publish(bad)
     graph.until(lambda: view.node.health.counts['command rejected'] == 1, 'the refusal')
-    assert not view.node._loop.commanded
+    assert not view.node.loop.commanded
 
 
 @pytest.mark.parametrize('data', [[1.0], [1.0, 2.0, 3.0], [], [1.0, NAN], [float('inf'), 1.0]])
@@ -97,14 +97,14 @@ def test_an_invalid_command_by_order_is_rejected_and_counted(graph, data):
     view = SimulatorView(graph, 'effort_controller/commands')
     view.commands.publish(Float64MultiArray(data=data))
     graph.until(lambda: view.node.health.counts['command rejected'] == 1, 'the refusal')
-    assert not view.node._loop.commanded
+    assert not view.node.loop.commanded
 
 
 def test_when_commands_stop_the_arm_is_braked(graph):
     view = SimulatorView(graph, command_timeout=0.05)
     view.command([5.0, 1.0])
-    graph.until(lambda: view.node._loop.missed == 1, 'the timeout')
-    resting = view.state(after=view.node._loop.stamp)
+    graph.until(lambda: view.node.loop.missed == 1, 'the timeout')
+    resting = view.state(after=view.node.loop.stamp)
     assert list(resting.velocity) == [0, 0]
     assert list(resting.effort) == [0, 0]
     assert list(resting.position) != START
@@ -143,7 +143,7 @@ def test_lock_step_gives_one_state_per_answer(graph, elbow):
         same.step(tau)
         view.command(tau, at=stamp(now))
     view.state(after=49 * MS)
-    assert view.node._loop.missed == 0
+    assert view.node.loop.missed == 0
 
 
 def test_lock_step_repeats_its_state_for_late_subscribers(graph):
@@ -152,7 +152,7 @@ def test_lock_step_repeats_its_state_for_late_subscribers(graph):
     assert {stamp(message) for message in view.states} == {0}
     view.command([0.0, 0.0], at=MS)  # the answer to no state
     graph.drain()
-    assert view.node._loop.steps == 0
+    assert view.node.loop.steps == 0
     view.command([0.0, 0.0], at=0)
     view.state(after=0)
 
@@ -161,18 +161,18 @@ def test_a_lost_answer_costs_one_timeout_and_no_more(graph):
     view = SimulatorView(graph, lockstep=True, real_time_factor=0.0, command_timeout=0.2)
     view.command([0.0, 0.0], at=stamp(view.state()))
     now = view.state(after=MS)  # no command for 1 ms
-    assert view.node._loop.missed == 1
+    assert view.node.loop.missed == 1
     view.command([0.0, 0.0], at=stamp(now))
     view.state(after=stamp(now))
-    assert view.node._loop.missed == 1
+    assert view.node.loop.missed == 1
 
 
 def test_a_motion_that_diverges_is_reported_and_can_be_reset(graph):
     view = SimulatorView(graph, diagnostics_period=0.1)
     reports = graph.listen(DiagnosticArray, '/diagnostics')
     view.command([0.0, 0.0])
-    graph.until(lambda: not view.node._loop.plant.braked, 'a free arm')
-    view.node._loop.plant.simulator.reset(view.node._loop.plant.q, [1e200, 1e200])
+    graph.until(lambda: not view.node.loop.plant.braked, 'a free arm')
+    view.node.loop.plant.simulator.reset(view.node.loop.plant.q, [1e200, 1e200])
     view.command([0.0, 0.0])
     graph.until(
         lambda: reports and reports[-1].status[0].level == DiagnosticStatus.ERROR, 'the error'
@@ -243,7 +243,7 @@ def test_two_command_publishers_are_rejected_until_one_is_gone(graph):
     other.destroy_node()
     graph.until(lambda: not view.node.commands.guard.conflict, 'its end')
     view.command([1.0, 1.0])
-    graph.until(lambda: view.node._loop.commanded, 'the command')
+    graph.until(lambda: view.node.loop.commanded, 'the command')
 
 
 def test_diagnostics_name_the_real_time_factor(graph):
@@ -288,13 +288,13 @@ def test_feedforward_holds_the_arm_in_lock_step_and_survives_a_restart_and_a_res
 
     np.testing.assert_allclose(reaches(0.2), START, atol=1e-9)
     graph.stop(first)
-    graph.until(lambda: simulator._loop.missed, 'the loss')
+    graph.until(lambda: simulator.loop.missed, 'the loss')
     second = controller()
-    then = simulator._loop.stamp / 1e9
+    then = simulator.loop.stamp / 1e9
     np.testing.assert_allclose(reaches(then + 0.2), START, atol=1e-9)
     graph.call(Trigger, 'simulator_node/reset')
     graph.until(lambda: stamp(states[-1]) < 1e9 * then, 'the start')
-    missed = simulator._loop.missed
+    missed = simulator.loop.missed
     np.testing.assert_allclose(reaches(0.2), START, atol=1e-9)
-    assert simulator._loop.missed == missed
+    assert simulator.loop.missed == missed
     assert second.failure is None

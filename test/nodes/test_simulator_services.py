@@ -114,9 +114,9 @@ def test_pause_resume_step_reset(view):
     assert view.call('pause').message == 'paused'
     again = view.call('pause')
     assert (again.success, again.message) == (True, 'was paused already')
-    steps = view.node._loop.steps
+    steps = view.node.loop.steps
     graph.drain(0.05)
-    assert view.node._loop.steps == steps
+    assert view.node.loop.steps == steps
     assert view.call('resume').message == 'resumed'
     assert view.call('resume').message == 'was running already'
     view.command([5.0, 1.0])
@@ -182,8 +182,8 @@ def test_an_invalid_start_changes_nothing(graph):
     ):
         assert why in view.set(**change)
         assert view.call('reset').success
-        view.graph.until(lambda: view.node._loop.steps >= 0, 'time')
-        assert list(view.node._loop.plant.q) == START
+        view.graph.until(lambda: view.node.loop.steps >= 0, 'time')
+        assert list(view.node.loop.plant.q) == START
 
 
 @pytest.mark.parametrize(
@@ -266,19 +266,19 @@ def test_states_and_transitions(standard):
 
 def test_stopped_is_at_the_start_at_time_zero(view, standard):
     view.command([5.0, 1.0])
-    view.graph.until(lambda: view.node._loop.plant.q[0] != START[0], 'a motion')
+    view.graph.until(lambda: view.node.loop.plant.q[0] != START[0], 'a motion')
     standard.put(SimulationState.STATE_STOPPED)
     view.graph.drain(0.05)
-    assert view.node._loop.steps == 0
-    assert list(view.node._loop.plant.q) == START
+    assert view.node.loop.steps == 0
+    assert list(view.node.loop.plant.q) == START
 
 
 def test_a_simulation_that_diverged_cannot_be_played(view, standard):
     view.command([0.0, 0.0])
-    view.graph.until(lambda: not view.node._loop.plant.braked, 'a free arm')
-    view.node._loop.plant.simulator.reset(view.node._loop.plant.q, [1e200, 1e200])
+    view.graph.until(lambda: not view.node.loop.plant.braked, 'a free arm')
+    view.node.loop.plant.simulator.reset(view.node.loop.plant.q, [1e200, 1e200])
     view.command([0.0, 0.0])
-    view.graph.until(lambda: view.node._loop.diverged, 'the divergence')
+    view.graph.until(lambda: view.node.loop.diverged, 'the divergence')
     assert standard.state == SimulationState.STATE_PAUSED
     assert standard.put(SimulationState.STATE_PLAYING) == SetResponse.STATE_TRANSITION_ERROR
     response = standard.call('step_simulation', steps=1)
@@ -298,14 +298,14 @@ def test_step_simulation(view, standard):
     standard.put(SimulationState.STATE_PAUSED)
     standard.call('reset_simulation', scope=0)
     assert standard.call('step_simulation', steps=7).result.result == Result.RESULT_OK
-    assert view.node._loop.steps == 7
+    assert view.node.loop.steps == 7
     assert standard.call('step_simulation', steps=0).result.result == 4
     assert standard.call('step_simulation', steps=2**64 - 1).result.result == 4
-    assert view.node._loop.steps == 7
+    assert view.node.loop.steps == 7
 
 
 def test_reset_scopes(view, standard):
-    loop = view.node._loop
+    loop = view.node.loop
     standard.put(SimulationState.STATE_PAUSED)
     standard.call('reset_simulation', scope=ResetRequest.SCOPE_ALL)
     view.command([5.0, 1.0])

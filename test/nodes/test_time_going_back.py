@@ -290,9 +290,9 @@ def test_a_simulation_in_lock_step_that_is_reset_early_continues(graph):
     simulator = graph.start(SimulatorNode, lockstep=True, real_time_factor=0.1)
     feedforward = ('feedforward_node/feedforward_torque', 'joint_effort')
     graph.start(FeedforwardNode, remap=[':='.join(feedforward)], kp=[50.0], kd=[2.0])
-    graph.until(lambda: simulator._loop.steps > 10, 'steps')
-    time = simulator._loop.time
+    graph.until(lambda: simulator.loop.steps > 10, 'steps')
+    time = simulator.loop.time
     assert time < TIMEOUT  # else the reset is no late state
     assert graph.call(Trigger, 'simulator_node/reset').success
-    assert simulator._loop.time < time
-    graph.until(lambda: simulator._loop.time > time + 0.01, 'time going on')
+    assert simulator.loop.time < time
+    graph.until(lambda: simulator.loop.time > time + 0.01, 'time going on')

@@ -133,7 +133,7 @@ def test_markers_follow_the_payload_of_another_node(graph):
         arrow = next(m for m in drawings[-1].markers if (m.ns, m.id) == ('weight', 1))
         return (arrow.points[0].z - arrow.points[1].z) / node.parameters.force_scale
 
-    graph.until(node._markers_out.get_subscription_count, 'the listener')
+    graph.until(node.markers_out.get_subscription_count, 'the listener')
     assert weight() == pytest.approx(0.7 * 9.81)
     graph.publisher(InertiaStamped, 'dynamics_node/set_payload').publish(load(2.0))
     graph.until(lambda: weight() == pytest.approx(2.7 * 9.81), 'the load')

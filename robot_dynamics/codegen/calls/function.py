@@ -136,6 +136,7 @@ class CompiledFunction:
             the signature.
         backend: 'llvm' or 'python'.
         wrapper: 'native' or 'portable', the call wrapper.
+        kernels: the compiled or evaluated program.
     """
 
     def __init__(
@@ -162,7 +163,7 @@ class CompiledFunction:
         else:
             self.call = PortableFunction(portable)
             self.wrapper = 'portable'
-        self._kernels = kernels
+        self.kernels = kernels
         self._bound = dict(bound)
         self._result_type = result_type
         self._documentation = documentation
@@ -177,7 +178,7 @@ class CompiledFunction:
         Raises:
             ShapeError: a value is not a vector of the input's size, or no input has that name.
         """
-        sizes = dict(self._kernels.signature.inputs)
+        sizes = dict(self.kernels.signature.inputs)
         bound = dict(self._bound)
         for key, value in values.items():
             if key not in sizes:
@@ -192,7 +193,7 @@ class CompiledFunction:
                 )
             bound[key] = np.array(vector)
         return CompiledFunction(
-            self.name, self._kernels, bound, self._result_type, self._documentation
+            self.name, self.kernels, bound, self._result_type, self._documentation
         )
 
     def made_by(self, make: Callable[..., Any], *arguments: Any) -> None:
@@ -228,15 +229,15 @@ class CompiledFunction:
         choice = keyword, choices
         documentation = self._documentation
         made = CompiledFunction(
-            self.name, self._kernels, self._bound, self._result_type, documentation, choice
+            self.name, self.kernels, self._bound, self._result_type, documentation, choice
         )
         made._origin.made_by = self._origin.made_by
         return made
 
     def precompile(self) -> None:
         """Compile, and cache on disk, what is otherwise compiled at the first batch or loop."""
-        if isinstance(self._kernels, MachineKernels):
-            self._kernels.precompile()
+        if isinstance(self.kernels, MachineKernels):
+            self.kernels.precompile()
 
     def iterate(self, steps: int, **values: Any) -> Any:
         """Apply the function again and again, each output fed back into the input of its name.
@@ -274,7 +275,7 @@ class CompiledFunction:
         return self._packed(self._feedback().advance(steps, changing, values))
 
     def _feedback(self) -> Feedback:
-        return Feedback(self.name, self._kernels, self._bound, self.signature)
+        return Feedback(self.name, self.kernels, self._bound, self.signature)
 
     def _packed(self, results: list[Array]) -> Any:
         return results[0] if len(results) == 1 else tuple.__new__(self._result_type, results)

@@ -80,14 +80,19 @@ class Kernels(ABC):
 
 
 class MachineKernels(Kernels):
-    """Runs a program's machine code on rows of arrays."""
+    """Runs a program's machine code on rows of arrays.
+
+    Attributes:
+        recipe: what is compiled.
+        loaded: by kind, the kernels for many rows that have been loaded so far.
+    """
 
     backend = 'llvm'
     has_blocks = True
 
     def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
-        self._loaded: dict[str, tuple[LoadedCode, Callable[..., None], int | None]] = {}
+        self.recipe = recipe
+        self.loaded: dict[str, tuple[LoadedCode, Callable[..., None], int | None]] = {}
         (inputs, outputs), self._operations, self.memory, self.code = self._load('sample')
         self._loops = self.memory is not None
         self.lanes = 0 if self._loops else _lanes(self._operations)
@@ -108,7 +113,7 @@ class MachineKernels(Kernels):
         """Return signature, number of operations, memory for loops, and code of a kernel."""
 
         def make() -> tuple[Any, bytes]:
-            program = self._recipe.program
+            program = self.recipe.program
             count = operations(program)
             signature = (program.signature.inputs, program.signature.outputs)
             is_loops = isinstance(program, LoopProgram)
@@ -116,18 +121,18 @@ class MachineKernels(Kernels):
             return (signature, count, memory), machine_code.compile_module(source)
 
         with machine_code.ONE_AT_A_TIME:
-            text = f'{kind} kernel\n{self._recipe.identity}\n{machine_code.processor()}'
+            text = f'{kind} kernel\n{self.recipe.identity}\n{machine_code.processor()}'
             about, code = cache.kept(text, make)
             return *about, LoadedCode(code)
 
     def _on_many(self, kind: str) -> tuple[Callable[..., None], int | None]:
         """Return the kernel `batch`, `scan` or `rollout`, and its memory, when first asked for."""
-        if kind not in self._loaded:
+        if kind not in self.loaded:
             # Once: code that another thread runs must not be replaced.
             with machine_code.ONE_AT_A_TIME:
-                if kind not in self._loaded:
-                    self._loaded[kind] = self._made_for_many(kind)
-        return self._loaded[kind][1:]
+                if kind not in self.loaded:
+                    self.loaded[kind] = self._made_for_many(kind)
+        return self.loaded[kind][1:]
 
     def _made_for_many(self, kind: str) -> tuple[LoadedCode, Callable[..., None], int | None]:
         memory, code = self.memory, self.code
@@ -140,7 +145,7 @@ class MachineKernels(Kernels):
         if kind == 'rollout':
             parameters = [pointer, count, count] * (inputs + outputs) + [count] * 3
         prototype = ctypes.CFUNCTYPE(None, *parameters)
-        address = code.address(f'{self._recipe.name}.{kind}')
+        address = code.address(f'{self.recipe.name}.{kind}')
         loaded = code, prototype(address), memory
         if kind == 'batch' and not self._loops:
             self.small_batch[:] = address, self._most_at_once()

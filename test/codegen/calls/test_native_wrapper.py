@@ -260,7 +260,7 @@ def test_fewer_rows_than_lanes_need_no_batch_kernel(native):
     a, b = np.random.default_rng(1).normal(size=(few + 1, 2)), np.ones(1)
     found, called = frames(compiled.call, a[:few], b)
     assert called == []
-    assert compiled._kernels._loaded == {}
+    assert compiled.kernels.loaded == {}
     single = [compiled(row, b) for row in a[:few]]
     for k, result in enumerate(found):
         assert np.array_equal(result, [parts[k] for parts in single])

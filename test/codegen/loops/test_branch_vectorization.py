@@ -86,7 +86,7 @@ def test_a_sample_has_the_same_bits_alone_and_in_any_batch(machine, monkeypatch,
         outputs=VECTORS,
         loops=LoopForm(tree.vectors, tree.rows, ('x',)),
     )
-    assert any(node[0] == 'pack' for node in program._kernels._recipe.program.nodes)
+    assert any(node[0] == 'pack' for node in program.kernels.recipe.program.nodes)
     x, scale = tree.arguments(21)
     alone = [program(*each) for each in zip(x, scale, strict=True)]
     expected = [straight(tree)(*each) for each in zip(x, scale, strict=True)]

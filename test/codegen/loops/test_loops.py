@@ -210,7 +210,7 @@ def test_every_entry_of_given_memory_is_written(
         loops=tree.rolled,
         backend=backend,
     )
-    assert program._kernels.memory is not None if backend == 'auto' else True
+    assert program.kernels.memory is not None if backend == 'auto' else True
     x, scale = tree.arguments(19)
     expected = [tree.straight(*each) for each in zip(x, scale, strict=True)]
     for given in (0, slice(0, 3), slice(None)):
