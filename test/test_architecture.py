@@ -162,3 +162,30 @@ def package_modules():
 def test_the_package_imports_without_ros_engines_or_compiler():
     result = python_without(ROS + OPTIONAL, 'from robot_dynamics import *')
     assert result.returncode == 0, result.stderr
+
+
+CONTRIBUTING = (CHECKOUT / 'CONTRIBUTING.md').read_text()
+
+
+def test_the_table_of_packages_is_complete():
+    table = CONTRIBUTING.partition('## Where things are')[2].partition('\n## ')[0]
+    listed = {
+        name for row in re.findall(r'^\| (`.*?) \|', table, re.MULTILINE) for name in names(row)
+    }
+    modules = (path.stem for path in (CHECKOUT / 'robot_dynamics').glob('[a-z]*'))
+    assert {name for name in modules if name not in ('py', '__pycache__')} == listed
+
+
+def test_the_answers_to_where_is_something_exist():
+    table = CONTRIBUTING.partition('## Where is …')[2].partition('\n## ')[0].strip()
+    rows = table.splitlines()[2:]
+    assert len(rows) == 30
+    for row in rows:
+        answers = [names(answer) for answer in row.split(' | ')[-1].split(';')]
+        for path, *inside in answers:
+            text = (CHECKOUT / 'robot_dynamics' / path).read_text()
+            assert all(name in text for name in inside), row
+
+
+def names(text):
+    return re.findall('`(.*?)`', text)
