@@ -45,6 +45,7 @@ class Setting:
         positive: whether it must be above zero, although parameters may be 0.
         per_joint: whether it is one number for all joints, or one for each.
         zero: what 0 means where there is no infinity, as in parameters.
+        none: what a negative number means where there is no None, as in parameters.
         note: further sentences.
     """
 
@@ -57,6 +58,7 @@ class Setting:
     positive: bool = False
     per_joint: bool = False
     zero: str = ''
+    none: str = ''
     note: str = ''
 
     @property
@@ -69,7 +71,8 @@ class Setting:
         """Help with unit, number of values and the meaning of 0, as sentences."""
         parts = [self.help, self.unit, 'one value or one per joint' if self.per_joint else '']
         zero = f'; 0: {self.zero}' if self.zero else ''
-        return f'{", ".join(filter(None, parts))}{zero}. {self.note}'.rstrip()
+        none = f'; negative: {self.none}' if self.none else ''
+        return f'{", ".join(filter(None, parts))}{zero}{none}. {self.note}'.rstrip()
 
     def checked(self, name: str, value: Any, n: int) -> Any:
         """Return a value: (n,) numbers if it is per joint.

@@ -84,12 +84,14 @@ OWNERS = [
         files=('urdf/geometry/mesh_process.py', 'urdf/geometry/meshes.py'),
     ),
     Row(
-        concept='declared range of a setting of sensors, drives, stops and elasticity',
-        pattern=r"setting\(|'(sensors|drives|elasticity|stops)[._](?!kind|seed|speed_limits)\w+'",
+        concept='declared range of a setting of friction, sensors, drives and gains',
+        pattern=r'setting\(|\b(friction|sensors|drives|elasticity|stops)__'
+        r'(?!kind|seed|speed_limits)\w+: [^=\n]+ = parameter\(',
         found="latency: float = setting(0.0, 'Age', 's', (0.0, 1.0))",
         files=(
-            *('settings.py', 'simulation/sensors.py', 'simulation/steps/elastic_arm.py'),
-            'simulation/joint_models/',
+            *('settings.py', 'friction/friction_settings.py', 'simulation/sensors.py'),
+            *('simulation/joint_models/', 'simulation/steps/elastic_arm.py'),
+            'control/feedforward.py',
         ),
     ),
     Row(

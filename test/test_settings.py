@@ -7,7 +7,19 @@ import numpy as np
 import pytest
 
 from robot_dynamics.errors import ModelError
-from robot_dynamics.ros.parameters import ParameterError, group, parameter, snapshot, specs, values
+from robot_dynamics.friction.friction_settings import FrictionSettings
+from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.ros.parameters import (
+    ParameterError,
+    group,
+    parameter,
+    parameter_of,
+    parameter_values,
+    snapshot,
+    specs,
+    values,
+)
+from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.settings import EFFORT, RATE, checked, joint_setting, setting, settings_of
 from robot_dynamics.simulation import Actuators, Elasticity, Sensors, SpringDamperStop
 
@@ -111,3 +123,30 @@ def test_what_a_node_accepts_the_library_accepts(kind):
             checked(kind(**{**required, name: beyond}), 3)
         with pytest.raises(ParameterError, match=f'{name} is {beyond}'):
             snapshot(table, {f'all.{name}': [beyond] if one.per_joint else beyond})
+
+
+@dataclasses.dataclass(frozen=True)
+class DriveTable:
+    speed: tuple[float, ...] = parameter_of(FrictionSettings, 'viscous', live=True)
+
+
+def test_a_negative_parameter_stands_for_none():
+    (spec,) = specs(DriveTable).values()
+    assert (spec.default, spec.bounds, spec.live) == ([-1.0], (-1e9, 1e9), True)
+    assert spec.description == (
+        'Viscous friction, N m s/rad or N s/m, one value or one per joint; negative: the '
+        "URDF's <dynamics damping>."
+    )
+    assert DriveTable().speed == (-1.0,)
+
+
+def test_settings_as_parameters_are_the_same_settings():
+    """What a profile gives a node is what the library makes of the profile."""
+    sensors = Sensors(effort_noise=[0.1, 0.2], velocity_cutoff=[math.inf, 50.0], latency=1e-3)
+    given = parameter_values('sensors', sensors)
+    assert (given['sensors.latency'], given['sensors.velocity_cutoff']) == (1e-3, [0.0, 50.0])
+    found = snapshot(SimulatorParameters, given).joint_settings('sensors', planar_2r())
+    one, other = (vars(checked(each, 2)) for each in (sensors, found))
+    for name, value in one.items():
+        np.testing.assert_array_equal(other[name], value)
+    assert 'friction.viscous' not in parameter_values('friction', FrictionSettings())

@@ -6,19 +6,19 @@ nominal description, as with a real arm.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from robot_dynamics.errors import ModelError
+from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.ros.parameters import parameter_values, specs
+from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.simulation.hardware import HardwareProfile, load_profile
 from robot_dynamics.simulation.joint_models.actuators import Drives
-from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
-from robot_dynamics.simulation.sensors import Sensing, Sensors
+from robot_dynamics.simulation.sensors import Sensing
 from robot_dynamics.urdf.loading import urdf_text
 
 SEED = 0  # of the errors of the model, and of the noise
@@ -76,29 +76,10 @@ def simulator_parameters(profile: HardwareProfile, robot: Path) -> dict[str, Any
         'robot_description': actual.decode(),
         'sensors.seed': SEED,
         'effort_offset': np.atleast_1d(np.asarray(profile.drives.offset, dtype=float)).tolist(),
-        **_group('sensors', profile.sensors, (item.name for item in fields(Sensors))),
-        **_group(
-            'drives',
-            profile.drives,
-            ('delay', 'rate_limit', 'bandwidth', 'gain', 'ripple', 'ripple_periods'),
-        ),
+        **parameter_values('sensors', profile.sensors),
+        **parameter_values('drives', profile.drives),
     }
     if profile.friction is not None:
-        names = [item.name for item in fields(FrictionSettings)]
-        parameters |= _group('friction', profile.friction, names)
-    return parameters
-
-
-def _group(group: str, settings: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Return settings as parameters: lists for joints, and 0 for no limit."""
-    parameters: dict[str, Any] = {}
-    for name in names:
-        value = getattr(settings, name)
-        if value is None or isinstance(value, str):
-            parameters |= {} if value is None else {f'{group}.{name}': value}
-            continue
-        array = np.asarray(value, dtype=float)
-        array = np.where(np.isposinf(array), 0.0, array)
-        scalar = name in ('delay', 'latency', 'jitter', 'effort_delay')
-        parameters[f'{group}.{name}'] = float(array) if scalar else np.atleast_1d(array).tolist()
-    return parameters
+        parameters |= parameter_values('friction', profile.friction)
+    known = specs(SimulatorParameters)
+    return {name: value for name, value in parameters.items() if name in known}

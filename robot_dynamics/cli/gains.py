@@ -6,7 +6,7 @@ import argparse
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_robot, number, positive
+from robot_dynamics.cli.options import add_parameter, add_robot, positive
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.control import feedback_eigenvalue, free_inertias, pd_gains
 from robot_dynamics.control.gains import FREQUENCY
@@ -25,7 +25,8 @@ def add_gains_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `gains`."""
     add_robot(parser)
     add = parser.add_argument
-    add('--rate', type=number(0.1, 1e6), default=1000.0, help='of the joint states, Hz (1000)')
+    rate = 'of the joint states, Hz ({:g})'
+    add_parameter(add, '--rate', FeedforwardParameters, 'expected_rate', rate)
     add(
         '--frequency',
         type=positive,

@@ -19,6 +19,7 @@ from robot_dynamics.reporting.figures import (
 )
 from robot_dynamics.reporting.numbers import plural
 from robot_dynamics.resources import bundled_robots
+from robot_dynamics.ros.parameters import specs
 from robot_dynamics.spatial import Array
 
 MAX_NUMBER = 1e12  # keeps squares finite and angles within 2^40 rad
@@ -116,6 +117,23 @@ def _integer(low: int, high: int) -> Callable[[str], int]:
 
 
 seed = _integer(0, 2**64 - 1)
+
+
+def add_parameter(add: Any, option: str, table: type, name: str, help: str) -> None:
+    """Add an option for a parameter of a node: its range or choices, and its default.
+
+    Args:
+        add: `add_argument` of a parser or group.
+        option: its name.
+        table: of parameters.
+        name: of the parameter, a number or a text.
+        help: its end is the default.
+    """
+    spec = specs(table)[name]
+    values: dict[str, Any] = (
+        {'choices': spec.choices} if spec.choices else {'type': number(*spec.bounds)}
+    )
+    add(option, default=spec.default, help=help.format(spec.default), **values)
 
 
 # -- files ----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import new_file, new_picture, number, positive
+from robot_dynamics.cli.options import add_parameter, new_file, new_picture, number, positive
 from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     PER_JOINT,
@@ -21,19 +21,19 @@ from robot_dynamics.cli.recording_options import (
 )
 from robot_dynamics.control import violations
 from robot_dynamics.control.feasibility import (
-    CORNER_TIME,
     MOST_NAMED,
     Feasibility,
     check_feasibility,
     slow_down,
 )
-from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH, Trajectory
+from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.control.trajectory_file import read_trajectory, write_trajectory
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.figures import draw_limits, joint_panels, save
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.reporting.tables import print_table
+from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 from robot_dynamics.urdf.loading import load_urdf
 
 INFEASIBLE = 1  # exit code
@@ -53,12 +53,8 @@ def add_trajectory_options(parser: argparse.ArgumentParser) -> None:
         required=True,
         help='path of a .urdf or .xacro file, or a bundled robot: panda',
     )
-    add(
-        '--interpolation',
-        choices=INTERPOLATIONS,
-        default=SMOOTH,
-        help='between points without velocities (smooth); linear: the velocity steps at each',
-    )
+    between = 'between points without velocities ({}); linear: the velocity steps at each'
+    add_parameter(add, '--interpolation', FeedforwardParameters, 'interpolation', between)
     add_robot_changes(parser)
     limits = parser.add_argument_group('the limits', 'narrower than those of the description')
     add = limits.add_argument
@@ -71,12 +67,8 @@ def add_trajectory_options(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         help='unused share of the effort limits, for feedback and errors of the model (0)',
     )
-    add(
-        '--corner-time',
-        type=number(1e-4, 10.0),
-        default=CORNER_TIME,
-        help=f'in which drives take up a step of the velocity, s ({CORNER_TIME:g})',
-    )
+    step = 'in which drives take up a step of the velocity, s ({:g})'
+    add_parameter(add, '--corner-time', FeedforwardParameters, 'corner_time', step)
     result = parser.add_argument_group('the result')
     add = result.add_argument
     add('--slow-down', type=new_file, metavar='OUT', help='write it at its largest feasible speed')

@@ -17,7 +17,7 @@ section 11.4; Siciliano et al., Robotics: Modelling, Planning and Control (2009)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError, TrajectoryError
 from robot_dynamics.friction.coefficients import coefficients
 from robot_dynamics.friction.memory import FrictionModel
+from robot_dynamics.settings import GAIN, joint_setting
 from robot_dynamics.spatial import Array
 
 
@@ -42,18 +43,14 @@ class Switches:
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """PD gains per joint; zero, the default, gives pure feed-forward.
-
-    Attributes:
-        kp: (n,) or one number, N m/rad or N/m.
-        kd: (n,) or one number, N m s/rad or N s/m.
+    """PD gains, (n,) or one number each; zero, the default, gives pure feed-forward.
 
     Raises:
         ValueError: a gain is negative or not finite.
     """
 
-    kp: Array = field(default_factory=lambda: np.zeros(()))
-    kd: Array = field(default_factory=lambda: np.zeros(()))
+    kp: Array = joint_setting(0.0, 'Feedback on positions', 'N m/rad or N/m', GAIN)
+    kd: Array = joint_setting(0.0, 'Feedback on velocities', 'N m s/rad or N s/m', GAIN)
 
     def __post_init__(self) -> None:
         for name in ('kp', 'kd'):

@@ -5,6 +5,7 @@
 | `coulomb.py`      | viscous and Coulomb friction, smooth at standstill                    |
 | `laws.py`         | laws with load, Stribeck curve and memory; columns for identification |
 | `coefficients.py` | laws with the coefficients of n joints, and their validation          |
+| `friction_settings.py` | a law with its coefficients as settings                          |
 | `memory.py`       | friction along a motion                                               |
 | `impulses.py`     | impulse of dry friction in a step, of a joint                         |
 

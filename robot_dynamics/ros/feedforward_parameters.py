@@ -16,9 +16,9 @@ from robot_dynamics.control.torque_limiting import Limits
 from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import POSTURES
-from robot_dynamics.ros.parameters import ParameterError, joint_order, parameter
+from robot_dynamics.ros.parameters import ParameterError, joint_order, parameter, parameter_of
 from robot_dynamics.ros.robot_parameters import LiveRobotParameters
-from robot_dynamics.settings import EFFORT, GAIN, LOWEST_RATE, POSITION, RATE, TIME
+from robot_dynamics.settings import EFFORT, LOWEST_RATE, POSITION, RATE, TIME
 from robot_dynamics.spatial import Array
 
 LARGEST_FEEDBACK_NUMBER = 1.0  # unstable above 2, less with delays
@@ -51,12 +51,8 @@ class FeedforwardParameters(LiveRobotParameters):
     compensate_coriolis: bool = parameter(True, 'Add C(q, qd) qd.', live=True)
     compensate_inertia: bool = parameter(True, 'Add M(q) qdd_d.', live=True)
     compensate_friction: bool = parameter(True, 'Add friction(qd_d).', live=True)
-    kp: tuple[float, ...] = parameter(
-        [0.0], 'Feedback on positions, N m/rad or N/m; one or one per joint.', GAIN, live=True
-    )
-    kd: tuple[float, ...] = parameter(
-        [0.0], 'Feedback on velocities, N m s/rad or N s/m.', GAIN, live=True
-    )
+    kp: tuple[float, ...] = parameter_of(Gains, 'kp', live=True)
+    kd: tuple[float, ...] = parameter_of(Gains, 'kd', live=True)
     lead_friction: float = parameter(
         0.0,
         'Fraction of the friction at the measured velocity that gravity_only compensates; the '

@@ -72,16 +72,42 @@ def group(kind: type, *without: str, **defaults: Any) -> Any:
     return field(default_factory=lambda: kind(**initial), metadata={'group': specs})
 
 
+def parameter_of(kind: type, name: str, **properties: Any) -> Any:
+    """Return a dataclass field for the parameter of a setting.
+
+    Args:
+        kind: a dataclass of `settings`.
+        name: of the setting.
+        properties: of Spec, where they are not those of the setting.
+    """
+    spec = replace(_spec(settings_of(kind)[name]), **properties)
+    return field(default=_held(spec.default), metadata={'spec': spec})
+
+
 def _spec(one: Setting) -> Spec:
     """Return the parameter of a setting: 0 is no limit, and values of joints are a list."""
-    default = 0.0 if one.is_limit else one.default
+    low, high = one.bounds
+    default = 0.0 if one.is_limit else -1.0 if one.none else one.default
     return Spec(
         [default] if one.per_joint else default,
         one.description,
-        one.bounds,
+        (-high if one.none else low, high),
         one.smallest,
         choices=one.choices,
     )
+
+
+def parameter_values(prefix: str, settings: Any) -> dict[str, Any]:
+    """Return settings as parameters: lists for joints, 0 for no limit; None is left out."""
+    found = {}
+    for name, one in settings_of(settings).items():
+        value = getattr(settings, name)
+        if one.per_joint and value is not None:
+            row = np.atleast_1d(np.asarray(value, dtype=float))
+            value = np.where(np.isposinf(row), 0.0, row).tolist()
+        if value is not None:
+            found[f'{prefix}.{name}'] = value
+    return found
 
 
 def ros_name(attribute: str) -> str:

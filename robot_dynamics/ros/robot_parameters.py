@@ -11,7 +11,8 @@ from typing_extensions import override
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.laws import LAWS, PRESLIDING
+from robot_dynamics.friction.friction_settings import FrictionSettings
+from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
@@ -19,6 +20,7 @@ from robot_dynamics.ros.parameters import (
     given,
     joint_order,
     parameter,
+    parameter_of,
     per_joint,
     ros_name,
 )
@@ -103,18 +105,8 @@ class RobotParameters:
         (-1e9, 1e9),
         size=6,
     )
-    friction__viscous: tuple[float, ...] = parameter(
-        [-1.0],
-        "Viscous friction, N m s/rad or N s/m, one value or one per joint; negative: the URDF's "
-        '<dynamics damping>.',
-        (-1e9, 1e9),
-    )
-    friction__coulomb: tuple[float, ...] = parameter(
-        [-1.0],
-        "Dry friction, N m or N, one value or one per joint; negative: the URDF's <dynamics "
-        'friction>.',
-        (-1e9, 1e9),
-    )
+    friction__viscous: tuple[float, ...] = parameter_of(FrictionSettings, 'viscous')
+    friction__coulomb: tuple[float, ...] = parameter_of(FrictionSettings, 'coulomb')
     rotor_inertia: tuple[float, ...] = parameter(
         [0.0],
         'Inertia of the rotors seen at the joints, kg m^2 or kg, one value or one per joint.',
@@ -267,30 +259,10 @@ class DriveParameters(RobotParameters):
     identify writes beside a URDF.
     """
 
-    friction__law: str = parameter(
-        'coulomb',
-        'Law of friction: coulomb (viscous and Coulomb); load (Coulomb friction grows with the '
-        'torque); stribeck (more friction at low speed); coulomb_memory, load_memory (a joint at '
-        'standstill keeps its friction until it has moved by friction.presliding).',
-        choices=tuple(LAWS),
-    )
-    friction__load: tuple[float, ...] = parameter(
-        [0.0],
-        'Coulomb friction per transmitted torque, of the laws load and load_memory, one value or '
-        'one per joint.',
-        (0.0, 1.0),
-    )
-    friction__stribeck: tuple[float, ...] = parameter(
-        [0.0],
-        'Additional friction at low speed, of the law stribeck, N m or N, one value or one per '
-        'joint.',
-        EFFORT,
-    )
-    friction__presliding: tuple[float, ...] = parameter(
-        [PRESLIDING],
-        'Travel in which friction with memory reverses, rad or m, one value or one per joint.',
-        (1e-9, 1.0),
-    )
+    friction__law: str = parameter_of(FrictionSettings, 'law')
+    friction__load: tuple[float, ...] = parameter_of(FrictionSettings, 'load')
+    friction__stribeck: tuple[float, ...] = parameter_of(FrictionSettings, 'stribeck')
+    friction__presliding: tuple[float, ...] = parameter_of(FrictionSettings, 'presliding')
     effort_scale: tuple[float, ...] = parameter(
         [1.0],
         'Factor from the efforts of the drives to N m or N, one value or one per joint: the '

@@ -11,7 +11,14 @@ from typing_extensions import override
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.ros.parameters import LARGEST_INTEGER, ParameterError, given, group, parameter
+from robot_dynamics.ros.parameters import (
+    LARGEST_INTEGER,
+    ParameterError,
+    given,
+    group,
+    parameter,
+    parameter_of,
+)
 from robot_dynamics.ros.robot_parameters import DriveParameters
 from robot_dynamics.settings import POSITION, TIME
 from robot_dynamics.simulation import (
@@ -37,13 +44,14 @@ class SimulatorParameters(DriveParameters):
     """Parameters of the simulator node."""
 
     LIVE: ClassVar[tuple[str, ...]] = ('payload.mass', 'payload.com', 'payload.inertia')
-    friction__law: str = parameter(
-        'coulomb',
-        'Law of friction: coulomb (viscous and Coulomb; tanh at standstill, as in feed-forward: a '
-        'joint under a small torque creeps); stick_slip (the same, but the joint sticks until '
-        'breakaway); load (Coulomb friction grows with the torque); stribeck (more friction at '
-        'low speed); coulomb_memory, load_memory (a joint at standstill yields elastically, over '
-        'friction.presliding).',
+    friction__law: str = parameter_of(
+        FrictionSettings,
+        'law',
+        description='Law of friction: coulomb (viscous and Coulomb; tanh at standstill, as in '
+        'feed-forward: a joint under a small torque creeps); stick_slip (the same, but the joint '
+        'sticks until breakaway); load (Coulomb friction grows with the torque); stribeck (more '
+        'friction at low speed); coulomb_memory, load_memory (a joint at standstill yields '
+        'elastically, over friction.presliding).',
         choices=('coulomb', 'stick_slip', *(name for name in LAWS if name != 'coulomb')),
     )
     stops__kind: str = parameter(

@@ -8,13 +8,13 @@ advance are faster in `Dynamics.simulate` and `rollout`. `ensembles` simulates b
 brakes; `scheduling` and `run_control` step it by a clock and by requests.
 """
 
+from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation.closed_chains import ClosedLoopSimulator
 from robot_dynamics.simulation.ensembles.batch import BatchRun, PerStep, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
 from robot_dynamics.simulation.hardware import HardwareProfile, ProfileError, load_profile
 from robot_dynamics.simulation.joint_models.actuators import Actuators
-from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
 from robot_dynamics.simulation.joint_models.settings import FRICTION_LAWS, JointModels
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop
 from robot_dynamics.simulation.recordings import (

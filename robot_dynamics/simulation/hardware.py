@@ -22,10 +22,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation.joint_models.actuators import Actuators
-from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
 from robot_dynamics.simulation.sensors import Sensors
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes

@@ -24,6 +24,7 @@ from robot_dynamics.codegen.calls.arguments import as_vectors, leading_shape
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.rollout import (
     STABLE,
     check_friction,
@@ -35,7 +36,6 @@ from robot_dynamics.rollout import (
 from robot_dynamics.simulation.arguments import checked_period
 from robot_dynamics.simulation.ensembles.perturbations import AS_MODELLED, Perturbations, arms
 from robot_dynamics.simulation.joint_models.friction_step import (
-    FrictionSettings,
     SlidingState,
     friction_step,
     step_inputs,

@@ -14,11 +14,9 @@ any length.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.forward_dynamics import fill_in
 from robot_dynamics.algorithms.friction_step import Slowed, slowed_velocity
@@ -29,57 +27,15 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.friction.coulomb import sliding_direction
 from robot_dynamics.friction.impulses import Response, with_memory, without_memory
-from robot_dynamics.friction.laws import PRESLIDING, friction_law, moved_direction, sliding_level
+from robot_dynamics.friction.laws import moved_direction, sliding_level
 from robot_dynamics.model.canonical import CanonicalTree
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.programs import Robot, Scalars
 from robot_dynamics.scalars import Scalar
-from robot_dynamics.simulation.arguments import per_joint, positive_per_joint
 from robot_dynamics.simulation.converged import solved
 from robot_dynamics.spatial import Array
 
 PARAMETERS = 10  # of a body: mass, first moments, inertia
 COEFFICIENTS = ('viscous', 'coulomb', 'load', 'stribeck', 'presliding')
-
-
-@dataclass(frozen=True)
-class FrictionSettings:
-    """A friction law; one number for all joints, or one each.
-
-    Attributes:
-        law: a name of `friction.LAWS`.
-        viscous: N m s/rad or N s/m; None: that of the model.
-        coulomb: N m or N; None: that of the model.
-        load: Coulomb friction per transmitted torque, of laws with this term.
-        stribeck: additional friction at low speed, N m or N, of laws with this term.
-        presliding: delta of laws with memory, rad or m.
-    """
-
-    law: str = 'coulomb'
-    viscous: ArrayLike | None = None
-    coulomb: ArrayLike | None = None
-    load: ArrayLike = 0.0
-    stribeck: ArrayLike = 0.0
-    presliding: ArrayLike = PRESLIDING
-
-    def of(self, model: RobotModel) -> JointFriction:
-        """Return the friction of a robot.
-
-        Raises:
-            FrictionLawError: an unknown law, or a coefficient that it does not have.
-            ModelError: a coefficient is negative, not finite, or neither a number nor (n,).
-        """
-        law = friction_law(self.law)
-        given = {
-            'viscous': model.viscous if self.viscous is None else self.viscous,
-            'coulomb': model.coulomb if self.coulomb is None else self.coulomb,
-            'load': self.load,
-            'stribeck': self.stribeck,
-        }
-        arrays = {name: per_joint(model, name, value) for name, value in given.items()}
-        kept = {name: x for name, x in arrays.items() if name in law.terms or x.any()}
-        presliding = positive_per_joint(model, 'presliding', self.presliding)
-        return JointFriction(law, kept, presliding)
 
 
 def step_inputs(friction: JointFriction) -> dict[str, Array]:

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation.joint_models.actuators import Actuators
-from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop, Stops
 from robot_dynamics.simulation.steps.elastic_arm import Elasticity
 

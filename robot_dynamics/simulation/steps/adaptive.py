@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation.arguments import finite_vector
 from robot_dynamics.simulation.errors import SimulationDiverged
-from robot_dynamics.simulation.joint_models.friction_step import FrictionSettings
 from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.simulation.steps.energy_watch import Balance
 from robot_dynamics.spatial import Array
