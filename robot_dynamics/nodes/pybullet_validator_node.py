@@ -4,7 +4,7 @@ The reference is PyBullet, or MuJoCo or Pinocchio where PyBullet is missing or c
 of the URDF; it runs in a process of its own. Random states within the joint limits are compared
 first and give the verdict: PASS, FAIL, NOT COMPARABLE or NO ENGINE. Then, a few times per second,
 one joint state and the torques that the dynamics node published for it are compared, the sum and
-each term.
+each term; then its inertia torque and the measured efforts with the motion of the joint states.
 
 Subscribes
     joint_states                             sensor_msgs/JointState
@@ -46,7 +46,7 @@ from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import ParameterError, given, parameter
 from robot_dynamics.ros.payload_input import PayloadInput
-from robot_dynamics.ros.robot_parameters import HOLD, VaryingRobotParameters
+from robot_dynamics.ros.robot_parameters import HOLD, DriveParameters, VaryingRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import joint_state_writer
 from robot_dynamics.ros.term_input import TermInput
@@ -54,6 +54,7 @@ from robot_dynamics.settings import LOWEST_RATE, TIME
 from robot_dynamics.validation.comparison import TOLERANCE, EngineComparison
 from robot_dynamics.validation.engines import ENGINES
 from robot_dynamics.validation.engines.original_text import with_payload
+from robot_dynamics.validation.observation import MotionComparison
 from robot_dynamics.validation.report import Report, Verdict
 
 STEP_PERIOD = 0.02  # s, between two steps of the comparison
@@ -70,7 +71,7 @@ class ValidationFailed(RobotDynamicsError):  # noqa: N818  (says what happened)
 
 
 @dataclass(frozen=True)
-class ValidatorParameters(VaryingRobotParameters):
+class ValidatorParameters(VaryingRobotParameters, DriveParameters):
     """Parameters of the validator node."""
 
     engines: tuple[str, ...] = parameter(
@@ -89,6 +90,19 @@ class ValidatorParameters(VaryingRobotParameters):
     )
     check_rate: float = parameter(
         10.0, 'Live states checked per second; 0: none.', (0.0, 1000.0), smallest=LOWEST_RATE
+    )
+    motion_time: float = parameter(
+        0.1,
+        'Length of the motion before a live state with which its inertia torque and effort are '
+        'compared, s: at least five times the lag of the accelerations of the dynamics node; 0: '
+        'they are not compared.',
+        (0.0, 10.0),
+    )
+    effort_tolerance: float = parameter(
+        0.1,
+        'Largest difference of a measured effort from the torque of the observed motion, beyond '
+        'friction, relative to the largest torque; 0: efforts are not compared.',
+        (0.0, 1.0),
     )
     dynamics_node: str = parameter(
         'dynamics_node',
@@ -136,6 +150,13 @@ class PyBulletValidatorNode(RobotNode):
         if parameters.check_rate > 0:
             self.create_steady_timer(1 / parameters.check_rate, self._on_check)
         self.robot.begin()
+
+    @override
+    def check(self, parameters: ValidatorParameters, arm: Dynamics) -> None:
+        """Reject lists that have neither one value nor one per joint."""
+        parameters.friction(arm.model)
+        parameters.of_joints('effort_scale', arm.model)
+        parameters.of_joints('effort_offset', arm.model)
 
     @override
     def use(self, arm: Dynamics) -> None:
@@ -238,6 +259,9 @@ class PyBulletValidatorNode(RobotNode):
             locked_joints=parameters.locked(),
             timeout=parameters.engine_timeout,
             source=parameters.dynamics_node,
+            motions=MotionComparison(
+                arm.model, parameters.friction(arm.model), parameters.effort_tolerance
+            ),
         )
 
     def _on_step(self) -> None:

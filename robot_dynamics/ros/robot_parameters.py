@@ -276,6 +276,14 @@ class DriveParameters(RobotParameters):
         (-EFFORT[1], EFFORT[1]),
     )
 
+    def friction(self, model: RobotModel) -> JointFriction:
+        """Return the friction of the parameters, by their law. Raises ParameterError."""
+        law, presliding = LAWS[self.friction__law], self.of_joints('friction__presliding', model)
+        coefficients = self.coulomb_friction(model) | {
+            term: self.of_joints(f'friction__{term}', model) for term in ('load', 'stribeck')
+        }
+        return JointFriction(law, {term: coefficients[term] for term in law.terms}, presliding)
+
     def efforts_per_torque(self, model: RobotModel) -> Array:
         """Return 1 / effort_scale (n,).
 
@@ -307,11 +315,3 @@ class LiveRobotParameters(VaryingRobotParameters, DriveParameters):
     velocity_cutoff: float = parameter(
         50.0, 'Cutoff frequency of that low-pass filter, Hz.', (0.1, 1000.0), live=True
     )
-
-    def friction(self, model: RobotModel) -> JointFriction:
-        """Return the friction of the parameters, by their law. Raises ParameterError."""
-        law, presliding = LAWS[self.friction__law], self.of_joints('friction__presliding', model)
-        coefficients = self.coulomb_friction(model) | {
-            term: self.of_joints(f'friction__{term}', model) for term in ('load', 'stribeck')
-        }
-        return JointFriction(law, {term: coefficients[term] for term in law.terms}, presliding)

@@ -6,7 +6,7 @@ of a thousand messages per second those that are not needed leave their queues u
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,25 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from typing_extensions import override
 
-from robot_dynamics.control.joint_state import JointDataError, JointMap, JointStateReader
+from robot_dynamics.control.joint_state import (
+    JointDataError,
+    JointMap,
+    JointReading,
+    JointStateReader,
+)
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.part import Part
 from robot_dynamics.spatial import Array
-from robot_dynamics.validation.observation import Observation
+from robot_dynamics.validation.observation import FEWEST, Motion, Observation
 
 TORQUES = ('gravity_torque', 'coriolis_torque', 'inertia_torque', 'inverse_dynamics_torque')
 RECENT = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)
+# Of the joint states none is left out: the motion before a state is compared as well.
+COMPLETE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 KEPT = 64  # stamps whose terms may still be incomplete
 
 
@@ -37,7 +45,7 @@ class TermInput(Part):
         """Subscribe as `node` would, with its namespace and remappings.
 
         Args:
-            node: with the parameter input_timeout.
+            node: with DriveParameters, input_timeout and motion_time.
             dynamics_node: first part of the topics of the dynamics node.
         """
         self._owner = node
@@ -62,7 +70,9 @@ class TermInput(Part):
             Float64MultiArray if name == 'mass_matrix' else JointState,
             full_name,
             lambda _: None,
-            self._owner.subscription_profile(full_name, RECENT),
+            self._owner.subscription_profile(
+                full_name, COMPLETE if name == 'joint_states' else RECENT
+            ),
             raw=True,
         )
 
@@ -71,7 +81,10 @@ class TermInput(Part):
         """Read the joints of this robot."""
         names = arm.model.joint_names
         self._map = JointMap(names)
-        self._reader = JointStateReader(names, self._owner.parameters.input_timeout)
+        parameters = self._owner.parameters
+        self._reader = JointStateReader(names, parameters.input_timeout)
+        self._scale = parameters.of_joints('effort_scale', arm.model)
+        self._offset = parameters.of_joints('effort_offset', arm.model)
         self._reset()
 
     def drop(self) -> None:
@@ -88,6 +101,7 @@ class TermInput(Part):
     def _reset(self) -> None:
         self._pieces: dict[int, dict[str, Array]] = defaultdict(dict)
         self._checked = self._latest = -1
+        self._recent: deque[JointReading] = deque(maxlen=COMPLETE.depth)
 
     def newest(self) -> tuple[int, Observation] | None:
         """Return the stamp [ns] and the terms of the new state with the most terms, if any.
@@ -114,7 +128,25 @@ class TermInput(Part):
         q, gravity = pieces['q'], pieces['gravity_torque']
         others = [pieces.get(name) for name in ('qd', *TORQUES[1:], 'mass_matrix')]
         qd, coriolis, inertia, total, M = others
-        return stamp, Observation(q, qd, gravity, coriolis, inertia, total, M)
+        motion = self._motion(stamp)
+        return stamp, Observation(q, qd, gravity, coriolis, inertia, total, M, motion)
+
+    def _motion(self, stamp: int) -> Motion | None:
+        """Return the motion of the last motion_time before a stamp; None if it is not complete."""
+        begin = stamp - round(self._owner.parameters.motion_time * SECOND)
+        known = [state for state in self._recent if state.stamp <= stamp]
+        states = [state for state in known if state.stamp >= begin]
+        if len(states) == len(known) or len(states) < FEWEST:
+            return None
+        lacking = np.full(len(self._map.joint_names), np.nan)
+        q, qd, effort = (
+            np.array([lacking if row is None else row for row in rows])
+            for rows in zip(*((s.q, s.qd, s.effort) for s in states), strict=True)
+        )
+        if np.isnan(qd).any():
+            return None
+        time = np.array([state.stamp - stamp for state in states]) / SECOND
+        return Motion(time, q, qd, self._scale * effort - self._offset)
 
     def _take(self, name: str, message: JointState | Float64MultiArray) -> None:
         if name == 'joint_states':
@@ -136,6 +168,9 @@ class TermInput(Part):
             return
         if reading.restarted:
             self._reset()
+        if reading.stamp == self._latest:
+            self._recent.pop()
+        self._recent.append(reading)
         self._latest = reading.stamp
         self._keep(reading.stamp, reading.q, 'q')
         if reading.qd is not None:

@@ -37,8 +37,10 @@ from robot_dynamics.validation.engines.reference_engine import (
 )
 from robot_dynamics.validation.observation import (
     LiveDiagnosis,
+    MotionComparison,
     Observation,
     live_residuals,
+    mean_state,
     observed_state,
 )
 from robot_dynamics.validation.report import (
@@ -127,6 +129,7 @@ class EngineComparison:
         locked_joints: Mapping[str, float] | None = None,
         timeout: float = 60.0,
         source: str = 'the system',
+        motions: MotionComparison | None = None,
     ):
         """Prepare the comparison; the first engine starts with the first step of work.
 
@@ -140,6 +143,7 @@ class EngineComparison:
             locked_joints: positions of joints that the model has locked.
             timeout: s, for each reply of an engine.
             source: name of the system that is observed, for messages.
+            motions: compares what depends on the motion of an observation; None: not compared.
 
         Raises:
             ValueError: no engine has that name.
@@ -150,7 +154,7 @@ class EngineComparison:
         self.restarts, self.last_error, self.observed = 0, '', 0
         self._urdf, self._states = urdf, states
         self._tolerance, self._locked, self._timeout = tolerance, locked_joints, timeout
-        self._source = source
+        self._source, self._motions = source, motions
         self._steps = self._all_steps([engines, *([name] for name in additional_engines)])
         self._reports: list[Report] = []  # the first on the reference engine
         self._complete = False
@@ -284,20 +288,30 @@ class EngineComparison:
         """
         if self.report is None or not self._reference_name:
             return None
-        state = observed_state(observation)
+        state, motion = observed_state(observation), observation.motion
+        states = [state, *([] if motion is None else [mean_state(motion)])]
         try:
             if self._reference is None:
                 self._reference = self._started(self._reference_name)
-            reference = self._reference.results(States(*(row[None] for row in state[:3])))
+            rows = (np.array([getattr(s, name) for s in states]) for name in States._fields)
+            reference = self._reference.results(States(*rows))
         except EngineError as error:
             self.close()
             self.restarts, self.last_error = self.restarts + 1, str(error)
             return None
         self.observed += 1
-        self._largest_torque = max(self._largest_torque, float(np.abs(reference.tau).max()))
+        self._largest_torque = max(self._largest_torque, float(np.abs(reference.tau[0]).max()))
         residuals = live_residuals(
-            observation, state, reference, self.arm.model.joint_names, self._largest_torque
+            observation,
+            state,
+            Results(*(rows[:1] for rows in reference)),
+            self.arm.model.joint_names,
+            self._largest_torque,
         )
+        if motion is not None and self._motions is not None:
+            residuals += self._motions.residuals(
+                observation.inertia, motion, reference, self._largest_torque
+            )
         report = self._reports[0].with_observed(residuals)
         # Written so that NaN counts as a difference.
         if not residuals[0].relative <= self._tolerance:

@@ -1,12 +1,28 @@
-"""Torques published by a running system: their residuals, and the mistake behind a difference."""
+"""Torques published by a running system: their residuals, and the mistake behind a difference.
+
+Terms of one state are compared to rounding. What depends on the acceleration is compared with the
+motion of the joint states before it as well, which sensors and filters disturb:
+
+- The inertia torque. The dynamics node differentiates velocities and filters them, so that its
+  acceleration is a mean, with weights that are not negative, of the difference quotients before.
+  Hence its inertia torque lies between the extremes of M times these quotients, whatever the lag
+  of the filter is (within the time of the motion) and however much noise the velocities have.
+- The effort. Means over the motion, and the slope of the velocities, are a state whose torque the
+  engine computes. The effort may differ from it by friction and by `effort_tolerance`.
+
+Only the excess beyond these bounds counts, and only if it persists.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import States
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.diagnosis import ENOUGH, Cause
@@ -16,6 +32,24 @@ from robot_dynamics.validation.report import Residual, residual
 
 FIRST_DIAGNOSIS = 3  # differing observations before the first diagnosis; the next is at twice
 DIAGNOSIS_INTERVAL = 100  # differing observations between two diagnoses, at most
+# Part of the largest M qdd of a motion: rounding of stamps, messages that were lost, the lag of a
+# filter beyond the time of the motion.
+LOOSENESS = 0.1
+# Observations of whose excess the median counts: a disturbance that is shorter than half of them
+# is no difference.
+INERTIA_OBSERVATIONS, EFFORT_OBSERVATIONS = 5, 20
+STANDSTILL = 1e-3  # rad or m in a motion; less may be held by brakes, without effort
+STOP = 0.02  # of a joint's range, at its ends: the stop exerts a torque there
+FEWEST = 5  # joint states of a motion
+
+
+class Motion(NamedTuple):
+    """The last k joint states up to an observation, k >= FEWEST."""
+
+    time: Array  # (k,) s, increasing
+    q: Array  # (k, n) rad or m
+    qd: Array  # (k, n)
+    effort: Array  # (k, n) N m or N, NaN where none is measured
 
 
 class Observation(NamedTuple):
@@ -28,6 +62,7 @@ class Observation(NamedTuple):
     inertia: Array | None
     inverse_dynamics: Array | None
     M: Array | None  # (n, n)
+    motion: Motion | None = None
 
 
 class ObservedState(NamedTuple):
@@ -80,6 +115,74 @@ def live_residuals(
         M = observation.M[None]
         residuals.append(residual('live mass matrix', M, reference.M, joint_names))
     return residuals
+
+
+class MotionComparison:
+    """Comparison of inertia torques and efforts with the motion of the joint states."""
+
+    def __init__(self, model: RobotModel, friction: JointFriction, effort_tolerance: float):
+        """Begin without observations.
+
+        Args:
+            model: the robot, for the ends of its joints' ranges.
+            friction: of its joints.
+            effort_tolerance: of efforts, relative to the largest torque; 0: not compared.
+        """
+        self._names = model.joint_names
+        reach = model.upper - model.lower
+        margin = STOP * np.where(np.isfinite(reach), reach, 0.0)
+        self._ends = model.lower + margin, model.upper - margin
+        self._friction, self._tolerance = friction, effort_tolerance
+        self._inertia: deque[Array] = deque(maxlen=INERTIA_OBSERVATIONS)
+        self._effort: deque[Array] = deque(maxlen=EFFORT_OBSERVATIONS)
+
+    def residuals(
+        self, inertia: Array | None, motion: Motion, reference: Results, size: float
+    ) -> list[Residual]:
+        """Return the excess of an observation and those before it, relative to `size`.
+
+        Args:
+            inertia: (n,) the inertia torque for the last state of the motion.
+            motion: the joint states.
+            reference: results of the engine at the last state, and at `mean_state`.
+            size: the largest torque.
+        """
+        if inertia is not None:
+            quotients = np.diff(motion.qd, axis=0) / np.diff(motion.time)[:, None]
+            torques = quotients @ reference.M[0].T
+            loose = LOOSENESS * np.abs(torques).max()
+            nearest = np.clip(inertia, torques.min(axis=0) - loose, torques.max(axis=0) + loose)
+            self._inertia.append(np.abs(inertia - nearest))
+        mean, loose = mean_state(motion), self._tolerance * size
+        moves = np.ptp(motion.q, axis=0) > STANDSTILL
+        acts = np.abs(mean.torque) > loose
+        if loose > 0 and np.isfinite(mean.torque).all() and (moves | acts).any():
+            expected = reference.tau[1]
+            # The largest friction: in the direction of sliding, whichever that is
+            allowed = self._friction.torque(np.abs(mean.qd), expected, 1.0) + loose
+            low, high = self._ends
+            at_stop = (motion.q < low).any(axis=0) | (motion.q > high).any(axis=0)
+            excess = np.maximum(np.abs(mean.torque - expected) - allowed, 0.0)
+            self._effort.append(np.where(at_stop, 0.0, excess))
+        names = (
+            'live inertia torque of the observed motion',
+            'live effort of the observed motion',
+        )
+        medians = [
+            (name, np.median(excesses, axis=0)[None])
+            for name, excesses in zip(names, (self._inertia, self._effort), strict=True)
+            if len(excesses) == excesses.maxlen
+        ]
+        return [residual(name, x, np.zeros_like(x), self._names, size) for name, x in medians]
+
+
+def mean_state(motion: Motion) -> ObservedState:
+    """Return the means of a motion, with the slope of its velocities and the mean effort."""
+    t = motion.time - motion.time.mean()
+    # The least-squares line through the velocities
+    slope = t @ motion.qd / (t @ t)
+    q, qd, effort = (rows.mean(axis=0) for rows in (motion.q, motion.qd, motion.effort))
+    return ObservedState(q, qd, slope, effort)
 
 
 class LiveDiagnosis:

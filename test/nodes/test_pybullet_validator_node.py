@@ -10,6 +10,7 @@ pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from sensor_msgs.msg import JointState
+from simulator_view import START, SimulatorView
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
@@ -175,6 +176,73 @@ def test_a_dynamics_node_with_another_gravity_is_explained(graph, start):
         assert f'live {term}' in values
 
 
+# -- the motion of a simulated arm ----------------------------------------------------------------
+
+INERTIA = 'live inertia torque of the observed motion'
+EFFORT = 'live effort of the observed motion'
+
+
+@pytest.fixture(params=[1.0, -1.0], ids=['plain', 'mirrored'])
+def swing(graph, start, request):
+    """Return the start of an arm that swings under gravity, without torque, and its validator."""
+
+    def swing(**simulator):
+        _, outputs = start()
+        outputs.verdict('PASS')
+        begin = [request.param * x for x in START]
+        settings = {'initial_positions': begin, 'on_command_timeout': 'zero', **simulator}
+        view = SimulatorView(graph, **settings)
+        view.command([0.0, 0.0])
+        return outputs
+
+    return swing
+
+
+@pytest.mark.parametrize(
+    'disturbed',
+    [
+        {},
+        {
+            'sensors__position_resolution': [1e-5],
+            'sensors__velocity_noise': [0.02],
+            'sensors__effort_noise': [0.2],
+            'sensors__latency': 2e-3,
+            'sensors__jitter': 5e-4,
+        },
+    ],
+    ids=['exact', 'noise'],
+)
+def test_a_correct_arm_in_motion_passes(graph, swing, disturbed):
+    graph.start(DynamicsNode)
+    outputs = swing(**disturbed)
+    graph.until(lambda: {INERTIA, EFFORT} <= set(outputs.report[2]), 'the compared motion')
+    graph.drain(2.0)
+    assert outputs.report[0] == DiagnosticStatus.OK, outputs.report
+
+
+@pytest.mark.parametrize('gravity', [[0.0, 0.0, 9.81], [0.0, 0.0, 0.0]], ids=['up', 'none'])
+def test_a_simulator_with_another_gravity_fails(graph, swing, gravity):
+    graph.start(DynamicsNode)
+    # Without gravity it swings all the same.
+    outputs = swing(gravity=gravity, initial_velocities=[1.0, -2.0])
+    _, sentence, _ = outputs.verdict('FAIL')
+    assert EFFORT in sentence
+
+
+def test_accelerations_of_the_dynamics_node_that_are_multiplied_fail(graph, swing, monkeypatch):
+    right = DynamicsNode._acceleration
+
+    def wrong(node, state):
+        qdd = right(node, state)
+        return None if qdd is None else -10 * qdd
+
+    monkeypatch.setattr(DynamicsNode, '_acceleration', wrong)
+    graph.start(DynamicsNode)
+    outputs = swing()
+    _, sentence, _ = outputs.verdict('FAIL')
+    assert INERTIA in sentence
+
+
 def test_reset_starts_the_comparison_anew(graph, start):
     wrong = graph.start(DynamicsNode, gravity=[0.0, 0.0, 9.81])
     _, outputs = start()
@@ -314,6 +382,12 @@ def test_an_unknown_engine_is_rejected(graph):
         graph.start(PyBulletValidatorNode, engines=['physx'])
     with pytest.raises(ParameterError, match="additional_engines holds 'physx'"):
         graph.start(PyBulletValidatorNode, additional_engines=['physx'])
+
+
+@pytest.mark.parametrize('name', ['friction__coulomb', 'effort_scale', 'effort_offset'])
+def test_lists_of_another_size_are_rejected(graph, name):
+    with pytest.raises(ParameterError, match=name.replace('__', '.')):
+        graph.start(PyBulletValidatorNode, **{name: [1.0, 1.0, 1.0]})
 
 
 def test_the_engine_ends_with_the_node(graph, start):

@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robot_dynamics.control import AccelerationFilter
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coefficients import coulomb_friction
 from robot_dynamics.model.states import random_states
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.validation.comparison import EngineComparison
@@ -13,6 +15,8 @@ from robot_dynamics.validation.diagnosis import ENOUGH
 from robot_dynamics.validation.engines import ENGINES, installed
 from robot_dynamics.validation.observation import (
     DIAGNOSIS_INTERVAL,
+    Motion,
+    MotionComparison,
     Observation,
     ObservedState,
     most_distinct,
@@ -210,3 +214,174 @@ def test_random_differences_have_no_cause(comparison):
         )
     assert comparison.report.verdict is Verdict.FAIL
     assert comparison.report.cause == ''
+
+
+# -- the motion of the joint states ---------------------------------------------------------------
+
+INERTIA = 'live inertia torque of the observed motion'
+EFFORT = 'live effort of the observed motion'
+FRICTION = coulomb_friction([4.0, 3.0, 2.0], [2.0, 1.0, 0.5])
+
+
+def moving(
+    comparison,
+    *,
+    true=None,
+    factor=1.0,
+    mirror=1.0,
+    rate=1000.0,
+    cutoff=20.0,
+    noise=0.0,
+    jitter=0.0,
+    push=None,
+    seconds=4.0,
+):
+    """Let the comparison observe an arm in motion ten times a second.
+
+    Args:
+        comparison: of the nominal arm.
+        true: the arm that moves, which measures its efforts.
+        factor: of the accelerations that the dynamics node uses.
+        mirror: -1 for the mirrored motion.
+        rate: of joint states, Hz.
+        cutoff: of the dynamics node's filter, Hz.
+        noise: of velocities, rad/s or m/s; of efforts ten times as many N m or N.
+        jitter: of the period of the joint states, relative.
+        push: (begin, end), s, of an external torque of 30 N m or N at all joints.
+    """
+    arm = comparison.arm
+    true = true or arm
+    rng = np.random.default_rng(3)
+    periods = rng.uniform(1 - jitter, 1 + jitter, round(seconds * rate)) / rate
+    # Stamps since 1970 in whole nanoseconds, as those of messages
+    stamps = 1_700_000_000 * 10**9 + np.round(1e9 * np.cumsum(periods)).astype(int)
+    t = (stamps - stamps[0])[:, None] / 1e9
+    middle, amplitude, w = np.array([[mirror * 0.3, 0, 0.05], [0.8, 0.6, 0.02], [4, 5, 6]])
+    q = middle + mirror * amplitude * np.sin(w * t)
+    qd = mirror * amplitude * w * np.cos(w * t)
+    qdd = -mirror * amplitude * w**2 * np.sin(w * t)
+    effort = true.inverse_dynamics(q, qd, qdd) + FRICTION.torque(qd)
+    if push is not None:
+        effort[(t[:, 0] > push[0]) & (t[:, 0] < push[1])] += 30.0
+    qd = qd + rng.normal(0, 1, qd.shape) * noise
+    effort = effort + rng.normal(0, 10, effort.shape) * noise
+    accelerations = AccelerationFilter(cutoff=cutoff)
+    due = 0.1
+    for k in range(len(stamps)):
+        found = accelerations.update(stamps[k] / 1e9, qd[k])
+        if t[k, 0] < due or found is None:
+            continue
+        due += 0.1
+        recent = slice(np.searchsorted(t[:, 0], t[k, 0] - 0.1), k + 1)
+        if recent.stop - recent.start < 5:
+            continue
+        M, g, h = arm.mass_matrix(q[k]), arm.gravity_torque(q[k]), arm.coriolis_torque(q[k], qd[k])
+        inertia = M @ (factor * found)
+        motion = Motion(t[recent, 0], q[recent], qd[recent], effort[recent])
+        comparison.observe(Observation(q[k], qd[k], g, h, inertia, inertia + h + g, M, motion))
+    return comparison.report
+
+
+@pytest.fixture(params=[1.0, -1.0], ids=['plain', 'mirrored'])
+def mirror(request):
+    return request.param
+
+
+@pytest.fixture
+def motions():
+    """Return the start of a comparison of motions."""
+    if not SOME_ENGINE:
+        pytest.skip('no other engine is installed')
+    started = []
+
+    def start(effort_tolerance=0.1):
+        model = parse_urdf(ARM)
+        comparison = EngineComparison(
+            ARM,
+            Dynamics(model),
+            random_states(model, 5, np.random.default_rng(0)),
+            engines=SOME_ENGINE[:1],
+            motions=MotionComparison(model, FRICTION, effort_tolerance),
+        )
+        started.append(comparison)
+        while comparison.report is None:
+            comparison.work()
+        return comparison
+
+    yield start
+    for comparison in started:
+        comparison.close()
+
+
+@pytest.mark.parametrize(
+    'disturbed',
+    [
+        {},
+        {'noise': 0.02},
+        {'noise': 0.2},
+        {'jitter': 0.5},
+        {'noise': 0.05, 'jitter': 0.5},
+        {'cutoff': 8.0},
+        {'cutoff': 200.0, 'noise': 0.05},
+        {'rate': 100.0, 'noise': 0.05, 'jitter': 0.3},
+        {'push': (2.0, 2.9)},
+    ],
+    ids=str,
+)
+def test_a_correct_system_in_motion_passes(motions, mirror, disturbed):
+    report = moving(motions(), mirror=mirror, **disturbed)
+    assert report.verdict is Verdict.PASS, report
+    assert {INERTIA, EFFORT} <= {r.quantity for r in report.residuals}
+
+
+@pytest.mark.parametrize(
+    ('factor', 'noise'), [(-10.0, 0.0), (-10.0, 0.02), (10.0, 0.02), (-1.0, 0.0), (0.0, 0.0)]
+)
+def test_accelerations_that_do_not_belong_to_the_motion_fail(motions, mirror, factor, noise):
+    comparison = motions()
+    moving(comparison, mirror=mirror, factor=factor, noise=noise)
+    assert live(comparison).keys() == {INERTIA}
+
+
+@pytest.mark.parametrize('gravity', [(0, 0, 9.81), (0, 0, 0), (0, 0, -1.62), (9.81, 0, 0)])
+def test_efforts_under_another_gravity_fail(motions, mirror, gravity):
+    comparison = motions()
+    true = Dynamics(comparison.arm.model.with_gravity(gravity))
+    moving(comparison, mirror=mirror, true=true, noise=0.02)
+    assert live(comparison).keys() == {EFFORT}
+
+
+def test_efforts_are_not_compared_without_a_tolerance(motions):
+    comparison = motions(effort_tolerance=0.0)
+    report = moving(comparison, true=Dynamics(comparison.arm.model.with_gravity((0, 0, 0))))
+    assert report.verdict is Verdict.PASS
+    assert EFFORT not in {r.quantity for r in report.residuals}
+
+
+@pytest.mark.parametrize('noise', [0.0, 0.1])
+def test_an_arm_that_brakes_hold_may_have_no_effort(motions, noise):
+    """A simulated arm waits for its first command; a real one for the release of its brakes."""
+    comparison = motions()
+    arm, q = comparison.arm, np.array([0.7, 0.5, 0.05])
+    g, rest, rng = arm.gravity_torque(q), np.zeros(3), np.random.default_rng(0)
+    for _ in range(30):
+        still = np.zeros((50, 3))
+        motion = Motion(np.arange(50) / 1e3, q + still, still, noise * rng.normal(size=(50, 3)))
+        comparison.observe(Observation(q, rest, g, rest, rest, g, arm.mass_matrix(q), motion))
+    assert live(comparison) == {}
+
+
+def test_a_joint_at_its_stop_may_have_any_effort(motions):
+    """The arm rests on the stop of its elbow, without torque of the motors there."""
+    comparison = motions()
+    arm = comparison.arm
+    stop = np.array([0.7, arm.model.upper[1] + 1e-3, 0.05])
+    g, rest = arm.gravity_torque(stop), np.zeros((50, 3))
+    for supported in ([1, 0, 1], [-1, 0, 1]):
+        motion = Motion(np.arange(50) / 1e3, rest + stop, rest, rest + g * supported)
+        for _ in range(30):
+            comparison.observe(
+                Observation(stop, rest[0], g, rest[0], rest[0], g, arm.mass_matrix(stop), motion)
+            )
+        # The shoulder is at no stop.
+        assert live(comparison) == ({} if supported[0] > 0 else {EFFORT: 'shoulder'})
