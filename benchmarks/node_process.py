@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import ROOT
@@ -47,10 +47,10 @@ class NodeProcess:
 
 
 @contextlib.contextmanager
-def running(name: str, module: str, *arguments: str) -> Iterator[NodeProcess]:
-    """Run a module as a node with ROS arguments; SIGINT ends it."""
+def running(name: str, program: Sequence[str], *arguments: str) -> Iterator[NodeProcess]:
+    """Run a module, with its own arguments, as a node with ROS arguments; SIGINT ends it."""
     process = subprocess.Popen(
-        [sys.executable, '-m', module, '--ros-args', '--log-level', 'warn', *arguments],
+        [sys.executable, '-m', *program, '--ros-args', '--log-level', 'warn', *arguments],
         cwd=ROOT,
         env={**os.environ, 'PYTHONPATH': str(ROOT)},
     )

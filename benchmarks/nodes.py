@@ -37,7 +37,7 @@ from robot_dynamics.ros.middleware import isolate
 from robot_dynamics.urdf.loading import load_urdf
 
 OURS, ECHO = 'dynamics_node', 'echo'
-MODULES = {OURS: 'robot_dynamics.nodes.dynamics_node', ECHO: 'benchmarks.node_echo'}
+PROGRAMS = {OURS: ('robot_dynamics.ros.executables', OURS), ECHO: ('benchmarks.node_echo',)}
 WARM_UP = 300  # states
 TURN = 0.5  # s, duration of a turn of one node
 WANTED = 1.25  # times the latency of the echo
@@ -129,7 +129,7 @@ def nodes(
             # JSON is YAML.
             file.write_text(json.dumps({'/**': {'ros__parameters': parameters}}))
             ros = ('--params-file', str(file), '-r', f'__ns:=/{name}')
-            started.append(stack.enter_context(running(name, MODULES[name], *ros)))
+            started.append(stack.enter_context(running(name, PROGRAMS[name], *ros)))
         yield started
 
 

@@ -1,5 +1,8 @@
 """The six nodes of the package, for tests that hold for every node."""
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 NODES = {
@@ -18,6 +21,7 @@ def node_class(name, monkeypatch):
     if name == 'state_publisher_node':
         from trajectory_msgs.msg import MultiDOFJointTrajectoryPoint
 
-        monkeypatch.setattr(module, 'tf_message_type', lambda: MultiDOFJointTrajectoryPoint)
+        package = SimpleNamespace(TFMessage=MultiDOFJointTrajectoryPoint)
+        monkeypatch.setitem(sys.modules, 'tf2_msgs.msg', package)
         monkeypatch.setattr(module, 'transforms', lambda *_: [])
     return getattr(module, NODES[name])

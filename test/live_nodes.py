@@ -31,7 +31,7 @@ def start_python(*arguments):
 
 def start_node(node, *arguments):
     """Start a node of this package with ROS arguments."""
-    return start_python('-m', f'robot_dynamics.nodes.{node}', '--ros-args', *arguments)
+    return start_python('-m', 'robot_dynamics.ros.executables', node, '--ros-args', *arguments)
 
 
 def line_with(process, text):

@@ -29,10 +29,14 @@ WARN names the setting that fits if the efforts at rest contradict the present o
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 from typing_extensions import override
 
@@ -42,18 +46,19 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.friction.memory import FrictionModel, tracked
 from robot_dynamics.identification.recordings.gravity_setting import Postures, remedy
-from robot_dynamics.ros import executable, health, messages, qos
+from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
-from robot_dynamics.ros.outputs import TermPublishers
 from robot_dynamics.ros.parameters import parameter
+from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.payload_estimator import PayloadEstimator
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
+from robot_dynamics.ros.serialization import joint_state_writer, matrix_writer
 from robot_dynamics.ros.wrench_input import WrenchInput
 from robot_dynamics.settings import LOWEST_RATE, RATE
 from robot_dynamics.spatial import Array
@@ -116,7 +121,7 @@ class DynamicsNode(RobotNode):
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
         self.estimator = self.add(PayloadEstimator(self))
         self.wrench = self.add(WrenchInput(self))
-        self.terms = self.add(TermPublishers(self, TORQUES, MATRICES))
+        self.terms = self.add(TermPublishers(self))
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.reference: tuple[int, Array] | None = None  # stamp [ns] and acceleration (n,)
         self._friction: FrictionModel | None = None
@@ -150,14 +155,21 @@ class DynamicsNode(RobotNode):
     @override
     def use(self, arm: Dynamics) -> None:
         """Use this robot, without states of the one before."""
-        self._friction = None
-        self._set_up(arm)
+        self._begin(arm)
         self.activate()
 
     @override
+    def restart(self) -> None:
+        """Begin without a reference, and without the memory of friction."""
+        self._begin(self.arm)
+
+    def _begin(self, arm: Dynamics) -> None:
+        self.reference = self._friction = None
+        self._set_up(arm)
+
+    @override
     def activate(self) -> None:
-        """Begin without a reference, and with a new acceleration filter."""
-        self.reference = None
+        """Begin with a new acceleration filter."""
         self._filter = self._new_filter()
         self._rate = StampRateLimit(self.parameters.publish_rate, repeat=True)
         self._postures, self._remedy = Postures(), ''
@@ -208,9 +220,6 @@ class DynamicsNode(RobotNode):
 
     def on_joint_state(self, state: JointReading) -> None:
         """Publish the terms of one complete joint state."""
-        if state.restarted:  # of the time before, and not to act when it comes again
-            self.reference, self.wrench.newest = None, None
-            self._friction = tracked(self.parameters.friction(self.arm.model))
         self.estimator.record(state)
         if (
             state.qd is not None
@@ -259,6 +268,36 @@ class DynamicsNode(RobotNode):
         return arm.wrench_torque(state.q, F, wrench.frame)
 
 
+class TermPublishers(Part):
+    """Part of a node: one publisher for each term, named `~/` and the term."""
+
+    def __init__(self, node: RobotNode):
+        """Create the publishers of TORQUES (JointState) and MATRICES (Float64MultiArray)."""
+        self._node = node
+        types = dict.fromkeys(TORQUES, JointState) | dict.fromkeys(MATRICES, Float64MultiArray)
+        self._publishers = {
+            name: node.create_publisher(kind, f'~/{name}', qos.STREAM_OUT)
+            for name, kind in types.items()
+        }
+        self._writers: dict[str, Any] = {}
+
+    @override
+    def use(self, arm: Dynamics) -> None:
+        """Write messages for this robot."""
+        prefix = self._node.parameters.frame_prefix
+        torque, matrix = joint_state_writer(arm.model, prefix), matrix_writer(arm.model, prefix)
+        self._writers = dict.fromkeys(TORQUES, torque) | dict.fromkeys(MATRICES, matrix)
+
+    def publish(self, stamp: int, terms: Mapping[str, Array]) -> None:
+        """Publish terms, in their order, with a stamp [ns]; count those that are not finite."""
+        for name, values in terms.items():
+            # A sum is finite only if all its terms are, and faster than a test of each.
+            if math.isfinite(sum(values.ravel().tolist())):
+                self._publishers[name].publish(self._writers[name].fill(stamp, values))
+            else:
+                self._node.health.counts['not finite, not published'] += 1
+
+
 def equation_terms(
     arm: Dynamics, friction: FrictionModel, q: Array, qd: Array | None, qdd: Array | None
 ) -> dict[str, Array]:
@@ -293,7 +332,3 @@ def effort_residual(measured: Array, terms: dict[str, Array]) -> Array:
     explained = terms['inverse_dynamics_torque'] + terms['friction_torque']
     residual: Array = measured - explained + terms.get('external_torque', 0.0)
     return residual
-
-
-if __name__ == '__main__':
-    executable.main(DynamicsNode)

@@ -55,7 +55,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.memory import tracked
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import random_postures
-from robot_dynamics.ros import executable, health, messages, motion_status
+from robot_dynamics.ros import health, messages, motion_status
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.feedforward_parameters import (
     FeedforwardParameters,
@@ -213,6 +213,12 @@ class FeedforwardNode(RobotNode):
             self.get_logger().warning(warning)
 
     # -- start and end ----------------------------------------------------------------------
+
+    @override
+    def restart(self) -> None:
+        """Begin with a soft start, and without the memory of friction."""
+        self.torques.gate.soften()
+        self._tracked = tracked(self._friction)
 
     @override
     def activate(self) -> None:
@@ -390,10 +396,8 @@ class FeedforwardNode(RobotNode):
         doing, execution = follower.doing, follower.execution
         was_open, violations = execution.outcome is None, follower.violations
         reference, dropped = follower.reference(state, returned)
-        if state.restarted or (follower.placed and state.qd is not None):
-            self.torques.gate.soften()
-            # The step from one reference to another is no displacement.
-            self._tracked = tracked(self._friction)
+        if follower.placed and state.qd is not None:
+            self.restart()  # the step from one reference to another is no displacement
         commands = self.mode in (Mode.COMMANDING, Mode.RELEASING)
         if not commands or state.qd is None:
             why = self._obstacle() or 'joint states without velocity'
@@ -480,7 +484,3 @@ class FeedforwardNode(RobotNode):
             name for name, hit in zip(names, self.torques.gate.saturated(), strict=True) if hit
         ]
         return {'joints at their limit': ', '.join(saturated) or 'none'}
-
-
-if __name__ == '__main__':
-    executable.main(FeedforwardNode)

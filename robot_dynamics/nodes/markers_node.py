@@ -36,7 +36,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.kinematics import body_poses
 from robot_dynamics.model.inertia import inconsistency
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.ros import executable, messages, qos
+from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
@@ -234,7 +234,3 @@ def _at_tip(
         M, scale = arm.mass_matrix(q), parameters.tip_inertia_scale
         shapes['tip_inertia'] = {tip: tip_inertia_ellipsoid(J, M, p, scale)}
     return shapes
-
-
-if __name__ == '__main__':
-    executable.main(MarkersNode)

@@ -40,7 +40,7 @@ from typing_extensions import override
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.states import random_states
-from robot_dynamics.ros import executable, health, qos
+from robot_dynamics.ros import health, qos
 from robot_dynamics.ros.diagnostics import Diagnostics, diagnostic
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
@@ -333,7 +333,3 @@ class PyBulletValidatorNode(RobotNode):
         self._report_out.publish(
             diagnostic(stamp, name, report.robot, LEVEL[report.verdict], line, self.figures())
         )
-
-
-if __name__ == '__main__':
-    executable.main(PyBulletValidatorNode)

@@ -31,7 +31,7 @@ from sensor_msgs.msg import JointState
 from typing_extensions import override
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.ros import executable, health, messages, qos
+from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.command_input import CommandInput
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.health import Status
@@ -266,7 +266,3 @@ class SimulatorNode(RobotNode):
                 else {}
             ),
         }
-
-
-if __name__ == '__main__':
-    executable.main(SimulatorNode)

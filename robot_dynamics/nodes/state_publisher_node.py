@@ -18,21 +18,20 @@ Without it the node publishes the description alone, with a warning.
 
 from __future__ import annotations
 
-import importlib
-import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Transform, TransformStamped, Vector3
 from std_msgs.msg import String
 from typing_extensions import override
 
-from robot_dynamics.control.joint_state import JointDataError, StampRateLimit
+from robot_dynamics.control.joint_state import JointDataError, JointMap, StampRateLimit, finite
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.ros import executable, health, messages, qos
+from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateTopic
@@ -75,7 +74,7 @@ class StatePublisherNode(RobotNode):
     def __init__(self, **kwargs: Any):
         super().__init__('state_publisher_node', **kwargs)
         self.diagnostics = self.add(Diagnostics(self))
-        self._message = tf_message_type()
+        self._message = messages.installed('tf2_msgs.msg', 'TFMessage')
         self._tf_out = self._static_out = None
         if self._message is None:
             self.get_logger().warning(WITHOUT_TF)
@@ -96,6 +95,7 @@ class StatePublisherNode(RobotNode):
         self._links = link_frames(self._text, parameters.locked())
         rate = parameters.publish_frequency
         self._rates = {joint: StampRateLimit(rate) for joint in self._links.coordinates}
+        self._joints = JointMap(self._links.coordinates)
         self._missing = set(self._links.coordinates)
         if self.active:
             self.activate()
@@ -121,7 +121,7 @@ class StatePublisherNode(RobotNode):
         return None
 
     def _read(self, state: JointStateValues) -> tuple[int, dict[str, float]]:
-        return state.stamp, positions_of(state, self._rates)
+        return state.stamp, positions_of(state, self._joints)
 
     def _on_positions(self, stamped: tuple[int, dict[str, float]]) -> None:
         """Publish the transforms of the joints in a joint state."""
@@ -143,16 +143,7 @@ class StatePublisherNode(RobotNode):
         publisher.publish(self._message(transforms=transforms(frames, positions, stamp, prefix)))
 
 
-def tf_message_type() -> type | None:
-    """Return tf2_msgs/TFMessage, or None where it is not installed."""
-    try:
-        kind: type = importlib.import_module('tf2_msgs.msg').TFMessage
-    except ImportError:
-        return None
-    return kind
-
-
-def positions_of(message: Any, joints: Iterable[str]) -> dict[str, float]:
+def positions_of(message: Any, joints: JointMap) -> dict[str, float]:
     """Return the positions of these joints in a joint state, without other joints.
 
     Raises:
@@ -162,16 +153,10 @@ def positions_of(message: Any, joints: Iterable[str]) -> dict[str, float]:
         raise JointDataError(
             f'{len(message.position)} positions for {len(message.name)} joint names'
         )
-    positions: dict[str, float] = {}
-    for name, position in zip(message.name, message.position, strict=True):
-        if name not in joints:
-            continue
-        if name in positions:
-            raise JointDataError(f'joint {name} is named more than once')
-        if not math.isfinite(position):
-            raise JointDataError(f'position of {name} is {position}; it must be finite')
-        positions[name] = position
-    return positions
+    places, known = joints.places(message.name)
+    names = tuple(joints.joint_names[joint] for joint in known)
+    values = np.array([message.position[place] for place in places])
+    return dict(zip(names, finite(values, names, 'position').tolist(), strict=True))
 
 
 def transforms(
@@ -193,7 +178,3 @@ def transform_message(T: Array) -> Transform:
     """Return a transform message of a pose (4, 4)."""
     x, y, z = T[:3, 3].tolist()
     return Transform(translation=Vector3(x=x, y=y, z=z), rotation=quaternion_message(T[:3, :3]))
-
-
-if __name__ == '__main__':
-    executable.main(StatePublisherNode)

@@ -10,7 +10,7 @@ wrench_input       part: external wrench
 term_input         part: the terms that dynamics_node publishes
 trajectory_action  part: goals of FollowJointTrajectory, where control_msgs is installed
 payload_estimator  part: the payload from the last joint states, on request
-outputs            part: publishers of terms; torque_output: limited torques for motors
+torque_output      part: limited torques for motors
 state_output       part: desired and measured state of the joints; motion_status: their motion
 command_guard      part: other publishers on command topics
 diagnostics        part: status on /diagnostics; health: its counts and latencies

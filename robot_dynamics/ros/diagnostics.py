@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from typing_extensions import override
 
 from robot_dynamics.ros import qos
-from robot_dynamics.ros.health import ERROR, OK, STALE, WARN, Status
+from robot_dynamics.ros.health import ERROR, OK, STALE, WARN, Status, status_message
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.part import Part
@@ -105,14 +105,7 @@ class Diagnostics(Part):
 def diagnostic(
     stamp: Any, name: str, robot: str, level: bytes, message: str, figures: dict[str, str]
 ) -> DiagnosticArray:
-    """Return the message for /diagnostics; `robot` is the hardware it is about."""
-    status = DiagnosticStatus(
-        level=level,
-        name=name,
-        message=message,
-        hardware_id=robot,
-        values=[KeyValue(key=key, value=value) for key, value in figures.items()],
-    )
-    array = DiagnosticArray(status=[status])
+    """Return the message for /diagnostics; the arguments are those of `status_message`."""
+    array = DiagnosticArray(status=[status_message(level, name, robot, message, figures)])
     array.header.stamp = stamp
     return array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK,
@@ -17,6 +17,16 @@ Status = tuple[bytes, str]  # level and message
 
 WINDOW = 1_000  # latencies kept: a second at 1 kHz
 PERCENTILES = (50, 99, 100)
+
+
+def status_message(
+    level: bytes, name: str, robot: str, message: str, figures: dict[str, str]
+) -> DiagnosticStatus:
+    """Return a status with figures by name; `robot` is the hardware it is about."""
+    values = [KeyValue(key=key, value=value) for key, value in figures.items()]
+    return DiagnosticStatus(
+        level=level, name=name, hardware_id=robot, message=message, values=values
+    )
 
 
 class Health:

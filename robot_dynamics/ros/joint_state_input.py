@@ -136,5 +136,8 @@ class JointStateInput(Part):
     def _answer(self, reading: JointReading) -> None:
         if reading.qd is None and self._needs_velocity:
             self._node.health.counts['joint state without velocity'] += 1
+        if reading.restarted:
+            for part in self._node.parts:
+                part.restart()
         self._callback(reading)
         self._node.health.latencies.append(time.perf_counter() - self._began)

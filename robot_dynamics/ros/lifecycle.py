@@ -368,6 +368,7 @@ class RobotNode(Part, LifecycleNode):
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
         """Activate the parts."""
         result = super().on_activate(state)
+        self._do('activate', lambda part: part.restart())
         self._do('activate', lambda part: part.activate())
         self.active = result == SUCCESS
         return result

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,14 @@ TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')  # of an Inertia message
 
 class MalformedMessage(RobotDynamicsError, ValueError):  # noqa: N818  (as DescriptionTimeout)
     """The bytes of a message cannot be decoded."""
+
+
+def installed(module: str, name: str) -> Any:
+    """Return a type of a package that may be missing, as control_msgs; None without it."""
+    try:
+        return getattr(import_module(module), name)
+    except ImportError:
+        return None
 
 
 def decode(data: bytes, message_type: type) -> Any:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 
 from robot_dynamics.ros import health, qos
 from robot_dynamics.ros.lifecycle import RobotNode
@@ -69,12 +69,6 @@ class MotionStatus:
             'outcome': present.outcome,
             'joint': next((name for name in names if repr(name) in present.detail), ''),
         }
-        self._publisher.publish(
-            DiagnosticStatus(
-                level=LEVELS.get(present.word, health.OK),
-                name=f'{node.get_fully_qualified_name()}: motion',
-                message=present.word,
-                hardware_id='' if model is None else model.name,
-                values=[KeyValue(key=key, value=value) for key, value in values.items()],
-            )
-        )
+        level = LEVELS.get(present.word, health.OK)
+        name, robot = f'{node.get_fully_qualified_name()}: motion', model.name if model else ''
+        self._publisher.publish(health.status_message(level, name, robot, present.word, values))

@@ -19,7 +19,13 @@ class Part:
         """Prepare; a RobotDynamicsError fails the transition."""
 
     def activate(self) -> None:
-        """Start, without state of an earlier activation."""
+        """Start, after `restart`, without state of an earlier activation."""
+
+    def restart(self) -> None:
+        """Drop what belongs to the time before: the stamps of joint states begin anew.
+
+        Called before `activate`, and before the first state after a reset of the time.
+        """
 
     def deactivate(self) -> None:
         """Stop, in a safe state."""

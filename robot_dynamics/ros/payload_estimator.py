@@ -66,8 +66,6 @@ class PayloadEstimator(Part):
     def record(self, state: JointReading) -> None:
         """Keep a state, if it has velocities and efforts, and drop those that are too old."""
         states = self._states
-        if state.restarted:
-            states.clear()
         if state.qd is None or state.effort is None:
             return
         states.append((state.stamp, state.q, state.qd, state.effort))
@@ -82,7 +80,7 @@ class PayloadEstimator(Part):
         self._found, self._error = None, ''
 
     @override
-    def activate(self) -> None:
+    def restart(self) -> None:
         """Drop the states received before."""
         self._states.clear()
 

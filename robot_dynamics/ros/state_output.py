@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -40,14 +39,6 @@ def desired_measured_error(
     )
     error = reference.q - state.q, reference.qd - qd
     return (reference.q, reference.qd, torque), (state.q, qd, effort), error
-
-
-def controller_state_type() -> Any:
-    """Return JointTrajectoryControllerState; None if control_msgs is not installed."""
-    try:
-        return import_module('control_msgs.msg').JointTrajectoryControllerState
-    except ImportError:
-        return None
 
 
 def controller_state(
@@ -103,7 +94,7 @@ class StateOutput(Part):
         self._publishers = [
             node.create_publisher(JointState, f'~/{topic}', qos.STREAM_OUT) for topic in TOPICS
         ]
-        self._type = controller_state_type()
+        self._type = messages.installed('control_msgs.msg', 'JointTrajectoryControllerState')
         self._controller: Any = None
         if self._type is not None:
             self._controller = node.create_publisher(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -31,14 +30,6 @@ from robot_dynamics.ros.state_output import controller_state, desired_measured_e
 NAME = '~/follow_joint_trajectory'
 # Fields for joints with several degrees of freedom, which are not in all releases.
 UNSUPPORTED = ('component_path_tolerance', 'component_goal_tolerance')
-
-
-def action_type() -> Any:
-    """Return FollowJointTrajectory; None if control_msgs is not installed."""
-    try:
-        return import_module('control_msgs.action').FollowJointTrajectory
-    except ImportError:
-        return None
 
 
 class DeferredServer(ActionServer):  # type: ignore[misc]  # rclpy has no types
@@ -77,7 +68,7 @@ class TrajectoryActionServer(Part):
         """
         self._node, self._references, self._obstacle = node, references, obstacle
         self._goals = TrajectoryGoals(self._end)
-        self._type = action_type()
+        self._type = messages.installed('control_msgs.action', 'FollowJointTrajectory')
         if self._type is None:
             node.get_logger().info(
                 'control_msgs is not installed: there is no action follow_joint_trajectory'
@@ -95,8 +86,8 @@ class TrajectoryActionServer(Part):
         node.create_steady_timer(1 / node.parameters.action_monitor_rate, self._on_timer)
 
     @override
-    def activate(self) -> None:
-        """Drop the state of an earlier activation."""
+    def restart(self) -> None:
+        """Drop the state received before."""
         self.latest = None
 
     @override

@@ -47,7 +47,7 @@ class WrenchInput(Part):
         )
 
     @override
-    def activate(self) -> None:
+    def restart(self) -> None:
         """Drop a wrench received before."""
         self.newest = None
 

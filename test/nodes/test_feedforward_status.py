@@ -1,5 +1,6 @@
 """What the feed-forward node publishes for other programs: states of the joints, and status."""
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -138,7 +139,8 @@ def test_the_state_of_the_controller_is_published_where_its_message_is_installed
     graph, monkeypatch
 ):
     # Any message that ROS can publish, with `filled` replaced: what is tested is the connection.
-    monkeypatch.setattr(state_output, 'controller_state_type', lambda: Float64MultiArray)
+    package = SimpleNamespace(JointTrajectoryControllerState=Float64MultiArray)
+    monkeypatch.setitem(sys.modules, 'control_msgs.msg', package)
     monkeypatch.setattr(
         state_output,
         'controller_state',

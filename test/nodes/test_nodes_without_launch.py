@@ -23,12 +23,10 @@ pytestmark = pytest.mark.processes
 
 CHECKOUT = Path(__file__).parents[2]
 SCRIPT = CHECKOUT / 'examples' / 'nodes_without_launch.sh'
+NODES = 'simulator_node', 'feedforward_node', 'dynamics_node', 'state_publisher_node'
 MODULES = {
     'robot-dynamics': 'robot_dynamics.cli',
-    'simulator_node': 'robot_dynamics.nodes.simulator_node',
-    'feedforward_node': 'robot_dynamics.nodes.feedforward_node',
-    'dynamics_node': 'robot_dynamics.nodes.dynamics_node',
-    'state_publisher_node': 'robot_dynamics.nodes.state_publisher_node',
+    **{node: f'robot_dynamics.ros.executables {node}' for node in NODES},
 }
 
 

@@ -403,7 +403,8 @@ def test_the_engine_ends_with_the_node(graph, start):
 def test_one_shot_ends_with_the_verdict_as_exit_code(elbow_urdf, tmp_path, tolerance, code):
     file = tmp_path / 'elbow.urdf'
     file.write_text(elbow_urdf)
-    command = [sys.executable, '-m', 'robot_dynamics.nodes.pybullet_validator_node', '--ros-args']
+    command = [sys.executable, '-m', 'robot_dynamics.ros.executables']
+    command += ['pybullet_validator_node', '--ros-args']
     for setting in (
         'one_shot:=true',
         f'robot_description_file:={file}',

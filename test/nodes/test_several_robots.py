@@ -34,7 +34,7 @@ def running(namespace, node, *arguments, **parameters):
     given = [f'{name}:={value}' for name, value in parameters.items()]
     ros = ['-r', f'__ns:={namespace}', *(x for text in given for x in ('-p', text)), *arguments]
     process = subprocess.Popen(
-        [sys.executable, '-m', f'robot_dynamics.nodes.{node}', '--ros-args', *ros],
+        [sys.executable, '-m', 'robot_dynamics.ros.executables', node, '--ros-args', *ros],
         env={**os.environ, 'PYTHONPATH': PACKAGE},
     )
     try:

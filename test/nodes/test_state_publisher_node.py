@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from robot_dynamics.control.joint_state import JointDataError
+from robot_dynamics.control.joint_state import JointDataError, JointMap
 from robot_dynamics.kinematics import frame_pose
 from robot_dynamics.nodes.state_publisher_node import (
     WITHOUT_TF,
@@ -91,8 +91,8 @@ def test_the_transforms_put_every_link_where_the_model_has_it():
 
 def test_positions_are_taken_by_name():
     message = JointState(name=['stranger', 'slide'], position=[9.0, 0.2])
-    assert positions_of(message, {'turn', 'slide'}) == {'slide': 0.2}
-    assert positions_of(JointState(), {'turn'}) == {}
+    assert positions_of(message, JointMap(('turn', 'slide'))) == {'slide': 0.2}
+    assert positions_of(JointState(), JointMap(('turn',))) == {}
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_positions_are_taken_by_name():
     [
         (['turn', 'slide'], [0.1], '1 positions for 2 joint names'),
         (['turn', 'turn'], [0.1, 0.2], 'joint turn is named more than once'),
-        (['slide'], [float('nan')], 'position of slide is nan'),
-        (['slide'], [float('inf')], 'position of slide is inf'),
+        (['slide'], [float('nan')], 'position must be finite: slide = nan'),
+        (['slide'], [float('inf')], 'position must be finite: slide = inf'),
     ],
 )
 def test_an_invalid_joint_state_is_rejected(names, positions, why):
     with pytest.raises(JointDataError, match=why):
-        positions_of(JointState(name=names, position=positions), {'turn', 'slide'})
+        positions_of(JointState(name=names, position=positions), JointMap(('turn', 'slide')))
 
 
 def test_without_tf2_msgs_the_description_alone_is_published(graph, monkeypatch, capfd):

@@ -92,7 +92,7 @@ def environment():
 
 @contextlib.contextmanager
 def running(hosts, host, node):
-    arguments = ['-m', f'robot_dynamics.nodes.{node}', '--ros-args']
+    arguments = ['-m', 'robot_dynamics.ros.executables', node, '--ros-args']
     arguments += ['-p', f'robot_description_file:={ROBOT}']
     process = subprocess.Popen(hosts.command(host, *arguments), env=environment())
     try:

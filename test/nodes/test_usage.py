@@ -48,7 +48,12 @@ def test_the_text_has_every_parameter_with_its_meaning(name, monkeypatch):
 @pytest.mark.parametrize('flag', ['--help', '-h'])
 def test_help_is_printed_and_nothing_is_started(flag):
     ended = subprocess.run(
-        [sys.executable, '-m', 'robot_dynamics.nodes.dynamics_node', flag],
+        [
+            sys.executable,
+            '-c',
+            'from robot_dynamics.ros import executables as them; them.dynamics_node()',
+            flag,
+        ],
         capture_output=True,
         text=True,
         timeout=60,
