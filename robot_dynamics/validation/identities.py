@@ -306,17 +306,22 @@ def derivative(f: Callable[[float], Any], speed: float) -> Any:
     return sum(w * (f(k * h) - f(-k * h)) / h for k, w in enumerate(DIFFERENCE_WEIGHTS, start=1))
 
 
+def rate_in_motion(
+    f: Callable[[Array, Array], Any], q: Array, qd: Array, qdd: Array, speed: float
+) -> Any:
+    """Return df(q, qd)/dt in the motion with constant qdd; `speed` as for `derivative`."""
+    return derivative(lambda t: f(q + t * qd + t**2 / 2 * qdd, qd + t * qdd), speed)
+
+
 def _speed(arm: Any, qd: Array) -> float:
     return float(np.abs(arm.model.S @ qd).sum())
 
 
 def _energy_rate(arm: Any, q: Array, qd: Array, qdd: Array) -> float:
-    def energy(t: float) -> Any:
-        # q(t) and qd(t) of the motion with constant qdd
-        position, velocity = q + t * qd + t**2 / 2 * qdd, qd + t * qdd
+    def energy(position: Array, velocity: Array) -> Any:
         return arm.kinetic_energy(position, velocity) + arm.potential_energy(position)
 
-    return float(derivative(energy, _speed(arm, qd) + _speed(arm, qdd)))
+    return float(rate_in_motion(energy, q, qd, qdd, _speed(arm, qd) + _speed(arm, qdd)))
 
 
 def _power_sizes(arm: Any, q: Array, qd: Array, qdd: Array, tau: Array) -> tuple[Any, ...]:

@@ -243,17 +243,8 @@ class Model(Reference):
         return Mistake(text, terms_of_inverse_dynamics(tau, self.n))
 
 
-def _at_the_joint(body: Inertial) -> Array:
-    """Return the parameters of a body whose tensor about its centre is taken about the joint."""
-    return to_parameters(body) - _tensor(parallel_axis(body.mass, body.com))
-
-
-def _twice(body: Inertial) -> Array:
-    return to_parameters(body) + _tensor(parallel_axis(body.mass, body.com))
-
-
-def _tensor(I: Array) -> Array:
-    return np.concatenate([np.zeros(4), I[np.triu_indices(3)]])
+def _parallel_axis_term(body: Inertial) -> Array:
+    return to_parameters(Inertial(inertia_com=parallel_axis(body.mass, body.com)))
 
 
 def _opposite_products(body: Inertial) -> Array:
@@ -267,8 +258,10 @@ BODY_MISTAKES: dict[str, Callable[[Inertial], Array]] = {
     'without moments of inertia about the centre of mass': lambda body: to_parameters(
         Inertial(body.mass, body.com)
     ),
-    'without the parallel-axis term': _at_the_joint,
-    'with the parallel-axis term twice': _twice,
+    'without the parallel-axis term': lambda body: to_parameters(body) - _parallel_axis_term(body),
+    'with the parallel-axis term twice': lambda body: (
+        to_parameters(body) + _parallel_axis_term(body)
+    ),
     'with its centre of mass at the joint': lambda body: to_parameters(
         Inertial(body.mass, np.zeros(3), body.inertia_com)
     ),

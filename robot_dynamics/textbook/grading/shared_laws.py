@@ -22,7 +22,7 @@ from robot_dynamics.textbook.grading.terms import (
     momentum,
     velocity_torque,
 )
-from robot_dynamics.validation.identities import derivative
+from robot_dynamics.validation.identities import derivative, rate_in_motion
 
 
 def check_against_reference(e: Examination, reference: Reference) -> None:
@@ -204,13 +204,12 @@ def _check_power(e: Examination, tau: Function, M: Source) -> None:
     product, zero = momentum(M, e.functions), np.zeros(e.n)
 
     def rate(q: Array, qd: Array, qdd: Array) -> Array:
-        def energy(t: float) -> Array:
-            # q(t) and qd(t) of the motion with constant qdd
-            x, v = q + t * qd + t**2 / 2 * qdd, qd + t * qdd
+        def energy(x: Array, v: Array) -> Array:
             kinetic = v @ product(x, v) / 2 if K is None else K(x, v)
             return np.asarray(kinetic if P is None else kinetic + P(x))
 
-        change = derivative(energy, float(np.abs(qd).sum() + np.abs(qdd).sum()))
+        speed = float(np.abs(qd).sum() + np.abs(qdd).sum())
+        change = rate_in_motion(energy, q, qd, qdd, speed)
         return np.asarray(change if P is not None else change + qd @ tau(q, zero, zero))
 
     samples = [
