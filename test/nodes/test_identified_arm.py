@@ -63,9 +63,12 @@ class Files:
     def predicted(self, q, qd, qdd):
         """Return the torque of the drives that the identification predicts."""
         found = self.found
-        law = JointFriction(found.law, dict(zip(found.law.terms, found.friction.T, strict=True)))
+        law = JointFriction(
+            found.friction.law,
+            dict(zip(found.friction.law.terms, found.friction.coefficients.T, strict=True)),
+        )
         tau = Dynamics(found.model).inverse_dynamics(q, qd, qdd)
-        return tau + law.torque(qd, tau) + found.offset
+        return tau + law.torque(qd, tau) + found.drives.offset
 
 
 @pytest.fixture(scope='module')
@@ -78,7 +81,7 @@ def test_the_identification_predicts_the_efforts_of_the_arm(files):
     tau = Dynamics(files.true).inverse_dynamics(q, qd, qdd)
     tau = tau + FRICTION.torque(qd, tau) + OFFSET
     assert files.predicted(q, qd, qdd) == pytest.approx(tau, rel=0.01, abs=0.02)
-    assert files.found.offset == pytest.approx(OFFSET, abs=0.1)
+    assert files.found.drives.offset == pytest.approx(OFFSET, abs=0.1)
 
 
 def test_feedforward_torques_are_those_that_the_identification_predicts(graph, files):
@@ -106,7 +109,7 @@ def test_feedforward_torques_are_those_that_the_identification_predicts(graph, f
 def test_at_rest_the_offset_is_part_of_the_torque(graph, files):
     robot = Robot(graph, **files.parameters)
     q = np.array([0.3, 0.5])
-    tau = Dynamics(files.found.model).gravity_torque(q) + files.found.offset
+    tau = Dynamics(files.found.model).gravity_torque(q) + files.found.drives.offset
     assert robot.torque(MS, q, None) == pytest.approx(tau, rel=1e-6)
 
 

@@ -78,48 +78,28 @@ class PayloadRecording(NamedTuple):
     com: ArrayLike = (0.0, 0.0, 0.0)  # m, frame of the link
 
 
-@dataclass(frozen=True, eq=False)
-class Identification:
-    """Result of `identify`; arrays (n,) per joint, N m or N unless stated.
+class IdentifiedFriction(NamedTuple):
+    """Friction of every joint, N m or N with rad or m."""
+
+    law: FrictionLaw
+    presliding: Array  # (n,) rad or m, of the law
+    coefficients: Array  # (n, terms) in the order of `law.terms`
+    error: Array  # (n, terms) standard deviations
+    held_out: dict[str, float]  # by law, the held-out residual relative to the first law tried
+
+
+class IdentifiedDrives(NamedTuple):
+    """Drives and their sensors; arrays (n,), each with its standard deviation.
 
     Attributes:
-        model: the identified robot, with viscous and Coulomb friction and rotors.
-        description: the robot as described.
-        efforts: one of EFFORTS.
-        law: of the friction.
-        presliding: of the law, rad or m.
-        friction: (n, terms) coefficients, in the order of `law.terms`.
-        friction_error: their standard deviations.
-        offset: added to the model.
-        offset_error: its standard deviation.
+        offset: added to the model, N m or N.
         rotor_inertia: at the joint, kg m^2 or kg.
-        rotor_error: its standard deviation.
         effort_scale: recorded effort times this is N m or N.
-        scale_error: its standard deviation; NaN if it was given or is not identifiable.
-        scale_known: (n,) bool: it was given or identified.
-        theta: (10 nb,) inertial parameters, theta_error their standard deviations, and
-            theta_determined whether the motion excites each.
-        base: base parameters and the condition number of the excitation.
-        excited: (n,) bool: the joint moves enough for its friction and rotor.
-        law_residuals: by law, the held-out residual relative to the first law tried.
-        delay: of the efforts after the motion.
-        velocity_lag: of the recorded velocities after the derivative of the positions, s.
-        drift: of friction and offset over the recording.
-        periods: the average of repeated periods, if the motion repeats.
-        cutoff: Hz, of the low-pass of the efforts.
-        validation: on data that were not fitted.
-        samples: number of recorded samples that were fitted.
-        notes: remarks.
-        fit: the fit, in units of the recorded efforts.
+        scale_error: NaN if the scale was given or is not identifiable.
+        scale_known: bool: it was given or identified.
+        excited: bool: the joint moves enough for its friction and rotor.
     """
 
-    model: RobotModel
-    description: RobotModel
-    efforts: str
-    law: FrictionLaw
-    presliding: Array
-    friction: Array
-    friction_error: Array
     offset: Array
     offset_error: Array
     rotor_inertia: Array
@@ -127,20 +107,55 @@ class Identification:
     effort_scale: Array
     scale_error: Array
     scale_known: Array
-    theta: Array
-    theta_error: Array
-    theta_determined: Array
-    base: BaseEstimate
     excited: Array
-    law_residuals: dict[str, float]
-    delay: Delay
-    velocity_lag: float
+
+
+class IdentifiedInertia(NamedTuple):
+    """Inertial parameters of all bodies."""
+
+    theta: Array  # (10 nb,)
+    error: Array  # (10 nb,) standard deviations
+    determined: Array  # (10 nb,) bool: the motion excites it
+    base: BaseEstimate  # base parameters, and the condition number of the excitation
+
+
+class FittedSignals(NamedTuple):
+    """How the recorded signals were used."""
+
+    cutoff: float  # Hz, of the low-pass of the efforts
+    samples: int  # number of recorded samples that were fitted
+    delay: Delay  # of the efforts after the motion
+    velocity_lag: float  # s, of the recorded velocities after the derivative of the positions
+    periods: Averaged | None  # the average of repeated periods, if the motion repeats
+    notes: tuple[str, ...]  # remarks
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """Result of `identify`.
+
+    Attributes:
+        model: the identified robot, with viscous and Coulomb friction and rotors.
+        description: the robot as described.
+        efforts: one of EFFORTS.
+        friction: law and coefficients.
+        drives: offsets, rotors and scales of the efforts.
+        inertia: inertial parameters and their combinations that the motion determines.
+        drift: of friction and offset over the recording.
+        signals: delays, filter and number of samples.
+        validation: on data that were not fitted.
+        fit: the fit, in units of the recorded efforts.
+    """
+
+    model: RobotModel
+    description: RobotModel
+    efforts: str
+    friction: IdentifiedFriction
+    drives: IdentifiedDrives
+    inertia: IdentifiedInertia
     drift: Drift
-    periods: Averaged | None
-    cutoff: float
+    signals: FittedSignals
     validation: Validation
-    samples: int
-    notes: tuple[str, ...]
     fit: Fit
 
 
@@ -191,52 +206,32 @@ def identify(
     n = arm.model.n
     scale = np.broadcast_to(np.asarray(1.0 if effort_scale is None else effort_scale, float), (n,))
     cutoff = cutoff_of(recording) if cutoff is None else cutoff
-
-    def rows(one: Recording, loaded: Dynamics | None = None) -> Observations:
-        return observations(
-            arm,
-            one,
-            cutoff,
-            effort_scale=scale,
-            effort_gravity_compensated=effort_gravity_compensated,
-            loaded=loaded,
-        )
-
+    rows = _Rows(arm, cutoff, scale, effort_gravity_compensated)
     progress(f'regressor, low-pass at {cutoff:.3g} Hz')
     recording, lag, derived = with_better_velocities(recording, cutoff)
-    if test is not None:
-        test = with_better_velocities(test, cutoff).recording
-    if payload is not None:
-        better = with_better_velocities(payload.recording, cutoff).recording
-        payload = payload._replace(recording=better)
     whole = rows(recording)
-    fitted, held_out = (whole, None) if test is not None else _split(whole)
+    fitted, held_out = _split(whole) if test is None else (whole, _tested(rows, test))
     fitted = fitted.independent()
     require_motion(arm, fitted)
     problem = _problem(arm.model, fitted, efforts, effort_scale is None, kept)
     sign = _signs(problem)
     progress('delay of the efforts')
     delay = delay_of(problem)
-    seen = [fitted.delayed(delay.value, sign)]
+    seen = [fitted]
     repeated = averaged(recording if test is not None else _until(recording, fitted.t[-1]), cutoff)
     if repeated is not None:
         progress(f'average of {repeated.number} periods of {repeated.period:.4g} s')
-        seen = [rows(repeated.recording).independent().delayed(delay.value, sign)]
+        seen = [rows(repeated.recording).independent()]
     if payload is not None:
         progress('recording with the payload')
-        loaded = arm.with_payload(payload.link, payload.mass, payload.com)
-        second = rows(payload.recording, loaded).independent()
-        seen.append(second.delayed(delay.value, sign))
+        seen.append(rows.loaded(payload).independent())
     names = list(LAWS) if friction == AUTO else [friction]
-    problem, residuals = choose_law(replace(problem, recordings=seen), names, progress)
+    problem = replace(problem, recordings=[one.delayed(delay.value, sign) for one in seen])
+    problem, residuals = choose_law(problem, names, progress)
     result = fit(problem, progress)
-    # Efforts without gravity show fewer combinations.
-    shown = arm.with_gravity(np.zeros(3)) if effort_gravity_compensated else arm
-    base = base_estimate(shown, result)
+    base = base_estimate(rows.gravity_shown(), result)
     require_information(base)
     progress('validation')
-    held_out = held_out if test is None else _tested(arm, rows(test))
-    assert held_out is not None
     validation = validate(
         result,
         fitted.delayed(delay.value, sign),
@@ -244,52 +239,116 @@ def identify(
         'last third' if test is None else 'test',
     )
     require_prediction(arm, validation)
-    x, covariance = result.estimate, result.covariance
-    # From units of the recorded efforts to N m or N.
-    si = 1 / x.gain
-    errors = _deviations(covariance, x)
-    gain_error = errors[4] / np.abs(x.gain)
-    known = np.ones(n, dtype=bool)
-    if problem.gains:
-        known = (gain_error < SCALE_CERTAIN) & (payload is not None)
-
-    def in_si(value: Array, error: Array) -> Array:
-        """Return the deviation (..., n) in N m or N; that of the scale is part of it if known."""
-        of_scale = np.where(known & problem.gains, gain_error, 0.0)
-        return np.asarray(si * np.hypot(error, value * of_scale))
-
-    if problem.gains and known.all():
-        validation = validation.scaled(si)
+    x, error, known = _in_si(result, payload is not None)
+    scale = scale * sign * x.gain
     return Identification(
-        model=_identified(arm.model, x, result.problem.law, si),
+        model=_identified(arm.model, x, problem.law),
         description=arm.model,
         efforts=efforts,
-        law=result.problem.law,
-        presliding=result.problem.presliding,
-        friction=si[:, None] * x.friction,
-        friction_error=in_si(x.friction.T, errors[1].T).T,
-        offset=si * x.offset,
-        offset_error=in_si(x.offset, errors[2]),
-        rotor_inertia=si * x.rotor,
-        rotor_error=in_si(x.rotor, errors[3]),
-        effort_scale=scale * sign * si,
-        scale_error=np.where(known & problem.gains, scale * si * gain_error, np.nan),
-        scale_known=known,
-        theta=x.theta,
-        theta_error=errors[0],
-        theta_determined=errors[0] < DETERMINED * result.prior,
-        base=base,
-        excited=problem.excited,
-        law_residuals=residuals,
-        delay=delay,
-        velocity_lag=lag,
+        friction=IdentifiedFriction(
+            problem.law,
+            problem.presliding,
+            x.friction,
+            error.friction,
+            residuals,
+        ),
+        drives=IdentifiedDrives(
+            offset=x.offset,
+            offset_error=error.offset,
+            rotor_inertia=x.rotor,
+            rotor_error=error.rotor,
+            effort_scale=scale,
+            scale_error=np.where(known & problem.gains, scale * error.gain, np.nan),
+            scale_known=known,
+            excited=problem.excited,
+        ),
+        inertia=IdentifiedInertia(
+            x.theta, error.theta, error.theta < DETERMINED * result.prior, base
+        ),
         drift=drift_of(result, whole.independent().delayed(delay.value, sign)),
-        periods=repeated,
-        cutoff=cutoff,
-        validation=validation,
-        samples=int((recording.t <= fitted.t[-1]).sum()),
-        notes=(*recording.notes, *([DERIVED] if derived else [])),
+        signals=FittedSignals(
+            cutoff=cutoff,
+            samples=int((recording.t <= fitted.t[-1]).sum()),
+            delay=delay,
+            velocity_lag=lag,
+            periods=repeated,
+            notes=(*recording.notes, *([DERIVED] if derived else [])),
+        ),
+        validation=validation.scaled(x.gain) if problem.gains and known.all() else validation,
         fit=result,
+    )
+
+
+class _Rows(NamedTuple):
+    """Rows of recordings, all through the same low-pass."""
+
+    arm: Dynamics
+    cutoff: float
+    scale: Array
+    compensated: bool  # the efforts do not include the gravity torque
+
+    def __call__(self, recording: Recording, loaded: Dynamics | None = None) -> Observations:
+        return observations(
+            self.arm,
+            recording,
+            self.cutoff,
+            effort_scale=self.scale,
+            effort_gravity_compensated=self.compensated,
+            loaded=loaded,
+        )
+
+    def loaded(self, payload: PayloadRecording) -> Observations:
+        """Return the rows of the recording with a payload."""
+        arm = self.arm.with_payload(payload.link, payload.mass, payload.com)
+        return self(with_better_velocities(payload.recording, self.cutoff).recording, arm)
+
+    def gravity_shown(self) -> Dynamics:
+        """Return the arm with the gravity that efforts show: without, they show less of it."""
+        return self.arm.with_gravity(np.zeros(3)) if self.compensated else self.arm
+
+
+def _in_si(result: Fit, payload: bool) -> tuple[Estimate, Estimate, Array]:
+    """Return the estimate from units of the recorded efforts to N m or N.
+
+    Args:
+        result: the fit.
+        payload: a recording with a known payload shows the scale of currents.
+
+    Returns:
+        The estimate, with N m or N per recorded effort as gain; its standard deviations, those of
+        the scale included where it is known, with the relative one of the gain; whether the scale
+        of each joint is known (n,).
+    """
+    x = result.estimate
+    error = _deviations(result.covariance, x)
+    si, of_gain = 1 / x.gain, error.gain / np.abs(x.gain)
+    known = np.ones(len(si), dtype=bool)
+    if result.problem.gains:
+        known = (of_gain < SCALE_CERTAIN) & payload
+    of_scale = np.where(known & result.problem.gains, of_gain, 0.0)
+
+    def scaled(value: Array) -> Array:
+        return np.asarray((si * value.T).T)
+
+    def deviation(value: Array, own: Array) -> Array:
+        return np.asarray((si * np.hypot(own.T, value.T * of_scale)).T)
+
+    return (
+        replace(
+            x,
+            friction=scaled(x.friction),
+            offset=scaled(x.offset),
+            rotor=scaled(x.rotor),
+            gain=si,
+        ),
+        replace(
+            error,
+            friction=deviation(x.friction, error.friction),
+            offset=deviation(x.offset, error.offset),
+            rotor=deviation(x.rotor, error.rotor),
+            gain=of_gain,
+        ),
+        known,
     )
 
 
@@ -312,10 +371,11 @@ def _split(seen: Observations) -> tuple[Observations, Observations]:
     return seen.select(seen.t < end), seen.select(seen.t > end + GAP)
 
 
-def _tested(arm: Dynamics, seen: Observations) -> Observations:
+def _tested(rows: _Rows, test: Recording) -> Observations:
     """Return the rows of a test recording. Raises LowExcitationError if the arm hardly moves."""
+    seen = rows(with_better_velocities(test, rows.cutoff).recording)
     try:
-        require_motion(arm, seen)
+        require_motion(rows.arm, seen)
     except LowExcitationError as error:
         raise LowExcitationError(f'test recording: {error}') from None
     return seen
@@ -375,19 +435,21 @@ def _signs(problem: Problem) -> Array:
     return np.ones(len(gain))
 
 
-def _deviations(covariance: Array, x: Estimate) -> list[Array]:
-    """Return the standard deviations of theta, friction, offset, rotor and gain."""
+def _deviations(covariance: Array, x: Estimate) -> Estimate:
+    """Return the standard deviations of an estimate, in its fields."""
     n, T = x.friction.shape
     p = len(x.theta)
     deviation = np.zeros(p + n * (T + 3))
     deviation[: len(covariance)] = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
-    theta, friction, *others = np.split(deviation, p + n * np.array([0, T, T + 1, T + 2]))
-    return [theta, friction.reshape(n, T), *others]
+    theta, friction, offset, rotor, gain = np.split(
+        deviation, p + n * np.array([0, T, T + 1, T + 2])
+    )
+    return Estimate(theta, x.X, friction.reshape(n, T), offset, rotor, gain)
 
 
-def _identified(model: RobotModel, x: Estimate, law: FrictionLaw, si: Array) -> RobotModel:
+def _identified(model: RobotModel, x: Estimate, law: FrictionLaw) -> RobotModel:
     found = [from_parameters(parameters) for parameters in x.theta.reshape(-1, 10)]
-    friction = dict(zip(law.terms, (si[:, None] * x.friction).T, strict=True))
+    friction = dict(zip(law.terms, x.friction.T, strict=True))
     return replace(
         model,
         mass=np.array([body.mass for body in found]),
@@ -395,5 +457,5 @@ def _identified(model: RobotModel, x: Estimate, law: FrictionLaw, si: Array) -> 
         inertia_com=np.array([body.inertia_com for body in found]),
         viscous=friction['viscous'],
         coulomb=friction['coulomb'],
-        reflected_inertia=si * x.rotor,
+        reflected_inertia=x.rotor,
     )

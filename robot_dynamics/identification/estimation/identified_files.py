@@ -62,7 +62,7 @@ def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLink
     left as they are.
     """
     model, changes = found.description, []
-    theta = found.theta.reshape(-1, 10) - estimated.kept
+    theta = found.inertia.theta.reshape(-1, 10) - estimated.kept
     for i, link in enumerate(estimated.links):
         if np.abs(found.fit.estimate.X[i] - np.eye(4)).max() > UNCHANGED:
             T = model.frame_placement[model.frame_names.index(link)]
@@ -71,12 +71,12 @@ def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLink
                 change._replace(value=_rounded(change.value))
                 for change in inertial_changes(link, body)
             ]
-    for j in np.flatnonzero(found.excited):
+    for j in np.flatnonzero(found.drives.excited):
         name = model.joint_names[j]
         viscous, coulomb = _rounded((found.model.viscous[j], found.model.coulomb[j]))
         changes.append(Change('joint', name, 'dynamics/@damping', viscous))
         changes.append(Change('joint', name, 'dynamics/@friction', coulomb))
-    moved = {model.joint_names[j] for j in np.flatnonzero(found.excited)}
+    moved = {model.joint_names[j] for j in np.flatnonzero(found.drives.excited)}
     for joint in read_urdf(urdf).joints:
         # The friction of joints that mimic it is part of the leader's.
         if joint.mimic is not None and joint.mimic.joint in moved and joint.dynamics is not None:
@@ -92,18 +92,20 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
         found: the result.
         robot: further parameters, such as `tip_link`, which choose the joints of the description.
     """
-    law = found.law
+    law = found.friction.law
     friction: dict[str, Any] = {'law': law.name}
-    friction |= {term: _floats(found.friction[:, i]) for i, term in enumerate(law.terms)}
+    friction |= {
+        term: _floats(found.friction.coefficients[:, i]) for i, term in enumerate(law.terms)
+    }
     if law.memory:
-        friction['presliding'] = _floats(found.presliding)
+        friction['presliding'] = _floats(found.friction.presliding)
     parameters = {
         **(robot or {}),
         'joints': list(found.model.joint_names),
         'friction': friction,
-        'rotor_inertia': _floats(found.rotor_inertia),
-        'effort_scale': _floats(found.effort_scale),
-        'effort_offset': _floats(found.offset),
+        'rotor_inertia': _floats(found.drives.rotor_inertia),
+        'effort_scale': _floats(found.drives.effort_scale),
+        'effort_offset': _floats(found.drives.offset),
     }
     head = (
         f'# Identified parameters of {quoted(found.model.name)}: friction law {law.name},\n'
@@ -111,7 +113,7 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
         '# rotor_inertia is seen at the joint; effort_scale multiplies the measured effort, and\n'
         '# effort_offset is added to the torque of the model.\n'
     )
-    if not found.scale_known.all():
+    if not found.drives.scale_known.all():
         head += '# The scale of the efforts is not identifiable: N m are those of this scale.\n'
     nodes = {'/**': {'ros__parameters': parameters}}
     return head + yaml_text(nodes)
@@ -119,8 +121,10 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
 
 def as_json(found: Identification) -> dict[str, Any]:
     """Return the figures for JSON."""
-    law, names = found.law, found.model.joint_names
-    known = bool(found.scale_known.all())
+    signals, drives = found.signals, found.drives
+    base, drift = found.inertia.base, found.drift
+    law, names = found.friction.law, found.model.joint_names
+    known = bool(drives.scale_known.all())
     return {
         'robot': found.model.name,
         'verdict': found.validation.verdict,
@@ -135,7 +139,7 @@ def as_json(found: Identification) -> dict[str, Any]:
                 'stribeck_speed': STRIBECK_SPEED,
                 'memory': law.memory,
             },
-            'held_out_residual': found.law_residuals,
+            'held_out_residual': found.friction.held_out,
         },
         'effort_scale_identifiable': known,
         'assumed_scale_error': None if found.fit.problem.gains else INEXACT,
@@ -144,24 +148,24 @@ def as_json(found: Identification) -> dict[str, Any]:
         'base_parameters': [
             {
                 'name': name,
-                'combination': found.base.combination(k),
-                'value': found.base.value[k],
-                'standard_error': found.base.error[k],
-                'urdf': found.base.prior[k],
-                'physical': found.base.physical[k],
-                'determined': found.base.determined[k],
+                'combination': base.combination(k),
+                'value': base.value[k],
+                'standard_error': base.error[k],
+                'urdf': base.prior[k],
+                'physical': base.physical[k],
+                'determined': base.determined[k],
             }
-            for k, name in enumerate(found.base.names)
+            for k, name in enumerate(base.names)
         ],
         'links': [
             {
                 'name': body,
                 'parameters': {
                     name: {
-                        'value': found.theta[10 * i + k],
-                        'standard_error': found.theta_error[10 * i + k],
+                        'value': found.inertia.theta[10 * i + k],
+                        'standard_error': found.inertia.error[10 * i + k],
                         'urdf': found.fit.problem.start.theta[10 * i + k],
-                        'determined': found.theta_determined[10 * i + k],
+                        'determined': found.inertia.determined[10 * i + k],
                     }
                     for k, name in enumerate(PARAMETERS)
                 },
@@ -169,52 +173,52 @@ def as_json(found: Identification) -> dict[str, Any]:
             for i, body in enumerate(found.model.body_names)
         ],
         'excitation': {
-            'condition': found.base.condition,
-            'base_parameters': len(found.base.value),
-            'determined': found.base.determined.sum(),
-            'moving': [name for name, moves in zip(names, found.excited, strict=True) if moves],
+            'condition': base.condition,
+            'base_parameters': len(base.value),
+            'determined': base.determined.sum(),
+            'moving': [name for name, moves in zip(names, drives.excited, strict=True) if moves],
         },
-        'delay': {'value': found.delay.value, 'standard_error': found.delay.error},
-        'velocity_lag': found.velocity_lag,
+        'delay': {'value': signals.delay.value, 'standard_error': signals.delay.error},
+        'velocity_lag': signals.velocity_lag,
         'drift': [
             {
                 'name': name,
-                'friction': found.drift.friction[j],
-                'friction_standard_error': found.drift.friction_error[j],
-                'offset': found.drift.offset[j],
-                'offset_standard_error': found.drift.offset_error[j],
+                'friction': drift.friction[j],
+                'friction_standard_error': drift.friction_error[j],
+                'offset': drift.offset[j],
+                'offset_standard_error': drift.offset_error[j],
             }
             for j, name in enumerate(names)
         ],
         'periods': None
-        if found.periods is None
+        if signals.periods is None
         else {
-            'number': found.periods.number,
-            'period': found.periods.period,
-            'effort_spread': _floats(found.periods.spread),
+            'number': signals.periods.number,
+            'period': signals.periods.period,
+            'effort_spread': _floats(signals.periods.spread),
         },
-        'cutoff': found.cutoff,
-        'samples': found.samples,
-        'notes': list(found.notes),
+        'cutoff': signals.cutoff,
+        'samples': signals.samples,
+        'notes': list(signals.notes),
     }
 
 
 def _joint(found: Identification, j: int) -> dict[str, Any]:
-    law = found.law
-    errors = {term: found.friction_error[j, i] for i, term in enumerate(law.terms)}
+    law = found.friction.law
+    errors = {term: found.friction.error[j, i] for i, term in enumerate(law.terms)}
     return {
         'name': found.model.joint_names[j],
-        **{term: found.friction[j, i] for i, term in enumerate(law.terms)},
-        **({'presliding': found.presliding[j]} if law.memory else {}),
-        'offset': found.offset[j],
-        'rotor_inertia': found.rotor_inertia[j],
-        'effort_scale': found.effort_scale[j],
-        'moves': found.excited[j],
+        **{term: found.friction.coefficients[j, i] for i, term in enumerate(law.terms)},
+        **({'presliding': found.friction.presliding[j]} if law.memory else {}),
+        'offset': found.drives.offset[j],
+        'rotor_inertia': found.drives.rotor_inertia[j],
+        'effort_scale': found.drives.effort_scale[j],
+        'moves': found.drives.excited[j],
         'standard_error': {
             **errors,
-            'offset': found.offset_error[j],
-            'rotor_inertia': found.rotor_error[j],
-            'effort_scale': found.scale_error[j],
+            'offset': found.drives.offset_error[j],
+            'rotor_inertia': found.drives.rotor_error[j],
+            'effort_scale': found.drives.scale_error[j],
         },
     }
 

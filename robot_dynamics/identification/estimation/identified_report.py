@@ -44,7 +44,7 @@ def html(found: Identification, source: str) -> str:
     Raises:
         MatplotlibMissing: it is not installed.
     """
-    kind = found.validation.verdict.split()[-1]
+    kind, law = found.validation.verdict.split()[-1], found.friction.law
     body = [
         f'<h1>Identification of {markup.escape(found.model.name)}</h1>',
         f'<p class="{kind}"><strong>{markup.escape(verdict(found))}</strong></p>',
@@ -56,8 +56,8 @@ def html(found: Identification, source: str) -> str:
         _table(RESIDUALS, residual_rows(found.validation, found)),
         _picture(found),
         '<h2>Friction and drives</h2>',
-        f'<p>Friction law <code>{found.law.name}</code>: <code>{markup.escape(found.law.formula)}'
-        f'</code>. {_units(found)} ± is one standard deviation.</p>',
+        f'<p>Friction law <code>{law.name}</code>: <code>{markup.escape(law.formula)}</code>. '
+        f'{_units(found)} ± is one standard deviation.</p>',
         _table(drive_rows(found)[0], drive_rows(found)[1:]),
         *_laws(found),
         '<h2>Inertial parameters that changed</h2>',
@@ -95,7 +95,7 @@ def _picture(found: Identification) -> str:
         'residual before': v.effort - v.before,
         'residual': v.effort - v.after,
     }
-    title = f'efforts below {found.cutoff:.3g} Hz'
+    title = f'efforts below {found.signals.cutoff:.3g} Hz'
     figure = effort_curves(v.t, drawn, found.model.joint_names, units(found), title)
     data = base64.b64encode(encoded(figure, 'png', dpi=90)).decode()
     return f'<img alt="efforts and residuals" src="data:image/png;base64,{data}">'
@@ -103,15 +103,15 @@ def _picture(found: Identification) -> str:
 
 def _units(found: Identification) -> str:
     angular = bool(found.model.angular.all())
-    shown = [f'{term} [{term_unit(term, angular)}]' for term in found.law.terms]
+    shown = [f'{term} [{term_unit(term, angular)}]' for term in found.friction.law.terms]
     mixed = '' if angular else ' (rotational joints: with rad and N m)'
     return f'Units{mixed}: {", ".join(shown)}, offset [N m], rotor inertia [kg m²].'
 
 
 def _laws(found: Identification) -> list[str]:
-    if len(found.law_residuals) < 2:
+    if len(found.friction.held_out) < 2:
         return []
-    rows = [(name, f'{size:.3f}') for name, size in found.law_residuals.items()]
+    rows = [(name, f'{size:.3f}') for name, size in found.friction.held_out.items()]
     return [
         '<p>Residual held out by friction law, relative to the first:</p>',
         _table(('law', 'residual'), rows),
@@ -125,9 +125,9 @@ def _changed(found: Identification) -> Iterable[tuple[str, ...]]:
         for name, old, new, error, certain in zip(
             PARAMETERS,
             start[own],
-            found.theta[own],
-            found.theta_error[own],
-            found.theta_determined[own],
+            found.inertia.theta[own],
+            found.inertia.error[own],
+            found.inertia.determined[own],
             strict=True,
         ):
             if abs(new - old) > CHANGED * max(abs(old), abs(new)):
@@ -136,15 +136,15 @@ def _changed(found: Identification) -> Iterable[tuple[str, ...]]:
 
 
 def _undetermined(found: Identification) -> list[str]:
-    base = found.base
+    base = found.inertia.base
     unseen = [name for name, sure in zip(base.names, base.determined, strict=True) if not sure]
     lines = []
     if unseen:
         lines.append(f'base parameters {", ".join(unseen)}: more excitation of these links')
-    idle = np.array(found.model.joint_names)[~found.excited]
+    idle = np.array(found.model.joint_names)[~found.drives.excited]
     if len(idle):
         lines.append(f'friction and rotor inertia of {", ".join(idle)}: move them')
-    if not found.scale_known.all():
+    if not found.drives.scale_known.all():
         lines.append('scale of the efforts: record a known payload, or give the effort scale')
     if not lines:
         return ['<p>All base parameters are determined.</p>']

@@ -18,7 +18,10 @@ def text(found: Identification) -> str:
     """Return verdict, residuals, drives and remarks as text."""
     residuals = aligned([RESIDUALS, *residual_rows(found.validation, found)])
     lines = [verdict(found), '', 'residuals, root mean square', *residuals, '']
-    lines += [f'friction law {found.law.name}: {found.law.formula}', *aligned(drive_rows(found))]
+    lines += [
+        f'friction law {found.friction.law.name}: {found.friction.law.formula}',
+        *aligned(drive_rows(found)),
+    ]
     return '\n'.join([*lines, '', *remarks(found)])
 
 
@@ -56,22 +59,24 @@ def residual_rows(v: Validation, found: Identification) -> list[tuple[str, ...]]
 
 def drive_rows(found: Identification) -> list[tuple[str, ...]]:
     """Return head and rows of the table of friction, offset, rotor and scale with their errors."""
-    head = ('joint', *found.law.terms, 'offset', 'rotor inertia', 'effort scale')
+    drives, law = found.drives, found.friction.law
+    coefficients, error = found.friction.coefficients, found.friction.error
+    head = ('joint', *law.terms, 'offset', 'rotor inertia', 'effort scale')
     rows = [head]
     for j, name in enumerate(found.model.joint_names):
         friction = [
-            measured(found.friction[j, i], found.friction_error[j, i]) if found.excited[j] else '-'
-            for i in range(len(found.law.terms))
+            measured(coefficients[j, i], error[j, i]) if drives.excited[j] else '-'
+            for i in range(len(law.terms))
         ]
-        rotor = measured(found.rotor_inertia[j], found.rotor_error[j])
-        scale = measured(found.effort_scale[j], found.scale_error[j])
+        rotor = measured(drives.rotor_inertia[j], drives.rotor_error[j])
+        scale = measured(drives.effort_scale[j], drives.scale_error[j])
         rows.append(
             (
                 name,
                 *friction,
-                measured(found.offset[j], found.offset_error[j]),
-                rotor if found.excited[j] and found.efforts != 'link-side' else '-',
-                scale if found.scale_known[j] else 'not identifiable',
+                measured(drives.offset[j], drives.offset_error[j]),
+                rotor if drives.excited[j] and found.efforts != 'link-side' else '-',
+                scale if drives.scale_known[j] else 'not identifiable',
             )
         )
     return rows
@@ -79,33 +84,35 @@ def drive_rows(found: Identification) -> list[tuple[str, ...]]:
 
 def remarks(found: Identification) -> list[str]:
     """Return how the data were used, and what could not be identified."""
-    base, names = found.base, np.array(found.model.joint_names)
+    signals, drives = found.signals, found.drives
+    periods, law = signals.periods, found.friction.law
+    base, names = found.inertia.base, np.array(found.model.joint_names)
     lines = [
-        f'{found.samples} samples fitted, low-pass at {found.cutoff:.3g} Hz; '
+        f'{signals.samples} samples fitted, low-pass at {signals.cutoff:.3g} Hz; '
         f'{int(base.determined.sum())} of {len(base.value)} base parameters determined, condition '
         f'number {base.condition:.3g}'
     ]
-    if found.periods is not None:
+    if periods is not None:
         lines.append(
-            f'{found.periods.number} periods of {found.periods.period:.4g} s averaged; spread of '
-            f'the efforts between them: {", ".join(map(three_digits, found.periods.spread))}'
+            f'{periods.number} periods of {periods.period:.4g} s averaged; spread of '
+            f'the efforts between them: {", ".join(map(three_digits, periods.spread))}'
         )
-    if found.velocity_lag:
+    if signals.velocity_lag:
         lines.append(
-            f'velocities {1e3 * abs(found.velocity_lag):.3g} ms '
-            f'{"later" if found.velocity_lag > 0 else "earlier"} than the positions: aligned'
+            f'velocities {1e3 * abs(signals.velocity_lag):.3g} ms '
+            f'{"later" if signals.velocity_lag > 0 else "earlier"} than the positions: aligned'
         )
-    if found.delay.value:
+    if signals.delay.value:
         lines.append(
-            f'efforts {measured(1e3 * abs(found.delay.value), 1e3 * found.delay.error)} ms '
-            f'{"later" if found.delay.value > 0 else "earlier"} than the motion: removed'
+            f'efforts {measured(1e3 * abs(signals.delay.value), 1e3 * signals.delay.error)} ms '
+            f'{"later" if signals.delay.value > 0 else "earlier"} than the motion: removed'
         )
-    if not found.excited.all():
+    if not drives.excited.all():
         lines.append(
-            f'{", ".join(names[~found.excited])}: hardly moves; friction and rotor inertia are '
+            f'{", ".join(names[~drives.excited])}: hardly moves; friction and rotor inertia are '
             "the URDF's"
         )
-    if not found.scale_known.all():
+    if not drives.scale_known.all():
         lines.append(
             'the scale of the efforts is not identifiable from currents alone: record the same '
             'motion with a known payload (--payload-bag, --payload) or give --effort-scale; the '
@@ -120,7 +127,7 @@ def remarks(found: Identification) -> list[str]:
     if late := _lagging(found):
         lines.append(
             f'{", ".join(late)}: rotor inertia below zero by least squares, friction follows '
-            f'another law than {found.law.name} (--friction auto); standard errors assume this law'
+            f'another law than {law.name} (--friction auto); standard errors assume this law'
         )
     drift = found.drift
     lines += [
@@ -128,7 +135,7 @@ def remarks(found: Identification) -> list[str]:
         f'{drift.duration:.3g} s (warm-up)'
         for j in np.flatnonzero(drift.significant)
     ]
-    return [*lines, *found.notes]
+    return [*lines, *signals.notes]
 
 
 def _lagging(found: Identification) -> list[str]:
@@ -136,7 +143,7 @@ def _lagging(found: Identification) -> list[str]:
 
     Friction that lags behind the velocity has the phase of a negative inertia.
     """
-    rotor, base = '.rotor_inertia', found.base
+    rotor, base = '.rotor_inertia', found.inertia.base
     return [
         name.removesuffix(rotor)
         for name, value, error in zip(base.names, base.value, base.error, strict=True)

@@ -47,7 +47,7 @@ def test_exact_arrays_give_the_base_parameters(name):
 def floor(found, test, true, arm):
     """Return the residual (n,) that the true model leaves on a recording, by the same filter."""
     actual, law = Dynamics(true), LAWS['coulomb']
-    seen = observations(actual, test, found.cutoff)
+    seen = observations(actual, test, found.signals.cutoff)
     features = seen.friction_features(law, np.full(true.n, 1e-3), true.inertial_parameters())
     friction = np.column_stack([true.viscous, true.coulomb])
     predicted = seen.Y @ true.inertial_parameters() + true.reflected_inertia * seen.qdd
@@ -67,12 +67,14 @@ def test_a_panda_with_wrong_links_is_predicted_on_another_motion():
     for i in range(7):
         assert degeneracy(found.model.inertial(i)) is None
     # z-scores of what the motion determines
-    certain = found.base.determined[: len(found.base.value)]
-    expected = found.base.grouping[:, :70] @ true.inertial_parameters()
-    z = ((found.base.value - expected) / found.base.error)[certain]
+    certain = found.inertia.base.determined[: len(found.inertia.base.value)]
+    expected = found.inertia.base.grouping[:, :70] @ true.inertial_parameters()
+    z = ((found.inertia.base.value - expected) / found.inertia.base.error)[certain]
     assert certain.sum() > 30
     assert np.sqrt((z**2).mean()) < 2
-    z = (found.friction - np.column_stack(list(friction.values()))) / found.friction_error
+    z = (
+        found.friction.coefficients - np.column_stack(list(friction.values()))
+    ) / found.friction.error
     assert np.abs(z).max() < 4
 
 
@@ -92,9 +94,11 @@ def test_rotors_offsets_and_given_scales():
     scale = np.array([2.0, -0.5])
     one = replace(one, effort=(one.effort + np.array([0.4, -0.2])) / scale)
     found = identify(Dynamics(ELBOW), one, effort_scale=scale)
-    assert found.effort_scale == pytest.approx(scale)
-    assert found.rotor_inertia[1] == pytest.approx(0.2, abs=4 * found.rotor_error[1])
-    assert found.offset == pytest.approx([0.4, -0.2], abs=4 * found.offset_error.max())
+    assert found.drives.effort_scale == pytest.approx(scale)
+    assert found.drives.rotor_inertia[1] == pytest.approx(0.2, abs=4 * found.drives.rotor_error[1])
+    assert found.drives.offset == pytest.approx(
+        [0.4, -0.2], abs=4 * found.drives.offset_error.max()
+    )
     assert found.validation.after_rms == pytest.approx(
         0, abs=0.02 * found.validation.effort_rms[1]
     )
@@ -103,9 +107,9 @@ def test_rotors_offsets_and_given_scales():
 def test_link_side_efforts_have_no_rotors():
     true = wrong(ELBOW, viscous=0.4, coulomb=0.3)
     found = identify(Dynamics(ELBOW), recorded(true), efforts='link-side')
-    assert (found.rotor_inertia == 0).all()
+    assert (found.drives.rotor_inertia == 0).all()
     assert found.validation.verdict == 'better'
-    assert not any('rotor' in name for name in found.base.names)
+    assert not any('rotor' in name for name in found.inertia.base.names)
 
 
 def test_efforts_without_gravity():
@@ -121,8 +125,10 @@ def test_a_delay_of_the_efforts_is_found(delay):
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.003)
     late = [np.interp(one.t - delay, one.t, column) for column in one.effort.T]
     found = identify(Dynamics(ELBOW), replace(one, effort=np.column_stack(late)))
-    assert found.delay.value == pytest.approx(delay, abs=max(4 * found.delay.error, 2e-4))
-    assert (found.delay.value == 0) == (delay == 0)
+    assert found.signals.delay.value == pytest.approx(
+        delay, abs=max(4 * found.signals.delay.error, 2e-4)
+    )
+    assert (found.signals.delay.value == 0) == (delay == 0)
 
 
 @pytest.mark.parametrize('lag', [0.005, -0.005])
@@ -132,20 +138,20 @@ def test_velocities_that_lag_or_lead_are_aligned(lag):
     one = replace(one, q=coarse * np.round(one.q / coarse))
     late = [np.interp(one.t - lag, one.t, column) for column in one.qd.T]
     found = identify(Dynamics(ELBOW), replace(one, qd=np.column_stack(late)))
-    assert found.velocity_lag == pytest.approx(lag, rel=0.05)
+    assert found.signals.velocity_lag == pytest.approx(lag, rel=0.05)
     word = 'later' if lag > 0 else 'earlier'
     assert re.search(rf'velocities [\d.]+ ms {word} than the positions', text(found))
     same = identify(Dynamics(ELBOW), one)
-    assert abs(same.velocity_lag) < 3e-4
+    assert abs(same.signals.velocity_lag) < 3e-4
     assert found.validation.after_rms == pytest.approx(same.validation.after_rms, rel=0.2)
 
 
 def test_velocities_noisier_than_the_derivative_of_the_positions_are_not_used():
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.02)
     found = identify(Dynamics(ELBOW), one)
-    assert any('derivatives of the positions' in note for note in found.notes)
-    without = identify(Dynamics(ELBOW), replace(one, qd=None), cutoff=found.cutoff)
-    assert found.theta == pytest.approx(without.theta)
+    assert any('derivatives of the positions' in note for note in found.signals.notes)
+    without = identify(Dynamics(ELBOW), replace(one, qd=None), cutoff=found.signals.cutoff)
+    assert found.inertia.theta == pytest.approx(without.inertia.theta)
 
 
 def periodic(periods, ramp=0.0, period=8.0, rate=200.0):
@@ -170,22 +176,22 @@ def test_repeated_periods_are_averaged():
     rate = 200.0
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), motion=periodic(5))
     found = identify(Dynamics(ELBOW), one)
-    assert found.periods is not None
-    assert found.periods.number == 3  # of the first two thirds
-    assert found.periods.period == pytest.approx(8.0, rel=1e-4)
+    assert found.signals.periods is not None
+    assert found.signals.periods.number == 3  # of the first two thirds
+    assert found.signals.periods.period == pytest.approx(8.0, rel=1e-4)
     # White noise below the cut-off frequency, of that below half the sample rate.
-    noise = 0.01 * one.effort.std(axis=0) * np.sqrt(found.cutoff / (rate / 2))
-    assert found.periods.spread == pytest.approx(noise, rel=0.2)
+    noise = 0.01 * one.effort.std(axis=0) * np.sqrt(found.signals.cutoff / (rate / 2))
+    assert found.signals.periods.spread == pytest.approx(noise, rel=0.2)
     assert found.validation.verdict == 'better'
     other = identify(Dynamics(ELBOW), recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3)))
-    assert other.periods is None
+    assert other.signals.periods is None
 
 
 def test_ramps_are_not_averaged():
     true = wrong(ELBOW, viscous=0.4, coulomb=0.3)
     test = recorded(true, 2)
     found = identify(Dynamics(ELBOW), recorded(true, motion=periodic(4, ramp=0.7)), test=test)
-    assert found.periods.number == 4
+    assert found.signals.periods.number == 4
     assert (found.validation.after_rms < 1.2 * floor(found, test, true, Dynamics(ELBOW))).all()
 
 
@@ -207,7 +213,7 @@ def test_a_joint_at_rest_keeps_its_friction():
     q[:, 6], qd[:, 6], qdd[:, 6] = 0.3, 0.0, 0.0
     one = recorded(wrong(PANDA, viscous=1.0, coulomb=0.5), motion=(t, q, qd, qdd))
     found = identify(Dynamics(PANDA), one)
-    assert found.excited.tolist() == [True] * 6 + [False]
+    assert found.drives.excited.tolist() == [True] * 6 + [False]
     assert found.model.viscous[6] == PANDA.viscous[6]
     assert found.model.coulomb[6] == PANDA.coulomb[6]
     assert found.validation.verdict == 'better'
@@ -358,11 +364,11 @@ def fitted(ur5):
 def test_currents_are_predicted_better_than_by_each_joint_alone(ur5, fitted, motion, allowed):
     test = currents(ur5, 2, None if motion is None else motion())
     found = identify(Dynamics(UR5), fitted, test=test, efforts='currents', friction='auto')
-    assert found.law.name == 'load_memory'
-    assert found.presliding == pytest.approx(np.full(6, 3e-4))
-    assert not found.scale_known.any()
+    assert found.friction.law.name == 'load_memory'
+    assert found.friction.presliding == pytest.approx(np.full(6, 3e-4))
+    assert not found.drives.scale_known.any()
     assert found.validation.unit == 'as recorded'
-    alone = least_squares_of_each_joint(found.cutoff, fitted, test)
+    alone = least_squares_of_each_joint(found.signals.cutoff, fitted, test)
     ratio = found.validation.after_rms / alone
     assert np.exp(np.log(ratio).mean()) < allowed
     assert ratio.max() < 0.9
@@ -378,8 +384,8 @@ def test_a_payload_fixes_the_scale_of_currents(ur5, fitted):
         friction='load_memory',
         payload=PayloadRecording(loaded, 'tool0', 3.0, com),
     )
-    assert found.scale_known.all()
-    assert found.effort_scale == pytest.approx(GAIN, rel=0.03)
+    assert found.drives.scale_known.all()
+    assert found.drives.effort_scale == pytest.approx(GAIN, rel=0.03)
     assert found.validation.unit == 'SI'
     assert found.validation.verdict == 'better'
 
@@ -409,13 +415,15 @@ def test_a_motor_that_counts_negative_or_in_another_unit_changes_its_scale_alone
     known_elbow, factors
 ):
     plain = identified_currents(known_elbow, np.ones(2))
-    assert plain.effort_scale == pytest.approx([2.0, 0.5], rel=0.03)
+    assert plain.drives.effort_scale == pytest.approx([2.0, 0.5], rel=0.03)
     found, factors = identified_currents(known_elbow, factors), np.array(factors)
     # Sizes of different units have rounding of their own.
     relative = 1e-6 if (np.abs(factors) == 1).all() else 1e-3
-    assert found.effort_scale == pytest.approx(plain.effort_scale / factors, rel=relative)
-    errors = plain.scale_error / np.abs(factors)
-    assert found.scale_error == pytest.approx(errors, rel=relative)
+    assert found.drives.effort_scale == pytest.approx(
+        plain.drives.effort_scale / factors, rel=relative
+    )
+    errors = plain.drives.scale_error / np.abs(factors)
+    assert found.drives.scale_error == pytest.approx(errors, rel=relative)
     for name in (
         'theta', 'friction', 'friction_error', 'offset', 'offset_error', 'rotor_inertia',
         'rotor_error', 'scale_known', 'theta_error', 'cutoff',

@@ -40,17 +40,17 @@ def identified(described, seed, friction):
 def scores(described, seed, friction):
     """Return errors in units of the stated ones: of base parameters, friction and offsets."""
     true, found = identified(described, seed, friction)
-    base, sure = found.base, found.base.determined
+    base, sure = found.inertia.base, found.inertia.base.determined
     inertial = true.inertial_parameters()
     expected = base.grouping @ np.concatenate([inertial, np.zeros(7)])  # without rotors
     assert sure.sum() > 25
-    assert found.theta_determined.sum() > 10
+    assert found.inertia.determined.sum() > 10
     return (
         ((base.value - expected) / base.error)[sure],
-        ((found.theta - inertial) / found.theta_error)[found.theta_determined],
-        (found.friction[:, 0] - true.viscous) / found.friction_error[:, 0],
-        (found.friction[:, 1] - true.coulomb) / found.friction_error[:, 1],
-        (found.offset - PROFILE.sensors.effort_offset) / found.offset_error,
+        ((found.inertia.theta - inertial) / found.inertia.error)[found.inertia.determined],
+        (found.friction.coefficients[:, 0] - true.viscous) / found.friction.error[:, 0],
+        (found.friction.coefficients[:, 1] - true.coulomb) / found.friction.error[:, 1],
+        (found.drives.offset - PROFILE.sensors.effort_offset) / found.drives.offset_error,
     )
 
 
