@@ -240,7 +240,7 @@ def identify(
     )
     require_prediction(arm, validation)
     x, error, known = _in_si(result, payload is not None)
-    scale = scale * sign * x.gain
+    scale = scale * x.gain
     return Identification(
         model=_identified(arm.model, x, problem.law),
         description=arm.model,
@@ -257,7 +257,7 @@ def identify(
             offset_error=error.offset,
             rotor_inertia=x.rotor,
             rotor_error=error.rotor,
-            effort_scale=scale,
+            effort_scale=scale * sign,
             scale_error=np.where(known & problem.gains, scale * error.gain, np.nan),
             scale_known=known,
             excited=problem.excited,

@@ -7,6 +7,6 @@ causes            the causes that explain the residual: cause_equations, selecti
                   sufficient_causes; last_fit has their size, errors and alternatives
 autoregression    noise of the residual, and its innovations
 selection         regression with the most probable groups of unknowns
-robust_errors     standard errors of noise that varies
+search_numbers    tuned numbers of the search
 evaluation_report findings as text, JSON and figure, curves as CSV
 """

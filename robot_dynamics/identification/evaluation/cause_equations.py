@@ -8,7 +8,8 @@ the motion once more, with either sign, and the change of the products is subtra
 
 Sources: Gautier, Dynamic identification of robots with power model, ICRA 1997 (weights); Cook and
 Stefanski, Simulation-extrapolation estimation in parametric measurement error models, J. American
-Statistical Association 89, 1994 (noise added to the columns).
+Statistical Association 89, 1994 (noise added to the columns); White, Maximum likelihood
+estimation of misspecified models, Econometrica 50, 1982 (errors from scores).
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from robot_dynamics.identification.evaluation.autoregression import (
 )
 from robot_dynamics.identification.evaluation.cause_columns import OF_JOINTS, Columns
 from robot_dynamics.identification.evaluation.hypotheses import Hypothesis, exclusive
-from robot_dynamics.identification.evaluation.robust_errors import spread
 from robot_dynamics.identification.evaluation.selection import Regression, Solution
 from robot_dynamics.spatial import Array
 
 FLOOR = 1e-3  # of the effort: lowest standard deviation of a residual
+TOGETHER = 5  # successive samples whose scores are added
 BLOCKS = 6  # of time, each predicted by a fit of the others
 TINY = 1e-30
 
@@ -158,9 +159,23 @@ class Equations:
         return np.sqrt(sigma**2 + (FLOOR * self._effort) ** 2 + TINY)
 
     def spread(self, solution: Solution, noise: Noise) -> Solution:
-        """Return the solution with errors as large as the scores of the samples vary."""
-        joints = self._whitened(self._stacks[:1], noise)
-        return spread(solution, [(Z, self._directions[:, at]) for _, at, _, ((_, Z),) in joints])
+        """Return the solution with errors at least as large as the scores of the samples vary.
+
+        The score of a sample is its gradient of the log likelihood, X^T r for whitened columns X
+        and rest r. Its variation accounts for noise that is larger in some samples, and common to
+        several joints; the weights do not.
+        """
+        x, C = solution
+        scores = np.zeros((len(self._used) - ORDER, len(x)))
+        for _, at, _, ((_, Z),) in self._whitened(self._stacks[:1], noise):
+            D = self._directions[:, at]
+            rest = Z[:, -1] - Z[:, :-1] @ (x @ D)
+            scores += rest[:, None] * (Z[:, :-1] @ D.T)
+        together = np.add.reduceat(scores, np.arange(0, len(scores), TOGETHER), axis=0)
+        varied = ((together @ C) ** 2).sum(axis=0)
+        size = C.diagonal()
+        more = np.sqrt(np.maximum(1.0, varied / np.where(size > 0, size, 1.0)))
+        return Solution(x, C * np.outer(more, more))
 
     def of(self, g: int, solution: Solution) -> tuple[Array, Array]:
         """Return the unknowns of a hypothesis, and their covariance."""

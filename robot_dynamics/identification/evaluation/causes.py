@@ -33,10 +33,6 @@ from robot_dynamics.identification.evaluation.cause_columns import (
 )
 from robot_dynamics.identification.evaluation.cause_equations import BLOCKS, Equations
 from robot_dynamics.identification.evaluation.hypotheses import (
-    CERTAIN,
-    INEXACT_LINK,
-    OF_SEVERAL,
-    PRICE,
     Findings,
     hypotheses,
     inexact,
@@ -44,25 +40,23 @@ from robot_dynamics.identification.evaluation.hypotheses import (
     possible,
 )
 from robot_dynamics.identification.evaluation.last_fit import LastFit
+from robot_dynamics.identification.evaluation.search_numbers import (
+    CERTAIN,
+    ITERATION,
+    MOTION,
+    PRICES,
+    REPORTED,
+    SMALL,
+    VALIDITY,
+)
 from robot_dynamics.identification.evaluation.selection import Regression
 from robot_dynamics.identification.evaluation.sufficient_causes import sufficient
 from robot_dynamics.identification.recordings.recording import moves
 from robot_dynamics.spatial import Array
 
-ENOUGH_MOTION = 0.1  # of the time, and
-ENOUGH_SAMPLES = 50  # : below, friction of a joint is not determined
-OF_RESIDUAL, OF_EFFORT = 0.05, 0.01  # of a joint's: a cause that explains less is omitted
-FEW, OF_MANY = 3, 2.0  # causes; more of them mimic each other, and must be larger by this factor
-OF_MASS = 0.1  # of a link's: a smaller error alone is omitted
-OF_GRAVITY = 0.005  # of the effort: the same of an error of gravity
 COMMON = ('offset', 'delay')  # always in the last fit: the others' errors allow for them
 VISIBLE = 0.05  # of the effort: an error of this size should be
 SHOULD_BE_VISIBLE = ('dry friction', 'Stribeck friction', 'viscous friction', 'scale')
-UNEXPLAINED = 1  # of the blocks that excite a cause: more must not contradict it
-SEVERAL, SIMILAR = 2, 0.25  # links with errors of similar size: the others have errors as well
-MINOR = 0.5  # of the residual: small errors explain at most this
-ROUNDS = 10  # of estimating the noise
-CLOSE = 0.02  # relative: noise that changes less has converged
 
 
 def find_causes(
@@ -119,7 +113,7 @@ class _Search:
     ):
         self._model, self._link, self._effort = arm.model, link, effort
         rows = moves(columns.qd[columns.rows])
-        standing = rows.sum(axis=0) < max(ENOUGH_SAMPLES, ENOUGH_MOTION * len(rows))
+        standing = rows.sum(axis=0) < max(MOTION.samples, MOTION.share * len(rows))
         self.searchable = bool((measured & ~standing).any())  # a single posture fits any cause
         rows[:, standing] = True
         rows[:, ~measured] = False
@@ -127,7 +121,7 @@ class _Search:
         determined[OF_MOTION] &= ~standing
         found = hypotheses(arm, link, columns, effort, determined)
         self._possible = found
-        drives, links = inexact(found), inexact_links(found, INEXACT_LINK)
+        drives, links = inexact(found), inexact_links(found, SMALL.of_link)
         every = [*found, *drives, *links]
         self._equations = Equations(every, columns, perturbed, effort, rows)
         ends = len(found), len(found) + len(drives), len(every)
@@ -155,14 +149,14 @@ class _Search:
         solution = equations.spread(found.regression.solution(found.chosen), found.noise)
         importance = {g: self._importance(g, solution.x) for g in causes}
         # Small causes, and those that are not valid throughout, stay in the fit of the others.
-        least = 1.0 if len(causes) <= FEW else OF_MANY
+        least = 1.0 if len(causes) <= REPORTED.few else REPORTED.of_many
         large = [g for g in causes if importance[g] >= least]
         valid = [g for g in causes if self._valid(g, found)]
         dropped = dropped or any(self._stands_out(g, found) for g in large if g not in valid)
         equations = equations.with_scale_of(solution.x)
         of_links = [importance[g] for g in causes if self._possible[g].body >= 0]
-        least = max([1.0, *(SIMILAR * one for one in of_links)])
-        several = sum(one >= least for one in of_links) >= SEVERAL
+        least = max([1.0, *(SMALL.similar * one for one in of_links)])
+        several = sum(one >= least for one in of_links) >= SMALL.several
         several = several and not {*self._links} & {*found.small}
         fit = self._last_fit(equations, found, several)
         named = [g for g in valid if g in large]
@@ -185,7 +179,7 @@ class _Search:
         assumed = small if found.inexact else []
         if several:
             first = len(equations.hypotheses)
-            equations = equations.with_hypotheses(inexact_links(self._possible, OF_SEVERAL))
+            equations = equations.with_hypotheses(inexact_links(self._possible, SMALL.of_several))
             small = [*small, *range(first, len(equations.hypotheses))]
         return LastFit(
             self._model, self._link, equations, found.noise, found.causes, assumed, small
@@ -223,7 +217,7 @@ class _Search:
         return [gains, self._drives, [*self._drives, *self._links]]
 
     def _log_probability(self, found: _Choice) -> float:
-        price = PRICE if found.inexact else 0.0
+        price = PRICES.cause if found.inexact else 0.0
         return found.regression.log_probability(found.chosen) - price
 
     def _minor(self, found: _Choice) -> bool:
@@ -235,7 +229,7 @@ class _Search:
             np.linalg.norm(_rms(np.atleast_2d(one)) / unit * self._equations.measured)
             for one in (torque, self._equations.columns.residual)
         ]
-        return bool(sizes[0] <= MINOR * sizes[1])
+        return bool(sizes[0] <= SMALL.minor * sizes[1])
 
     def _converged(
         self,
@@ -245,13 +239,13 @@ class _Search:
         small: Sequence[int],
     ) -> _Choice:
         """Return the chosen hypotheses and the noise that they leave, from a first choice."""
-        for _ in range(ROUNDS):
+        for _ in range(ITERATION.rounds):
             before, regression = set(causes), self._equations.regression(noise)
             causes = regression.select(allowed, causes, small)
             after = self._equations.noise(regression.solution([*causes, *small]))
             change = np.abs(np.log(after.sigma / noise.sigma)).max()
             noise = after
-            if set(causes) == before and change < CLOSE:
+            if set(causes) == before and change < ITERATION.close:
                 break
         return _Choice(
             list(causes), list(small), bool(small), self._equations.regression(noise), noise
@@ -285,7 +279,7 @@ class _Search:
         gains = found.regression.held_out(found.causes, g, found.small)
         gains = gains[np.isfinite(gains)]
         failed = int((gains < CERTAIN**2 / BLOCKS).sum())
-        return len(gains) > 2 * UNEXPLAINED and failed <= UNEXPLAINED
+        return len(gains) > 2 * VALIDITY.failed and failed <= VALIDITY.failed
 
     def _stands_out(self, g: int, found: _Choice) -> bool:
         """Return whether an invalid cause exceeds noise, which makes the recording doubtful."""
@@ -308,14 +302,14 @@ class _Search:
     def _importance(self, g: int, x: Array) -> float:
         """Return the size of a cause relative to the smallest that is reported."""
         h, value = self._possible[g], x[self._equations.groups[g]]
-        share = OF_GRAVITY if h.kind == 'gravity' else OF_EFFORT
+        share = REPORTED.of_gravity if h.kind == 'gravity' else REPORTED.of_effort
         residual = _rms(self._equations.columns.residual)
-        least = np.maximum(OF_RESIDUAL * residual, share * self._effort)
+        least = np.maximum(REPORTED.of_residual * residual, share * self._effort)
         size = _rms(self._equations.torque_of(g, x))
         if h.kind in OF_TORQUE:
             size[h.joint] = abs(value[0])
         if h.kind == 'inertia' and len(h.prior) == 1:
-            size *= min(1.0, abs(value[0]) / OF_MASS)
+            size *= min(1.0, abs(value[0]) / REPORTED.of_mass)
         return float(np.max(size / np.where(least > 0, least, np.inf)))
 
     def _undetermined(self, fit: LastFit, reported: Sequence[int]) -> tuple[tuple[str, str], ...]:

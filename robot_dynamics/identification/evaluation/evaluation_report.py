@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.identification.evaluation.evaluation import Evaluation
-from robot_dynamics.identification.evaluation.hypotheses import CERTAIN, NO_GRAVITY, Cause
+from robot_dynamics.identification.evaluation.hypotheses import Cause
+from robot_dynamics.identification.evaluation.search_numbers import CERTAIN, LIMITS
 from robot_dynamics.identification.recordings.effort_curves import effort_curves
 from robot_dynamics.reporting.figures import save
 from robot_dynamics.reporting.numbers import measured, three_digits
@@ -250,7 +251,7 @@ def _inertia(cause: Cause, found: Evaluation) -> Words:
 
 def _gravity(cause: Cause, found: Evaluation) -> Words:
     gravity = found.gravity + cause.value
-    if np.linalg.norm(gravity) < NO_GRAVITY * np.linalg.norm(found.gravity):
+    if np.linalg.norm(gravity) < LIMITS.no_gravity * np.linalg.norm(found.gravity):
         return '', 'the efforts do not include gravity: set effort_gravity_compensated to true'
     if not found.gravity.any():
         return '', (

@@ -28,24 +28,18 @@ from robot_dynamics.identification.evaluation.cause_columns import (
     PER_BODY,
     Columns,
 )
+from robot_dynamics.identification.evaluation.search_numbers import (
+    CERTAIN,
+    LIMITS,
+    PRICES,
+    PRIORS,
+    SMALL,
+)
 from robot_dynamics.model.inertia import Inertial, to_parameters
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
-CERTAIN = 3.0  # standard deviations
-SCALE, LATE, RELATIVE = 0.5, 0.02, 0.5  # prior: -, s, of a link's mass
-INEXACT = 0.02  # of a joint's effort: prior of errors too small for causes
-INEXACT_LINK = 0.01  # of the prior of a link's inertia: prior of errors too small for causes
-OF_SEVERAL = 0.1  # the same where several links are wrong
 INEXACT_IN = ('dry friction', 'viscous friction', 'rotor inertia', 'scale')
-TILTED = 5.0  # m/s^2, prior of gravity
-LONGER = 0.015  # m/s^2, of its magnitude in a small tilt
-LENGTH = 0.2  # m, prior of a centre of mass: at least
-PRICE, OF_LINK = 8.0, 6.0  # of a cause in log probability; more of all parameters of a link
-EARTH = (9.7, 9.9)  # m/s^2
-LEAST_TILT = np.deg2rad(0.3)
-NO_GRAVITY = 0.2  # of gravity: less counts as none, compensated elsewhere
-REACH, LOAD_REACH = 0.25, 2.0  # m: of a centre of mass beyond the link's frames; of a load
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +62,7 @@ class Hypothesis:
     prior: Array
     joint: int = -1
     body: int = -1
-    price: float = PRICE
+    price: float = PRICES.cause
     small: bool = False
 
 
@@ -126,7 +120,7 @@ def hypotheses(
     # As much torque as the joint has.
     of_torque = np.isin(OF_JOINTS, OF_TORQUE)[:, None]
     prior = effort / np.where(size > 0, np.where(of_torque, 1.0, size), np.inf)
-    prior[OF_JOINTS.index('scale')] = SCALE
+    prior[OF_JOINTS.index('scale')] = PRIORS.scale
     unit = np.eye(own + len(columns.of_robot))
     at = {kind: k * n for k, kind in enumerate(OF_JOINTS)}
     found = [
@@ -136,20 +130,22 @@ def hypotheses(
         if determined[k, j] and prior[k, j] > 0
     ]
     together = unit[at['scale'] : at['scale'] + n] * determined[-1][:, None]
-    found.append(Hypothesis('scale', '', together.sum(axis=0)[None], np.array([SCALE])))
+    found.append(Hypothesis('scale', '', together.sum(axis=0)[None], np.array([PRIORS.scale])))
     of_robot = unit[own:]
-    found.append(Hypothesis('delay', '', of_robot[[DELAY]], np.array([LATE])))
+    found.append(Hypothesis('delay', '', of_robot[[DELAY]], np.array([PRIORS.delay])))
     if columns.of_robot[GRAVITY].any():
         found += _of_gravity(arm.model.gravity, of_robot[GRAVITY])
     return [*found, *_of_bodies(arm.model, int(arm.tree.frame(link).body), of_robot[BODIES])]
 
 
 def _of_gravity(gravity: Array, unit: Array) -> Iterator[Hypothesis]:
-    yield Hypothesis('gravity', '', unit, np.full(3, TILTED))
+    yield Hypothesis('gravity', '', unit, np.full(3, PRIORS.gravity))
     if gravity.any():
         # Two directions across gravity, and one along it.
         across = np.linalg.svd(gravity[None])[2][[1, 2, 0]]
-        yield Hypothesis('gravity', '', across @ unit, np.array([TILTED, TILTED, LONGER]))
+        yield Hypothesis(
+            'gravity', '', across @ unit, np.array([PRIORS.gravity, PRIORS.gravity, PRIORS.longer])
+        )
         yield Hypothesis('gravity', '', -gravity[None] @ unit, np.ones(1))
 
 
@@ -163,7 +159,7 @@ def inexact(found: Sequence[Hypothesis]) -> list[Hypothesis]:
     for h in found:
         if h.joint >= 0 and h.kind in INEXACT_IN:
             of_effort = 1.0 if h.kind == 'scale' else h.prior
-            prior = INEXACT * np.broadcast_to(of_effort, 1)
+            prior = SMALL.of_effort * np.broadcast_to(of_effort, 1)
             small.append(replace(h, prior=prior, price=0.0, small=True))
     return small
 
@@ -197,12 +193,14 @@ def _of_bodies(model: RobotModel, loaded: int, unit: Array) -> Iterator[Hypothes
     for i, name in enumerate(model.body_names):
         here = unit[PER_BODY * i : PER_BODY * (i + 1)]
         m = max(typical, float(model.mass[i]))
-        length = max(LENGTH, _extent(model, i))
+        length = max(PRIORS.length, _extent(model, i))
         prior = m * np.array([1.0] + 3 * [length] + 6 * [length**2])
         if i == loaded:
             yield Hypothesis('load', name, here, prior, body=i)
         else:
-            yield Hypothesis('inertia', name, here, prior, body=i, price=PRICE + OF_LINK)
+            yield Hypothesis(
+                'inertia', name, here, prior, body=i, price=PRICES.cause + PRICES.of_link
+            )
         if i != loaded and model.mass[i] > 0:
             whole, point = (
                 to_parameters(Inertial(float(model.mass[i]), model.com[i], tensor))
@@ -210,7 +208,7 @@ def _of_bodies(model: RobotModel, loaded: int, unit: Array) -> Iterator[Hypothes
             )
             for part in (whole, point):
                 yield Hypothesis(
-                    'inertia', name, (part @ here)[None], np.array([RELATIVE]), body=i
+                    'inertia', name, (part @ here)[None], np.array([PRIORS.of_mass]), body=i
                 )
 
 
@@ -232,7 +230,7 @@ def possible(model: RobotModel, h: Hypothesis, value: Array, covariance: Array) 
         return bool(abs(1 + value[0]) > error[0])
     if h.kind == 'gravity':
         if len(value) == 1:  # the share of gravity that is absent
-            return bool(abs(value[0] - 1) < NO_GRAVITY)
+            return bool(abs(value[0] - 1) < LIMITS.no_gravity)
         T = _to_base(model, h)
         return _gravity_possible(model, value @ T, T.T @ covariance @ T)
     if h.body >= 0:
@@ -272,7 +270,7 @@ def _to_base(model: RobotModel, h: Hypothesis) -> Array:
 def _magnitudes(model: RobotModel) -> tuple[float, float]:
     """Return the smallest and largest magnitude of gravity, which may be that of the model."""
     size = float(np.linalg.norm(model.gravity))
-    return EARTH if EARTH[0] <= size <= EARTH[1] else (min(size, EARTH[0]), max(size, EARTH[1]))
+    return min(size, LIMITS.earth[0]), max(size, LIMITS.earth[1])
 
 
 def _gravity_possible(model: RobotModel, value: Array, covariance: Array) -> bool:
@@ -280,12 +278,12 @@ def _gravity_possible(model: RobotModel, value: Array, covariance: Array) -> boo
     size, before = float(np.linalg.norm(gravity)), float(np.linalg.norm(assumed))
     n = gravity / size
     error = CERTAIN * float(np.sqrt(n @ covariance @ n))
-    low, high = EARTH
+    low, high = LIMITS.earth
     usual = low - error < size < high + error or abs(size - before) < error
     if not usual or before == 0:
         return usual
     angle = np.arccos(np.clip(n @ assumed / before, -1, 1))
-    return bool(angle > LEAST_TILT)
+    return bool(angle > LIMITS.least_tilt)
 
 
 def _inertia_possible(model: RobotModel, h: Hypothesis, value: Array, covariance: Array) -> bool:
@@ -302,7 +300,7 @@ def _inertia_possible(model: RobotModel, h: Hypothesis, value: Array, covariance
 
 def _reach(model: RobotModel, h: Hypothesis) -> float:
     """Return the largest distance of a centre of mass from the body's frame, m."""
-    return _extent(model, h.body) + (LOAD_REACH if h.kind == 'load' else REACH)
+    return _extent(model, h.body) + (LIMITS.load_reach if h.kind == 'load' else LIMITS.reach)
 
 
 def _extent(model: RobotModel, i: int) -> float:

@@ -22,11 +22,10 @@ from robot_dynamics.identification.evaluation.hypotheses import (
     possible,
     within_limits,
 )
+from robot_dynamics.identification.evaluation.search_numbers import PRICES
 from robot_dynamics.identification.evaluation.selection import Solution
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
-
-AMBIGUOUS = 8.0  # in log probability: a cause that explains as much, but for this
 
 
 class LastFit:
@@ -107,7 +106,7 @@ class LastFit:
         with_it, without = (
             self._regression.log_probability([*some, *small]) for some in (self.chosen, others)
         )
-        least = max(with_it - AMBIGUOUS, without)
+        least = max(with_it - PRICES.ambiguous, without)
         taken = np.asarray(self.equations.exclusive[:, others].any(axis=1))
         instead = {
             other: self._regression.log_probability([*others, other, *small])

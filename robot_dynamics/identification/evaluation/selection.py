@@ -24,10 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.identification.evaluation.search_numbers import ITERATION, VALIDITY
 from robot_dynamics.spatial import Array
 
-EXCITED = 0.05  # of the mean share of a squared column per block: less is no excitation
-MAX_STEPS = 200  # of the search
 TINY = 1e-9
 
 Group = Sequence[int]  # unknowns that are chosen together
@@ -89,7 +88,7 @@ class Regression:
             given: groups that are chosen beside these.
         """
         chosen = list(start)
-        for _ in range(MAX_STEPS):
+        for _ in range(ITERATION.steps):
             gains = self.gains([*given, *chosen], allowed)
             best = int(np.argmax(gains))
             if gains[best] > 0:
@@ -161,7 +160,7 @@ class Regression:
         gains = np.full(len(self._blocks[0]), np.nan)
         for k, (A, b) in enumerate(zip(self._blocks[0], b_chosen, strict=True)):
             share = A.diagonal()[here] / np.maximum(self._A.diagonal()[here], TINY)
-            if share.max() * len(gains) > EXCITED:
+            if share.max() * len(gains) > VALIDITY.excited:
                 squares = []
                 for at in sets:
                     H = (self._A - A)[np.ix_(at, at)] + np.eye(len(at))

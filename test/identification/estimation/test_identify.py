@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from operator import attrgetter
 from types import SimpleNamespace
 
 import numpy as np
@@ -425,12 +426,13 @@ def test_a_motor_that_counts_negative_or_in_another_unit_changes_its_scale_alone
     errors = plain.drives.scale_error / np.abs(factors)
     assert found.drives.scale_error == pytest.approx(errors, rel=relative)
     for name in (
-        'theta', 'friction', 'friction_error', 'offset', 'offset_error', 'rotor_inertia',
-        'rotor_error', 'scale_known', 'theta_error', 'cutoff',
+        'inertia.theta', 'inertia.error', 'friction.coefficients', 'friction.error',
+        'drives.offset', 'drives.offset_error', 'drives.rotor_inertia', 'drives.rotor_error',
+        'drives.scale_known', 'signals.cutoff',
     ):  # fmt: skip
-        expected = getattr(plain, name)
+        expected = attrgetter(name)(plain)
         close = pytest.approx(expected, rel=relative, abs=relative * np.abs(expected).max())
-        assert getattr(found, name) == close, name
+        assert attrgetter(name)(found) == close, name
     for name in ('before', 'after', 'effort', 'noise'):
         expected = getattr(plain.validation, name)
         close = pytest.approx(expected, abs=relative * np.abs(expected).max())

@@ -265,20 +265,23 @@ def test_names_of_strangers_are_names_in_every_file(identified, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('field', 'value', 'said'),
+    ('part', 'field', 'value', 'said'),
     [
-        ('friction', -1e-3, 'viscous'),
-        ('rotor_inertia', -1e-3, 'rotor_inertia'),
-        ('offset', np.nan, 'effort_offset'),
-        ('effort_scale', 1e7, 'effort_scale'),
-        ('effort_scale', np.ones(3), 'effort_scale'),
-        ('offset', np.ones(3), 'effort_offset'),
+        ('friction', 'coefficients', -1e-3, 'viscous'),
+        ('drives', 'rotor_inertia', -1e-3, 'rotor_inertia'),
+        ('drives', 'offset', np.nan, 'effort_offset'),
+        ('drives', 'effort_scale', 1e7, 'effort_scale'),
+        ('drives', 'effort_scale', np.ones(3), 'effort_scale'),
+        ('drives', 'offset', np.ones(3), 'effort_offset'),
     ],
 )
-def test_what_a_node_rejects_is_not_written(strange, identified, tmp_path, field, value, said):
+def test_what_a_node_rejects_is_not_written(
+    strange, identified, tmp_path, part, field, value, said
+):
     file = tmp_path / 'a.urdf'
-    values = value if np.ndim(value) else np.full_like(getattr(strange[1], field), value)
-    code, _, error = identified('--output', file, **{field: values})
+    whole = getattr(strange[1], part)
+    values = value if np.ndim(value) else np.full_like(getattr(whole, field), value)
+    code, _, error = identified('--output', file, **{part: whole._replace(**{field: values})})
     assert code == 2
     assert re.search(f'{file} is not written: the nodes reject it: {said} (is|has) ', error)
     assert not list(tmp_path.iterdir())
