@@ -5,8 +5,7 @@
 
 The arm differs from its description as real ones do: links by 5 to 10 %, friction, offsets,
 noise, gains and ripple of the drives (config/realistic_panda.yaml). The recording is a rosbag2
-folder with joint states at 1 kHz and the description, as
-`ros2 bag record /joint_states /robot_description` makes it.
+folder with joint states at 1 kHz and the description, as `robot-dynamics record` makes it.
 """
 
 from __future__ import annotations

@@ -15,8 +15,11 @@
     precompile  compile the programs in advance, so that first calls are fast
     view        the robot and its torques in the browser
     demo        a simulated arm follows a trajectory, with four ROS 2 nodes
+    send        send a motion to feedforward_node and follow it
+    record      record joint states, commands and robot description
 
-Only `demo` needs ROS 2. An error is one line, with exit code 2; Ctrl-C ends with 130.
+Only `demo`, `send`, `record` and `view --live` need ROS 2. An error is one line, with exit code 2;
+Ctrl-C ends with 130, but `record` with 0.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ from robot_dynamics.cli.identify import add_identify_options, identify_robot
 from robot_dynamics.cli.monte_carlo import add_monte_carlo_options, monte_carlo
 from robot_dynamics.cli.payload import add_payload_options, payload
 from robot_dynamics.cli.precompile import add_precompile_options, precompile
+from robot_dynamics.cli.record import add_record_options, record_topics
+from robot_dynamics.cli.send import add_send_options, send_motion
 from robot_dynamics.cli.simulate import add_simulate_options, simulate_robot
 from robot_dynamics.cli.terms import add_terms_options, terms
 from robot_dynamics.cli.trajectory import add_trajectory_options, trajectory
@@ -105,4 +107,6 @@ def parser() -> argparse.ArgumentParser:
     add_monte_carlo_options(verb('monte-carlo', monte_carlo))
     add_precompile_options(verb('precompile', precompile))
     add_demo_options(verb('demo', demo))
+    add_send_options(verb('send', send_motion))
+    add_record_options(verb('record', record_topics))
     return parser

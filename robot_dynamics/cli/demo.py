@@ -24,12 +24,12 @@ import numpy as np
 
 from robot_dynamics.cli.demo_hardware import TRACKING, Hardware, hardware
 from robot_dynamics.cli.demo_nodes import NODES, TIME_STEP, node_parameters, started_nodes
-from robot_dynamics.cli.options import new_file, new_picture, number
+from robot_dynamics.cli.options import new_file, new_picture, number, ros_needed
 from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, RobotDynamicsError
+from robot_dynamics.errors import ModelError
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.reporting.tables import aligned
 from robot_dynamics.resources import share_file
@@ -73,15 +73,9 @@ def demo(options: argparse.Namespace) -> int:
     Exit code 0: every node ran to the end, and the reference engine does not disagree. 1: it
     disagrees, or a node did not start, ended early or did not end cleanly.
     """
-    try:
-        # Imported once ROS 2 is known to be there.
+    with ros_needed('demo'):
         from robot_dynamics.cli.demo_client import DemoFailed
         from robot_dynamics.cli.demo_figure import draw
-    except ImportError as error:
-        raise RosMissing(
-            f'the demo needs ROS 2, and it cannot be imported ({error}): source a ROS 2 '
-            'distribution, or run ./run demo, which installs one; the other verbs need none'
-        ) from error
     robot = demo_robot(options.robot)
     real = None
     if options.realistic is not None:
@@ -141,10 +135,6 @@ def both_runs(
         ]
         client.wait(lambda: REPORT in client.reports, 'report of the validator', 60.0)
     return Result(runs, client.reports, {name: node.returncode for name, node in nodes.items()})
-
-
-class RosMissing(RobotDynamicsError, ImportError):  # noqa: N818  (names what is missing)
-    """ROS 2 is not installed."""
 
 
 # -- robot --------------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.errors import RobotDynamicsError, ShapeError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.figures import (
     AnimationFormatError,
@@ -19,11 +20,13 @@ from robot_dynamics.reporting.figures import (
 )
 from robot_dynamics.reporting.numbers import plural
 from robot_dynamics.resources import bundled_robots
+from robot_dynamics.ros.executables import ROS_MISSING
 from robot_dynamics.ros.parameters import specs
 from robot_dynamics.spatial import Array
 
 MAX_NUMBER = 1e12  # keeps squares finite and angles within 2^40 rad
 MAX_COUNT = 1_000_000  # of states or samples
+TIMEOUT = 10.0  # s, for what nodes publish
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +50,18 @@ def add_package_path(group: Any) -> None:
     )
 
 
+def add_graph(group: Any, awaited: str, when: str = '') -> None:
+    """Add `--namespace` and `--timeout` of ROS topics to a parser or a group of it."""
+    add = group.add_argument
+    add('--namespace', default='', help=f'{when}of the topics, such as left')
+    add(
+        '--timeout',
+        type=positive,
+        default=TIMEOUT,
+        help=f'{when}longest wait for {awaited}, s ({TIMEOUT:g})',
+    )
+
+
 def add_state(parser: argparse.ArgumentParser) -> None:
     """Add the options `--q` and `--qd` of a state."""
     for name, quantity in (('q', 'positions, rad or m'), ('qd', 'velocities')):
@@ -57,6 +72,19 @@ def add_state(parser: argparse.ArgumentParser) -> None:
             metavar='X',
             help=f'{quantity}, one per joint (zeros)',
         )
+
+
+@contextmanager
+def ros_needed(name: str) -> Iterator[None]:
+    """Import what needs ROS 2; name the verb or option if it cannot be imported."""
+    try:
+        yield
+    except ImportError as error:
+        raise RosMissing(ROS_MISSING.format(name, error)) from error
+
+
+class RosMissing(RobotDynamicsError, ImportError):  # noqa: N818  (names what is missing)
+    """ROS 2 is not installed."""
 
 
 # -- numbers --------------------------------------------------------------------------------
@@ -155,6 +183,14 @@ def new_file(text: str) -> Path:
     if not file.parent.is_dir():
         raise argparse.ArgumentTypeError(f'{text} cannot be written: no such folder')
     return file
+
+
+def new_folder(text: str) -> Path:
+    """Return the path of a folder to create. Rejected if that is not possible."""
+    path = Path(text)
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f'{text} cannot be created: no such folder')
+    return path
 
 
 def new_picture(text: str) -> Path:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_package_path, positive
+from robot_dynamics.cli.options import add_graph, add_package_path, ros_needed
 from robot_dynamics.cli.output import concise_warnings, read_robot
 from robot_dynamics.cli.recording_options import (
     actuated,
@@ -47,7 +47,6 @@ NEEDS = {
     'namespace': ('live',),
     'frame_prefix': ('live',),
 }
-PATIENCE = 10.0  # s, for a description on a topic
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +77,8 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
     source.add_argument('--bag', type=Path, metavar='RUN', help='play a rosbag2 recording')
     source.add_argument('--live', action='store_true', help='follow ROS 2 topics')
     add('--topic', default='', help='with --bag: the joint states (the only one with efforts)')
-    add('--namespace', default='', help='with --live: of joint_states and robot_description')
     add('--frame-prefix', default='', help='with --live: of link names in messages, as left/')
-    add(
-        '--timeout',
-        type=positive,
-        default=PATIENCE,
-        help=f'with --live: longest wait for robot_description, s ({PATIENCE:g})',
-    )
+    add_graph(parser, 'robot_description', 'with --live: ')
     add_robot_changes(parser)
     add_efforts(parser)
 
@@ -192,13 +185,8 @@ def _live(options: argparse.Namespace) -> _Subject:
     from robot_dynamics.view.live_controls import LiveControls
     from robot_dynamics.view.motion import Follow
 
-    try:
+    with ros_needed('--live'):
         from robot_dynamics.ros.live_robot import LiveRobot
-    except ImportError as error:
-        raise RobotDynamicsError(
-            f'--live needs ROS 2, which cannot be imported ({error}): source it, or pip install '
-            "'.[ros]'"
-        ) from error
     live = LiveRobot(options.namespace, options.frame_prefix)
     try:
         if options.robot is None:

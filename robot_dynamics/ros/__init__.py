@@ -23,5 +23,7 @@ messages, serialization, marker_messages    arrays and shapes to messages and ba
 qos, middleware                             profiles of quality of service, and of Fast DDS
 executable, executables                     main function and help text, console scripts
 live_robot                                  joint states and description for robot-dynamics view
+graph_client                                access to a graph for robot-dynamics record and send
+bag_recorder, motion_sender                 what they do
 launching                                   arguments of the launch files
 """

@@ -11,6 +11,11 @@ TYPE_CHECKING = False  # as in the package: little is imported before signals ar
 if TYPE_CHECKING:
     from typing import Any
 
+# The name of what needs it, and the error of the import.
+ROS_MISSING = (
+    '{} needs ROS 2, which cannot be imported ({}): source a ROS 2 distribution, or install its '
+    "wheels with pip install '.[ros]'"
+)
 CANNOT_START = 2  # exit code, that of a command line that cannot be executed
 NODES = {
     'dynamics_node': 'DynamicsNode',
@@ -74,11 +79,7 @@ def _require_ros(name: str) -> None:
     try:
         import rclpy  # noqa: F401
     except ImportError as error:
-        print(
-            f'{name} needs ROS 2, and rclpy cannot be imported ({error}): source a ROS 2 '
-            "distribution, or install its wheels with pip install '.[ros]'",
-            file=sys.stderr,
-        )
+        print(ROS_MISSING.format(name, error), file=sys.stderr)
         sys.exit(CANNOT_START)
 
 

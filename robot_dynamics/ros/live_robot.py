@@ -17,25 +17,19 @@ from typing import Any
 import rclpy
 from geometry_msgs.msg import InertiaStamped
 from rclpy.context import Context
-from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.validate_namespace import validate_namespace
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from robot_dynamics.control import VelocityFilter
 from robot_dynamics.control.joint_state import JointDataError, JointReading, JointStateReader
-from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import qos
+from robot_dynamics.ros.graph_client import GraphError, check_namespace
 
 NODE = 'robot_dynamics_view'
 HELD = 1.0  # s, a value of a joint without a new one
 POLL = 0.02  # s
 QUIET = 5.0  # s between two reports of rejected joint states
-
-
-class LiveRobotError(RobotDynamicsError):
-    """A robot cannot be followed: a wrong namespace, or nothing is published."""
 
 
 class LiveRobot:
@@ -53,14 +47,9 @@ class LiveRobot:
             frame_prefix: of the link names in messages, such as 'left/'.
 
         Raises:
-            LiveRobotError: the namespace is invalid.
+            GraphError: the namespace is invalid.
         """
-        try:
-            validate_namespace(f'/{namespace.removeprefix("/")}')
-        except InvalidNamespaceException as error:
-            raise LiveRobotError(
-                f'--namespace is {namespace!r}: {" ".join(str(error).split())}'
-            ) from error
+        check_namespace(namespace)
         self._prefix = frame_prefix
         self._context = Context()
         rclpy.init(context=self._context, args=[])
@@ -85,12 +74,12 @@ class LiveRobot:
         """Return the URDF text, once it is published.
 
         Raises:
-            LiveRobotError: none is published in time [s].
+            GraphError: none is published in time [s].
         """
         end = time.monotonic() + timeout
         while not self._text:
             if time.monotonic() > end:
-                raise LiveRobotError(
+                raise GraphError(
                     f'no robot_description on {self.topics[1]} within {timeout:g} s: start '
                     'robot_state_publisher or state_publisher_node there, name its namespace by '
                     '--namespace, or name a file of the robot'

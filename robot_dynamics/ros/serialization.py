@@ -57,12 +57,18 @@ class JointStateWriter:
         for quantity in quantities:
             setattr(message, quantity, [0.0] * n)
         data = bytes(serialize_message(message))
-        self._bytes, self._views = bytearray(data), []
         _, place = _names(data)
+        begins = {}
         for quantity in QUANTITIES:
-            begin, count, place = _sequence(data, place)
-            if quantity in quantities:
-                self._views.append(np.frombuffer(self._bytes, count=count, offset=begin))
+            begins[quantity], _, place = _sequence(data, place)
+        # rmw_fastrtps_cpp 8.4 leaves bytes behind the end if a sequence is empty: readers of
+        # recordings reject them.
+        self._bytes = bytearray(data[:place])
+        self._views = [
+            np.frombuffer(self._bytes, count=n, offset=begins[quantity])
+            for quantity in QUANTITIES
+            if quantity in quantities
+        ]
 
     def fill(self, stamp: int, *values: Array) -> bytes:
         """Return the serialized message with these values (n,), in the order of the quantities."""

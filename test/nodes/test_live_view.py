@@ -15,7 +15,8 @@ from std_msgs.msg import String
 from robot_dynamics import cli
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import qos
-from robot_dynamics.ros.live_robot import LiveRobot, LiveRobotError
+from robot_dynamics.ros.graph_client import GraphError
+from robot_dynamics.ros.live_robot import LiveRobot
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.view.motion import Follow
 from robot_dynamics.view.state import ViewState
@@ -131,7 +132,7 @@ def test_another_description_is_reported(graph, live):
 
 def test_without_a_description_the_topic_is_named(graph, live):
     began = time.monotonic()
-    with pytest.raises(LiveRobotError, match=r'no robot_description on /a/robot_description wit'):
+    with pytest.raises(GraphError, match=r'no robot_description on /a/robot_description wit'):
         live('a').description(0.2)
     assert time.monotonic() - began > 0.2
 

@@ -14,7 +14,12 @@ from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics.control.joint_state import JointDataError
 from robot_dynamics.ros import messages
-from robot_dynamics.ros.serialization import JointStateDecoder, JointStateWriter, MatrixWriter
+from robot_dynamics.ros.serialization import (
+    QUANTITIES,
+    JointStateDecoder,
+    JointStateWriter,
+    MatrixWriter,
+)
 
 STAMP = 1_795_240_000_123_456_789
 
@@ -132,6 +137,21 @@ def test_ros_reads_the_joint_states_that_are_written(names, frame, quantities):
         written = dict(zip(quantities, values, strict=True))
         for quantity in ('position', 'velocity', 'effort'):
             assert list(getattr(message, quantity)) == list(written.get(quantity, []))
+
+
+@pytest.mark.parametrize('quantities', [('effort',), ('position', 'velocity'), QUANTITIES])
+@pytest.mark.parametrize('frame', ['b', 'base', 'left/link'])
+def test_a_strict_reader_of_recordings_reads_what_is_written(quantities, frame):
+    pytest.importorskip('rosbags')
+    from rosbags.typesys import Stores, get_typestore
+
+    tau = np.random.default_rng(0).normal(size=3)
+    data = JointStateWriter(('a', 'bc', 'def'), frame, quantities).fill(
+        STAMP, *len(quantities) * [tau]
+    )
+    store = get_typestore(Stores.LATEST)
+    message = store.deserialize_cdr(data, 'sensor_msgs/msg/JointState')  # no bytes behind its end
+    np.testing.assert_array_equal(getattr(message, quantities[-1]), tau)
 
 
 @pytest.mark.parametrize('n', [1, 2, 7])

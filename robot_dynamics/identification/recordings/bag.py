@@ -195,11 +195,16 @@ def _opened(file: Path) -> Any:
     try:
         from rosbags.rosbag2 import Reader
     except ImportError as error:
-        raise BagError(
-            f'recordings are read by rosbags, which cannot be imported ({error}): pip install '
-            "rosbags, or in a checkout pip install '.[bags]'"
-        ) from error
+        raise rosbags_missing('read', error) from error
     return Reader(file)
+
+
+def rosbags_missing(done: str, error: ImportError) -> BagError:
+    """Return the error that recordings cannot be read or written."""
+    return BagError(
+        f'recordings are {done} by rosbags, which cannot be imported ({error}): pip install '
+        "rosbags, or in a checkout pip install '.[bags]'"
+    )
 
 
 @contextmanager

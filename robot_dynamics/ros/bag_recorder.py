@@ -1,0 +1,183 @@
+"""Recorder of topics in a rosbag2 folder (MCAP), without ros2cli.
+
+Each topic is recorded from its first publisher on, as bytes, in the type and the quality of
+service that its publishers offer. Messages wait in the queue of their subscription until they are
+written.
+
+Source: rosbags, https://ternaris.gitlab.io/rosbags, an optional dependency.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from robot_dynamics.identification.recordings.bag import REPAIR, BagError, rosbags_missing
+from robot_dynamics.ros import messages
+from robot_dynamics.ros.graph_client import POLL, GraphClient, GraphError
+
+SUFFIXES = '.mcap', '.db3', '.yaml', '.zstd', '.db3-wal', '.db3-shm'  # of files of a recording
+DEPTH = 10_000  # messages: several seconds of the fastest drivers
+
+
+class RecordedTopic:
+    """A topic that is recorded from its first publisher on.
+
+    Attributes:
+        name: fully qualified.
+        count: of messages written.
+        received: time of the last message, of the monotonic clock [s]; 0: none.
+    """
+
+    def __init__(self, client: GraphClient, name: str):
+        """Record a topic of this full name."""
+        self.name, self.count, self.received = name, 0, 0.0
+        self._node = client.node
+        self._subscription: Any = None
+        self._connection: Any = None
+        self._waiting: list[tuple[int, bytes]] = []
+
+    def poll(self) -> int:
+        """Take the messages of the queue; return how many are to be written.
+
+        Raises:
+            GraphError: its type is not installed, or its publishers disagree on it.
+        """
+        if self._subscription is None:
+            self._subscribe()
+        if self._subscription is not None:
+            for data, information in messages.queued(self._subscription):
+                # Some middleware has no time of reception.
+                logged = information['received_timestamp'] or time.time_ns()
+                self._waiting.append((logged, data))
+                self.received = time.monotonic()
+        return len(self._waiting)
+
+    def write(self, bag: Any, types: Any) -> None:
+        """Write the messages that were taken. Raises OSError; GraphError for an unknown type."""
+        if self._waiting and self._connection is None:
+            if self._kind not in types.types:
+                raise GraphError(f'{self.name}: its type {self._kind} is unknown to rosbags')
+            self._connection = bag.add_connection(self.name, self._kind, typestore=types)
+        for logged, data in self._waiting:
+            bag.write(self._connection, logged, data)
+        self.count += len(self._waiting)
+        self._waiting.clear()
+
+    def _subscribe(self) -> None:
+        publishers = self._node.get_publishers_info_by_topic(self.name)
+        kinds = {publisher.topic_type for publisher in publishers}
+        if not kinds:
+            return
+        if len(kinds) > 1:
+            raise GraphError(f'{self.name}: its publishers have types {", ".join(sorted(kinds))}')
+        (self._kind,) = kinds
+        package, _, name = self._kind.partition('/msg/')
+        try:
+            message_type = getattr(import_module(f'{package}.msg'), name)
+        except (ImportError, AttributeError) as error:
+            raise GraphError(f'{self.name}: its type {self._kind} is not installed') from error
+        profiles = [publisher.qos_profile for publisher in publishers]
+        reliable = all(p.reliability == ReliabilityPolicy.RELIABLE for p in profiles)
+        latched = all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles)
+        profile = QoSProfile(
+            depth=DEPTH,
+            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+            durability=(
+                DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+            ),
+        )
+        self._subscription = self._node.create_subscription(
+            message_type, self.name, lambda _: None, profile, raw=True
+        )
+
+
+def record(
+    client: GraphClient,
+    folder: Path,
+    topics: Sequence[RecordedTopic],
+    *,
+    duration: float,
+    timeout: float,
+    show: Callable[[float], None],
+) -> float:
+    """Record topics until a signal, or for a duration; return the time recorded [s].
+
+    Args:
+        client: whose topics are recorded.
+        folder: of the recording, created with the first joint state; another recording in its
+            place is replaced.
+        topics: the first one has the joint states.
+        duration: longest time from the first joint state on, s; it may be infinite.
+        timeout: longest wait for that, s.
+        show: called with the time recorded [s], about 100 times per second.
+
+    Raises:
+        GraphError: there are no joint states, or a type is unknown.
+        BagError: the recording cannot be written, or rosbags is not installed.
+        KeyboardInterrupt: a signal was received before the first joint state.
+    """
+    opened, types = _rosbags()
+    states = topics[0]
+    if not client.wait(lambda: all([topic.poll() for topic in topics][:1]), timeout):
+        raise GraphError(
+            f'no joint states on {states.name} within {timeout:g} s: start the driver or '
+            'simulator_node, or name the topic by --joint-states or --namespace; nothing is '
+            'recorded'
+        )
+    began, elapsed, ended = time.monotonic(), 0.0, False
+    with _errors_named(folder):
+        if folder.exists():
+            shutil.rmtree(folder)
+        with opened(folder) as bag:
+            while not ended:
+                elapsed = time.monotonic() - began
+                ended = client.interrupted or elapsed >= duration
+                for topic in topics:
+                    topic.poll()
+                    topic.write(bag, types)
+                show(elapsed)
+                time.sleep(0.0 if ended else POLL)
+    return elapsed
+
+
+def check_replaceable(folder: Path) -> None:
+    """Raise BagError unless a folder is new, empty, or holds the files of a recording alone."""
+    if folder.exists() and not folder.is_dir():
+        raise BagError(f'{folder} is a file; expected a folder')
+    others = [file.name for file in folder.glob('*') if not file.name.endswith(SUFFIXES)]
+    if others:
+        raise BagError(f'{folder} holds {others[0]!r}, which is not of a recording: not replaced')
+
+
+def _rosbags() -> tuple[Callable[[Path], Any], Any]:
+    """Return a function that opens a new recording, and the message types."""
+    try:
+        from rosbags.rosbag2 import StoragePlugin, Writer
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError as error:
+        raise rosbags_missing('written', error) from error
+    plugin = StoragePlugin.MCAP
+    return (
+        lambda folder: Writer(folder, version=Writer.VERSION_LATEST, storage_plugin=plugin),
+        get_typestore(Stores.LATEST),
+    )
+
+
+@contextmanager
+def _errors_named(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        file = folder / f'{folder.name}.mcap'
+        raise BagError(
+            f'{folder}: {error.strerror or error}: the recording has ended early; '
+            f'{REPAIR[file.suffix].replace("FILE", str(file))}'
+        ) from error
