@@ -13,13 +13,14 @@ from robot_dynamics.cli.recording_options import (
     add_efforts,
     add_recording,
     add_robot_changes,
+    effort_scale,
     per_joint,
     recorded_robot,
+    recording_named,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification import (
     Evaluation,
-    RecordingError,
     by_joint,
     evaluate,
     read_bag,
@@ -62,18 +63,15 @@ def evaluate_recording(options: argparse.Namespace) -> int:
         arm = Dynamics(recorded_robot(options, bag))
     names = arm.model.joint_names
     allowed = None if options.max_rms is None else per_joint(names, 'max-rms', options.max_rms)
-    scale = per_joint(names, 'effort-scale', options.effort_scale or [1.0])
-    try:
+    with recording_named(options.bag):
         found = evaluate(
             arm,
             by_joint(bag.samples, names),
-            effort_scale=scale,
+            effort_scale=effort_scale(options, names),
             effort_gravity_compensated=options.effort_gravity_compensated,
             cutoff=options.cutoff,
             load_link=options.load_link,
         )
-    except RecordingError as error:
-        raise RecordingError(f'{options.bag}: {error}') from error
     print(f'{options.bag}, {bag.topic}')
     print(text(found))
     if options.json is not None:

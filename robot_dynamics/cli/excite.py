@@ -17,13 +17,10 @@ from robot_dynamics.cli.options import (
     number,
     seed,
 )
-from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_robot_changes,
-    chain_of,
-    changed,
-    gravity_of,
+    changed_robot,
     per_joint,
 )
 from robot_dynamics.control.trajectory_file import write_trajectory
@@ -36,7 +33,7 @@ from robot_dynamics.identification.excitation.excitation_search import excite
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation.ensembles.progress import progress_bar
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
-from robot_dynamics.urdf.loading import load_urdf, robot_file, urdf_text
+from robot_dynamics.urdf.loading import robot_file, urdf_text
 
 LIMITS = {
     'lower': 'position limit, rad or m',
@@ -98,9 +95,7 @@ def excite_robot(options: argparse.Namespace) -> int:
     both ends; the arm goes slowly to the start. Needs threadpoolctl: pip install
     robot_dynamics[identify].
     """
-    with concise_warnings():
-        model = load_urdf(options.robot, gravity=gravity_of(options), **chain_of(options))
-    model = changed(model, options)
+    model = changed_robot(options)
     arm, names = Dynamics(model), model.joint_names
     given = {
         name: per_joint(names, name, values)

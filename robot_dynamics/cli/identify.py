@@ -18,15 +18,15 @@ from robot_dynamics.cli.recording_options import (
     add_efforts,
     add_gravity,
     add_recording,
-    chain_of,
-    gravity_of,
+    chosen,
     per_joint,
+    recording_named,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.files import write_file, write_files
 from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.identification import Recording, RecordingError, by_joint, read_bag
+from robot_dynamics.identification import Recording, by_joint, read_bag
 from robot_dynamics.identification.estimation.estimation import (
     EFFORTS,
     Identification,
@@ -97,11 +97,11 @@ def identify_robot(options: argparse.Namespace) -> int:
     bag = read_bag(options.bag, options.topic, description=options.robot is None)
     urdf = _description(options, bag.description)
     with concise_warnings():
-        model = parse_urdf(urdf, gravity=gravity_of(options), **chain_of(options))
+        model = parse_urdf(urdf, **chosen(options))
     arm, names = Dynamics(model), model.joint_names
     estimated = estimated_links(model, urdf)
     scale = options.effort_scale
-    try:
+    with recording_named(options.bag):
         found = identify(
             arm,
             by_joint(bag.samples, names),
@@ -115,8 +115,6 @@ def identify_robot(options: argparse.Namespace) -> int:
             kept=estimated.kept,
             progress=_Progress(),
         )
-    except RecordingError as error:
-        raise RecordingError(f'{options.bag}: {error}') from error
     print(f'{options.bag}, {bag.topic}')
     print(text(found))
     return _write(options, found, identified_urdf(found, urdf, estimated))
@@ -154,7 +152,7 @@ def _check_written(file: Path, urdf: bytes, parameters: str) -> None:
 
 def _robot_parameters(options: argparse.Namespace) -> dict[str, Any]:
     """Return the options that concern the robot as parameters of the nodes."""
-    locked: dict[str, float] = chain_of(options)['locked_joints']
+    locked: dict[str, float] = chosen(options)['locked_joints']
     parameters = {
         'tip_link': options.tip_link,
         'locked_joints': list(locked),
@@ -193,10 +191,8 @@ def _description(options: argparse.Namespace, recorded: str) -> bytes:
 
 
 def _recording(options: argparse.Namespace, path: Path, names: tuple[str, ...]) -> Recording:
-    try:
+    with recording_named(path):
         return by_joint(read_bag(path, options.topic, description=False).samples, names)
-    except RecordingError as error:
-        raise RecordingError(f'{path}: {error}') from error
 
 
 def _payload(options: argparse.Namespace, names: tuple[str, ...]) -> PayloadRecording | None:

@@ -10,11 +10,12 @@ from robot_dynamics.cli.recording_options import (
     add_efforts,
     add_recording,
     add_robot_changes,
-    per_joint,
+    effort_scale,
     recorded_robot,
+    recording_named,
 )
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.identification import RecordingError, by_joint, read_bag
+from robot_dynamics.identification import by_joint, read_bag
 from robot_dynamics.identification.estimation.parameter_fit import INEXACT
 from robot_dynamics.identification.payload.payload import FRICTION, estimate_payload
 from robot_dynamics.identification.payload.payload_report import as_json, text
@@ -55,19 +56,17 @@ def payload(options: argparse.Namespace) -> int:
     with concise_warnings():
         arm = Dynamics(recorded_robot(options, bag))
     names = arm.model.joint_names
-    try:
+    with recording_named(options.bag):
         found = estimate_payload(
             arm,
             by_joint(bag.samples, names),
             options.link,
             friction=options.friction,
-            effort_scale=per_joint(names, 'effort-scale', options.effort_scale or [1.0]),
+            effort_scale=effort_scale(options, names),
             scale_error=options.scale_error,
             effort_gravity_compensated=options.effort_gravity_compensated,
             cutoff=options.cutoff,
         )
-    except RecordingError as error:
-        raise type(error)(f'{options.bag}: {error}') from error
     print(text(found))
     if found.determined:
         words = ' '.join(f'{x:.4g}' for x in (found.mass, *found.com))

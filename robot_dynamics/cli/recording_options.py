@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robot_dynamics.cli.options import finite, non_negative, nonzero, positive
+from robot_dynamics.cli.output import read_robot
 from robot_dynamics.errors import ModelError, ShapeError
-from robot_dynamics.identification import Bag
+from robot_dynamics.identification import Bag, RecordingError
 from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
 from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
@@ -74,15 +77,14 @@ def add_efforts(parser: argparse.ArgumentParser) -> Any:
     return efforts
 
 
-def chain_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of `load_urdf` for the options of `add_chain`."""
-    return {'tip_link': options.tip_link, 'locked_joints': _locked(options.lock)}
-
-
-def gravity_of(options: argparse.Namespace) -> Array:
-    """Return the gravity vector (3,) of the options of `add_gravity`, in the base frame."""
+def chosen(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of `load_urdf` for the options of `add_chain` and `add_gravity`."""
     R = rotation_rpy(*(options.base_orientation or (0.0, 0.0, 0.0)))
-    return np.asarray(R.T @ np.array(options.gravity or STANDARD_GRAVITY))
+    return {
+        'gravity': R.T @ np.array(options.gravity or STANDARD_GRAVITY),
+        'tip_link': options.tip_link,
+        'locked_joints': _locked(options.lock),
+    }
 
 
 def recorded_robot(options: argparse.Namespace, bag: Bag) -> RobotModel:
@@ -92,11 +94,10 @@ def recorded_robot(options: argparse.Namespace, bag: Bag) -> RobotModel:
 
 def described_robot(options: argparse.Namespace, bag: Bag) -> RobotModel:
     """Return the model of the description, without changes. Raises ModelError without one."""
-    chosen = {'gravity': gravity_of(options), **chain_of(options)}
     if options.robot is not None:
-        return load_urdf(options.robot, **chosen)
+        return load_urdf(options.robot, **chosen(options))
     if bag.description:
-        return parse_urdf(bag.description, **chosen)
+        return parse_urdf(bag.description, **chosen(options))
     raise ModelError(f'{options.bag} has no robot_description: name a file, --robot FILE')
 
 
@@ -114,6 +115,25 @@ def actuated(model: RobotModel, options: argparse.Namespace) -> RobotModel:
         if (values := getattr(options, name)) is not None
     }
     return model.with_actuation(**drives)
+
+
+def changed_robot(options: argparse.Namespace) -> RobotModel:
+    """Return the model of a description with the changes of the options; print its warnings."""
+    return changed(read_robot(options.robot, **chosen(options)), options)
+
+
+def effort_scale(options: argparse.Namespace, names: tuple[str, ...]) -> Array:
+    """Return the factors (n,) of the recorded efforts. Raises ShapeError as `per_joint`."""
+    return per_joint(names, 'effort-scale', options.effort_scale or [1.0])
+
+
+@contextmanager
+def recording_named(file: Path) -> Iterator[None]:
+    """Give errors of a recording the name of its file."""
+    try:
+        yield
+    except RecordingError as error:
+        raise type(error)(f'{file}: {error}') from error
 
 
 def per_joint(names: tuple[str, ...], option: str, values: list[float]) -> Array:

@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.cli.options import add_parameter, new_file, new_picture, number, positive
-from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_robot_changes,
-    chain_of,
-    changed,
-    gravity_of,
+    changed_robot,
     per_joint,
 )
 from robot_dynamics.control import violations
@@ -34,7 +31,6 @@ from robot_dynamics.reporting.figures import draw_limits, joint_panels, save
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.reporting.tables import print_table
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
-from robot_dynamics.urdf.loading import load_urdf
 
 INFEASIBLE = 1  # exit code
 # Share of the limits that a written trajectory leaves free: torques respond to the second
@@ -83,9 +79,7 @@ def trajectory(options: argparse.Namespace) -> int:
     speed scales the whole motion uniformly; gravity alone may allow none.
     """
     given = read_trajectory(options.file, options.interpolation)
-    with concise_warnings():
-        model = load_urdf(options.robot, gravity=gravity_of(options), **chain_of(options))
-    arm = Dynamics(_limited(changed(model, options), options))
+    arm = Dynamics(_limited(changed_robot(options), options))
     motion = given.in_order(arm.model.joint_names)
     found = check_feasibility(arm, motion, corner_time=options.corner_time)
     # Positions, and an end in motion, which no speed changes.

@@ -17,11 +17,11 @@ from robot_dynamics.cli.recording_options import (
     actuated,
     add_efforts,
     add_robot_changes,
-    chain_of,
+    chosen,
     described_robot,
-    gravity_of,
+    effort_scale,
     payload_of,
-    per_joint,
+    recording_named,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
@@ -149,7 +149,7 @@ def _subject(options: argparse.Namespace) -> _Subject:
     from robot_dynamics.view.joint_controls import JointControls
 
     file = options.robot or ROBOT
-    model = read_robot(file, gravity=gravity_of(options), **chain_of(options))
+    model = read_robot(file, **chosen(options))
     return _Subject(_first_state(model, options), urdf_text(file), JointControls())
 
 
@@ -162,7 +162,7 @@ def _first_state(model: RobotModel, options: argparse.Namespace) -> ViewState:
 
 
 def _recorded(options: argparse.Namespace) -> _Subject:
-    from robot_dynamics.identification import RecordingError, by_joint, read_bag
+    from robot_dynamics.identification import by_joint, read_bag
     from robot_dynamics.view.motion import Playback
     from robot_dynamics.view.playback_controls import PlaybackControls
 
@@ -170,13 +170,11 @@ def _recorded(options: argparse.Namespace) -> _Subject:
     with concise_warnings():
         state = _first_state(described_robot(options, bag), options)
     names = state.model.joint_names
-    scale = per_joint(names, 'effort-scale', options.effort_scale or [1.0])
-    try:
+    scale = effort_scale(options, names)
+    with recording_named(options.bag):
         recording = by_joint(bag.samples, names)
         recording = replace(recording, effort=scale * recording.effort)
         playback = Playback(recording, options.cutoff, options.effort_gravity_compensated)
-    except RecordingError as error:
-        raise RecordingError(f'{options.bag}: {error}') from error
     urdf = bag.description if options.robot is None else urdf_text(options.robot)
     return _Subject(state, urdf, PlaybackControls(playback, str(options.bag)), playback)
 
@@ -194,9 +192,9 @@ def _live(options: argparse.Namespace) -> _Subject:
         else:
             urdf = urdf_text(options.robot)
         with concise_warnings():
-            model = parse_urdf(urdf, gravity=gravity_of(options), **chain_of(options))
+            model = parse_urdf(urdf, **chosen(options))
         state = _first_state(model, options)
-        scale = per_joint(model.joint_names, 'effort-scale', options.effort_scale or [1.0])
+        scale = effort_scale(options, model.joint_names)
     except BaseException:
         live.close()
         raise
