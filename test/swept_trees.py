@@ -3,7 +3,7 @@
 import numpy as np
 
 from robot_dynamics.codegen.loops import LoopForm, Rows
-from robot_dynamics.codegen.loops.assembly import trace_loops
+from robot_dynamics.codegen.loops.loop_assembly import trace_loops
 
 OUTPUTS = ('total', 'A', 'B', 'back')
 VECTORS = ('total', 'back')

@@ -16,7 +16,7 @@ from robot_dynamics.codegen.backends.llvm_arithmetic import shifted_input
 from robot_dynamics.codegen.calls import function, kernels, native_wrapper, recipe, threads
 from robot_dynamics.codegen.calls.kernels import PythonKernels
 from robot_dynamics.codegen.loops import branch_vectorization as limbs
-from robot_dynamics.codegen.loops.program import LoopProgram
+from robot_dynamics.codegen.loops.loop_program import LoopProgram
 from robot_dynamics.formulations import forward_dynamics
 from robot_dynamics.formulations.newton_euler_link_frame import inverse_dynamics
 from robot_dynamics.model.builder import build_tree

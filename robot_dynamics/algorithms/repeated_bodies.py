@@ -2,9 +2,9 @@
 
 Bodies are of one kind if their joints are of one type, if both or neither have a rotor, and if
 both or neither are attached to the base. A `LoopTree` has one symbolic body for each kind, whose
-parameters are columns of a table (see `codegen.loops.trace`). Only its traversals know the order
-of the bodies. Algorithms that use these traversals alone accept it like any other tree, and their
-results, one scalar per kind, stand for all joints.
+parameters are columns of a table (see `codegen.loops.loop_trace`). Only its traversals know the
+order of the bodies. Algorithms that use these traversals alone accept it like any other tree, and
+their results, one scalar per kind, stand for all joints.
 """
 
 from __future__ import annotations

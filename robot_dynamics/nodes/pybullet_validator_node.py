@@ -52,10 +52,10 @@ from robot_dynamics.ros.serialization import joint_state_writer
 from robot_dynamics.ros.term_input import TermInput
 from robot_dynamics.settings import LOWEST_RATE, TIME
 from robot_dynamics.validation.comparison import TOLERANCE, EngineComparison
+from robot_dynamics.validation.engine_report import Report, Verdict
 from robot_dynamics.validation.engines import ENGINES
 from robot_dynamics.validation.engines.original_text import with_payload
 from robot_dynamics.validation.observation import MotionComparison
-from robot_dynamics.validation.report import Report, Verdict
 
 STEP_PERIOD = 0.02  # s, between two steps of the comparison
 LEVEL = {

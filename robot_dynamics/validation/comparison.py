@@ -27,6 +27,14 @@ from robot_dynamics.model.states import States, chosen_states
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.validation.diagnosis import Cause, likely_cause
+from robot_dynamics.validation.engine_report import (
+    JOINT_QUANTITIES,
+    QUANTITIES,
+    Report,
+    Residual,
+    Verdict,
+    residual,
+)
 from robot_dynamics.validation.engines import ENGINES, title
 from robot_dynamics.validation.engines.process import EngineCrashed, EngineError, EngineMissing
 from robot_dynamics.validation.engines.reference_engine import (
@@ -42,14 +50,6 @@ from robot_dynamics.validation.observation import (
     live_residuals,
     mean_state,
     observed_state,
-)
-from robot_dynamics.validation.report import (
-    JOINT_QUANTITIES,
-    QUANTITIES,
-    Report,
-    Residual,
-    Verdict,
-    residual,
 )
 
 NEGLIGIBLE = 1e-6  # of the largest torque

@@ -26,9 +26,9 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import States
 from robot_dynamics.spatial import Array
 from robot_dynamics.validation.diagnosis import ENOUGH, Cause
+from robot_dynamics.validation.engine_report import Residual, residual
 from robot_dynamics.validation.engines.reference_engine import Results
 from robot_dynamics.validation.mistakes import squared_distances
-from robot_dynamics.validation.report import Residual, residual
 
 FIRST_DIAGNOSIS = 3  # differing observations before the first diagnosis; the next is at twice
 DIAGNOSIS_INTERVAL = 100  # differing observations between two diagnoses, at most

@@ -15,9 +15,9 @@ from robot_dynamics.codegen.backends import scalarize
 from robot_dynamics.codegen.backends.python import interpreted_loops
 from robot_dynamics.codegen.calls.kernels import PythonKernels
 from robot_dynamics.codegen.loops import LoopForm, Rows
-from robot_dynamics.codegen.loops.assembly import trace_loops
 from robot_dynamics.codegen.loops.branch_vectorization import trace_branches
-from robot_dynamics.codegen.loops.trace import LoopTracer
+from robot_dynamics.codegen.loops.loop_assembly import trace_loops
+from robot_dynamics.codegen.loops.loop_trace import LoopTracer
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.coordinates import with_coordinates
 from robot_dynamics.model.robots import random_tree

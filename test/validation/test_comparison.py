@@ -19,12 +19,7 @@ from robot_dynamics.validation.comparison import (
     our_results,
     validate,
 )
-from robot_dynamics.validation.engines import ENGINES, installed, title
-from robot_dynamics.validation.engines.original_text import with_payload
-from robot_dynamics.validation.engines.process import EngineCrashed
-from robot_dynamics.validation.engines.reference_engine import ReferenceEngine, our_joint_frames
-from robot_dynamics.validation.observation import Observation
-from robot_dynamics.validation.report import (
+from robot_dynamics.validation.engine_report import (
     JOINT_QUANTITIES,
     QUANTITIES,
     Report,
@@ -32,6 +27,11 @@ from robot_dynamics.validation.report import (
     Verdict,
     residual,
 )
+from robot_dynamics.validation.engines import ENGINES, installed, title
+from robot_dynamics.validation.engines.original_text import with_payload
+from robot_dynamics.validation.engines.process import EngineCrashed
+from robot_dynamics.validation.engines.reference_engine import ReferenceEngine, our_joint_frames
+from robot_dynamics.validation.observation import Observation
 
 ARM = (Path(__file__).parent / 'arm.urdf').read_text()
 SOME_ENGINE = [name for name in ENGINES if installed(name) and name != 'mujoco']

@@ -12,6 +12,7 @@ from robot_dynamics.model.states import random_states
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.validation.comparison import EngineComparison
 from robot_dynamics.validation.diagnosis import ENOUGH
+from robot_dynamics.validation.engine_report import Verdict
 from robot_dynamics.validation.engines import ENGINES, installed
 from robot_dynamics.validation.observation import (
     DIAGNOSIS_INTERVAL,
@@ -21,7 +22,6 @@ from robot_dynamics.validation.observation import (
     ObservedState,
     most_distinct,
 )
-from robot_dynamics.validation.report import Verdict
 
 ARM = (Path(__file__).parent / 'arm.urdf').read_text()
 SOME_ENGINE = [name for name in ENGINES if installed(name) and name != 'mujoco']

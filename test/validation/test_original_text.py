@@ -12,9 +12,9 @@ from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.urdf import loading, physics_only, rules
 from robot_dynamics.urdf.loading import bundled_robots, parse_urdf, urdf_text
 from robot_dynamics.validation.comparison import validate
+from robot_dynamics.validation.engine_report import JOINT_QUANTITIES, Verdict
 from robot_dynamics.validation.engines import ENGINES, installed, title
 from robot_dynamics.validation.engines.original_text import original_text, with_payload
-from robot_dynamics.validation.report import JOINT_QUANTITIES, Verdict
 
 ARM = (Path(__file__).parent / 'arm.urdf').read_text()
 # MuJoCo rejects massless links.

@@ -25,7 +25,7 @@ from robot_dynamics.codegen.backends.llvm_straight_line import (
     transpose,
 )
 from robot_dynamics.codegen.backends.llvm_writer import Writer, counting, within
-from robot_dynamics.codegen.loops.program import (
+from robot_dynamics.codegen.loops.loop_program import (
     CARRIED,
     CARRIER,
     OWN,

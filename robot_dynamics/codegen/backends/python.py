@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from robot_dynamics.codegen.backends.scalarize import scalarize
-from robot_dynamics.codegen.loops.program import (
+from robot_dynamics.codegen.loops.loop_program import (
     CARRIED,
     CARRIER,
     OWN,

@@ -31,7 +31,7 @@ from robot_dynamics.codegen.calls.iteration import Feedback
 from robot_dynamics.codegen.calls.kernels import Kernels, MachineKernels, PythonKernels
 from robot_dynamics.codegen.calls.recipe import Recipe
 from robot_dynamics.codegen.calls.threads import VariableError
-from robot_dynamics.codegen.loops.program import LoopForm, LoopProgram
+from robot_dynamics.codegen.loops.loop_program import LoopForm, LoopProgram
 from robot_dynamics.codegen.tracing.program import Signature
 from robot_dynamics.errors import RobotDynamicsError, ShapeError
 

@@ -22,7 +22,7 @@ from robot_dynamics.codegen.backends.python import Function, python_function
 from robot_dynamics.codegen.calls import threads
 from robot_dynamics.codegen.calls.arguments import Array
 from robot_dynamics.codegen.calls.recipe import Recipe, operations
-from robot_dynamics.codegen.loops.program import LoopProgram
+from robot_dynamics.codegen.loops.loop_program import LoopProgram
 from robot_dynamics.codegen.tracing.program import Program, Signature
 
 # A program of more operations takes rows one by one, in the calling thread: most of its values are

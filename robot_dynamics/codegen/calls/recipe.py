@@ -7,7 +7,7 @@ from typing import Any
 
 from robot_dynamics.codegen.backends import machine_code
 from robot_dynamics.codegen.backends.python import check_size
-from robot_dynamics.codegen.loops.program import LoopForm, LoopProgram
+from robot_dynamics.codegen.loops.loop_program import LoopForm, LoopProgram
 from robot_dynamics.codegen.tracing.graph import TooLong
 from robot_dynamics.codegen.tracing.program import LANES, NO_OPERATIONS, Program, sizes
 from robot_dynamics.codegen.tracing.trace import trace
@@ -85,7 +85,7 @@ class Recipe:
             return None
 
     def _loops(self, loops: LoopForm) -> LoopProgram:
-        from robot_dynamics.codegen.loops.assembly import trace_loops
+        from robot_dynamics.codegen.loops.loop_assembly import trace_loops
 
         return trace_loops(loops, self.inputs, name=self.name, outputs=self.outputs)
 

@@ -11,6 +11,6 @@ once, on vectors with a lane for each.
 =======================  =========================================================================
 """
 
-from robot_dynamics.codegen.loops.program import LoopForm as LoopForm
-from robot_dynamics.codegen.loops.program import LoopProgram as LoopProgram
-from robot_dynamics.codegen.loops.program import Rows as Rows
+from robot_dynamics.codegen.loops.loop_program import LoopForm as LoopForm
+from robot_dynamics.codegen.loops.loop_program import LoopProgram as LoopProgram
+from robot_dynamics.codegen.loops.loop_program import Rows as Rows

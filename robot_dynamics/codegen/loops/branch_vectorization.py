@@ -15,8 +15,8 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from robot_dynamics.codegen.loops.program import LoopForm, Rows
-from robot_dynamics.codegen.loops.trace import rebuilt
+from robot_dynamics.codegen.loops.loop_program import LoopForm, Rows
+from robot_dynamics.codegen.loops.loop_trace import rebuilt
 from robot_dynamics.codegen.tracing.graph import Graph
 from robot_dynamics.codegen.tracing.program import LANES, Program, Signature
 from robot_dynamics.codegen.tracing.trace import Scalar, by_name, nodes_of, recorded

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.errors import ShapeError
-from robot_dynamics.textbook.grading.examination import Examination
 from robot_dynamics.textbook.grading.functions import FORMS, Function, FunctionError
+from robot_dynamics.textbook.grading.grading_examination import Examination
+from robot_dynamics.textbook.grading.grading_report import Report, merged
 from robot_dynamics.textbook.grading.references import Robot, free_states, reference
-from robot_dynamics.textbook.grading.report import Report, merged
 from robot_dynamics.textbook.grading.shared_laws import check_against_reference, check_together
 from robot_dynamics.textbook.grading.single_laws import check_alone
 

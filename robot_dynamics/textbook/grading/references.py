@@ -23,8 +23,8 @@ from robot_dynamics.model.states import States, random_states
 from robot_dynamics.spatial import Array
 from robot_dynamics.textbook import closed_forms as systems
 from robot_dynamics.textbook.closed_forms.equation_of_motion import EquationOfMotion
-from robot_dynamics.textbook.grading.mistakes import Mistake
-from robot_dynamics.textbook.grading.terms import Terms, terms_of_inverse_dynamics
+from robot_dynamics.textbook.grading.graded_terms import Terms, terms_of_inverse_dynamics
+from robot_dynamics.textbook.grading.student_mistakes import Mistake
 from robot_dynamics.urdf.loading import load_urdf
 
 SPONG = 'Spong, Hutchinson and Vidyasagar'

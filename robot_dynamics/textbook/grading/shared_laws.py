@@ -8,13 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynamics.spatial import Array
-from robot_dynamics.textbook.grading.causes import cause
-from robot_dynamics.textbook.grading.examination import Examination, Sample
 from robot_dynamics.textbook.grading.functions import Function
-from robot_dynamics.textbook.grading.laws import REFERENCE_LAWS
-from robot_dynamics.textbook.grading.references import Reference
-from robot_dynamics.textbook.grading.single_laws import SLOW_STATES
-from robot_dynamics.textbook.grading.terms import (
+from robot_dynamics.textbook.grading.graded_laws import REFERENCE_LAWS
+from robot_dynamics.textbook.grading.graded_terms import (
     Source,
     Terms,
     christoffel,
@@ -22,6 +18,10 @@ from robot_dynamics.textbook.grading.terms import (
     momentum,
     velocity_torque,
 )
+from robot_dynamics.textbook.grading.grading_causes import cause
+from robot_dynamics.textbook.grading.grading_examination import Examination, Sample
+from robot_dynamics.textbook.grading.references import Reference
+from robot_dynamics.textbook.grading.single_laws import SLOW_STATES
 from robot_dynamics.validation.identities import derivative, rate_in_motion
 
 

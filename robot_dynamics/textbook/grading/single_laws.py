@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from robot_dynamics.spatial import Array
-from robot_dynamics.textbook.grading.examination import EPS, Examination, Sample, largest
 from robot_dynamics.textbook.grading.functions import Function
-from robot_dynamics.textbook.grading.terms import Source, gradient
+from robot_dynamics.textbook.grading.graded_terms import Source, gradient
+from robot_dynamics.textbook.grading.grading_examination import EPS, Examination, Sample, largest
 
 SLOW_STATES = 2  # for laws with derivatives by every coordinate
 

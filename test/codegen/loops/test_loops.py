@@ -8,8 +8,8 @@ from swept_trees import OUTPUTS, Plain, Tree
 
 from robot_dynamics.codegen.calls import compile_program, kernels, recipe
 from robot_dynamics.codegen.loops import LoopForm, Rows
-from robot_dynamics.codegen.loops.assembly import trace_loops
-from robot_dynamics.codegen.loops.program import PARENT, TABLE
+from robot_dynamics.codegen.loops.loop_assembly import trace_loops
+from robot_dynamics.codegen.loops.loop_program import PARENT, TABLE
 from robot_dynamics.codegen.tracing import TraceError, trace
 
 

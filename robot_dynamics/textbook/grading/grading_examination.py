@@ -12,10 +12,10 @@ import numpy as np
 from robot_dynamics.model.states import States
 from robot_dynamics.spatial import Array
 from robot_dynamics.textbook.grading.functions import Function
-from robot_dynamics.textbook.grading.laws import LAWS
+from robot_dynamics.textbook.grading.graded_laws import LAWS
+from robot_dynamics.textbook.grading.graded_terms import Comparison, Source, evaluate, sources
+from robot_dynamics.textbook.grading.grading_report import Finding, Place
 from robot_dynamics.textbook.grading.references import Reference
-from robot_dynamics.textbook.grading.report import Finding, Place
-from robot_dynamics.textbook.grading.terms import Comparison, Source, evaluate, sources
 
 EXPLAINED = 1e-3  # what a hypothesis may leave, relative to the difference
 EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics.spatial import Array
-from robot_dynamics.textbook.grading.mistakes import DEGREE, Mistake, groups_of_mistakes
-from robot_dynamics.textbook.grading.parameters import wrong_parameter
+from robot_dynamics.textbook.grading.graded_terms import Comparison, Terms, evaluate
+from robot_dynamics.textbook.grading.grading_parameters import wrong_parameter
 from robot_dynamics.textbook.grading.references import Reference
-from robot_dynamics.textbook.grading.terms import Comparison, Terms, evaluate
+from robot_dynamics.textbook.grading.student_mistakes import DEGREE, Mistake, groups_of_mistakes
 
 LISTED = 3  # mistakes that are named, at most
 DIGITS = 1e-3  # relative difference of rounded numbers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from robot_dynamics.textbook.grading.report import Law
+from robot_dynamics.textbook.grading.grading_report import Law
 
 SPONG = 'Spong, Hutchinson and Vidyasagar'
 

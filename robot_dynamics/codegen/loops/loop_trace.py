@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from robot_dynamics.codegen.loops.program import CARRIED, CARRIER, PARENT, ROW, TABLE, Rows
+from robot_dynamics.codegen.loops.loop_program import CARRIED, CARRIER, PARENT, ROW, TABLE, Rows
 from robot_dynamics.codegen.tracing.graph import Graph
 from robot_dynamics.codegen.tracing.program import operands
 from robot_dynamics.codegen.tracing.trace import SEQUENCES, Scalar, nodes_of

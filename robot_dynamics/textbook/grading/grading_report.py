@@ -45,7 +45,7 @@ class Place:
 class Finding:
     """A law that fails."""
 
-    law: str  # its name, of `laws.LAWS`
+    law: str  # its name, of `graded_laws.LAWS`
     equation: str
     source: str  # work, section, equation
     functions: tuple[str, ...]  # those that take part

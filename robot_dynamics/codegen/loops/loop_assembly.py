@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from robot_dynamics.codegen.loops.program import (
+from robot_dynamics.codegen.loops.loop_program import (
     CARRIED,
     CARRIER,
     OWN,
@@ -23,7 +23,7 @@ from robot_dynamics.codegen.loops.program import (
     Step,
     Store,
 )
-from robot_dynamics.codegen.loops.trace import SEEN, TOTAL, LoopTracer, PairMatrix
+from robot_dynamics.codegen.loops.loop_trace import SEEN, TOTAL, LoopTracer, PairMatrix
 from robot_dynamics.codegen.tracing.graph import TraceError
 from robot_dynamics.codegen.tracing.program import Node, Nodes, Program, Signature, moved, operands
 from robot_dynamics.codegen.tracing.trace import by_name

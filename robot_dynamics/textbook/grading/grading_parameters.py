@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dynamics.spatial import Array
 from robot_dynamics.textbook.grading import references
-from robot_dynamics.textbook.grading.terms import Comparison
+from robot_dynamics.textbook.grading.graded_terms import Comparison
 
 NAMED = 3  # products of equal value that are named, at most
 
