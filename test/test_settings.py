@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from extensions.docstrings import with_fields
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.friction.friction_settings import FrictionSettings
@@ -150,3 +151,10 @@ def test_settings_as_parameters_are_the_same_settings():
     for name, value in one.items():
         np.testing.assert_array_equal(other[name], value)
     assert 'friction.viscous' not in parameter_values('friction', FrictionSettings())
+
+
+def test_the_reference_lists_the_settings_of_a_class():
+    lines = with_fields(['Errors of the sensors.'], Sensors)
+    assert '    jitter: Random part of that age, uniform from 0 to this, s.' in lines
+    for name in settings_of(Sensors):
+        assert any(line.startswith(f'    {name}: ') for line in lines)

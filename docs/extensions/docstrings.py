@@ -95,14 +95,21 @@ def plain(text):
 
 
 def with_fields(lines, thing):
-    """Return the lines with the comments of the fields of a data class, where it has no list."""
+    """Return the lines with the fields of a data class, where it has no list.
+
+    A field is described by its setting (`robot_dynamics.settings`), or by its comment.
+    """
     if any(line.strip() == 'Attributes:' for line in lines):
         return lines
     try:
         source = inspect.getsource(thing).splitlines()
     except (OSError, TypeError):
         return lines
-    found = [match.groups() for match in map(FIELD.match, source) if match]
+    found = [
+        (name, field.metadata['setting'].description)
+        for name, field in getattr(thing, '__dataclass_fields__', {}).items()
+        if 'setting' in field.metadata
+    ] or [match.groups() for match in map(FIELD.match, source) if match]
     if not found:
         return lines
     return [
