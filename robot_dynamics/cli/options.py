@@ -126,10 +126,11 @@ def nonzero(text: str) -> float:
 
 def count(high: int = MAX_COUNT) -> Callable[[str], int]:
     """Return a reader of integers from 1 to `high`."""
-    return _integer(1, high)
+    return integer(1, high)
 
 
-def _integer(low: int, high: int) -> Callable[[str], int]:
+def integer(low: int, high: int) -> Callable[[str], int]:
+    """Return a reader of integers in [low, high]."""
     expected = f'an integer from {low} to {high}'
 
     def read(text: str) -> int:
@@ -144,7 +145,7 @@ def _integer(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
-seed = _integer(0, 2**64 - 1)
+seed = integer(0, 2**64 - 1)
 
 
 def add_parameter(add: Any, option: str, table: type, name: str, help: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_graph, add_package_path, ros_needed
+from robot_dynamics.cli.options import add_graph, add_package_path, integer, ros_needed
 from robot_dynamics.cli.output import concise_warnings, read_robot
 from robot_dynamics.cli.recording_options import (
     actuated,
@@ -72,7 +72,7 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
     )
     add_package_path(parser)
     add('--host', default=HOST, help=f'network interface ({HOST}: this machine only)')
-    add('--port', type=_port, default=PORT, help=f'({PORT}); 0: any free port')
+    add('--port', type=integer(0, MAX_PORT), default=PORT, help=f'({PORT}); 0: any free port')
     source = parser.add_mutually_exclusive_group()
     source.add_argument('--bag', type=Path, metavar='RUN', help='play a rosbag2 recording')
     source.add_argument('--live', action='store_true', help='follow ROS 2 topics')
@@ -202,13 +202,3 @@ def _live(options: argparse.Namespace) -> _Subject:
     motion = Follow(live, np.asarray(scale), options.effort_gravity_compensated)
     controls = LiveControls(motion, states, str(options.robot or description))
     return _Subject(state, urdf, controls, motion, live)
-
-
-def _port(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value <= MAX_PORT:
-        raise argparse.ArgumentTypeError(f'is {text}; expected an integer from 0 to {MAX_PORT}')
-    return value
