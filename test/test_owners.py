@@ -112,6 +112,37 @@ OWNERS = [
         found='self.moving = np.abs(s.qd) > STANDING',
         files=('identification/recordings/',),
     ),
+    Row(
+        concept='validity of mass and inertia',
+        pattern=r'eigvalsh\(second_moment|violate the triangle|inertia\S* .*must be symmetric',
+        found='if np.linalg.eigvalsh(second_moment(tensor))[0] < 0:',
+        files=('model/inertia.py',),
+    ),
+    Row(
+        concept='units of joints',
+        pattern=r"'N m': 'N'|'(N m|N|rad|rad/s|m|m/s)' if |else '(N|m|m/s|rad)'",
+        found="unit = 'N m' if angular else 'N'",
+        files=('model/joint_values.py',),
+    ),
+    Row(
+        concept='one value for all joints or one each',
+        pattern=r'shape not in \(\(\), |not in \(1, len\(',
+        found='if array.shape not in ((), (n,)):',
+        # Settings are checked with their ranges; laws in control loops, for rows of states.
+        files=('model/joint_values.py', 'settings.py', 'control/feedforward.py'),
+    ),
+    Row(
+        concept='root mean square',
+        pattern=r'def _?rms\(',
+        found='def _rms(x: Array) -> Array:',
+        files=('model/joint_values.py',),
+    ),
+    Row(
+        concept='links that move',
+        pattern=r'frame_body\[.*frame_index\(.*\] >= 0|>= 0\]\[-1\]',
+        found='return [link for link in links if tree.frame(link).body >= 0][-1]',
+        files=('model/robot_model.py', 'validation/engines/reference_engine.py'),
+    ),
 ]
 
 

@@ -14,7 +14,6 @@ from robot_dynamics.cli.recording_options import (
     add_recording,
     add_robot_changes,
     effort_scale,
-    per_joint,
     recorded_robot,
     recording_named,
 )
@@ -27,6 +26,7 @@ from robot_dynamics.identification import (
     text,
 )
 from robot_dynamics.identification.evaluation.evaluation_report import as_json, plot, write_csv
+from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.spatial import Array
 
@@ -62,7 +62,7 @@ def evaluate_recording(options: argparse.Namespace) -> int:
     with concise_warnings():
         arm = Dynamics(recorded_robot(options, bag))
     names = arm.model.joint_names
-    allowed = None if options.max_rms is None else per_joint(names, 'max-rms', options.max_rms)
+    allowed = None if options.max_rms is None else per_joint('--max-rms', options.max_rms, names)
     with recording_named(options.bag):
         found = evaluate(
             arm,

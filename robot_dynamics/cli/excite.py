@@ -21,7 +21,6 @@ from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_robot_changes,
     changed_robot,
-    per_joint,
 )
 from robot_dynamics.control.trajectory_file import write_trajectory
 from robot_dynamics.dynamics import Dynamics
@@ -30,6 +29,7 @@ from robot_dynamics.identification.excitation.clearance import Clearance, cleara
 from robot_dynamics.identification.excitation.excitation import limits_of
 from robot_dynamics.identification.excitation.excitation_report import plot, text, write_csv
 from robot_dynamics.identification.excitation.excitation_search import excite
+from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation.ensembles.progress import progress_bar
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
@@ -98,7 +98,7 @@ def excite_robot(options: argparse.Namespace) -> int:
     model = changed_robot(options)
     arm, names = Dynamics(model), model.joint_names
     given = {
-        name: per_joint(names, name, values)
+        name: per_joint(f'--{name}', values, names)
         for name in LIMITS
         if (values := getattr(options, name)) is not None
     }
@@ -108,7 +108,7 @@ def excite_robot(options: argparse.Namespace) -> int:
         velocity_scale=options.velocity_scale,
         effort_margin=options.effort_margin,
     )
-    start = None if options.start is None else per_joint(names, 'start', options.start)
+    start = None if options.start is None else per_joint('--start', options.start, names)
     distances = _clearance(arm, options)
     with progress_bar('excitation') as progress:
         found = excite(

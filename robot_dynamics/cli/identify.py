@@ -19,7 +19,6 @@ from robot_dynamics.cli.recording_options import (
     add_gravity,
     add_recording,
     chosen,
-    per_joint,
     recording_named,
 )
 from robot_dynamics.dynamics import Dynamics
@@ -42,6 +41,7 @@ from robot_dynamics.identification.estimation.identified_files import (
 )
 from robot_dynamics.identification.estimation.identified_text import text
 from robot_dynamics.identification.estimation.identified_validation import WORSE
+from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
@@ -108,7 +108,7 @@ def identify_robot(options: argparse.Namespace) -> int:
             efforts=options.efforts,
             friction=options.friction,
             test=None if options.test is None else _recording(options, options.test, names),
-            effort_scale=None if scale is None else per_joint(names, 'effort-scale', scale),
+            effort_scale=None if scale is None else per_joint('--effort-scale', scale, names),
             effort_gravity_compensated=options.effort_gravity_compensated,
             cutoff=options.cutoff,
             payload=_payload(options, names),

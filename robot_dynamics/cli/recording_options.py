@@ -12,8 +12,9 @@ import numpy as np
 
 from robot_dynamics.cli.options import finite, non_negative, nonzero, positive
 from robot_dynamics.cli.output import read_robot
-from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.errors import ModelError
 from robot_dynamics.identification import Bag, RecordingError
+from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
 from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
@@ -110,7 +111,7 @@ def changed(model: RobotModel, options: argparse.Namespace) -> RobotModel:
 def actuated(model: RobotModel, options: argparse.Namespace) -> RobotModel:
     """Return the model with friction and rotors of the options."""
     drives = {
-        name: per_joint(model.joint_names, name.replace('_', '-'), values)
+        name: per_joint(f'--{name.replace("_", "-")}', values, model.joint_names)
         for name in ('viscous', 'coulomb', 'rotor_inertia')
         if (values := getattr(options, name)) is not None
     }
@@ -124,7 +125,7 @@ def changed_robot(options: argparse.Namespace) -> RobotModel:
 
 def effort_scale(options: argparse.Namespace, names: tuple[str, ...]) -> Array:
     """Return the factors (n,) of the recorded efforts. Raises ShapeError as `per_joint`."""
-    return per_joint(names, 'effort-scale', options.effort_scale or [1.0])
+    return per_joint('--effort-scale', options.effort_scale or [1.0], names)
 
 
 @contextmanager
@@ -134,16 +135,6 @@ def recording_named(file: Path) -> Iterator[None]:
         yield
     except RecordingError as error:
         raise type(error)(f'{file}: {error}') from error
-
-
-def per_joint(names: tuple[str, ...], option: str, values: list[float]) -> Array:
-    """Return one value per joint (n,). Raises ShapeError unless there is one, or one per joint."""
-    if len(values) not in (1, len(names)):
-        raise ShapeError(
-            f'--{option} has {len(values)} values; expected one, or {len(names)} for '
-            f'{", ".join(names)}'
-        )
-    return np.broadcast_to(np.array(values), (len(names),))
 
 
 def _locked(words: list[str]) -> dict[str, float]:

@@ -14,7 +14,6 @@ from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_robot_changes,
     changed_robot,
-    per_joint,
 )
 from robot_dynamics.control import violations
 from robot_dynamics.control.feasibility import (
@@ -26,6 +25,7 @@ from robot_dynamics.control.feasibility import (
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.control.trajectory_file import read_trajectory, write_trajectory
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.figures import draw_limits, joint_panels, save
 from robot_dynamics.reporting.json_files import write_json
@@ -97,7 +97,9 @@ def trajectory(options: argparse.Namespace) -> int:
 def _limited(model: RobotModel, options: argparse.Namespace) -> RobotModel:
     """Return the model with limits narrowed by the options, and the margin."""
     effort, velocity = (
-        np.minimum(limit, np.inf if given is None else per_joint(model.joint_names, name, given))
+        np.minimum(
+            limit, np.inf if given is None else per_joint(f'--{name}', given, model.joint_names)
+        )
         for name, limit, given in (
             ('effort', model.effort_limit, options.effort),
             ('velocity', model.velocity_limit, options.velocity),

@@ -32,6 +32,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.friction.coefficients import coulomb_friction
 from robot_dynamics.friction.memory import FrictionModel
+from robot_dynamics.model.joint_values import unit_of
 from robot_dynamics.spatial import Array
 
 STEP = 2e-3  # s, between samples
@@ -330,7 +331,7 @@ class _Motion:
     def _peak(self, j: int, time: float, torque: float, posture: Array) -> Peak:
         """Return the peak of joint j."""
         model, limit = self._arm.model, float(self._limit[j])
-        unit = 'N m' if model.angular[j] else 'N'
+        unit = model.effort_units[j]
         return Peak(model.joint_names[j], time, torque, limit, unit, posture)
 
     def corners(self, corner_time: float) -> tuple[Corner, ...]:
@@ -357,7 +358,7 @@ class _Motion:
         for row, (j, i) in enumerate(zip(largest, loaded, strict=True)):
             time = float(self._trajectory.times[k[row]])
             peak = self._peak(i, time, float(torque[row, i]), q[row])
-            unit = 'rad/s' if model.angular[j] else 'm/s'
+            unit = unit_of(bool(model.angular[j]), 'rad/s')
             size = float(step[row, j])
             found.append(Corner(int(k[row]), model.joint_names[j], size, unit, peak))
         return tuple(found)

@@ -29,7 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.errors import ModelError, ShapeError, SingularityError
+from robot_dynamics.errors import SingularityError
+from robot_dynamics.model.joint_values import at_least_zero
 from robot_dynamics.model.robot_model import RobotModel, check_vector
 from robot_dynamics.spatial import Array
 
@@ -137,11 +138,4 @@ def without_rotors(model: RobotModel) -> RobotModel:
 
 
 def _checked(model: RobotModel, stiffness: ArrayLike) -> Array:
-    K = np.asarray(stiffness, dtype=float)
-    if K.shape not in ((), (model.n,)):
-        raise ShapeError(
-            f'stiffness has shape {K.shape}; it must be one number or ({model.n},), one per joint'
-        )
-    if not np.all(np.isfinite(K) & (K >= 0)):
-        raise ModelError(f'stiffness is {K}; it must be finite and not negative')
-    return K
+    return at_least_zero('stiffness', stiffness, model.joint_names)

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import InertialWarning, ModelError
 from robot_dynamics.model.builder import build_tree
-from robot_dynamics.model.inertia import Inertial, inconsistency, transformed
+from robot_dynamics.model.inertia import Inertial, inconsistency, malformation, transformed
 from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
 from robot_dynamics.spatial import Array, pose, rotation_x, rotation_z
 
@@ -78,7 +78,10 @@ def from_dh(
     if len(inertias) != len(rows):
         raise ModelError(f'{len(inertias)} inertias for {len(rows)} rows; expected one per row')
     for i, body in enumerate(inertias):
-        _check_inertial(i, body)
+        if not isinstance(body, Inertial):
+            raise ModelError(f'inertia of row {i} is {body!r}; it must be an Inertial')
+        if reason := malformation(body):
+            raise ModelError(f'inertia of row {i}: {reason}')
         if reason := inconsistency(body):
             message = f'robot {name!r}, row {i}: physically inconsistent inertia: {reason}'
             warnings.warn(message, InertialWarning, stacklevel=2)
@@ -129,19 +132,3 @@ def _row(i: int, row: Any) -> Row:
         values.append(number)
     a, alpha, d, theta = values
     return Row(a, alpha, d, theta, kind)
-
-
-def _check_inertial(i: int, body: Inertial) -> None:
-    if not isinstance(body, Inertial):
-        raise ModelError(f'inertia of row {i} is {body!r}; it must be an Inertial')
-    for part, shape in (('mass', ()), ('com', (3,)), ('inertia_com', (3, 3))):
-        value = np.asarray(getattr(body, part))
-        if value.shape != shape or not np.all(np.isfinite(value)):
-            raise ModelError(
-                f'{part} of row {i} is {value.tolist()}; it must be finite, of shape {shape}'
-            )
-    if body.mass < 0:
-        raise ModelError(f'mass of row {i} is {body.mass} kg; it must not be negative')
-    I = np.asarray(body.inertia_com)
-    if np.abs(I - I.T).max() > 1e-9 * np.abs(I).max():
-        raise ModelError(f'inertia_com of row {i} is {I.tolist()}; it must be symmetric')

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.spatial import Array
@@ -76,9 +77,7 @@ def from_parameters(parameters: Array) -> Inertial:
         ModelError: the mass is zero although the first moment is not.
     """
     mass, first_moment, upper = parameters[0], parameters[1:4], parameters[4:]
-    I_o = np.zeros((3, 3))
-    I_o[np.triu_indices(3)] = upper
-    I_o = I_o + np.triu(I_o, 1).T
+    I_o = symmetric(upper)
     if mass == 0:
         if np.any(first_moment):
             raise ModelError(
@@ -87,6 +86,13 @@ def from_parameters(parameters: Array) -> Inertial:
         return Inertial(0.0, np.zeros(3), I_o)
     com = first_moment / mass
     return Inertial(float(mass), com, I_o - parallel_axis(mass, com))
+
+
+def symmetric(upper: ArrayLike) -> Array:
+    """Return the tensor (3, 3) of I_xx, I_xy, I_xz, I_yy, I_yz, I_zz (6,)."""
+    I = np.zeros((3, 3))
+    I[np.triu_indices(3)] = upper
+    return np.asarray(I + np.triu(I, 1).T)
 
 
 def second_moment(inertia: Array) -> Array:
@@ -106,6 +112,24 @@ def pseudo_inertia(body: Inertial) -> Array:
     J[:3, 3] = J[3, :3] = body.mass * body.com
     J[3, 3] = body.mass
     return J
+
+
+def malformation(body: Inertial) -> str | None:
+    """Return why these are no numbers of a body, or None: shapes, signs, finiteness, symmetry."""
+    for name, value, shape in (
+        ('mass', body.mass, ()),
+        ('com', body.com, (3,)),
+        ('inertia', body.inertia_com, (3, 3)),
+    ):
+        array = np.asarray(value)
+        if array.shape != shape or not np.isfinite(array).all():
+            return f'{name} is {array.tolist()}; it must be finite, of shape {shape}'
+    if body.mass < 0:
+        return f'mass is {body.mass} kg; it must not be negative'
+    I = np.asarray(body.inertia_com)
+    if np.abs(I - I.T).max() > 1e-9 * np.abs(I).max():
+        return f'inertia is {I.tolist()}; it must be symmetric'
+    return None
 
 
 def inconsistency(body: Inertial, relative_tolerance: float = 1e-6) -> str | None:
@@ -130,20 +154,3 @@ def inconsistency(body: Inertial, relative_tolerance: float = 1e-6) -> str | Non
     if body.mass == 0 and np.any(np.abs(body.inertia_com) > 0):
         return f'it has no mass, but principal moments ({shown}) kg m^2'
     return None
-
-
-def degeneracy(body: Inertial, relative_tolerance: float = 1e-12) -> str | None:
-    """Return why the pseudo-inertia is not positive definite, or None if it is.
-
-    Stricter than `inconsistency`: a point mass, a rod and a flat plate are consistent limits of
-    real bodies, but identification takes the logarithm of J and rejects them.
-    """
-    if reason := inconsistency(body, relative_tolerance):
-        return reason
-    if body.mass == 0:
-        return 'it has no mass'
-    # About the centre of mass J = diag(Sigma, m), so J > 0 means m > 0 and Sigma > 0.
-    moments = np.linalg.eigvalsh(second_moment(body.inertia_com))
-    flat = int((moments <= relative_tolerance * max(moments[-1], 0.0)).sum())
-    names = {1: 'a flat plate', 2: 'a rod', 3: 'a point mass'}
-    return f'it is {names[flat]}: its second moments are {moments} kg m^2' if flat else None

@@ -21,7 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
-from robot_dynamics.model.inertia import Inertial, combined, to_parameters, transformed
+from robot_dynamics.model.inertia import (
+    Inertial,
+    combined,
+    malformation,
+    to_parameters,
+    transformed,
+)
+from robot_dynamics.model.joint_values import at_least_zero, units_of
 from robot_dynamics.model.joints import joint_transform
 from robot_dynamics.spatial import Array
 
@@ -84,6 +91,17 @@ class RobotModel:
     def angular(self) -> Array:
         """(n,) bool: the coordinate is an angle, in rad; else a length, in m."""
         return np.asarray((self.S[self.revolute] != 0).any(axis=0))
+
+    @property
+    def effort_units(self) -> tuple[str, ...]:
+        """(n) 'N m' or 'N' of each coordinate."""
+        return units_of(self.angular)
+
+    @property
+    def moving_links(self) -> tuple[str, ...]:
+        """Links that move, in tree order; the last one carries a payload without a named link."""
+        names = self.link_names or self.body_names
+        return tuple(name for name in names if self.frame_body[self.frame_index(name)] >= 0)
 
     def __repr__(self) -> str:
         return f'<RobotModel {self.name!r}: {shortened(self.joint_names)}>'
@@ -186,19 +204,8 @@ class RobotModel:
         i = int(self.frame_body[k])
         tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
         payload = Inertial(float(mass), np.asarray(com, dtype=float), tensor)
-        if payload.com.shape != (3,) or tensor.shape != (3, 3):
-            raise ModelError(
-                f'payload on {link!r}: com has shape {payload.com.shape} and inertia '
-                f'{tensor.shape}; they must be (3,) and (3, 3)'
-            )
-        if not (np.isfinite(payload.mass) and payload.mass >= 0):
-            raise ModelError(f'payload on {link!r}: mass {mass} kg must be finite and >= 0')
-        if not np.isfinite(payload.com).all() or not np.isfinite(tensor).all():
-            raise ModelError(
-                f'payload on {link!r}: com {com!r} and inertia {inertia!r} must be finite'
-            )
-        if not np.allclose(tensor, tensor.T, rtol=1e-9, atol=0):
-            raise ModelError(f'payload on {link!r}: inertia {tensor.tolist()} must be symmetric')
+        if reason := malformation(payload):
+            raise ModelError(f'payload on {link!r}: {reason}')
         if i < 0:
             raise ModelError(
                 f'payload on {link!r}: the link is fixed to the base, where '
@@ -227,13 +234,18 @@ class RobotModel:
             viscous: friction at the joint, N m s/rad or N s/m.
             coulomb: dry friction at the joint, N m or N.
 
-        Each is a number for all joints or an (n,) array. Raises ModelError if one is negative.
+        Each is a number for all joints or an (n,) array.
+
+        Raises:
+            ShapeError: one is neither.
+            ModelError: one is negative or not finite.
         """
-        r = self._per_joint('gear_ratio', 1.0 if gear_ratio is None else gear_ratio)
+        names = self.joint_names
+        r = at_least_zero('gear_ratio', 1.0 if gear_ratio is None else gear_ratio, names)
         reflected = self.reflected_inertia
         if rotor_inertia is not None:
             # B = r^2 B_m, seen at the joint
-            reflected = r**2 * self._per_joint('rotor_inertia', rotor_inertia)
+            reflected = r**2 * at_least_zero('rotor_inertia', rotor_inertia, names)
         elif gear_ratio is not None:
             raise ModelError(
                 'gear_ratio is given without rotor_inertia; expected both, or neither'
@@ -241,20 +253,9 @@ class RobotModel:
         return replace(
             self,
             reflected_inertia=reflected,
-            viscous=self.viscous if viscous is None else self._per_joint('viscous', viscous),
-            coulomb=self.coulomb if coulomb is None else self._per_joint('coulomb', coulomb),
+            viscous=self.viscous if viscous is None else at_least_zero('viscous', viscous, names),
+            coulomb=self.coulomb if coulomb is None else at_least_zero('coulomb', coulomb, names),
         )
-
-    def _per_joint(self, name: str, value: ArrayLike) -> Array:
-        array = np.asarray(value, dtype=float)
-        if array.shape not in ((), (self.n,)):
-            raise ModelError(
-                f'{name} has shape {array.shape}; it must be one number '
-                f'or ({self.n},), one per joint'
-            )
-        if not np.all(array >= 0) or not np.all(np.isfinite(array)):
-            raise ModelError(f'{name} is {array}; it must be finite and not negative')
-        return np.broadcast_to(array, (self.n,))
 
 
 def check_vector(model: RobotModel, **vectors: Any) -> None:

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.errors import RobotDynamicsError, ShapeError
+from robot_dynamics.model import joint_values
 from robot_dynamics.settings import Setting, settings_of
 from robot_dynamics.spatial import Array
 
@@ -233,12 +234,10 @@ def per_joint(
 
     Raises ParameterError if the sizes differ.
     """
-    if len(value) not in (1, len(order)):
-        raise ParameterError(
-            f'{name} has {len(value)} values; it must have 1, or {len(order)} in the order '
-            f'{", ".join(order)}'
-        )
-    row = np.broadcast_to(np.array(value, dtype=float), (len(order),))
+    try:
+        row = joint_values.per_joint(name, value, order)
+    except ShapeError as error:
+        raise ParameterError(str(error)) from None
     return row[[order.index(joint) for joint in joint_names or order]]
 
 

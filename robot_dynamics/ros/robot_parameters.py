@@ -13,7 +13,7 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.model.inertia import Inertial, inconsistency
+from robot_dynamics.model.inertia import Inertial, inconsistency, symmetric
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
     ParameterError,
@@ -200,23 +200,15 @@ class RobotParameters:
             raise ModelError(
                 'payload.mass is given; payload.link must name the link that carries it'
             )
-        ixx, ixy, ixz, iyy, iyz, izz = self.payload__inertia
-        tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-        load = Inertial(self.payload__mass, np.array(self.payload__com), tensor)
-        # The tensor of a point mass is zero.
-        reason = inconsistency(load) if tensor.any() else None
-        if reason:
+        com, tensor = np.array(self.payload__com), symmetric(self.payload__inertia)
+        load = Inertial(self.payload__mass, com, tensor)
+        if reason := inconsistency(load):
             raise ModelError(f'the payload is physically inconsistent: {reason}')
         return load
 
     def payload_link(self, model: RobotModel) -> str:
         """Return the link of the payload: `payload.link`, `tip_link`, or the last moving link."""
-        moving = (
-            link
-            for link in reversed(model.link_names)
-            if model.frame_body[model.frame_index(link)] >= 0
-        )
-        return self.payload__link or self.tip_link or next(moving)
+        return self.payload__link or self.tip_link or model.moving_links[-1]
 
     def coulomb_friction(self, model: RobotModel) -> dict[str, Array]:
         """Return viscous and Coulomb coefficients; those of the model where parameters are < 0.

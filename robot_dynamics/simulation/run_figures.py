@@ -9,6 +9,7 @@ import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.files import replacing
+from robot_dynamics.model.joint_values import units_of
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.figures import animation_writer, plain, save, sheet
 from robot_dynamics.simulation.run import Run
@@ -132,17 +133,12 @@ def _frames(t: Array, frames_per_second: int) -> list[int]:
 
 def _curves(run: Run, model: RobotModel) -> list[tuple[str, Array]]:
     """Return positions, velocities and torques with their labels."""
-    angular = model.angular
-    unit, effort = ('rad or m', 'N m or N')
-    if angular.all():
-        unit, effort = 'rad', 'N m'
-    elif not angular.any():
-        unit, effort = 'm', 'N'
-    velocity = 'rad/s or m/s' if ' or ' in unit else f'{unit}/s'
+    angles_first = np.sort(model.angular)[::-1]
+    units = [dict.fromkeys(units_of(angles_first, unit)) for unit in ('rad', 'rad/s', 'N m')]
+    labels = ('position', 'velocity', 'effort')
     return [
-        (f'position [{unit}]', run.q),
-        (f'velocity [{velocity}]', run.qd),
-        (f'effort [{effort}]', run.effort),
+        (f'{label} [{" or ".join(unit)}]', values)
+        for label, unit, values in zip(labels, units, (run.q, run.qd, run.effort), strict=True)
     ]
 
 

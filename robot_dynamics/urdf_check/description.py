@@ -17,7 +17,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from robot_dynamics.errors import ModelError
-from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.model.inertia import Inertial, symmetric
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, pose, rotation_rpy
 from robot_dynamics.urdf.geometry.solids import Geometry, Solid, link_geometry
@@ -162,9 +162,7 @@ def _link(link: Element, folders: Sequence[Path]) -> Link:
         mass = _number(inertial, 'mass', 'value')
         entries = [_number(inertial, 'inertia', key) for key in TENSOR]
         if np.isfinite([*place[:3].ravel(), mass, *entries]).all():
-            xx, xy, xz, yy, yz, zz = entries
-            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-            body, rotation = Inertial(mass, place[:3, 3], tensor), place[:3, :3]
+            body, rotation = Inertial(mass, place[:3, 3], symmetric(entries)), place[:3, :3]
     geometry = link_geometry(link, folders)
     return Link(link.get('name', ''), inertial is not None, body, rotation, geometry)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from robot_dynamics.model.joint_values import units_of
 from robot_dynamics.view.motion import Fall
 from robot_dynamics.view.page import Page, put, rounded
 from robot_dynamics.view.state import MOTIONS, ViewState, ranges
@@ -63,7 +64,7 @@ class JointControls:
         model = state.model
         low, high = ranges(model)[quantity]
         sliders = self._sliders[quantity] = []
-        units = [f'{"rad" if angular else "m"}{RATES[quantity]}' for angular in model.angular]
+        units = [f'{unit}{RATES[quantity]}' for unit in units_of(model.angular, 'rad')]
         title = f'{TITLES[quantity]} [{", ".join(dict.fromkeys(units))}]'
         with self._gui.add_folder(title, expand_by_default=quantity == 'position'):
             for j, (name, unit) in enumerate(zip(model.joint_names, units, strict=True)):

@@ -13,7 +13,7 @@ from robot_dynamics.view.bars import bars_html
 from robot_dynamics.view.drawing import LAYERS, Drawing
 from robot_dynamics.view.scene import Scene, force_of_arrow
 from robot_dynamics.view.session import Session
-from robot_dynamics.view.state import DECIMALS, ViewError, ViewState, moving_links
+from robot_dynamics.view.state import DECIMALS, ViewError, ViewState
 
 BRAND = (45, 105, 180)
 ERROR = (
@@ -126,7 +126,7 @@ class Page:
         state, gui = self.session.state, self.gui
         mass, distance = state.payload_range
         with gui.add_folder('Payload'):
-            links = moving_links(state.model)
+            links = state.model.moving_links
             self._payload_link = gui.add_dropdown('link', links, initial_value=state.load.link)
             self._mass = gui.add_slider(
                 'mass [kg]', min=0.0, max=mass, step=0.001, initial_value=0.0
@@ -165,7 +165,7 @@ class Page:
     def _add_force(self) -> None:
         state, gui = self.session.state, self.gui
         with gui.add_folder('External force'):
-            links = moving_links(state.model)
+            links = state.model.moving_links
             self._force_link = gui.add_dropdown('link', links, initial_value=state.force_link)
             self._force = gui.add_vector3(
                 'F [N]', (0.0, 0.0, 0.0), step=0.1, hint='on the robot, in the axes of the base'
@@ -207,7 +207,7 @@ class Page:
             box = self._layers[layer] = self.gui.add_checkbox(layer, visible)
             box.on_update(self.on(self._layer_change(layer)))
         state = self.session.state
-        tip = self.gui.add_dropdown('tip', moving_links(state.model), initial_value=state.tip)
+        tip = self.gui.add_dropdown('tip', state.model.moving_links, initial_value=state.tip)
         tip.on_update(
             self.on(lambda menu: self.session.update(lambda state: state.with_tip(menu.value)))
         )

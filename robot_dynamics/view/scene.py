@@ -291,11 +291,6 @@ ARROW_FACES = _arrow_faces()
 # -- bars --------------------------------------------------------------------------------------
 
 
-def unit_of(model: RobotModel, joint: int) -> str:
-    """Return the unit of the torque, or force, of a joint."""
-    return 'N m' if model.angular[joint] else 'N'
-
-
 def _bars(
     model: RobotModel, found: Torques, measured: Array | None, sizes: Proportions
 ) -> tuple[Bar, ...]:
@@ -303,7 +298,7 @@ def _bars(
     return tuple(
         Bar(
             joint=name,
-            unit=unit_of(model, k),
+            unit=model.effort_units[k],
             limit=float(model.effort_limit[k]),
             full=float(sizes.full[k]),
             terms=tuple(float(tau[k]) for tau in found),

@@ -88,7 +88,7 @@ class ViewState:
         Raises:
             ViewError: no link moves.
         """
-        links = moving_links(model)
+        links = model.moving_links
         tip = links[-1]
         still = np.zeros(model.n)
         load = Load(tuple(model.gravity.tolist()), tip)
@@ -175,7 +175,7 @@ class ViewState:
         return replace(self, tip=self._moving('the ellipsoids', link))
 
     def _moving(self, what: str, link: str) -> str:
-        links = moving_links(self.model)
+        links = self.model.moving_links
         if link not in links:
             raise ViewError(f'{what}: link {link!r} does not move; expected {", ".join(links)}')
         return link
@@ -191,15 +191,6 @@ class ViewState:
 
 
 # -- values that depend on the robot -----------------------------------------------------------
-
-
-def moving_links(model: RobotModel) -> list[str]:
-    """Return the links that move, in tree order."""
-    return [
-        name
-        for name in model.link_names or model.body_names
-        if model.frame_body[model.frame_index(name)] >= 0
-    ]
 
 
 def ranges(model: RobotModel) -> dict[str, tuple[Array, Array]]:

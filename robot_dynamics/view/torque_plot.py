@@ -10,7 +10,6 @@ from robot_dynamics.spatial import Array
 from robot_dynamics.view.bars import MEASURED, MOTOR
 from robot_dynamics.view.motion import Playback
 from robot_dynamics.view.page import Page, chosen
-from robot_dynamics.view.scene import unit_of
 from robot_dynamics.view.state import ViewState
 
 POINTS = 400  # of a curve
@@ -71,7 +70,7 @@ class TorquePlot:
         return state.model.joint_names.index(self._joint)
 
     def _series(self, state: ViewState) -> tuple[Any, ...]:
-        unit = unit_of(state.model, self._index(state))
+        unit = state.model.effort_units[self._index(state)]
         return (
             {'label': 't [s]'},
             {'label': f'τ meas. [{unit}]', 'stroke': MEASURED, 'width': 2},

@@ -152,7 +152,7 @@ def test_bad_arguments_are_named():
     model, x = arm_with_rotors(), np.zeros(4)
     with pytest.raises(ModelError, match=r'stiffness is .*-1'):
         elastic_joints.spring_torque(model, -1.0, x, x)
-    with pytest.raises(ShapeError, match=r'stiffness has shape \(3,\)'):
+    with pytest.raises(ShapeError, match='stiffness has 3 values; expected one'):
         elastic_joints.spring_torque(model, np.ones(3), x, x)
     with pytest.raises(ShapeError, match='theta has shape'):
         elastic_joints.spring_energy(model, 1.0, x, np.zeros(3))

@@ -132,10 +132,10 @@ def test_bad_rows_are_named(bad, message):
 @pytest.mark.parametrize(
     ('body', 'message'),
     [
-        (Inertial(-1.0), r'mass of row 0 is -1.0 kg; it must not be negative'),
-        (Inertial(float('nan')), r'mass of row 0 is nan; it must be finite'),
-        (Inertial(1.0, np.zeros(2)), r'com of row 0 is \[0.0, 0.0\]; .* shape \(3,\)'),
-        (Inertial(1.0, np.zeros(3), np.triu(np.ones((3, 3)))), r'inertia_com of row 0 .* symmetr'),
+        (Inertial(-1.0), r'row 0: mass is -1.0 kg; it must not be negative'),
+        (Inertial(float('nan')), r'row 0: mass is nan; it must be finite'),
+        (Inertial(1.0, np.zeros(2)), r'row 0: com is \[0.0, 0.0\]; .* shape \(3,\)'),
+        (Inertial(1.0, np.zeros(3), np.triu(np.ones((3, 3)))), r'row 0: inertia is .* symmetric'),
         (3.0, r'inertia of row 0 is 3.0; it must be an Inertial'),
     ],
 )

@@ -66,7 +66,7 @@ def test_per_joint_values():
     np.testing.assert_array_equal(per_joint('kp', (3.0,), order, names), [3, 3])
     np.testing.assert_array_equal(per_joint('kp', (1.0, 2.0), order), [1, 2])
     np.testing.assert_array_equal(per_joint('kp', (1.0, 2.0), order, names), [2, 1])
-    with pytest.raises(ParameterError, match='kp has 3 values; it must have 1, or 2 in the order'):
+    with pytest.raises(ParameterError, match='kp has 3 values; expected one, or 2 for b, a'):
         per_joint('kp', (1.0, 2.0, 3.0), order, names)
 
 

@@ -173,7 +173,7 @@ def test_an_invalid_start_changes_nothing(graph):
             {'initial_positions': [9.0, 0.0]},
             'joint shoulder at 9.0; expected a value in [-3.0, 3.0]',
         ),
-        ({'initial_positions': [0.0, 0.0, 0.0]}, 'has 3 values; it must have 1, or 2'),
+        ({'initial_positions': [0.0, 0.0, 0.0]}, 'has 3 values; expected one, or 2'),
         ({'initial_positions': [float('nan'), 0.0]}, 'initial_positions is nan'),
         (
             {'initial_velocities': [0.0, 99.0]},

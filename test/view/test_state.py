@@ -14,7 +14,6 @@ from robot_dynamics.view.state import (
     ViewError,
     ViewState,
     bent,
-    moving_links,
     ranges,
 )
 
@@ -30,7 +29,7 @@ def test_the_first_posture_is_within_the_limits_and_bent(panda):
     assert (state.q <= panda.upper).all()
     assert np.all(np.abs(state.q) > 0.05)
     assert not state.qd.any()
-    assert state.tip == moving_links(panda)[-1] == 'panda_link8'
+    assert state.tip == panda.moving_links[-1] == 'panda_link8'
 
 
 def test_ranges_are_the_limits_and_finite_without_limits(panda):

@@ -54,6 +54,7 @@ from robot_dynamics.identification.recordings.recording import (
     Recording,
     RecordingError,
     require_joints,
+    scale_of,
 )
 from robot_dynamics.identification.recordings.smoothing import cutoff_of
 from robot_dynamics.identification.recordings.velocities import with_better_velocities
@@ -203,8 +204,7 @@ def identify(
         if one is not None:
             require_joints(one, arm.model)
     solver()  # before the work
-    n = arm.model.n
-    scale = np.broadcast_to(np.asarray(1.0 if effort_scale is None else effort_scale, float), (n,))
+    scale = scale_of(arm.model, 1.0 if effort_scale is None else effort_scale)
     cutoff = cutoff_of(recording) if cutoff is None else cutoff
     rows = _Rows(arm, cutoff, scale, effort_gravity_compensated)
     progress(f'regressor, low-pass at {cutoff:.3g} Hz')

@@ -19,6 +19,7 @@ from robot_dynamics.identification.estimation.parameter_fit import (
     own_weights,
     quadratic_fit,
 )
+from robot_dynamics.model.joint_values import rms
 from robot_dynamics.spatial import Array
 
 AUTO = 'auto'
@@ -83,4 +84,4 @@ def held_out(problem: Problem) -> Array:
         out = terms.select(fold == k)
         residual[fold == k] = out.effort - out.predicted(x)
     floor = 1e-9 * np.abs(terms.effort).max(axis=0) + 1e-300
-    return np.asarray(np.sqrt((residual**2).mean(axis=0)) + floor)
+    return np.asarray(rms(residual) + floor)

@@ -15,6 +15,7 @@ from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.friction.laws import STRIBECK_SPEED, TERMS
 from robot_dynamics.identification.estimation.base_fit import PARAMETERS
 from robot_dynamics.identification.estimation.estimation import Identification
+from robot_dynamics.identification.estimation.identified_text import units
 from robot_dynamics.identification.estimation.parameter_fit import INEXACT
 from robot_dynamics.model.inertia import from_parameters, to_parameters, transformed
 from robot_dynamics.model.robot_model import RobotModel
@@ -226,14 +227,13 @@ def _joint(found: Identification, j: int) -> dict[str, Any]:
 def _tested(found: Identification, j: int) -> dict[str, Any]:
     v = found.validation
     moving, resting = v.rms_where(True), v.rms_where(False)
-    angular = found.model.angular[j]
     return {
         'name': found.model.joint_names[j],
         'effort_rms': v.effort_rms[j],
         'before_rms': v.before_rms[j],
         'after_rms': v.after_rms[j],
         'noise_rms': v.noise[j],
-        'unit': v.unit if v.unit != 'SI' else ('N m' if angular else 'N'),
+        'unit': units(found)[j],
         'in_motion': {'before_rms': moving[0][j], 'after_rms': moving[1][j]},
         'at_rest': {'before_rms': resting[0][j], 'after_rms': resting[1][j]},
     }

@@ -8,6 +8,7 @@ from robot_dynamics.friction.laws import TERMS
 from robot_dynamics.identification.estimation.estimation import Identification
 from robot_dynamics.identification.estimation.identified_validation import SAME, Validation
 from robot_dynamics.identification.estimation.parameter_fit import INEXACT
+from robot_dynamics.model.joint_values import unit_of
 from robot_dynamics.reporting.numbers import measured, three_digits
 from robot_dynamics.reporting.tables import aligned
 
@@ -41,7 +42,7 @@ def units(found: Identification) -> list[str]:
     """Return the unit of the validated efforts of each joint."""
     if found.validation.unit != 'SI':
         return [found.validation.unit] * found.model.n
-    return ['N m' if angular else 'N' for angular in found.model.angular]
+    return list(found.model.effort_units)
 
 
 RESIDUALS = ('joint', 'unit', 'effort', 'before', 'after', 'in motion', 'at rest', 'noise')
@@ -153,5 +154,4 @@ def _lagging(found: Identification) -> list[str]:
 
 def term_unit(term: str, angular: bool) -> str:
     """Return the unit of a coefficient of friction."""
-    unit = TERMS[term][1]
-    return unit if angular else unit.replace('N m s/rad', 'N s/m').replace('N m', 'N')
+    return unit_of(angular, TERMS[term][1])

@@ -20,6 +20,7 @@ from robot_dynamics.identification.estimation.parameter_fit import (
     joint_columns,
     weights,
 )
+from robot_dynamics.model.joint_values import rms
 from robot_dynamics.spatial import Array
 
 WORTH = 0.02  # relative change of the residual (geometric mean): less is no difference
@@ -54,25 +55,22 @@ class Validation:
     @property
     def effort_rms(self) -> Array:
         """(n,) root mean square of the efforts."""
-        return _rms(self.effort)
+        return rms(self.effort)
 
     @property
     def before_rms(self) -> Array:
         """(n,) of the residual of the description."""
-        return _rms(self.effort - self.before)
+        return rms(self.effort - self.before)
 
     @property
     def after_rms(self) -> Array:
         """(n,) of the residual of the identified model."""
-        return _rms(self.effort - self.after)
+        return rms(self.effort - self.after)
 
     def rms_where(self, moving: bool) -> tuple[Array, Array]:
         """Return the residuals (n,) before and after, in motion or at rest; NaN without rows."""
         rows = self.moving == moving
-        before, after = (
-            _rms(np.where(rows, self.effort - one, np.nan)) for one in (self.before, self.after)
-        )
-        return before, after
+        return rms(self.effort - self.before, rows), rms(self.effort - self.after, rows)
 
     def scaled(self, factor: Array) -> Validation:
         """Return the same in SI units, by a factor (n,)."""
@@ -174,9 +172,3 @@ def drift_of(result: Fit, seen: Observations) -> Drift:
         if not keep[0]:
             value[j, 0] = np.nan
     return Drift(value[:, 0], error[:, 0], value[:, 1], error[:, 1], duration)
-
-
-def _rms(x: Array) -> Array:
-    counts = np.isfinite(x).sum(axis=0)
-    squares = np.nansum(x**2, axis=0)
-    return np.asarray(np.where(counts > 0, np.sqrt(squares / np.maximum(counts, 1)), np.nan))

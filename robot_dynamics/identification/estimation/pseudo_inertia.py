@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.identification.estimation.solver import SolverError, solver
+from robot_dynamics.model.inertia import second_moment, symmetric
 from robot_dynamics.spatial import Array
 
 SMALLEST = 1e-4  # eps: of the description's pseudo-inertia
@@ -47,11 +48,8 @@ def to_pseudo_inertia(parameters: Array) -> Array:
     Wensing, Kim and Slotine 2018, (8): J = [[tr(I)/2 1 - I, m c], [m c^T, m]].
     """
     m, h = parameters[0], parameters[1:4]
-    I = np.zeros((3, 3))
-    I[np.triu_indices(3)] = parameters[4:]
-    I = I + np.triu(I, 1).T
     J = np.empty((4, 4))
-    J[:3, :3] = np.trace(I) / 2 * np.eye(3) - I
+    J[:3, :3] = second_moment(symmetric(parameters[4:]))
     J[:3, 3] = J[3, :3] = h
     J[3, 3] = m
     return J

@@ -52,6 +52,7 @@ from robot_dynamics.identification.evaluation.search_numbers import (
 from robot_dynamics.identification.evaluation.selection import Regression
 from robot_dynamics.identification.evaluation.sufficient_causes import sufficient
 from robot_dynamics.identification.recordings.recording import moves
+from robot_dynamics.model.joint_values import rms
 from robot_dynamics.spatial import Array
 
 COMMON = ('offset', 'delay')  # always in the last fit: the others' errors allow for them
@@ -80,7 +81,7 @@ def find_causes(
     search = _Search(arm, link, columns, perturbed, effort, measured)
     if not search.searchable:
         nothing = np.zeros_like(columns.residual)
-        return Findings(False, False, (), _rms(columns.residual), nothing, (0.0, math.inf), ())
+        return Findings(False, False, (), rms(columns.residual), nothing, (0.0, math.inf), ())
     return search.findings()
 
 
@@ -167,7 +168,7 @@ class _Search:
             True,
             dropped,
             fit.causes(reported, allowed),
-            _rms(equations.columns.residual - torque),
+            rms(equations.columns.residual - torque),
             torque,
             fit.delay(),
             self._undetermined(fit, reported),
@@ -226,7 +227,7 @@ class _Search:
         torque = sum((self._equations.torque_of(g, x) for g in found.small), 0.0 * self._effort)
         unit = np.where(self._effort > 0, self._effort, np.inf)
         sizes = [
-            np.linalg.norm(_rms(np.atleast_2d(one)) / unit * self._equations.measured)
+            np.linalg.norm(rms(np.atleast_2d(one)) / unit * self._equations.measured)
             for one in (torque, self._equations.columns.residual)
         ]
         return bool(sizes[0] <= SMALL.minor * sizes[1])
@@ -291,10 +292,10 @@ class _Search:
     ) -> list[int]:
         """Return causes that together make no joint's residual worse."""
         residual = self._equations.columns.residual
-        before, measured = self._equations.floored(_rms(residual)), self._equations.measured
+        before, measured = self._equations.floored(rms(residual)), self._equations.measured
 
         def rms_without(torque: Array) -> Array:
-            return np.where(measured, _rms(residual - torque) / before, 0.0)
+            return np.where(measured, rms(residual - torque) / before, 0.0)
 
         torques = [{g: fit.torque([g]) for g in some} for some in (reported, small)]
         return sufficient(rms_without, *torques)
@@ -303,9 +304,9 @@ class _Search:
         """Return the size of a cause relative to the smallest that is reported."""
         h, value = self._possible[g], x[self._equations.groups[g]]
         share = REPORTED.of_gravity if h.kind == 'gravity' else REPORTED.of_effort
-        residual = _rms(self._equations.columns.residual)
+        residual = rms(self._equations.columns.residual)
         least = np.maximum(REPORTED.of_residual * residual, share * self._effort)
-        size = _rms(self._equations.torque_of(g, x))
+        size = rms(self._equations.torque_of(g, x))
         if h.kind in OF_TORQUE:
             size[h.joint] = abs(value[0])
         if h.kind == 'inertia' and len(h.prior) == 1:
@@ -326,9 +327,5 @@ class _Search:
     def _hidden(self, fit: LastFit, g: int, j: int) -> bool:
         kind = self._possible[g].kind
         column = fit.equations.columns.of_joints[OF_JOINTS.index(kind), :, j]
-        unit = 1.0 if kind in OF_TORQUE else float(_rms(column))
+        unit = 1.0 if kind in OF_TORQUE else float(rms(column))
         return fit.least(g) * unit > VISIBLE * float(self._effort[j])
-
-
-def _rms(x: Array) -> Array:
-    return np.asarray(np.sqrt((x**2).mean(axis=0)))

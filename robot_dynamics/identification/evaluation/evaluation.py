@@ -31,12 +31,14 @@ from robot_dynamics.identification.recordings.recording import (
     RecordingError,
     moves,
     require_joints,
+    scale_of,
 )
 from robot_dynamics.identification.recordings.smoothing import (
     Stretch,
     cutoff_of,
     smooth,
 )
+from robot_dynamics.model.joint_values import rms
 from robot_dynamics.spatial import Array
 
 FAR_ABOVE = 2.0  # times the frequency where the motion ends: above it, noise prevails
@@ -162,12 +164,14 @@ def evaluate(
         load_link: link of a payload missing from the model; the last link if omitted.
 
     Raises:
-        RecordingError: other joints, too few samples for the cut-off frequency, or efforts too
-            large to compare.
+        ShapeError: effort_scale is neither one number nor (n,).
+        RecordingError: other joints, a scale of 0, too few samples for the cut-off frequency, or
+            efforts too large to compare.
         FrameNotFound: no such link.
     """
-    scale = _checked(arm, recording, effort_scale)
-    link = load_link or last_link(arm)
+    require_joints(recording, arm.model)
+    scale = scale_of(arm.model, effort_scale)
+    link = load_link or arm.model.moving_links[-1]
     arm.model.frame_index(link)
     recorded = recording.effort
     recording = replace(recording, effort=scale * recorded)
@@ -209,7 +213,7 @@ def evaluate(
     return Evaluation(
         robot=arm.model.name,
         joint_names=arm.model.joint_names,
-        units=units(arm),
+        units=arm.model.effort_units,
         gravity=shown.model.gravity,
         rate=1 / stretches[0].step,
         cutoff=cutoff,
@@ -276,34 +280,3 @@ def _correlation(x: Array, y: Array) -> Array:
 
 def _above_cutoff(s: Stretch) -> Array:
     return np.asarray(s.effort[s.inner] - s.smoothed(s.effort))
-
-
-def rms(x: Array) -> Array:
-    """Return the root mean square over the first axis."""
-    return np.asarray(np.sqrt((x**2).mean(axis=0)))
-
-
-def units(arm: Dynamics) -> tuple[str, ...]:
-    """Return the unit of each coordinate's effort."""
-    return tuple('N m' if angular else 'N' for angular in arm.model.angular)
-
-
-def last_link(arm: Dynamics) -> str:
-    """Return the last moving link of the description."""
-    return [link for link in arm.model.link_names if arm.tree.frame(link).body >= 0][-1]
-
-
-def _checked(arm: Dynamics, recording: Recording, effort_scale: ArrayLike) -> Array:
-    names = arm.model.joint_names
-    require_joints(recording, arm.model)
-    scale = np.asarray(effort_scale, dtype=float)
-    if (
-        scale.shape not in ((), (1,), (len(names),))
-        or not np.isfinite(scale).all()
-        or not scale.all()
-    ):
-        raise RecordingError(
-            f'effort_scale is {scale.tolist()}; it must be one number or {len(names)}, for '
-            f'{", ".join(names)}, none of them 0'
-        )
-    return np.broadcast_to(scale, (len(names),))

@@ -13,6 +13,7 @@ from robot_dynamics.identification.evaluation.evaluation import Evaluation
 from robot_dynamics.identification.evaluation.hypotheses import Cause
 from robot_dynamics.identification.evaluation.search_numbers import CERTAIN, LIMITS
 from robot_dynamics.identification.recordings.effort_curves import effort_curves
+from robot_dynamics.model.joint_values import unit_of
 from robot_dynamics.reporting.figures import save
 from robot_dynamics.reporting.numbers import measured, three_digits
 from robot_dynamics.reporting.tables import aligned, write_curves
@@ -203,14 +204,12 @@ def _percent(share: float) -> str:
 Words = tuple[str, str]  # what a cause says of its place, empty if it names none; the value
 
 
+UNITS = {'viscous friction': 'N m s/rad', 'rotor inertia': 'kg m^2'}
+
+
 def _friction(cause: Cause, found: Evaluation) -> Words:
-    prismatic = found.units[found.joint_names.index(cause.place)] == 'N'
-    unit = {
-        ('viscous friction', False): 'N m s/rad',
-        ('viscous friction', True): 'N s/m',
-        ('rotor inertia', False): 'kg m^2',
-        ('rotor inertia', True): 'kg',
-    }.get((cause.kind, prismatic), 'N' if prismatic else 'N m')
+    angular = found.units[found.joint_names.index(cause.place)] == 'N m'
+    unit = unit_of(angular, UNITS.get(cause.kind, 'N m'))
     size = measured(abs(cause.value[0]), cause.error[0])
     return f'the model {_estimates(cause)} {cause.kind} by ', f'{size} {unit}'
 

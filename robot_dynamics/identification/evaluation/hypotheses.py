@@ -36,6 +36,7 @@ from robot_dynamics.identification.evaluation.search_numbers import (
     SMALL,
 )
 from robot_dynamics.model.inertia import Inertial, to_parameters
+from robot_dynamics.model.joint_values import rms
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
@@ -326,7 +327,7 @@ def cause(
         covariance: (k, k) of these.
         torque: (G, n) of the cause.
     """
-    size = np.sqrt((torque**2).mean(axis=0))
+    size = rms(torque)
     j = int(np.argmax(size))
     largest = model.joint_names[j], float(size[j])
     kind, place, value, error = h.kind, h.place, x, np.sqrt(covariance.diagonal())

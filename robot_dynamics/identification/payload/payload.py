@@ -39,9 +39,11 @@ from robot_dynamics.identification.recordings.recording import (
     RecordingError,
     moves,
     require_joints,
+    scale_of,
 )
 from robot_dynamics.identification.recordings.smoothing import Stretch, cutoff_of, smooth
-from robot_dynamics.model.inertia import second_moment
+from robot_dynamics.model.inertia import Inertial, inconsistency, symmetric
+from robot_dynamics.model.joint_values import rms
 from robot_dynamics.reporting.numbers import measured
 from robot_dynamics.spatial import Array
 
@@ -81,11 +83,13 @@ class Payload(NamedTuple):
     @property
     def known_inertia(self) -> Array:
         """The tensor (3, 3), or zeros if it is not determined or physically inconsistent."""
-        known = (
-            np.isfinite(self.inertia_error).all()
-            and np.linalg.eigvalsh(second_moment(self.inertia))[0] >= 0
-        )
+        known = np.isfinite(self.inertia_error).all() and not inconsistency(self.body)
         return self.inertia if known else np.zeros((3, 3))
+
+    @property
+    def body(self) -> Inertial:
+        """Mass, centre of mass and tensor as estimated, physically consistent or not."""
+        return Inertial(self.mass, self.com, self.inertia)
 
 
 class PayloadError(RecordingError):
@@ -132,7 +136,7 @@ def estimate_payload(
     if body < 0:
         raise PayloadError(f'link {link!r} is fixed to the base; expected a link that moves')
     to_body = _parameter_map(arm.model.frame_placement[k])
-    scale = np.broadcast_to(np.asarray(effort_scale, dtype=float), (arm.model.n,))
+    scale = scale_of(arm.model, effort_scale)
     stretches = smooth(recording, cutoff_of(recording) if cutoff is None else cutoff)
     pieces = [
         _Piece(arm, s, body, to_body, scale, effort_gravity_compensated) for s in stretches[0]
@@ -280,7 +284,7 @@ def _from_postures(link: str, pieces: list[_Piece], coulomb: Array) -> Payload:
         *_parts(free),
         postures=len(different),
         seconds=0.0,
-        residual=np.sqrt((residual**2).mean(axis=0)),
+        residual=rms(residual),
         notes=tuple(notes),
     )
 
@@ -290,18 +294,14 @@ def _from_postures(link: str, pieces: list[_Piece], coulomb: Array) -> Payload:
 
 def _parts(values: Array) -> tuple[float, Array, Array]:
     """Return mass, centre of mass (3,) and tensor (3, 3) of ten values."""
-    tensor = np.zeros((3, 3))
-    upper = np.triu_indices(3)
-    tensor[upper] = tensor.T[upper] = values[4:]
-    return float(values[0]), values[1:4], tensor
+    return float(values[0]), values[1:4], symmetric(values[4:])
 
 
 def _remarks(value: Array, error: Array) -> list[str]:
     notes = []
     if not value[0] > 3 * error[0]:
         notes.append('the mass does not differ from zero by three standard errors')
-    tensor = _parts(value)[2]
-    if np.isfinite(error).all() and np.linalg.eigvalsh(second_moment(tensor))[0] < 0:
+    if np.isfinite(error).all() and inconsistency(Inertial(*_parts(value))):
         notes.append('the inertia is not physically consistent: it is not determined')
     return notes
 

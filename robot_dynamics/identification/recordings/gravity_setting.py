@@ -15,6 +15,7 @@ import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.recordings.recording import STANDING
+from robot_dynamics.model.joint_values import rms
 from robot_dynamics.spatial import Array
 
 STILL = 0.5  # s at rest: a posture
@@ -98,7 +99,7 @@ def remedy(
     q = np.array([q for q, _ in postures])
     g = arm.gravity_torque(q)
     y = np.array([effort_scale * effort - effort_offset for _, effort in postures])
-    size = _rms(g)
+    size = rms(g)
     same_unit = np.equal.outer(arm.model.angular, arm.model.angular)
     loaded = size > LOADED * (same_unit * size).max(axis=1)
     loaded &= size > OF_FRICTION * arm.model.coulomb
@@ -108,9 +109,9 @@ def remedy(
     with np.errstate(over='ignore', invalid='ignore'):  # of efforts that no robot has
         share = (y * g).mean(axis=0) / size**2
         c = np.round(share.mean())
-        misfit = _rms((y - c * g) / size)
+        misfit = rms((y - c * g) / size)
         # Efforts of another unit are small, too, but follow gravity.
-        correlation = share * size / np.maximum(_rms(y), np.finfo(float).tiny)
+        correlation = share * size / np.maximum(rms(y), np.finfo(float).tiny)
     if not (misfit < MISFIT).all() or (c == 0 and (correlation**2).mean() > UNRELATED):
         return ''
     if c and (misfit**2).mean() > _misfit_of_payload(arm, q, y, size, loaded):
@@ -128,7 +129,3 @@ def _misfit_of_payload(arm: Dynamics, q: Array, y: Array, size: Array, loaded: A
     Y, y = (Y / size[:, None]).reshape(-1, 4), (y / size).ravel()
     found = np.linalg.lstsq(Y, y)[0]
     return float(((y - Y @ found) ** 2).mean())
-
-
-def _rms(x: Array) -> Array:
-    return np.asarray(np.sqrt((x**2).mean(axis=0)))

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.identification.recordings.bag import JointSample
+from robot_dynamics.model.joint_values import per_joint, unit_of
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
@@ -114,12 +116,28 @@ def require_joints(recording: Recording, model: RobotModel) -> None:
     for q in (recording.q.min(axis=0), recording.q.max(axis=0)):
         beyond = np.maximum(model.lower - q, q - model.upper)
         for j in np.flatnonzero(beyond > allowed):
-            unit, other = ('rad', 'degrees') if model.angular[j] else ('m', 'mm')
+            angular = bool(model.angular[j])
+            unit, other = unit_of(angular, 'rad'), 'degrees' if angular else 'mm'
             raise RecordingError(
                 f'{names[j]} is recorded at {q[j]:.4g} {unit}, its limits are '
                 f'{model.lower[j]:.4g} to {model.upper[j]:.4g} {unit}: are the positions in '
                 f'{other}?'
             )
+
+
+def scale_of(model: RobotModel, effort_scale: ArrayLike) -> Array:
+    """Return the factors (n,) from recorded efforts to N m or N, of one number or (n,).
+
+    Raises:
+        ShapeError: there is neither one number nor one for each joint.
+        RecordingError: one is 0 or not finite.
+    """
+    scale = per_joint('effort_scale', effort_scale, model.joint_names)
+    if not (np.isfinite(scale).all() and scale.all()):
+        raise RecordingError(
+            f'effort_scale is {scale.tolist()}; expected finite numbers other than 0'
+        )
+    return scale
 
 
 def _check_names(samples: Sequence[JointSample], names: tuple[str, ...]) -> None:

@@ -82,7 +82,7 @@ def draw_samples(
     com = [0.0, 0.0, LEVER] + COM_ERROR * rng.normal(size=(count, 3))
     friction = rng.uniform(1 - FRICTION_ERROR, 1 + FRICTION_ERROR, (2, count, model.n))
     perturbations = Perturbations(
-        tip(arm),
+        arm.model.moving_links[-1],
         payload_parameters(payload + error, com),
         model.viscous * friction[0],
         model.coulomb * friction[1],
@@ -118,7 +118,7 @@ def study(
     Raises:
         ModelError: a payload is negative, or the arm has no dynamics.
     """
-    link = tip(arm)
+    link = arm.model.moving_links[-1]
     believed = arm.with_payload(link, payload, [0.0, 0.0, LEVER])
     motion = swing(believed, duration).trajectory(arm.model.joint_names)
     drawn = draw_samples(arm, motion.sample(0.0).q, payload, spread, samples, seed)
@@ -154,11 +154,6 @@ def _part(progress: Progress | None, k: int, parts: int) -> Progress | None:
     if progress is None:
         return None
     return lambda done, total: progress(k * total + done, parts * total)
-
-
-def tip(arm: Dynamics) -> str:
-    """Return the last link of the description that moves: it carries the payload."""
-    return [link for link in arm.model.link_names if arm.tree.frame(link).body >= 0][-1]
 
 
 def table(result: Study) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import robots
 from arms_to_identify import load_memory, recorded, wrong
+from definite import is_definite
 from recorded_runs import lively
 
 from robot_dynamics.control import Trajectory
@@ -21,7 +22,6 @@ from robot_dynamics.identification.estimation.excitation_check import LowExcitat
 from robot_dynamics.identification.estimation.identified_text import text, verdict
 from robot_dynamics.identification.estimation.identified_validation import Validation
 from robot_dynamics.identification.estimation.observations import observations
-from robot_dynamics.model.inertia import degeneracy
 from robot_dynamics.model.robots import random_tree
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
@@ -66,7 +66,7 @@ def test_a_panda_with_wrong_links_is_predicted_on_another_motion():
     assert v.verdict == 'better'
     assert (v.after_rms < 1.2 * floor(found, test, true, arm)).all()
     for i in range(7):
-        assert degeneracy(found.model.inertial(i)) is None
+        assert is_definite(found.model.inertial(i))
     # z-scores of what the motion determines
     certain = found.inertia.base.determined[: len(found.inertia.base.value)]
     expected = found.inertia.base.grouping[:, :70] @ true.inertial_parameters()

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from definite import is_definite
 
 from robot_dynamics.identification.estimation.pseudo_inertia import (
     bodies,
@@ -15,7 +16,6 @@ from robot_dynamics.identification.estimation.pseudo_inertia import (
 )
 from robot_dynamics.model.inertia import (
     Inertial,
-    degeneracy,
     from_parameters,
     pseudo_inertia,
     to_parameters,
@@ -73,7 +73,7 @@ def test_inconsistent_data_leave_consistent_bodies_and_bounds():
     b = A @ np.concatenate([wrong.ravel(), [-2.0]])
     X, rest = closest_consistent(100 * A, 100 * b, scaled, np.zeros(1), 1.0)
     for parameters in scaled.theta(X).reshape(-1, 10):
-        assert degeneracy(from_parameters(parameters)) is None
+        assert is_definite(from_parameters(parameters))
     assert rest[0] == 0.0
 
 
@@ -112,7 +112,7 @@ def test_point_masses_and_massless_bodies_are_given_an_extent():
     scaled = bodies(theta, np.zeros_like(theta))
     unit = np.tile(np.eye(4), (3, 1, 1))
     for parameters in scaled.theta(unit).reshape(-1, 10):
-        assert degeneracy(from_parameters(parameters)) is None
+        assert is_definite(from_parameters(parameters))
     assert scaled.theta(unit)[:4] == pytest.approx(theta[0, :4])
 
 

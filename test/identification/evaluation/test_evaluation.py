@@ -8,7 +8,7 @@ import pytest
 from recorded_runs import lively, samples, torque
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import FrameNotFound
+from robot_dynamics.errors import FrameNotFound, ShapeError
 from robot_dynamics.identification import (
     Recording,
     RecordingError,
@@ -491,14 +491,18 @@ def test_prismatic_joints_are_reported_in_their_units():
 @pytest.mark.parametrize(
     ('scale', 'message'),
     [
-        ([1.0, 2.0], 'effort_scale is .* one number or 7'),
-        (np.nan, 'effort_scale is nan'),
-        ([1, 1, 1, 0, 1, 1, 1], 'none of them 0'),
+        (np.nan, 'effort_scale is .*nan'),
+        ([1, 1, 1, 0, 1, 1, 1], 'expected finite numbers other than 0'),
     ],
 )
 def test_a_wrong_scale_is_rejected(scale, message):
     with pytest.raises(RecordingError, match=message):
         evaluate(ARM, recorded(MODEL), effort_scale=scale)
+
+
+def test_a_scale_is_one_number_or_one_for_each_joint():
+    with pytest.raises(ShapeError, match='effort_scale has 2 values; expected one, or 7 for'):
+        evaluate(ARM, recorded(MODEL), effort_scale=[1.0, 2.0])
 
 
 def test_joints_in_another_order_are_rejected():

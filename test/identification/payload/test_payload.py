@@ -8,7 +8,7 @@ from recorded_runs import lively
 
 from robot_dynamics.control import Reference
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import FrameNotFound
+from robot_dynamics.errors import FrameNotFound, ShapeError
 from robot_dynamics.identification import Recording, RecordingError, identify
 from robot_dynamics.identification.payload.payload import PayloadError, estimate_payload
 from robot_dynamics.identification.payload.payload_report import text
@@ -269,3 +269,16 @@ def test_wrong_links_and_joints_are_named():
         estimate_payload(ARM, run, 'panda_link0')
     with pytest.raises(RecordingError, match='the recording is of'):
         estimate_payload(ARM, replace(run, joint_names=NAMES[::-1]), LINK)
+
+
+@pytest.mark.parametrize(
+    ('scale', 'error', 'message'),
+    [
+        ([1.0, 2.0], ShapeError, 'effort_scale has 2 values; expected one, or 7 for'),
+        (0.0, RecordingError, 'effort_scale is .*expected finite numbers other than 0'),
+        (np.nan, RecordingError, 'effort_scale is .*nan'),
+    ],
+)
+def test_a_wrong_scale_is_named(scale, error, message):
+    with pytest.raises(error, match=message):
+        estimate_payload(ARM, at_rest(0), LINK, effort_scale=scale)
