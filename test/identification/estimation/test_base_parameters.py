@@ -5,14 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import robots
+from regrouping_rules import number_by_rules, regrouping_rules
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
-from robot_dynamics.identification.estimation.base_parameters import (
-    base_parameters,
-    number_by_rules,
-    regrouping_rules,
-)
+from robot_dynamics.identification.estimation.base_parameters import base_parameters
 from robot_dynamics.model.dh import from_dh
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.model.robots import planar_2r, random_tree
