@@ -138,7 +138,7 @@ def test_invalid_payloads_are_rejected_and_change_nothing(arm):
     link = arm.model.body_names[-1]
     with pytest.raises(FrameNotFound):
         simulator.attach('nowhere', 1.0)
-    with pytest.raises(ModelError, match=r'mass -1\.0 kg'):
+    with pytest.raises(ModelError, match=r'mass is -1\.0 kg'):
         simulator.attach(link, -1.0)
     with pytest.raises(ModelError, match='carries no payload'):
         simulator.drop(link)

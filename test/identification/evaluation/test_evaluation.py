@@ -16,8 +16,8 @@ from robot_dynamics.identification import (
     evaluate,
     text,
 )
-from robot_dynamics.identification.evaluation.evaluation import rms
 from robot_dynamics.identification.recordings.smoothing import low_pass
+from robot_dynamics.model.joint_values import rms
 from robot_dynamics.resources import share_file
 from robot_dynamics.simulation import HardwareProfile, load_profile
 from robot_dynamics.urdf.loading import load_urdf
