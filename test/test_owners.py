@@ -39,7 +39,6 @@ OWNERS = [
         found='dry = np.tanh(qd / COULOMB_SPEED)',
         files=(
             'friction/',
-            'simulation/joint_models/smooth_friction.py',
             'scalars.py',  # of floats, arrays and recorded scalars
             'codegen/',  # what programs compute it with
         ),
@@ -90,7 +89,7 @@ OWNERS = [
         found="latency: float = setting(0.0, 'Age', 's', (0.0, 1.0))",
         files=(
             *('settings.py', 'friction/friction_settings.py', 'simulation/sensors.py'),
-            *('simulation/joint_models/', 'simulation/steps/elastic_arm.py'),
+            'simulation/joint_models/',
             'control/feedforward.py',
         ),
     ),

@@ -10,10 +10,11 @@ so that v is unique for any d and m:
 
     z = tanh(v / v_0)                                        without memory
     z = sgn v + (z_0 - sgn v) exp(-h |v| / delta)             with memory
+    z = mean of sgn v over the step, |z| <= 1 at rest         sticking
 
-Both are an equation y + a f(y) = x of a bounded function f, solved by Halley's method from the
-root for f = y - y^2/4, which is f to 4 %. The impulse is m (s - v), bounded by d: from z(v) it
-would have no correct digit near breakaway, where a is large.
+The first two are an equation y + a f(y) = x of a bounded function f, solved by Halley's method
+from the root for f = y - y^2/4, which is f to 4 %. The impulse is m (s - v), bounded by d: from
+z(v) it would have no correct digit near breakaway, where a is large.
 
 Source: Dahl, "A solid friction model", Aerospace Corporation TOR-0158 (1968), for the memory.
 """
@@ -37,7 +38,7 @@ class Response(NamedTuple):
 
     v: Scalar  # velocity at the end of the step, rad/s or m/s
     p: Scalar  # impulse of friction, N m s or N s
-    slope: Scalar  # dp/dv, N m s^2/rad or N s^2/m
+    slope: Scalar  # dp/dv, N m s^2/rad or N s^2/m; huge or infinite where v is held
 
 
 def without_memory(s: Scalar, m: Scalar, d: Scalar) -> Response:
@@ -85,6 +86,35 @@ def with_memory(s: Scalar, m: Scalar, d: Scalar, z: Scalar, rate: Scalar) -> Res
         y = _halley(y, y + a * gone - x, 1.0 + bend, 0.5 * bend)
     slope = m * a * (1.0 - _one_minus_exp(y))
     return Response(unit * y, d * z + m * unit * minimum(x - y, a), slope)
+
+
+def sticking(s: Scalar, m: Scalar, d: Scalar, v: Scalar) -> Response:
+    """Return the response to Coulomb friction, exact in time; arguments are floats or arrays.
+
+    A joint that slides at v slides on, or comes to rest within the step; there it stays, or moves
+    off in the other direction if s - v still outweighs friction.
+
+    Args:
+        s: velocity without friction, rad/s or m/s.
+        m: inertia of the joint, kg m^2 or kg.
+        d: largest impulse, 0 or more, N m s or N s.
+        v: velocity at the start of the step.
+    """
+    w = d / m
+    up, up_slope = _moved_off(s, w, maximum(-v, 0.0))
+    down, down_slope = _moved_off(-s, w, maximum(v, 0.0))
+    end, share = up - down, maximum(up_slope + down_slope, TINY)
+    return Response(end, maximum(minimum(m * (s - end), d), -d), m * (1.0 - share) / share)
+
+
+def _moved_off(s: Scalar, w: Scalar, back: Scalar) -> tuple[Scalar, Scalar]:
+    """Return the upward velocity of a joint that moved down at `back` >= 0, and its slope in s."""
+    # It decelerates by s + back + w to rest, and gains  s + back - w  in the rest of the step:
+    # v = (w + s) (s + back - w) / (w + s + back),   = s - w for back = 0
+    a, b = maximum(w + s, 0.0), maximum(s + back - w, 0.0)
+    c = maximum(w + s + back, TINY)
+    v = a * b / c
+    return v, (a > 0) * (b > 0) * minimum((a + b - v) / c, 1.0)
 
 
 def _start(a: Scalar, x: Scalar) -> Scalar:

@@ -15,7 +15,7 @@ from robot_dynamics.simulation.ensembles.perturbations import Perturbations, pay
 from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
 from robot_dynamics.simulation.hardware import HardwareProfile, ProfileError, load_profile
 from robot_dynamics.simulation.joint_models.actuators import Actuators
-from robot_dynamics.simulation.joint_models.settings import FRICTION_LAWS, JointModels
+from robot_dynamics.simulation.joint_models.settings import FRICTION_LAWS, Elasticity, JointModels
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop
 from robot_dynamics.simulation.recordings import (
     SimulatedRecording,
@@ -27,7 +27,6 @@ from robot_dynamics.simulation.run_figures import animate_run, plot_run
 from robot_dynamics.simulation.sensors import Sensors, encoder_resolution
 from robot_dynamics.simulation.simulator import Simulator, Snapshot
 from robot_dynamics.simulation.steps.adaptive import Adaptive
-from robot_dynamics.simulation.steps.elastic_arm import Elasticity
 from robot_dynamics.simulation.steps.integrators import INTEGRATORS
 
 __all__ = [

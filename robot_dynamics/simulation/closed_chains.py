@@ -13,10 +13,13 @@ one, and where friction is stiff, singular values are computed (`closed_chains.l
 At a singular posture the motion is not unique: the simulator raises SingularityError and keeps
 the previous state.
 
-Stiff friction is evaluated at the end of the step. With its secant slope it is s(qd) qd, and the
-velocities v after the step satisfy the closures:
+Friction that could stop a joint within a step is that of the velocities v at its end, which
+satisfy the closures (`converged.solved_by_arrays`):
 
-    (M + h s(v)) v = M qd + h (tau - C qd - g) + J^T lambda,    J v = 0.
+    (M + h F_v) v + p = M qd + h (tau - C qd - g) + J^T lambda,    J v = 0,
+
+with p = h F_s tanh(v / v_0). Friction that sticks is not offered: in a loop the impulses that hold
+several joints at rest are not unique.
 
 Source: Hairer and Wanner, Solving Ordinary Differential Equations II (1996), sections IV.3 and
 VII.2 (projection methods).
@@ -37,20 +40,23 @@ from robot_dynamics.closed_chains.least_constraint import (
     least_change,
 )
 from robot_dynamics.errors import LoopNotClosed, SingularityError
+from robot_dynamics.friction.coulomb import joint_friction
+from robot_dynamics.friction.impulses import without_memory
 from robot_dynamics.rollout import check_friction, checked_time_step
 from robot_dynamics.simulation.arguments import finite_vector, protect
+from robot_dynamics.simulation.converged import solved_by_arrays
 from robot_dynamics.simulation.errors import SimulationDiverged
-from robot_dynamics.simulation.joint_models.smooth_friction import (
-    CONVERGED,
-    MAX_ITERATIONS,
-    Friction,
-)
 from robot_dynamics.spatial import Array
 
 # A start with a larger closure error than rounding is rejected.
 START = 1e-6  # m, or rad between directions; per second for velocities
 
 MAX_CORRECTIONS = 10  # Newton steps; one is enough unless the time step is far too long
+
+# Mobility of a joint in the loops that counts as none, relative to that in the open tree.
+IMMOBILE = 1e-12
+
+STANDSTILL = 1e-9  # rad/s or m/s, far below the speeds at which friction laws bend
 
 # A posture is far from singular if it cannot become singular within this many steps.
 FAR = 10.0
@@ -266,18 +272,20 @@ def stiff_friction(chain: ClosedChain, q: Array, qd: Array, tau: Array, h: float
     model = chain.arm.model
     if not (model.viscous.any() or model.coulomb.any()):
         return None
-    here, friction = chain.terms(q, qd), Friction(model.viscous, model.coulomb)
-    # h s / m >= 1, with 1/m = (M^-1)_jj of the open tree: in a loop a joint moves less freely
-    if (h * friction.slope(qd) * np.diag(np.linalg.inv(here.M)) < 1).all():
+    here, speed = chain.terms(q, qd), np.maximum(np.abs(qd), STANDSTILL)
+    # h f / (m v) >= 1, with 1/m = (M^-1)_jj of the open tree: in a loop a joint moves less freely
+    slope = joint_friction(model.viscous, model.coulomb, speed) / speed
+    if (h * slope * np.linalg.inv(here.M).diagonal() < 1).all():
         return None
-    momentum = here.M @ qd + h * (tau - here.b)
-    v = qd
-    for _ in range(MAX_ITERATIONS):
-        s = friction.slope(v)
-        braked = here.M + h * np.diag(s)
-        free = np.linalg.solve(braked, momentum)
-        factors = constraints(braked, here.J, chain.independent)
-        previous, v = v, free - least_change(factors, here.J @ free)
-        if np.abs(v - previous).max() <= CONVERGED * np.abs(v).max():
-            break
-    return np.asarray(s * v)
+    # (M + h F_v) v + p = M qd + h (tau - C qd - g) + J^T lambda,   J v = 0
+    open_W = np.linalg.inv(here.M + h * np.diag(model.viscous))
+    factors = constraints(here.M + h * np.diag(model.viscous), here.J, chain.independent)
+    free = open_W @ (here.M @ qd + h * (tau - here.b))
+    W = open_W - least_change(factors, open_W @ here.J.T)
+    # A joint that the loops hold still has no mobility but rounding.
+    np.fill_diagonal(W, np.maximum(W.diagonal(), IMMOBILE * open_W.diagonal()))
+    d = h * model.coulomb
+    slowed = solved_by_arrays(
+        W, free - least_change(factors, here.J @ free), lambda s, m: without_memory(s, m, d)
+    )
+    return np.asarray(model.viscous * slowed.v + slowed.p / h)

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dgesv, dposv
 
 from robot_dynamics.algorithms.friction_step import ROUNDS, Slowed
-from robot_dynamics.friction.impulses import TINY, without_memory
+from robot_dynamics.friction.impulses import TINY, Response
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.spatial import Array
 
-# Change of the velocities, relative to the largest, at which friction is that of the velocities.
-CONVERGED = 1e-10
+# Change of the velocities, relative to the largest, at which friction is that of the velocities:
+# of compiled rounds, and of rounds by arrays.
+CONVERGED, CLOSER = 1e-10, 1e-12
 # Calls of `algorithms.friction_step.ROUNDS` rounds each; two suffice for all arms that were tried.
 MOST_CALLS = 10
+# Sweeps after the first rounds that do not converge; twice as many after each further call.
+SWEEPS = 6
+
+# Responses (m,) = law(s (m,), inertia (m,))
+ArrayLaw = Callable[[Array, Array], Response]
 
 
 def solved(rounds: Callable[[Array], Slowed], s: Array) -> Slowed:
@@ -30,37 +36,75 @@ def solved(rounds: Callable[[Array], Slowed], s: Array) -> Slowed:
     """
     for _ in range(MOST_CALLS):
         slowed = rounds(s)
-        error, size = np.abs(slowed.error).max(), np.abs(slowed.v).max()
-        if error <= CONVERGED * max(size, np.abs(slowed.s).max()) + TINY:
+        if _converged(slowed, slowed.v, CONVERGED):
             return slowed
         s = slowed.s
-    raise SimulationDiverged(
-        f'friction of a step was not found in {MOST_CALLS} calls: the velocities at its end still '
-        f'differ by {error:.2g} of {size:.2g} per second'
-    )
+    raise _not_found(slowed)
 
 
-def rounds_on(H: Array, b: Array, d: Array) -> Callable[[Array], Slowed]:
-    """Return the rounds of `algorithms.friction_step` for arrays: H v + p = b.
+def inverse(H: Array) -> Array:
+    """Return H^-1 (m, m) of a symmetric, positive definite matrix."""
+    return np.asarray(dposv(H, np.eye(len(H)))[1])
+
+
+def solved_by_arrays(W: Array, free: Array, law: ArrayLaw) -> Slowed:
+    """Return velocities v (m,) and impulses p (m,) with v = free - W p, which obey any law.
+
+    The law may hold v at a value, as stops and sticking do. Newton's method of
+    `algorithms.friction_step` may then cycle; it continues from sweeps over the joints, which
+    reduce a convex function of the impulses with every joint.
 
     Args:
-        H: (m, m) symmetric and positive definite.
-        b: (m,) momentum without dry friction.
-        d: (m,) largest impulses of dry friction without memory.
+        W: (m, m) velocities per impulse: H^-1, positive semidefinite with a positive diagonal.
+        free: (m,) velocities without impulses; values that are not finite are returned.
+        law: of the joints.
+
+    Raises:
+        SimulationDiverged: the rounds do not converge.
     """
-    W = np.linalg.inv(H)
-    m = 1.0 / W.diagonal()
+    m, swept = 1.0 / W.diagonal(), free
+    if not np.isfinite(free).all():
+        return Slowed(free, 0.0 * free, free, free)
+    for call in range(MOST_CALLS):
+        s, change, last = swept, 0.0 * free, np.inf
+        for _ in range(ROUNDS << min(call, 3)):
+            v, p, slope = law(s + change, m)
+            slowed = Slowed(v, p, s + change, free - W @ p - v)
+            if _converged(slowed, free, CLOSER):
+                return slowed
+            size = float(slowed.error @ (m * slowed.error))
+            if call > 0 and size >= last:
+                change = change / 2
+                continue
+            # (W dp/ds + dv/ds) ds = free - W p - v,   dp/ds = m (1 - dv/ds)
+            share = m / (m + slope)
+            steep = W * (m * (1.0 - share)) + np.diag(share)
+            s, last, change = slowed.s, size, dgesv(steep, slowed.error)[2]
+        swept = _swept(W, free, law, swept, SWEEPS << call)
+    raise _not_found(slowed)
 
-    def rounds(s: Array) -> Slowed:
-        v, p, slope = without_memory(s, m, d)
-        for _ in range(ROUNDS):
-            # (H + dp/dv) dv = b - H v - p,   s <- s + dv + dp/dv dv / m
-            steeper = H.copy()
-            steeper.reshape(-1)[:: len(m) + 1] += slope
-            dv = dposv(steeper, b - H @ v - p)[1]
-            s = s + dv * (1.0 + slope / m)
-            v, p, slope = without_memory(s, m, d)
-        balanced = W @ (b - p)
-        return Slowed(balanced, p, s, balanced - v)
 
-    return rounds
+def _swept(W: Array, free: Array, law: ArrayLaw, s: Array, sweeps: int) -> Array:
+    """Return s (m,) after solving for the impulse of each joint in turn."""
+    m, s = 1.0 / W.diagonal(), s.copy()
+    p = np.array(law(s, m).p)
+    v = free - W @ p
+    for _ in range(sweeps):
+        for j in range(len(s)):
+            # s_j = v_j + W_jj p_j
+            s[j] = v[j] + p[j] / m[j]
+            change = law(s, m).p[j] - p[j]
+            v, p[j] = v - W[:, j] * change, p[j] + change
+    return s
+
+
+def _converged(slowed: Slowed, v: Array, share: float) -> bool:
+    size = max(np.abs(v).max(), np.abs(slowed.s).max())
+    return bool(np.abs(slowed.error).max() <= share * size + TINY)
+
+
+def _not_found(slowed: Slowed) -> SimulationDiverged:
+    return SimulationDiverged(
+        f'friction of a step was not found in {MOST_CALLS} calls: the velocities at its end still '
+        f'differ by {np.abs(slowed.error).max():.2g} of {np.abs(slowed.v).max():.2g} per second'
+    )

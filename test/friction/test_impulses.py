@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
-from robot_dynamics.friction.impulses import with_memory, without_memory
+from robot_dynamics.friction.impulses import sticking, with_memory, without_memory
 
 SAMPLES = 400
 EPS = np.finfo(float).eps
@@ -109,3 +109,40 @@ def test_a_joint_at_rest_keeps_what_memory_exerts():
     # m s = d z: the deflection carries the load
     assert (v, p) == (0.0, pytest.approx(0.2))
     assert slope > 0.0
+
+
+@pytest.mark.parametrize('mirror', [1.0, -1.0])
+def test_sticking_is_coulomb_friction_integrated_over_the_step(mirror):
+    """m x'' = f - F sgn x', or rest while |f| <= F: by many short steps of constant force."""
+    rng, k = np.random.default_rng(0), 20_000
+    for _ in range(20):
+        m, F = 10.0 ** rng.uniform(-3, 1, 2)
+        h, f = 1e-3, F * rng.choice([0.5, 0.9, 1.1, 3.0]) * rng.choice([-1.0, 1.0])
+        start = rng.choice([0.0, h * F / m * rng.uniform(-2.0, 2.0)])
+        v = start
+        for _ in range(k):
+            free = v + h / k * f / m
+            slowed = np.sign(free) * max(abs(free) - h / k * F / m, 0.0)
+            # A joint that reverses rests for a moment.
+            v = 0.0 if v * slowed < 0 else slowed
+        s = start + h * f / m
+        found = sticking(mirror * s, m, h * F, mirror * start)
+        size = abs(start) + h * (abs(f) + F) / m
+        assert mirror * found.v == pytest.approx(v, abs=1e-3 * size)
+        assert abs(found.p) <= h * F
+        assert found.p == pytest.approx(m * (mirror * s - found.v), abs=1e-12 * m * size)
+        if start == 0.0 and abs(f) < F:
+            assert found.v == 0.0
+
+
+def test_the_slope_of_sticking_is_that_of_its_impulse():
+    rng = np.random.default_rng(1)
+    s, v = rng.normal(size=(2, 2000))
+    m, d = 10.0 ** rng.uniform(-2, 1, (2, 2000))
+    step = 1e-7
+    ends = [sticking(s + x, m, d, v) for x in (-step, step)]
+    # dv/ds = m / (m + dp/dv), but for the bends of v(s)
+    share = (ends[1].v - ends[0].v) / (2 * step)
+    found = m / (m + sticking(s, m, d, v).slope)
+    assert np.quantile(np.abs(share - found), 0.995) < 1e-5
+    assert ((found >= 0.0) & (found <= 1.0)).all()

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from numpy.typing import ArrayLike
+
 from robot_dynamics.friction.friction_settings import FrictionSettings
+from robot_dynamics.settings import GAIN, joint_setting
 from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop, Stops
-from robot_dynamics.simulation.steps.elastic_arm import Elasticity
 
 # Laws of dry friction F_s, besides the laws of `FrictionSettings`:
 # smooth: F_s tanh(qd / v_0), as in feed-forward and `Dynamics.friction_torque`. A joint under less
@@ -29,6 +31,25 @@ from robot_dynamics.simulation.steps.elastic_arm import Elasticity
 # stick_slip: F_s sgn(qd), and any value up to F_s at standstill. A joint under less than F_s
 #     sticks.
 FRICTION_LAWS = ('smooth', 'stick_slip')
+
+
+@dataclass(frozen=True)
+class Elasticity:
+    """Springs in the joints, seen at the joints; one number for all joints, or one each."""
+
+    stiffness: ArrayLike = joint_setting(
+        0.0,
+        'Stiffness between motor and link',
+        'N m/rad or N/m',
+        GAIN,
+        positive=True,
+        required=True,
+        zero='rigid joints',
+        note='Elastic joints need rotor inertia.',
+    )
+    damping: ArrayLike = joint_setting(
+        0.0, 'Damping between motor and link', 'N m s/rad or N s/m', GAIN
+    )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Stops at the position limits: inelastic, or springs with dampers.
 
-A joint that meets an inelastic stop loses its velocity within that step: it ends the step exactly
-at its limit, and stays while a force holds it there.
+A joint that meets an inelastic stop loses its velocity at that instant, by an impulse in the
+metric of the mass matrix there. It is then exactly at its limit, and stays while a force holds it
+there. A step of order 1 ends exactly at the limit, and the velocity is lost in the next one.
 
 A spring-damper stop allows a penetration x > 0 and exerts F = max(0, k x + d xd): it never pulls.
 Its energy 1/2 k x^2 is stored and returned at most once, since
@@ -11,9 +12,7 @@ Its energy 1/2 k x^2 is stored and returned at most once, since
 inward (xd > 0) F >= k x; outward (xd < 0) F <= k x. Force and penetration are taken at the end of
 the step, which preserves this for a joint with constant inertia and steps of any length. With
 coupled joints the mass matrix changes over the step, and the energy by O(h^2), of either sign.
-Such a step is of first order, whatever the integrator (`steps/stiff_step.py`). A spring stop is
-equivalent to an inelastic stop for a massless pad that a spring connects to the joint, so one
-solver serves both.
+Such a step is of first order, whatever the integrator (`steps/motion.py`).
 
 A joint that starts beyond a limit may return, and an inelastic stop exerts no force on it.
 """

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.friction.coulomb import joint_friction
 from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation.arguments import finite_vector
 from robot_dynamics.simulation.errors import SimulationDiverged
@@ -57,7 +58,9 @@ class ContinuousArm:
     def rate(self, t: float, x: Array) -> Array:
         """Return dx/dt (2m,)."""
         y, yd = np.split(x, 2)
-        force = self._body.force(self.effort(t, x), None) - self._body.friction.torque(yd)
+        force = self._body.force(self.effort(t, x), None) - joint_friction(
+            *self._body.friction, yd
+        )
         return np.concatenate([yd, self._body.acceleration(y, yd, force)])
 
     def jacobian(self, t: float, x: Array) -> Array:

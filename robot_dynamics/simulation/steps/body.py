@@ -8,7 +8,7 @@ A `RigidArm` has one coordinate per joint; an `ElasticArm` has two, link and mot
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from robot_dynamics.algorithms import Terms
 from robot_dynamics.algorithms.friction_step import Slowed
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coulomb import Friction
+from robot_dynamics.friction.impulses import without_memory
 from robot_dynamics.model.states import extreme_postures
 from robot_dynamics.rollout import MARGIN
-from robot_dynamics.simulation.converged import rounds_on, solved
-from robot_dynamics.simulation.joint_models.smooth_friction import Friction, FrictionPart
+from robot_dynamics.simulation.converged import solved_by_arrays
 from robot_dynamics.spatial import Array
 
 # Largest h omega of springs that a step resolves: their torques may be those of its start.
@@ -28,8 +29,11 @@ RESOLVED = 1.0
 # Largest product of the step and the rate of a damper that an explicit integrator takes.
 STABLE = {'rk4': 2.78, 'explicit_euler': 2.0, 'semi_implicit_euler': 2.0}
 
-# State = step(y, yd, force)
-Step = Callable[[Array, Array, Array], State]
+# The part of the friction that an integrator evaluates.
+FrictionPart = Literal['viscous', 'none']
+
+# State = step(y, yd, force, h)
+Step = Callable[[Array, Array, Array, float], State]
 
 
 class Springs(NamedTuple):
@@ -98,7 +102,7 @@ class Body(Protocol):
         """Return the energy."""
 
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
-        """Return the step of an explicit integrator with a part of the friction."""
+        """Return steps of at most h [s] of an explicit integrator with a part of the friction."""
 
     def slowed(self, y: Array, yd: Array, force: Array, h: float) -> Slowed:
         """Return velocities and impulses of dry friction (m,) at the end of a step.
@@ -121,21 +125,26 @@ def fastest_rate(body: Body, D: Array) -> float:
     return MARGIN * float(np.linalg.eigvals(np.linalg.solve(M, D)).real.max())
 
 
+def damping_of(body: Body, part: FrictionPart) -> Array:
+    """Return the viscous coefficients (m,) of a part of the friction."""
+    return np.asarray(body.friction.viscous) * (part == 'viscous')
+
+
 def slowed_by_arrays(body: Body, y: Array, yd: Array, force: Array, h: float) -> Slowed:
     """Return `Body.slowed` of a body of any size."""
     H, b = end_momentum(body, y, yd, force, h)
-    H = H + h * np.diag(body.friction.viscous)
-    return solved(rounds_on(H, b, h * body.friction.coulomb), yd)
+    d, W = h * body.friction.coulomb, np.linalg.inv(H)
+    return solved_by_arrays(W, W @ b, lambda s, m: without_memory(s, m, d))
 
 
 def end_momentum(body: Body, y: Array, yd: Array, force: Array, h: float) -> tuple[Array, Array]:
     """Return H (m, m) and b (m,) with H v' = b for the velocities v' at the end of a step.
 
-    Friction and stops are left out; springs are in H where they are too fast for the step.
+    Dry friction and stops are left out; springs are in H where they are too fast for the step.
     """
     M, C, g = body.terms(y, yd)
-    # M v' = M v + h (f - C v - g - h K v' - D v')
-    H, b = M, M @ yd + h * (force - C @ yd - g)
+    # M v' = M v + h (f - C v - g - h K v' - D v' - F_v v')
+    H, b = M + h * np.diag(body.friction.viscous), M @ yd + h * (force - C @ yd - g)
     if body.springs is not None:
         H = H + h * body.springs.D
         if h * body.fastest > RESOLVED:

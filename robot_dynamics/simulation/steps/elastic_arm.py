@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms import Terms
 from robot_dynamics.algorithms.friction_step import Slowed
@@ -27,12 +26,15 @@ from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
-from robot_dynamics.settings import GAIN, checked, joint_setting
-from robot_dynamics.simulation.joint_models.smooth_friction import Friction, FrictionPart
+from robot_dynamics.friction.coulomb import Friction
+from robot_dynamics.settings import checked
+from robot_dynamics.simulation.joint_models.settings import Elasticity
 from robot_dynamics.simulation.steps.body import (
     Energy,
+    FrictionPart,
     Springs,
     Step,
+    damping_of,
     fastest_rate,
     slowed_by_arrays,
 )
@@ -41,25 +43,6 @@ from robot_dynamics.spatial import Array
 # Largest product of the step and the frequency of a spring, or the rate of its damper. No step is
 # short enough for explicit Euler, which adds energy to springs.
 STABLE = {'rk4': 2.78, 'semi_implicit_euler': 2.0}
-
-
-@dataclass(frozen=True)
-class Elasticity:
-    """Springs in the joints, seen at the joints; one number for all joints, or one each."""
-
-    stiffness: ArrayLike = joint_setting(
-        0.0,
-        'Stiffness between motor and link',
-        'N m/rad or N/m',
-        GAIN,
-        positive=True,
-        required=True,
-        zero='rigid joints',
-        note='Elastic joints need rotor inertia.',
-    )
-    damping: ArrayLike = joint_setting(
-        0.0, 'Damping between motor and link', 'N m s/rad or N s/m', GAIN
-    )
 
 
 class ElasticArm:
@@ -158,16 +141,16 @@ class ElasticArm:
         return slowed_by_arrays(self, y, yd, force, h)
 
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
-        """Return the step of an explicit integrator with a part of the friction.
+        """Return steps of at most h [s] of an explicit integrator with a part of the friction.
 
         Raises ValueError if springs or dampers are too fast for it.
         """
         self._require_resolved(integrator, h)
-        method, kept = INTEGRATORS[integrator], self.friction.only(friction)
+        method, damping = INTEGRATORS[integrator], damping_of(self, friction)
 
-        def step(y: Array, yd: Array, force: Array) -> State:
+        def step(y: Array, yd: Array, force: Array, h: float) -> State:
             def a(y: Array, yd: Array) -> Array:
-                return self.acceleration(y, yd, force if kept is None else force - kept.torque(yd))
+                return self.acceleration(y, yd, force - damping * yd)
 
             return State(*method(a, y, yd, h))
 

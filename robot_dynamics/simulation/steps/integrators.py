@@ -47,7 +47,6 @@ from scipy.linalg.lapack import dposv
 from robot_dynamics.algorithms import integrators
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.simulation.errors import SimulationDiverged
-from robot_dynamics.simulation.joint_models.smooth_friction import Friction
 from robot_dynamics.simulation.steps.body import Body
 from robot_dynamics.spatial import Array
 
@@ -68,11 +67,11 @@ class AppliedForce(NamedTuple):
     """All forces but those of gravity, springs and dampers."""
 
     force: Array  # (m,) held over the step
-    friction: Friction | None
+    damping: Array  # (m,) viscous friction, N m s/rad or N s/m
 
     def torque(self, v: Array) -> Array:
         """Return the forces at velocities v (m,)."""
-        return self.force if self.friction is None else self.force - self.friction.torque(v)
+        return np.asarray(self.force - self.damping * v)
 
 
 # State = integrator(body, y, yd, applied, h)
@@ -140,9 +139,7 @@ def _solved(
     blur = BLUR * EPS * float(np.abs(y).max()) / h
     for left in reversed(range(MAX_ROUNDS)):
         M, C, g = body.terms(y + h / 2 * v, v)
-        rate, stiff = C.T @ v - g + applied.torque(v), M
-        if applied.friction is not None:
-            stiff = M + np.diag(h / 2 * applied.friction.slope(v))
+        rate, stiff = C.T @ v - g + applied.torque(v), M + np.diag(h / 2 * applied.damping)
         if body.springs is not None:
             K, D = body.springs
             rate, stiff = rate - D @ v, stiff + h / 2 * D + h**2 / 4 * K

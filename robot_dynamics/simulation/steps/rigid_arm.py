@@ -15,11 +15,11 @@ from robot_dynamics.algorithms import Terms, simulation_step
 from robot_dynamics.algorithms.friction_step import Slowed
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.programs import Robot, Scalars, made_once
 from robot_dynamics.rollout import MOST_COUPLED
 from robot_dynamics.simulation.converged import solved
-from robot_dynamics.simulation.joint_models.smooth_friction import Friction, FrictionPart
-from robot_dynamics.simulation.steps.body import Energy, Step, slowed_by_arrays
+from robot_dynamics.simulation.steps.body import Energy, FrictionPart, Step, slowed_by_arrays
 from robot_dynamics.spatial import Array
 
 
@@ -98,7 +98,6 @@ class RigidArm:
         return self.arm.programs.compiled('held_friction', rounds, inputs, result=Slowed).call
 
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
-        """Return the compiled step of an explicit integrator with a part of the friction."""
+        """Return compiled steps of an explicit integrator with a part of the friction."""
         step = self._with_friction[friction].simulation_step(integrator).call
-        time_step = np.array([h])
-        return lambda q, qd, torque: step(q, qd, torque, time_step)
+        return lambda q, qd, torque, h: step(q, qd, torque, np.array([h]))
