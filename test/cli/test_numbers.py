@@ -46,6 +46,7 @@ NO_NUMBERS = {
     options.folder,
     options.new_animation,
     options.new_file,
+    options.new_folder,
     options.new_picture,
 }
 
