@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How pip and colcon build and install the package."""
 
 from glob import glob

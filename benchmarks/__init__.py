@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Benchmarks of this package beside other libraries, in one run: `./run bench`.
 
 Results are compared before any time is measured. Then all sides of a ratio alternate within the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of results between libraries.
 
 Errors are relative to the largest entry. Forward dynamics solves with the mass matrix, so its

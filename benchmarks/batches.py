@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches: one call of this package, beside a Python loop over Pinocchio and its thread pool.
 
 Equal work is compared: the loop and the pool fill existing arrays, as `out=` does. All arrays have

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time measurement.
 
 All sides of a comparison alternate, so that disturbances affect all of them. The minimum of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compile time of each function of a robot, from an empty cache to the first result.
 
 Each function is compiled in separate processes, for single calls and then for batches, into a

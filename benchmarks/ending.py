@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orderly end on SIGTERM: child processes first, as on Ctrl-C."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates of `evaluate` on simulated recordings: false causes, causes found, errors that cover.
 
     python -m benchmarks.evaluation --seeds 2 --only correct payload

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ablation of the search of causes: findings of `evaluate` with each of its stages left out.
 
     python -m benchmarks.evaluation_ablation --recordings 40 --noise 0 2 6 18 20

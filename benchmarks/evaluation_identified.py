@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates of `evaluate` on identified models: payloads named, and estimates that cover.
 
     python -m benchmarks.evaluation_identified --arms 8 --first-seed 0

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orders of the simulator under friction and stops: `python -m benchmarks.friction_orders`.
 
 Prints the table of docs/guides/simulation.md: for each case and integrator the slope of the error

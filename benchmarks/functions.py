@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The seven functions that are measured, and random states."""
 
 from __future__ import annotations

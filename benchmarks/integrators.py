@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accuracy and cost of the integrators: `python -m benchmarks.integrators`, in the checkout.
 
 | figure | meaning |

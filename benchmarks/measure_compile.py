@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compilation of one function of one robot in a new process, for `compiling`.
 
     python -m benchmarks.measure_compile ROBOT.urdf FUNCTION single|batch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publishes joint states at a constant rate and measures the time to the complete outputs.
 
 Outputs are received as bytes: decoding a message takes longer than the measured times.

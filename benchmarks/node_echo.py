@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Echo node: publishes constants for each joint state.
 
 It has the topics, message sizes and executor of the dynamics node and computes nothing. It

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node in a separate process: its processor time and memory."""
 
 from __future__ import annotations

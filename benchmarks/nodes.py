@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Latency of the dynamics node beside an echo: `python -m benchmarks.nodes`, requires ROS 2.
 
 A client publishes joint states at 1 kHz for one node at a time, in short turns, and records when

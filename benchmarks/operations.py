@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multiplications and additions of inverse dynamics, beside published counts.
 
 Sines and cosines of the joint angles are not counted. The formulas hold for any robot of n

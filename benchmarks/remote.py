@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A library in a separate process, which may print and crash."""
 
 from __future__ import annotations

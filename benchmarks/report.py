@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures as Markdown tables, aligned to be readable as plain text."""
 
 from __future__ import annotations

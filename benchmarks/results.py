@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All figures of a run, and the machine they were measured on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots: real ones from packages on PyPI, and generated chains of any length.
 
 Each is one URDF text that all libraries read, reduced to links, inertials and joints. Mimic tags

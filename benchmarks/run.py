@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command line of the benchmarks: `./run bench`, or `python -m benchmarks.run`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of the ROS middleware in shared memory, which killed nodes do not remove.
 
     python benchmarks/shared_memory.py list > before

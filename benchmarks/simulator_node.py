@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Speed and jitter of the simulator node: `python -m benchmarks.simulator_node [--robot URDF]`.
 
 Measures how fast the loop of the node simulates without pacing, and the periods between steps at 1

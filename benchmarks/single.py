@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single calls from Python: every library, every function, one state.
 
 Results are compared with Pinocchio before any time is measured. A disagreement between Pinocchio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time to the first result, and memory, of a new process.
 
 Each process reads a URDF file and computes inverse dynamics once. The time of an empty interpreter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of simulation per second: a free arm without friction, contacts or limits, at 1 ms.
 
 Semi-implicit Euler on all sides, with many steps in one call or one call from Python per step;

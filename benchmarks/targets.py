@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Targets, and whether a run meets them: ratios to Pinocchio's Python call, and times.
 
 The worst of several figures decides, and is named.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timer jitter of the machine: wake-ups of a process that only sleeps.
 
 `python -m benchmarks.timer_jitter RATE` runs until SIGINT and then prints as JSON the number of

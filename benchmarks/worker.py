@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Process of one library: `python -m benchmarks.worker`, started by `remote`.
 
 One JSON object per line in, one out, `{"answer": ...}`. Output of the library goes to stderr.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of the documentation site, which `./run docs` builds.
 
 Furo, notebooks, local MathJax and copy buttons are used where they are installed (the extra

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches of states, and a linear model about a posture from exact derivatives.
 
 python examples/batches_and_derivatives.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compare four control laws on a simulated arm, with an exact model and with an unknown payload.
 
 python examples/control_laws.py

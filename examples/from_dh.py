@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build a SCARA arm with three joints from its Denavit-Hartenberg table, without a URDF.
 
 python examples/from_dh.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives in MIT mode: position, velocity, both gains and torque in one frame of 8 bytes.
 
 With `state_publish_rate: 0.0`, feedforward_node publishes position, velocity and torque of every

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Start a simulated arm, its feed-forward torque, its dynamics and its description as plain
 # executables with --ros-args; `robot-dynamics view --live` shows the arm. Works with the ROS 2
 # wheels, which have no `ros2` command.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Record a simulated arm that follows a trajectory: a stand-in for a real robot.
 
     robot-dynamics excite panda --output motion.yaml

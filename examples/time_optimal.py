@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time-optimal motion of a Panda along a path within its effort limits, by toppra.
 
 Uniform time scaling (`slow_down`) keeps the speed profile of a trajectory; toppra chooses the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gravity torques of a robot in rviz2, at joint positions set with sliders.
 
     ros2 launch robot_dynamics display.launch.py robot_description_file:=/path/to/robot.urdf

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dynamics of a running robot: state publisher, dynamics_node, and optionally markers and rviz2.
 
     ros2 launch robot_dynamics dynamics.launch.py robot_description_file:=/path/to/robot.urdf

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated arm that follows trajectories: simulator, feed-forward, dynamics and validator nodes.
 
     ros2 launch robot_dynamics simulation.launch.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rigid-body dynamics of robots: the equation of motion, from a URDF to compiled functions.
 
     M(q) qdd + C(q, qd) qd + g(q) + friction(qd) = tau + J(q)^T F_ext

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rigid-body dynamics of one robot, as functions of arrays.
 
     arm = Dynamics(load_urdf('panda.urdf'))

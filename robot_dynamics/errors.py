@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exceptions and warnings of the package.
 
 Each message states what is wrong, the value and what is expected. Each class derives from the

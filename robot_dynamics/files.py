@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that are written whole or not at all.
 
 The content goes to a temporary file in the same folder, which is forced to the disk and then

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poses and Jacobians of frames, and their derivatives in time and in each joint position.
 
 Plain NumPy, written for readability and as the reference of the compiled algorithms. All

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled programs of one robot, and the registry of the algorithms they are made from.
 
 Model parameters are compiled in as constants, which makes programs fast and specific to one robot.

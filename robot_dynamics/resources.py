@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths of the files of the package: robots, parameter files, launch files.
 
 They are installed in share/robot_dynamics. A colcon build is found through the ament index, a pip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulation by a compiled step that is iterated in machine code, and checks of its arguments."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of scalars.
 
 A scalar is a float, a complex number (for complex-step derivatives), a NumPy array (a batch, used

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings: name, unit, range, default and help of a number or choice, declared once.
 
     @dataclass(frozen=True)

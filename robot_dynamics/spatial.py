@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotations, poses, twists and wrenches in plain NumPy: so(3), SE(3) and their adjoints.
 
 Conventions of the package: six-vectors carry the angular part first, V = (w, v) and F = (m, f);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML of users, read within bounds; and YAML that every reader understands alike.
 
 PyYAML reads numbers as in YAML 1.1 (`1:30` is 90), recurses in C, so that brackets overflow the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings of arms that differ from their description, for the tests of identification."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A headless Chromium that is driven by Selenium, and a view that it opens."""
 
 import io

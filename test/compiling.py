@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions to compile, a cache and call wrappers, shared by the tests of `codegen`."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inertias of bodies that extend in all directions."""
 
 import numpy as np

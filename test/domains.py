@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS domains, each used by one process of the tests on this machine at a time."""
 
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planar arm of two links as URDF text."""
 
 # Two joints with friction and limits; the tree lists the shoulder first.

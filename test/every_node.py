@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The six nodes of the package, for tests that hold for every node."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A driver for tests of the feed-forward node: joint states out, torques in."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Size of the house: code lines of the package, and private names that its tests use."""
 
 import ast

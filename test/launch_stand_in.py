@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for `launch` and `launch_ros`, which come with a ROS 2 distribution only.
 
 It visits actions in the order of `launch`, depth first, and records nodes without starting them.

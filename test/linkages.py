@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linkages for tests: those of the package, and three with other kinds of closures.
 
 four_bar             crank, coupler and rocker in a vertical plane

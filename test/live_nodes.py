@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes and their peers, as processes that can be killed."""
 
 import os

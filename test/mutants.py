@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mutants of a source: one expression or statement changed, by mutmut and by operators below."""
 
 import re

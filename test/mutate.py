@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mutation testing: changes one expression at a time, and lists the changes that no test finds.
 
 mutmut makes the mutants. Each is written into a copy of the checkout and tested in a process of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same robot in Pinocchio, an independent library, built number by number."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings for the tests: a known robot on a known motion, and rosbag2 folders of it."""
 
 from __future__ import annotations

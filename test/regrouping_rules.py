@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base parameters by rules: a reference that is independent of the regressor.
 
 Per joint: the changes of a body's parameters that no torque shows if the opposite change is made

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real robots for the tests: URDF files that packages on PyPI ship, found by a short name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Client of a simulator node for tests: commands, states, services and parameters."""
 
 import numpy as np

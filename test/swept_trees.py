@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees of rows, and functions that use every tree traversal, to be recorded."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Import contracts of pyproject.toml: they hold, and each detects a violation."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The key of cached machine code depends on every source file that contributes to it."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of all tests: which run once more if they fail, and the signals of their children."""
 
 import os

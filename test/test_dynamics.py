@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public class: signatures, shapes, broadcasting, errors. Values: test/algorithms."""
 
 import copy

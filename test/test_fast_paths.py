@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every fast path of the compiler, with a check that it was taken, against formulations in NumPy.
 
 The robots have no simplifying values: asymmetric links of 0.1 m, negative axes, an offset of every

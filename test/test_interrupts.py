@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGINT while programs import: one line or none, never a traceback."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poses against the exponential, Jacobians and their derivatives against complex steps."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots of many joints: loop code generation and branch vectorization against Pinocchio."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The choice of friction in forward dynamics and simulation."""
 
 import gc

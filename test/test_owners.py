@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One concept, one owner: the code of a concept is written in the files of the table alone.
 
 A row names a concept, a pattern of code that only its owner writes, a line that the pattern finds,

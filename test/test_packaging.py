@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Installed files and the checkout agree, as do the descriptions of the package."""
 
 import ast
@@ -271,3 +272,12 @@ def test_tools_that_install_the_package_are_declared(installed):
     declared = {element.text for element in package_xml().findall('test_depend')}
     assert {f'python3-{tool}' for tool in tools} <= declared
     assert tools <= required_distributions(installed)
+
+
+def test_every_source_file_names_its_license():
+    line = '# SPDX-License-Identifier: Apache-2.0'
+    folders = ('robot_dynamics', 'test', 'benchmarks', 'examples', 'launch', 'docs/extensions')
+    files = [path for folder in folders for path in (CHECKOUT / folder).rglob('*.py')]
+    files += [CHECKOUT / 'setup.py', CHECKOUT / 'run', CHECKOUT / '.ci' / 'run']
+    without = [path.name for path in files if line not in path.read_text()[:100]]
+    assert not without

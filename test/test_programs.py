@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gravity and payloads at run time, pickling, and when programs are compiled."""
 
 import copy

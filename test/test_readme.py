@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """README, parameters, install and ros2_control: code runs, tables match the code, links exist."""
 
 import importlib

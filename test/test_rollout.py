@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled simulation against MuJoCo, SciPy's integrator, and single states against batches."""
 
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """./run removes processes, shared memory and temporary folders, and keeps its environment."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings: one declaration gives description, parameters and the check of values."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of so(3) and SE(3), and their matrix exponentials by an independent library."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML of users: values as in YAML 1.2, within bounds; and written so that all readers agree."""
 
 import math

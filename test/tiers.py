@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marks for the tiers of tests: `./run test` leaves out the slow ones."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Short ways to write URDF text in tests."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm of three joints that hangs beside a wall, under the torques of a follower.
 
 The links are symmetric: q -> -q, efforts -> -efforts and the wall on the other side are the same.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapters of the libraries.
 
 A contender contains one robot and one state, and provides each of its functions as a call without

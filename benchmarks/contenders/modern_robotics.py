@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter of the code of the book Modern Robotics: Python code for serial chains.
 
 Source: K. M. Lynch, F. C. Park, Modern Robotics, chapter 8: InverseDynamics, MassMatrix,

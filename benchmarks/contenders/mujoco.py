@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter of MuJoCo. The state is already in its memory; copying is not timed.
 
 Contacts and limits are disabled. The inverse dynamics of MuJoCo also computes positions and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapters of this package: results dropped, results kept, arrays of the caller filled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter of Pinocchio's Python binding, the reference of all ratios.
 
 `M, C, g` calls three functions in sequence, because computeAllTerms has no C.

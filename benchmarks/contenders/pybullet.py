@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter of PyBullet, for a separate process: it prints, and can crash beside other libraries.
 
 Its functions take lists, whose creation is not timed. It has inverse dynamics and the mass matrix.

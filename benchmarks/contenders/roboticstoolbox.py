@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter of Robotics Toolbox for Python, for a separate process.
 
 Its coriolis does not support a robot read from a URDF without visuals.

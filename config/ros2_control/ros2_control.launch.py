@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feed-forward torque for an arm under ros2_control, with one of two controllers.
 
     ros2 launch robot_dynamics ros2_control.launch.py controller:=effort_controller

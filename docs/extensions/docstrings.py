@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Docstrings of the package, as reStructuredText.
 
 The docstrings are plain text: names between backticks, formulas and examples indented, sections

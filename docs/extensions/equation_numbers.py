@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equations that readers find: numbers as words of the search, and tags of equations.
 
 Sphinx's search takes (6.63) for two words that are digits alone, and leaves both out.

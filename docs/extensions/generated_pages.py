@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of pages that are generated from the code: the API and the command line.
 
 A page has the line `<!-- api robot_dynamics.control -->` where the public names of a package are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of the topics and services of each node, from the record that the tests keep.
 
 A page has the line `<!-- interfaces dynamics_node -->` where the tables of a node are to stand.

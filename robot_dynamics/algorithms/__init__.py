@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dynamics algorithms over plain scalars, each written once.
 
 Every function takes a `CanonicalTree`, joint quantities as sequences of n scalars, and returns

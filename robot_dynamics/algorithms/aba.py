@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Articulated body algorithm: forward dynamics in a time linear in the number of joints.
 
 The articulated inertia of a body includes the bodies beyond it, whose joints are free to move. The

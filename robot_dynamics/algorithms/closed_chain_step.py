@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulation step of a mechanism with kinematic loops, by r independent constraint equations.
 
 With X = M^-1 J^T and the r x r matrix H = J X, a step solves one small system:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equation of motion of a cut-open mechanism, and the constraint equations of its loop closures.
 
 The closures hold phi(q) = 0. Differentiated twice, with J = dphi/dq and c = dJ/dt qd,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Matrices between joints: columns propagated toward the base, projected on every joint there.
 
 Column i is the spatial momentum of the bodies beyond joint i for unit velocity of that joint, and

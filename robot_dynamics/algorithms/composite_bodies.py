@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Composite bodies: the bodies from one joint outwards as one rigid body, at rest and in motion.
 
 Mass moments about the same point add up, so that one backward pass gives the moments of every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Coriolis matrix of Christoffel symbols, with the mass matrix, from composite bodies.
 
 For a robot of particles r of mass m, M = sum m J^T J and, with the derivative of the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Composite rigid body algorithm: the mass matrix.
 
 M_ij is the torque in joint j when only joint i accelerates, at unit rate. Then all bodies beyond

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives of inverse dynamics with respect to positions and velocities.
 
 With particles r of mass m (as in `coriolis.py`) and A = rdd - gravity, tau_i = sum m J_i . A.

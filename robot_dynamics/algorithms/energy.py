@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinetic and potential energy.
 
 Sources: Spong, Hutchinson and Vidyasagar, section 6.2, where (6.53) is the mass matrix of K;

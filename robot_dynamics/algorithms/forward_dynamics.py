@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward dynamics: joint accelerations under torques, from the equation of motion.
 
 M(q) qdd = tau - C(q, qd) qd - g(q), with M by the composite rigid body algorithm, the bias by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Velocities at the end of a step under dry friction, for a step of any length.
 
     H v + p = b,    p_j = p_j(v_j)

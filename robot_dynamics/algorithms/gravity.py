@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gravity torque, from the first mass moments of the subtrees.
 
 It takes half the operations of the recursive Newton-Euler algorithm at rest.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixed-step integrators of qdd = a(q, qd).
 
 | integrator | order | evaluations | energy of a conservative arm |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinematics of a frame: pose, Jacobian and its time derivative, torques of a wrench.
 
 V = J qd is the frame's velocity, angular part first: (w, v), in the base's axes, v being that of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frame of a body in its parent's frame, and the transformation of vectors and wrenches.
 
 Rotating a vector takes 4 multiplications for the joint's rotation Rz(angle); the constant rotation

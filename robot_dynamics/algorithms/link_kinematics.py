@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positions, velocities and accelerations of the bodies, forward from the base.
 
 Accelerations are those of the origins in an inertial frame, less gravity: the base accelerates

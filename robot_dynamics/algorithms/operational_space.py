@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operational-space dynamics of a frame: inertia, Coriolis and gravity wrench.
 
 With V = J qd and the wrench F at the frame, M qdd + C qd + g = J^T F becomes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads given at run time, as scalars.
 
 `RobotModel.with_payload` returns another robot, which needs other compiled programs. For a payload

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regressor of the joint torques in the inertial parameters: Y(q, qd, qdd) pi = tau.
 
 pi holds ten numbers per body, about the body's own frame and in the order

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A long tree as a few kinds of bodies, for loop code generation.
 
 Bodies are of one kind if their joints are of one type, if both or neither have a rotor, and if

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive Newton-Euler algorithm: inverse dynamics, in a time linear in the number of joints.
 
 The forward pass computes the motion of each body from that of its parent; the backward pass the

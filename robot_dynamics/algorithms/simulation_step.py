@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulation step with friction, under torques held over the step.
 
 Dry friction is held over the step: at its mean p / h, for impulses p that belong to the velocities

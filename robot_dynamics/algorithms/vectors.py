@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arithmetic of three-vectors and 3x3 matrices: plain lists of scalars, see `scalars`."""
 
 from __future__ import annotations

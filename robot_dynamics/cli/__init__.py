@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: `robot-dynamics VERB ROBOT`.
 
     check       joints, limits and masses of a robot description, and its faults

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m robot_dynamics.cli` is the command `robot-dynamics`."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `check`: contents and faults of a robot description."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registration of the verbs, and exit codes of errors."""
 
 from __future__ import annotations

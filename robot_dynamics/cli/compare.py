@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `compare`: agreement and cost of all formulations."""
 
 from __future__ import annotations

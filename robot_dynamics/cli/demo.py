@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `demo`: a simulated arm follows a trajectory, with feed-forward and with PD alone.
 
     robot-dynamics demo --robot my_robot.urdf

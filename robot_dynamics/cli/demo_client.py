@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS client of the demonstration: commands the nodes and records their topics.
 
 The recorded streams carry thousands of messages a second. They are taken from the queues of their

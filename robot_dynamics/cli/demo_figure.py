@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figure of the demonstration: motion, torques by term, tracking error, residual."""
 
 from __future__ import annotations

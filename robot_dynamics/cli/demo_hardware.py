@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The realistic arm of the demonstration: a hardware profile as parameters of the simulator node.
 
 The simulated arm gets links, friction, drives and sensors of the profile; the other nodes keep the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes of the demonstration: their parameters and processes."""
 
 from __future__ import annotations

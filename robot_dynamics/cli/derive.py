@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `derive`: the equation of motion of a small robot in the letters of a book."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `evaluate`: recorded efforts against the model."""
 
 from __future__ import annotations

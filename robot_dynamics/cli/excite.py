@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `excite`: a motion that excites the base parameters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `gains`: PD gains for a control rate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `identify`: a model that predicts recorded efforts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `monte-carlo`: arms with random payloads."""
 
 from __future__ import annotations

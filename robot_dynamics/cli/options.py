@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options common to several verbs, and checks of option values."""
 
 from __future__ import annotations

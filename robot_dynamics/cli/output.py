@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots and warnings of the verbs."""
 
 from __future__ import annotations

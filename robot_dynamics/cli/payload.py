@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `payload`: the payload that an arm carried in a recording."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `precompile`: compilation of all programs of a robot in advance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `record`: joint states, commands and robot description to a recording."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of the verbs that compare a recording with a model, and the model they describe."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `send`: a motion to feedforward_node."""
 
 from __future__ import annotations

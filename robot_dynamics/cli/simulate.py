@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `simulate`: free motion, and the energy drift of an integrator."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `terms`: terms of the equation of motion in one state."""
 
 from __future__ import annotations

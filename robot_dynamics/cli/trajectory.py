@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `trajectory`: whether the drives of a robot can follow a trajectory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `validate`: comparison with a reference engine."""
 
 from __future__ import annotations

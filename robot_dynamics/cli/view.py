@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `view`: the robot and its torques in the browser."""
 
 from __future__ import annotations

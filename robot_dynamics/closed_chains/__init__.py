@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mechanisms with kinematic loops: a tree, cut once per loop, and closures that connect the cuts.
 
     M(q) qdd + C(q, qd) qd + g(q) = tau + J(q)^T lambda,        phi(q) = 0,    J = dphi/dq

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Postures, velocities and accelerations that satisfy the closures, nearest to given ones.
 
 Each is the smallest change of the movable joints in the metric of the mass matrix. Velocities and

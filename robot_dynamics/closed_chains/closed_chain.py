@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dynamics of mechanisms with kinematic loops.
 
     chain = ClosedChain(Dynamics(tree), [LoopClosure('end3', 'end4')], near=[0.3, 1.8, 0.0, 0.0])

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gauss's principle of least constraint with redundant equations, and torques of driven joints.
 
 Among all accelerations that the closures allow, J qdd = e, the actual one is nearest to the free

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Textbook mechanisms with a kinematic loop, each as a tree and its closure.
 
     five_bar_linkage     Spong, Hutchinson and Vidyasagar, section 6.4.4, cut at one joint

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiler of scalar programs: a Python function of scalars becomes a function of arrays.
 
 It knows no robots. Each stage imports only the stages before it.

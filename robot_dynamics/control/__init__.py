@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control laws, trajectories and limits, without ROS and without a clock.
 
 Reading order: `spline` (one polynomial between two points), `trajectory` (several points, sampled

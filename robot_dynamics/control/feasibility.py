@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torques along a trajectory against the effort limits, and uniform time scaling.
 
 Followed with s times its speed, a trajectory needs the torque

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feed-forward torque of a reference, with PD feedback, as a sum of named parts.
 
     tau = M(q) qdd_d + C(q, qd) qd + g(q)  + friction(qd_d) + Kp (q_d - q) + Kd (qd_d - qd)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Differentiation of measurements: a difference quotient and a first-order low-pass filter.
 
 JointState has no acceleration, and some drives measure no velocity. A difference quotient

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PD gains from the mass matrix, and stability of velocity feedback in discrete time.
 
     kp_j = w^2 m_j,    kd_j = 2 zeta w m_j,    m_j = sqrt( M_jj / (M^-1)_jj )

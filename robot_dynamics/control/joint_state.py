@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint data by name, from the messages of drivers to complete vectors in the model's order.
 
 A `sensor_msgs/JointState` may list joints in any order, with joints of other robots, only some at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control laws: alternatives to feed-forward with PD feedback.
 
 With e = q_d - q, and friction(qd_d) added to each:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check of trajectories and references against the limits of a robot.
 
 The extremes of position, velocity and acceleration are those of the polynomials, not of samples: a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start of a motion: the reference where it begins, and its path from there.
 
 A motion begins at the present reference, or at the arm, at rest, if the arm is elsewhere.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a reference follows: a motion with its start, a pending trajectory, and how motions end."""
 
 from __future__ import annotations

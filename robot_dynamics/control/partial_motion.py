@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motion of some joints while the others continue the motion that they are in.
 
 A trajectory for a part of the joints replaces the motion of those joints only, as in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference of the arm at every joint state: a trajectory, a stream of references, or a hold.
 
 The rule: **the reference is continuous, or the arm is held where it is, softly.** A new motion

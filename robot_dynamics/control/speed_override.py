@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Speed of a motion, scaled while it goes on.
 
 The path q(s) is run through at the rate r = ds/dt, 0 <= r <= 1:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Polynomial between two points: linear, cubic or quintic, depending on the data of both points.
 
 A segment of length T is stored as six coefficients per joint in the time s since its start,

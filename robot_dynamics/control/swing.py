@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trajectory for any robot: every joint moves, within position, velocity and effort limits.
 
 Each joint swings about a home posture by a sum of three sines that starts and ends at rest,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tolerances of a motion: along the path, at the goal, and of the time of arrival.
 
 Their names and meaning are those of `constraints` of joint_trajectory_controller (4.42.1,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effort limit, soft start and rate limit of published torques.
 
 Every torque passes the gate: that of the control law, the gravity torque when joint states are

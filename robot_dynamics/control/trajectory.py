@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint trajectory: points in time, and the motion between them.
 
     trajectory = Trajectory(names, times, positions, velocities)

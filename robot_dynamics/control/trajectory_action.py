@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals of a trajectory action: their tolerances, and the result in which each of them ends.
 
 Codes and meaning are those of control_msgs/FollowJointTrajectory. One goal is followed at a time:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trajectories in YAML files: one trajectory_msgs/msg/JointTrajectory each.
 
 Such a file is an argument of `ros2 topic pub`, and `ros2 topic echo --once` prints one.

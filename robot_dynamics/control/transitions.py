@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transitions between motions: stops, and joins of a trajectory from a moving reference.
 
 A stop decelerates every joint constantly to rest; in a yielding stop the reference is never ahead

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivations of the equations of motion, one per file, each in the notation of its source.
 
 Every module of `FORMULATIONS` has a function `inverse_dynamics(model, q, qd, qdd)`, and further

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursion of twists and wrenches as one matrix equation.
 
 All twists are stacked into one vector of 6 n rows, and so are the wrenches. The recursion becomes

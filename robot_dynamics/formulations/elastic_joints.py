@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms with elastic joints: a spring between each motor and its link, two coordinates per joint.
 
 With compliant gears and shafts the link angle q and the motor angle theta, reflected to the link,

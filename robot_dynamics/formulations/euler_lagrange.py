@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Euler–Lagrange equations from the kinetic and the potential energy.
 
 The Jacobians of the centres of mass map joint velocities to the velocities of the links, so the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward dynamics from inverse dynamics, and Euler integration.
 
 M(q) qdd = tau - b(q, qd) is linear in qdd. Inverse dynamics gives b (with qdd = 0) and M (with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generalized d'Alembert equations in vectors, with separate terms of translation and rotation.
 
 (4.3) of the source is incomplete and (4.4) is missing; this is their derivation. d'Alembert: in a

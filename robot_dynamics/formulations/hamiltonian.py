@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hamiltonian mechanics: generalized momentum, total energy, and two first-order equations.
 
 The momentum of a joint is p_k = dL/dqd_k, so p = M(q) qd. With (q, p) as the state instead of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lagrange–Euler equations with 4x4 homogeneous transforms and pseudo-inertias.
 
 A point of link i is a constant vector r in the frame of the link, and the transform T_wi contains

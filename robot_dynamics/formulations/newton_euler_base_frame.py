@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive Newton–Euler inverse dynamics, every vector in the base frame.
 
 The original form of the recursion: Newton's and Euler's laws hold in the fixed frame, so no vector

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive Newton–Euler inverse dynamics, every vector in its own link's frame.
 
 Forward, from the base to the tips, the motion of each link follows from that of its parent;

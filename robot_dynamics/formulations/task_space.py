@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equation of motion in task coordinates: F = Lambda dV/dt + eta.
 
 From the equation of motion in joint space, M qdd + C qd + g = tau, and a task velocity V = J qd

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive inverse dynamics with twists and wrenches.
 
 Angular and linear motion form a twist V = (w, v), moment and force a wrench F = (m, f), both in

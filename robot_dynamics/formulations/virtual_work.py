@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constrained particles and virtual work: the origin of the Euler–Lagrange equations.
 
 External forces f_i and constraint forces f_i^a act on k particles. Their positions follow from n

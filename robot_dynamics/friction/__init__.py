@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction of joints: coefficients, laws, memory, and the columns that identification fits.
 
 | file              | contents                                                              |

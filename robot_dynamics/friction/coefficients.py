@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction laws with the coefficients of n joints, as a controller tunes them at run time.
 
 `Dynamics.friction_torque` is the law 'coulomb' with the parameters of the model compiled in.

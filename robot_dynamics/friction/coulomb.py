@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Viscous and dry friction of a model, smooth at zero velocity.
 
 Dry friction is discontinuous where the velocity changes sign; tanh smooths it for integrators and

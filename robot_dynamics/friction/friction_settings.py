@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A friction law with its coefficients as settings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Impulse of dry friction in a step, as a function of the velocity at its end.
 
 A joint on which nothing else acts ends a step with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction laws of joints, linear in coefficients that are not negative.
 
     friction = b v  +  (c + k |tau| + s exp(-(v / v_s)^2)) z

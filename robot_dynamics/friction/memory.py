@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction along one motion."""
 
 from __future__ import annotations

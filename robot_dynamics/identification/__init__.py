@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of recorded efforts with a model; identification of the model from recordings.
 
 recordings   samples of a bag, cleaned and smoothed: what everything else begins with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builder of a RobotModel, with defaults for every optional field."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Canonical frames and base parameters: the same robot with shorter equations.
 
 The motion is unchanged: q, tau and the named frames are those of the RobotModel. Internally,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tree of bodies that algorithms work on, and its traversals.
 
 Every recursive algorithm is a step for one body within a forward or a backward pass. The passes

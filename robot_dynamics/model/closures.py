@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loop closures: two frames of a tree connected by a pin, a ball joint or a rigid weld.
 
 A mechanism with kinematic loops is a tree, cut once per loop, with one closure per cut. A URDF

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External wrench on the robot, at a named frame.
 
 One sign convention for every formulation: the wrench is exerted by the environment on the robot,

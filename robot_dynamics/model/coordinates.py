@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear coordinate maps: q_body = S q + s0.
 
 Mimic joints, remote drives, parallelograms and gear trains have one description: the joint

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Serial arms from Denavit–Hartenberg tables, in either of the two conventions.
 
 Both describe a link by four numbers, with different meanings of the same letters:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inertia of one rigid body: mass, centre of mass, tensor, and physical consistency.
 
 A body is stored as (m, c, I_com), with the tensor about the centre of mass. Two other forms are in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values per joint: one number for all joints or one each, and their units.
 
 A coordinate is an angle [rad] or a length [m]; every other unit follows from that.

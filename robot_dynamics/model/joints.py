@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint kinematics: revolute joints rotate about their axis, prismatic joints slide along it.
 
 This is the only definition of joint motion. A continuous joint is a revolute joint without limits.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Immutable robot model, independent of joint positions.
 
 The robot is a tree of `nb` rigid bodies, each connected to its parent (or to the base) by one

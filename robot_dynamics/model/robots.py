@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Example robots of the textbooks, the PUMA 560, and random robots of any size.
 
     vertical_particle    Spong, Hutchinson and Vidyasagar, section 6.1;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversion between robot models and joint screws (product of exponentials).
 
 In the home position, q = 0, every link i has a frame {i} with pose M_0i in the base, and every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inertia of uniform solids: box, cylinder, sphere and ellipsoid.
 
 Each function returns an `Inertial` in a frame at the named point, with axes along the solid's. The

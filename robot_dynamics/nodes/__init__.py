@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes of the package, one per file.
 
     dynamics_node             terms of the equation of motion for every joint state

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lifecycle node that publishes the terms of the equation of motion for every joint state.
 
     M(q) qdd + C(q, qd) qd + g(q) + friction(qd) = tau + J(q)^T F_ext

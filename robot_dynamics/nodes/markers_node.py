@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lifecycle node that publishes the dynamics of the robot as rviz markers on `~/markers`.
 
     weight             weight of every body, at its centre of mass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lifecycle node that compares published torques with a reference engine.
 
 The reference is PyBullet, or MuJoCo or Pinocchio where PyBullet is missing or changes an inertia

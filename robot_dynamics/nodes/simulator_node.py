@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lifecycle node that simulates an effort-controlled arm.
 
 Subscribes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lifecycle node that publishes `/tf`, `/tf_static` and the latched `robot_description`.
 
 Subscribes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Creation of matplotlib figures and animations; matplotlib is an optional dependency."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers as messages and tables show them."""
 
 from __future__ import annotations

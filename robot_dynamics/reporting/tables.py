@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables as plain text, and curves of joints as CSV files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class and parts of the nodes, messages, parameters; the interface to ROS 2.
 
 lifecycle          RobotNode: lifecycle transitions, parameters, list of parts, subscriptions

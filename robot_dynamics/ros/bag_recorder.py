@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorder of topics in a rosbag2 folder (MCAP), without ros2cli.
 
 Each topic is recorded from its first publisher on, as bytes, in the type and the quality of

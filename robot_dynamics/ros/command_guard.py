@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detects other publishers on command topics.
 
 The efforts of two nodes for the same motors would add up. The ROS graph

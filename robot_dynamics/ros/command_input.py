@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effort commands received by a node: by joint name, or in the order of the parameter `joints`."""
 
 from __future__ import annotations

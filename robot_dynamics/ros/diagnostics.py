@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Status of a node on /diagnostics.
 
 The conventions are those of diagnostic_updater: a status is named `/namespace/node: task`, its

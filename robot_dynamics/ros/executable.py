@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start, run and stop nodes: the exit path of all executables of the package.
 
 Signals set a flag, and the executor makes one step at a time, so that SIGINT, SIGTERM and SIGHUP

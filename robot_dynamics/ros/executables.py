@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Console scripts of the nodes. Without ROS 2 they print what to install."""
 
 from __future__ import annotations

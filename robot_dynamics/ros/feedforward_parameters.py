@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of feedforward_node, and the settings that follow from them for one robot."""
 
 from __future__ import annotations

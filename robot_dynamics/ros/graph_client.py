@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access to a running ROS graph from the command line: topics are polled, without an executor.
 
 While a client is open, SIGINT, SIGTERM and SIGHUP set a flag: an exception that a signal raises

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Status, counts, input rate and latencies of a node."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint states received by a node: decoded, checked, and complete for its robot."""
 
 from __future__ import annotations

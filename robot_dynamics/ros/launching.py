@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checked arguments of the launch files, and values computed from the robot.
 
 A launch file computes all of them before it starts a node: a later error ends the launch, but may

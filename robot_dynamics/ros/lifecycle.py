@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base of the nodes: lifecycle transitions, parameters, and the parts that a node owns.
 
     unconfigured --configure--> inactive --activate--> active

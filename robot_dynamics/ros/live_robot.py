@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint states, payload and description of a robot on topics, received in a thread.
 
 Subscribes, relative to a namespace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of `robot_dynamics.visualization` as rviz markers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversion between arrays and ROS messages. Stamps are integers, ns.
 
 Torques are `sensor_msgs/JointState` with names, effort and the input's stamp. A mass or

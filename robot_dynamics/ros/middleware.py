@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discovery profile of Fast DDS, the default middleware.
 
 By default Fast DDS takes up to 3 s to discover a node that starts late, and keeps a killed node in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Client of feedforward_node: sends one trajectory and follows its status until it has ended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Status of the motion on `~/status`: one word of a fixed vocabulary, and what explains it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameter files that the package writes, checked as the nodes check them; without ROS."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameter tables: declaration on a node, ranges, and a typed snapshot of the values.
 
 A table is a frozen dataclass whose fields are made by `parameter(...)`. It gives the ROS

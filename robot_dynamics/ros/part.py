@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base of the parts that a node owns: the hooks that the node calls."""
 
 from __future__ import annotations

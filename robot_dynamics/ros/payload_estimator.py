@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimate of the payload from the last seconds of joint states, on request.
 
     ~/estimate_payload    std_srvs/Trigger: begin an estimate from the states received so far

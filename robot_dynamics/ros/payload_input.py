@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payload and gravity of a node's robot, which may change while the node is active.
 
 The compiled programs take gravity and payload as inputs, so a change costs well under a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quality-of-service profiles, by purpose.
 
 Joint states are subscribed to best effort, which matches reliable and best-effort publishers.

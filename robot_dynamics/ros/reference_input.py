@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions that a node is to follow: trajectories, and streams of references."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of every node: its robot, and the quantities that follow from them."""
 
 from __future__ import annotations

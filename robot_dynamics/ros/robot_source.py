@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot of a node: from a parameter, a file, or the latched topic `robot_description`.
 
 `RobotSource` reads it when the node is configured. A description that arrives later is parsed and

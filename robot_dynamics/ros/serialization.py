@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Serialized messages of streams: joint states read, and torques and matrices written, as bytes.
 
 A message object of a JointState takes longer to build than the terms that are computed from it,

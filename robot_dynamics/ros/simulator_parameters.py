@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of the simulator node, and the simulated arm that follows from them."""
 
 from __future__ import annotations

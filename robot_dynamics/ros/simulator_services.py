@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services of the simulator node: std_srvs, and simulation_interfaces where it is installed.
 
 Both offer the same requests. Arguments that std_srvs has no field for are parameters: the number

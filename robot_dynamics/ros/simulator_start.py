@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """State of the simulated arm at start and reset: initial positions, or a named state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """State of the controlled joints for other programs: desired, measured, and their difference."""
 
 from __future__ import annotations

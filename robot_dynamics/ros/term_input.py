@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terms of the dynamics node, matched with the joint states by stamp.
 
 Messages are taken only on request. The subscriptions belong to a node without an executor, so that

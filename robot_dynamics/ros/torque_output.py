@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torques published by a node that commands motors: limited, guarded, and released at the end.
 
 `~/feedforward_torque`, and as a bridge to ros2_control `effort_controller/commands`, a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter to control_msgs/FollowJointTrajectory, where control_msgs is installed."""
 
 from __future__ import annotations

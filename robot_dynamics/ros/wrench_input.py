@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External wrenches received by a node."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulation of arms under given torques with a fixed step, without ROS.
 
 `simulator` holds the state of one arm; `run` returns a motion as arrays,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of arguments that all simulators share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixed-step simulation of a mechanism with kinematic loops.
 
     simulator = ClosedLoopSimulator(ClosedChain(Dynamics(tree), closures, near=posture))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated arm with brakes, and the commands that act on it.
 
     plant.apply(EffortCommand(tau))              the drives supply tau; None: the brakes hold

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction of a step, solved until it agrees with the velocities at the end of the step."""
 
 from __future__ import annotations

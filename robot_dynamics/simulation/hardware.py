@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imperfections of a real arm, as a profile: sensors, drives, friction, errors of the model.
 
     profile = load_profile('config/realistic_panda.yaml')

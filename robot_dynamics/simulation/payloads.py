@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads of a simulated arm, by the link that carries them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings of a simulated arm as `identification` reads them: measured, with their errors.
 
     profile = load_profile('config/realistic_panda.yaml')

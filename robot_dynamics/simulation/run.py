@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated motion as arrays, from a simulator, a torque law and a duration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run control of a simulation: play, pause, stop, step, reset.
 
 Each request is checked before anything changes, and returns a result with a sentence. The states

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Picture and animation of a simulated motion."""
 
 from __future__ import annotations

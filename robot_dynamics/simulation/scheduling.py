@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedule of the simulator's steps, and the torque of each step.
 
 Free running, a step is due when the wall clock says so, and the newest command is applied. In

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measurements of a simulated arm: encoders, velocities and efforts with errors.
 
     sensors = Sensors(position_resolution=encoder_resolution(14), velocity='differentiated')

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixed-step simulation of one arm.
 
     simulator = Simulator(Dynamics(model))

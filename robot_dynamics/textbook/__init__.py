@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Material for students: systems in closed form, properties of the equation of motion, costs.
 
 closed_forms      the examples of the textbooks, with their equations of motion written out

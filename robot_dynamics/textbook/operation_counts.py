@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multiplications and additions of each formulation, and of the published algorithms.
 
 The formulations are run with numbers that count their operations. The arm is that of the published

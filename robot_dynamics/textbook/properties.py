@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Properties of the equation of motion: bounds of inertia and energy, passivity, absent terms.
 
 Bounds. For revolute joints there are numbers lambda_m and lambda_M with

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversion of robot descriptions, URDF or xacro, to a RobotModel."""

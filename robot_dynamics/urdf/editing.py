@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Byte-preserving changes of the numbers of a URDF.
 
 An XML library that writes a document back reformats it: comments move, quotes and line endings

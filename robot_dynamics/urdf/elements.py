@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numerical values of URDF elements: poses, axes, inertias, friction and limits.
 
 Each function takes a `urdf_parser_py` object of a robot that `read_urdf` has checked.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames of all links of a URDF, each in the frame of its parent link.
 
 These are the transforms that tf publishes, one per joint. Transforms of fixed and locked joints

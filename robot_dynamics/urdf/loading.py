@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversion of a URDF to a RobotModel.
 
 The tree of links becomes a tree of moving bodies. Links connected by fixed joints move as one

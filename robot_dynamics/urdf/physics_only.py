@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reduced URDF text as read and completed here: inertials, joints and limits only.
 
 For engines that cannot read the original text (`validation/engines/original_text`).

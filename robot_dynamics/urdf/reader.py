@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Safe reading of untrusted URDF text into checked urdf_parser_py objects.
 
 A robot description may come from a file, a topic or an unknown source. Its size and depth are

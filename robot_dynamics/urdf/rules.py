@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for URDF elements: tables of attributes with their checks and defaults.
 
 Elements and attributes that are not listed do not matter to dynamics and are dropped. Checks work

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tree of the links of a URDF, and the coordinate that moves each joint.
 
 Links and joints may be listed in any order. They form one tree, traversed depth-first with

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of robot descriptions, and their repairs: see `examination.examine`."""

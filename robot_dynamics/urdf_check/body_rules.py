@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of links that load the robot without being parts of it, and of geometry files."""
 
 from __future__ import annotations

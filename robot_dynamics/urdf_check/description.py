@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read-only contents of a robot description, read leniently.
 
 A description that `urdf.loading` rejects is still read as far as it has a meaning, so that all its

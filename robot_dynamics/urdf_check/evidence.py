@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of inertias with the geometry of their links.
 
 A slip in a description has a shape: a factor of a unit, a swap of two numbers, a sign. Each is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All findings about a robot description, and the description with its repairs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Findings about a robot description, their kinds and their proposed repairs."""
 
 from __future__ import annotations

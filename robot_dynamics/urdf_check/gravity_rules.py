@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of the gravity torques of a description, with its repairs applied."""
 
 from __future__ import annotations

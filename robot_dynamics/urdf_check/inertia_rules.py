@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of the inertia of single links."""
 
 from __future__ import annotations

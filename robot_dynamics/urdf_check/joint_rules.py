@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of axes and limits of joints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drawing of the links of a description with the ellipsoids of their inertias."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of syntax and topology: what keeps a description from being one robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of twins: slips in an inertia or axis that the mirrored twin does not have."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mirrored twins: pairs of links, and of the joints before them, left and right of a plane.
 
 Twins are found by the positions of their frames at zero joint positions and by the types of their

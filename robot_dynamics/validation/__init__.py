@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation of a robot's dynamics: laws of physics, derivations, and reference engines.
 
 identities          laws that hold for every robot, each a function that returns its residual

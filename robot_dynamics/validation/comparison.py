@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of our dynamics with a reference engine, at random states and in operation.
 
     report = validate(urdf_text)

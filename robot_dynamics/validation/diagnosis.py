@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Diagnosis of torques that differ from ours: the single mistake that explains them.
 
 A fit alone is weak evidence: successive states of a smooth motion are nearly the same state, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Report of a comparison with a reference engine: verdict, residuals, notes, cause."""
 
 from __future__ import annotations

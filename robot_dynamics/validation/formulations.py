@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of all derivations on one robot: agreement and cost.
 
     comparison = compare(load_urdf('panda.urdf'))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws that the dynamics of every robot obey, each a function that returns its residual.
 
 A law needs no reference values: the inertia matrix is symmetric, the gravity torque is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinematic mistakes: joint order, mimic joints at rest, reversed axes, shifted origins.
 
 Torques are not linear in them. All but a shift are tried as they are. A shift of a joint's origin

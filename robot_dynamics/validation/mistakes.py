@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modelling mistakes, and the torques that each of them would produce.
 
 Torques are linear in gravity, in the inertial parameters of each link, in friction coefficients

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torques published by a running system: their residuals, and the mistake behind a difference.
 
 Terms of one state are compared to rounding. What depends on the acceleration is compared with the

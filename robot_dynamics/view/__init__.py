@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interactive view of a robot and its torques in the browser.
 
 state      posture, load and external force: the values that the page sets, checked

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torques of the joints as HTML: a bar and a number for each term, against the effort limit."""
 
 from __future__ import annotations

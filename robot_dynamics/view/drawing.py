@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scene as nodes of viser.
 
 Nodes are created once; `draw` moves them. Shapes are children of the frame of their body, so a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Controls of a robot that is posed by hand: sliders of its joints, and free fall."""
 
 from __future__ import annotations

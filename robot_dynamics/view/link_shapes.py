@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of the links of a robot, each in the frame of the body that carries it.
 
 Links without <visual> are shown by their <collision>. Meshes are read by trimesh, which the extra

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The topics that a live view follows."""
 
 from __future__ import annotations

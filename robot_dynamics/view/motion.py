@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions of the viewed robot: free fall, a recording, and joint states that arrive live."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page: tabs of controls, load, layers, and the bars of the torques."""
 
 from __future__ import annotations

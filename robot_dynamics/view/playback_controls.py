@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Controls of a recording: play and pause, time, speed, and the torques over time."""
 
 from __future__ import annotations

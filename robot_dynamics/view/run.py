@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop that moves the robot and updates the page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poses, arrows, ellipsoids and joint torques of a state, as plain data in the base frame.
 
 The torques are the terms of the equation of motion, solved for the motors:

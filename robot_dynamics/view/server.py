@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The web server of the view.
 
 A page of any site that is open in a browser may send requests to this machine. So a request is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one state that all browsers share, and the motion that changes it."""
 
 from __future__ import annotations

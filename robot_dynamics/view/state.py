@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Posture, load and external force of the viewed robot: one immutable value, checked on change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torques of one joint over the time of a recording."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Geometry that shows the dynamics of a robot (`shapes`), and pictures of it (`robot_figure`)."""
 
 from robot_dynamics.visualization.robot_figure import plot_robot

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Matplotlib figures of a robot: links as lines, joint axes, inertia ellipsoids."""
 
 from __future__ import annotations

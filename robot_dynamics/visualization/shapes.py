@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrows, ellipsoids and boxes that show the dynamics of a robot, in the base frame, in m.
 
 - Arrows: the weight of each body and the torque of each joint. Bodies are the moving bodies of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots of every kind, their canonical trees, and Pinocchio models of the same robots."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulation step of a linkage against Gauss's principle; its measure of independence."""
 
 import linkages

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constraint equations of loop closures: derivatives, and wrenches by virtual work."""
 
 from dataclasses import replace

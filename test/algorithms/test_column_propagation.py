@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns that meet in the base frame, as in generated loops, or step by step: equal matrices."""
 
 import numpy as np

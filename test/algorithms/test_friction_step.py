@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Velocities after a step with dry friction: balance, the law, its bound, convergence."""
 
 import numpy as np

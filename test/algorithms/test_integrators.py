@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of each integrator by slope, and its behaviour on an oscillator."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operation counts of recorded algorithms, on a robot with the usual right angles.
 
 Upper bounds, so that a change that loses a zero is seen.

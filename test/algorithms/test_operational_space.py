@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from operator import add, mul, sub, truediv
 
 import numpy as np

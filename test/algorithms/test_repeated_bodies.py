@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loop code generation: algorithms on kinds of bodies equal those on all bodies."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulation step over scalars: integrators, and friction that only dissipates."""
 
 import numpy as np

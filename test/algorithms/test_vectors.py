@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every algorithm on floats, complex numbers, batches and recording scalars."""
 
 from dataclasses import replace

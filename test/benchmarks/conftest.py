@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of the tests of the benchmarks."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from benchmarks.compiling import compile_all
 from benchmarks.functions import FUNCTIONS
 from benchmarks.measure_compile import recorded

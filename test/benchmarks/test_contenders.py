@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of each library in the form of this package, for any joint order."""
 
 import importlib.util

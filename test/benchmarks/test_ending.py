@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interrupted benchmarks end the nodes that they started."""
 
 import contextlib

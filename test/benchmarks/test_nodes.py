@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark of the nodes: counts and statistics. Times are not asserted."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of the middleware in shared memory: what is in use stays, with all that belongs to it."""
 
 import mmap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions are timed only after their results agree."""
 
 import numpy as np

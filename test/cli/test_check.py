@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `check`: output, exit codes, JSON, repaired files and pictures."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command line: output equal to the results of the library, errors in one line."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Demonstration as a user runs it: four nodes as processes."""
 
 import contextlib

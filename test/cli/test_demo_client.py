@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records of a run, the figures computed from them, and the picture; without nodes."""
 
 import numpy as np

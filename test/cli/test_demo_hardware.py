@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The realistic arm of the demo: a hardware profile as parameters of the simulator node."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots of the demo: joints that cannot be simulated are locked and named."""
 
 import pytest

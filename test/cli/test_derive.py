@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `derive`: LaTeX, a Python module, and errors in one line."""
 
 import sys

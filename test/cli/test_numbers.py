@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of the command line: any value ends with exit code 0, or with 2 and one line."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `trajectory`: figures, exit codes, slowed files, and errors in one line."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that verbs write: names of strangers in them, errors of the disk, and what comes first."""
 
 import errno

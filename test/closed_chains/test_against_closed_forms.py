@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The five-bar linkage and the slider-crank against their equations of motion written by hand."""
 
 import linkages

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accelerations and closure forces against Pinocchio's constrained dynamics."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mechanisms with kinematic loops: laws for all of them, and rejected input."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Example linkages: assembly, lengths, mobility."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all tests of compiling share."""
 
 from compiling import *  # noqa: F403  (fixtures)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/appendices/compiler.md shows what the compiler does, not what it once did."""
 
 from pathlib import Path

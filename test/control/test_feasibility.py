@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torque-feasible motion: limits by Pinocchio, and the largest speed is the largest."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feed-forward: each part against its term of the equation of motion, and tracking."""
 
 import numpy as np

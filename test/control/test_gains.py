@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PD gains for any robot: frequency, damping, and stability of the held torque."""
 
 import numpy as np

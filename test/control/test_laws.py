@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control laws: error dynamics against theory."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A trajectory against a robot's limits, between the points as well as at them."""
 
 from dataclasses import replace

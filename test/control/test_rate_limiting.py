@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from robot_dynamics.control.joint_state import StampRateLimit
 
 MS = 1_000_000

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Speed override: the path is the same, its speed is scaled, and nothing steps."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One polynomial between two points: boundary values, exactness, and tight extremes."""
 
 import numpy as np

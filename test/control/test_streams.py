@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams of references: no step beyond the velocity limit, and joins that are motions."""
 
 from dataclasses import replace

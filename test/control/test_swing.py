@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Swing trajectories of any robot, within its limits."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effort limit, rate limit and soft start of torques."""
 
 from collections import Counter

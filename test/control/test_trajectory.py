@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trajectories: rejected input and its messages, and the motion between the points."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of goals, without ROS: a handle is a string here."""
 
 import numpy as np

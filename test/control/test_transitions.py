@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stops and joins: continuity, limits and duration."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """After a violated tolerance the arm is held where it is, softly: at a wall, in free motion."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/guides/evaluate.md: its output is current, and every part of it is explained."""
 
 import re

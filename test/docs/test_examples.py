@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages without a test of their own: their Python runs, in order and in one namespace each."""
 
 import re

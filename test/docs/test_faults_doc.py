@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/reference/faults.md: rows are complete, their logged texts exist, each row has tests."""
 
 import ast

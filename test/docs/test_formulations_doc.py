@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/textbook: formulations and the sources; names exist, tables are complete and current."""
 
 import importlib

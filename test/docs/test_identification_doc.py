@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/guides/identification.md: its commands and examples run, and every option is explained."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links in the pages, the README and the notebooks lead somewhere; elements of XML are shown."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/guides/loops.md: its example runs as printed, its names exist."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/reference: every public name has an entry, with shapes where it takes or returns arrays."""
 
 import importlib

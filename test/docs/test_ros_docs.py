@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages about rviz, several robots and ros2_control: their names exist, their code compiles."""
 
 import re

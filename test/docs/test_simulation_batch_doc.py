@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/guides/simulation_batch.md: its example runs and gives the values in its comments."""
 
 import re

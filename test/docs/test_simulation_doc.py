@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/guides/simulation.md: its example runs, its names exist."""
 
 import inspect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documentation site: it builds without warnings and without ROS, and works offline."""
 
 import html.parser

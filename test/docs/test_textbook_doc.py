@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/textbook/textbook.md: its examples run, and every exported name is listed."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The notebooks run from their first to their last cell, and the index lists all of them."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example that records a simulated arm: its bag is that of the motion, and has the payload."""
 
 import runpy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots, states and an independent library, shared by the tests of all formulations."""
 
 import operator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Agreement of all formulations with each other, a hand-written one and Pinocchio.
 
 The formulations share no dynamics, so agreement to rounding is evidence that each is right.

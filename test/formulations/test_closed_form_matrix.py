@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Properties of the stacked matrices, and of the three C matrices."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic joints: the single link by hand, and laws for any arm."""
 
 import numpy as np

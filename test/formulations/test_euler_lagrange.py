@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Energies, the derivatives of the inertia matrix, and the three forms of one equation."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward dynamics inverts inverse dynamics, and Euler's method is of order one."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translational and rotational parts, each against a robot that has only that part."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Momentum, energy and Hamilton's equations, against derivatives and the other formulations."""
 
 from dataclasses import replace

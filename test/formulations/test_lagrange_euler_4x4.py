@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives of the transforms, and properties of the dynamic coefficients."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vectors of the base-frame recursion against link frames, and the damping of table 1."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recursion of the planar elbow by hand: Spong, Hutchinson and Vidyasagar, section 6.7."""
 
 import numpy as np

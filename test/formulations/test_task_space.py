@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Task-space dynamics against joint space, with redundancy, and at singularities."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A single body in both forms, the two recursions for the acceleration, and a base that moves."""
 
 import numpy as np

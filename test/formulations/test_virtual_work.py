@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constrained particles: the equations of motion from r_i(q) and P(q) alone.
 
 Equation numbers are those of Spong, Hutchinson and Vidyasagar.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formulas of the laws on floats, arrays and in programs, against definitions to many digits."""
 
 import mpmath

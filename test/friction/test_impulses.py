@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Impulses of dry friction on one joint: the equation, its bounds, and its mirror image."""
 
 import mpmath

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of friction: identities, dissipation, memory, and rejected values."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Invalid arguments of launch files: an error that names the argument, before any node is started.
 
 `launch` is not on the package index; `launch_stand_in` visits the actions in its place.

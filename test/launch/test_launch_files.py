@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launch files: their names exist, and, where `launch` is installed, descriptions are built.
 
 `launch` and `launch_ros` come with a ROS 2 distribution and are on no package index, so that the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A launch file run as a whole, where `launch` and the package are installed."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ros2_control example: its robot loads, and its YAML matches the robot."""
 
 import ast

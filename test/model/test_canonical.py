@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The canonical tree: the same torques, frames on common normals, base parameters only."""
 
 import math

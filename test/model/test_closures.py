@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loop closures: constrained directions, and rejected input."""
 
 import numpy as np

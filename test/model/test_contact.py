@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External wrenches: body and reference point, and rejected input."""
 
 import numpy as np

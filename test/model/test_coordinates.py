@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear coordinate maps: virtual work, composition, limits, and transformed quantities."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Denavit–Hartenberg tables of both conventions, against the matrices of the books."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inertia of rigid bodies, against clouds of point masses."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values per joint, their units, and the links that move."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RobotModel: an immutable value, checked when made; and the models derived from it."""
 
 import dataclasses

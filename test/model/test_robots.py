@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Example robots against their docstrings, and the PUMA 560 against published constants.
 
 Their equations of motion are tested in test/textbook/test_closed_forms.py.

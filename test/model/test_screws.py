@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Product of exponentials: the same arm as by Denavit–Hartenberg and by URDF, number by number."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Solids against volume integrals by quadrature, and against each other."""
 
 import itertools

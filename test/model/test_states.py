@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random states within limits, given, blank or missing."""
 
 from dataclasses import replace

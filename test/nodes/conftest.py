@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes in process: a graph of their own, real messages, and deadlines instead of sleeps."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program for the second host: do the torques there fit the states of the first one?
 
 Prints how many states it saw answered, and the largest error, once there are enough.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command guard, with a node and a graph that tests can write to."""
 
 from contextlib import nullcontext

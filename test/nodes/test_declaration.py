@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters on real nodes, and the YAML files that come with the package."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from importlib import import_module
 
 import numpy as np

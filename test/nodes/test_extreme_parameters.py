@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extreme values of every number among the parameters of every node, live and at start.
 
 Each is accepted, or rejected with a reason that names it; the node goes on.

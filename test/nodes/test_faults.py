@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults around a running node: nothing unsafe is published, the log has the reason, it recovers.
 
 docs/appendices/fault_tests.md names tests for each row; those that fit nowhere else are here.

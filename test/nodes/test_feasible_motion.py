@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameter `on_infeasible` of feedforward_node: follow, reject, slow_down."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mode of the feed-forward node, against the table in its docstring, event by event."""
 
 import math

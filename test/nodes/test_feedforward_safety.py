@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the feed-forward node does when something is missing, wrong, or in its way."""
 
 import numpy as np

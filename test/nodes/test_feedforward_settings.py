@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of feedforward_node: each parameter in its own field, each value at its own joint."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the feed-forward node publishes for other programs: states of the joints, and status."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`frame_prefix`: the same prefix in every frame that a node publishes or receives."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Warnings about gains: unstable damping by joint and number, and no feedback at all."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of an identification, given to the nodes, are the identified arm."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topics, types, QoS, services and parameters of every node, against a written record.
 
 What a launch file or another node relies on changes only together with `interfaces.yaml`. After an

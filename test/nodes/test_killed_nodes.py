@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Killed without a last word: nodes that are started again, and clients that are not."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the launch files compute, without `launch`."""
 
 import numpy as np

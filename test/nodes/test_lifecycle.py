@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lifecycle of the nodes: who may start them, what they do meanwhile, and how they stop."""
 
 import threading

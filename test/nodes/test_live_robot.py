@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gravity, load and friction that change while a node works with the robot."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A live robot: its description, joint states and payload from topics of a namespace."""
 
 import time

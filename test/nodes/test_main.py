@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes as processes: how they start, and how they end."""
 
 import signal

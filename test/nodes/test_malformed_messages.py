@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes that are no message, on every subscription of every node: dropped, counted, survived."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fast DDS as the launch files and the demonstration have it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example for drives in MIT mode: frames, and an arm that the drives move."""
 
 import runpy

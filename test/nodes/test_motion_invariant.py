@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference is continuous, or the arm is held where it is, softly: events in any order.
 
 A reference is continuous if its position changes no faster than the velocity limit, where single

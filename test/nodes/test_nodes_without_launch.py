@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example of nodes as plain executables: every node starts, publishes and ends cleanly."""
 
 import contextlib

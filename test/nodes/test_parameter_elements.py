@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each element of the parameters and messages of a robot, with either sign, in its own place."""
 
 import itertools

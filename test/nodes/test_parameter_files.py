@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every shipped parameter file applies to its nodes, in a namespace as without one."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that act together: order, scale, offset and limit of the drives; law and memory."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service ~/estimate_payload of dynamics_node: estimate, errors, and what it leaves alone."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another robot is made ready in the background, and taken when it is ready."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`qos_overrides` parameters change history, depth and reliability of every topic of the nodes."""
 
 import pytest

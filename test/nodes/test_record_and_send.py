@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verbs `record` and `send`: from excitation to an identified model, without ros2cli."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests, messages and timers whose callback raises: each node rejects the input and goes on."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint states as bytes: the same content as by ROS, and rejection of anything else."""
 
 import itertools

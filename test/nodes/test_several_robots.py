@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several robots in one graph, each node a process of its own, separated by namespaces."""
 
 import contextlib

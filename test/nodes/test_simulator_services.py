@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The services: std_srvs in the graph, simulation_interfaces through a stand-in for that package.
 
 simulation_interfaces is not among the wheels, so its services are called directly; the stand-in

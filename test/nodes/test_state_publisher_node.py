@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state publisher. tf2_msgs comes with a ROS 2 distribution only: the topics of tf are tested
 where it is, the transforms and the description without it everywhere.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time that goes back, for everything that keeps a stamp.
 
 After a reset, the answers to a run of inputs are those without the inputs before it. Late inputs

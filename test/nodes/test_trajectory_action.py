@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goals of the feed-forward node's action, by a client of rclpy.
 
 control_msgs has no wheel. A goal is sent as another action: its number stands for a goal with the

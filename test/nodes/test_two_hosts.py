@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm on one host, its dynamics on another: two network namespaces joined by a cable.
 
 They share nothing but UDP: shared memory is switched off, as between real machines. Making network

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`--help` of every node prints its interfaces; without ROS a line names the installation."""
 
 import re

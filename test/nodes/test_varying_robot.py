@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads set for one node, for all of them, or by one node for another."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that the verbs write arrive in a node as they were meant."""
 
 import pytest

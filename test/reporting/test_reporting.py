@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results for people: aligned tables, numbers with errors, curves, JSON without infinities."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives: delay, rate, bandwidth and limits of their torque, gain errors and ripple."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All joint models at once: every torque of the equation of motion is accounted for."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches of arms: agreement with single arms, bit for bit, on threads and processes."""
 
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor

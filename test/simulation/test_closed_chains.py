@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motion of mechanisms with loops: closure, energy, order of the integrators, errors."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands of a simulated arm: brakes, wrenches, payloads; the same ones give the same bits."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Velocities with friction and stops: their optimality, for random matrices."""
 
 from typing import NamedTuple

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Springs between motors and links: against example 6.2, and against the rigid arm."""
 
 from dataclasses import replace

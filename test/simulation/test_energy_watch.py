@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Energy balance: losses reduce gains, work is not a gain, and divergence is detected."""
 
 from robot_dynamics.simulation.steps.energy_watch import CREATED, STEPS, Balance

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps in which a joint comes to rest, reverses or meets a stop: their order and their limits."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures and animations of simulated motions."""
 
 from itertools import pairwise

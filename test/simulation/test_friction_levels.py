@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dry friction of every integrator: at most its level, and the motion that belongs to it."""
 
 import numpy as np

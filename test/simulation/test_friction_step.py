@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step under a friction law: the law, dissipation, sticking, and agreement of batches."""
 
 import numpy as np

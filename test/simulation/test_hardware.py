@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hardware profiles: the file, its errors, and arms that differ from their model."""
 
 import numpy as np

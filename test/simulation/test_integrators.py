@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Integrators: order, energy, and agreement with the integrators of other engines."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study of payload errors: known effects, and the same bits on a cluster."""
 
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wall times of the steps: real-time factor, late steps, clocks that jump."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads attached and dropped in motion, and wrenches on any link."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings of simulated arms: consistency, noise, tracking and repeatability."""
 
 from dataclasses import replace

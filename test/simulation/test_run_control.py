@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run control: play, pause, stop, step, reset."""
 
 import numpy as np

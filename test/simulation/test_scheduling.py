@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulation loop: free running, lock step, timeouts of commands."""
 
 import numpy as np

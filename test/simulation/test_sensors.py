@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measurements: quantization, spectra, delays and repeatability by seed."""
 
 from itertools import pairwise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator: laws of physics, errors, and repeatability bit for bit."""
 
 from dataclasses import replace

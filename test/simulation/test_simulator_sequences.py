@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws that hold in every step of a simulator, after any sequence of commands."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Smooth friction of any stiffness: no chatter, balance, dissipation."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The step of order 1 with friction and spring stops at its end: rounds, and balance."""
 
 from dataclasses import replace

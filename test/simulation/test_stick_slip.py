@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stick-slip friction: sticking, breakaway, dissipation."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Position limits: impacts dissipate, and no joint passes an inelastic stop."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tracking law: the right model follows a trajectory, a wrong one sags as statics predicts."""
 
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formulations and compiled methods against the closed forms of the textbooks' example systems.
 
 The parameters of the systems are unequal and without common factors, so that no error cancels.

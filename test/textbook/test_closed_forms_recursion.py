@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Newton–Euler formulations against every vector of the hand-written recursion of the elbow."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rigid body against momenta in the inertial frame; Lynch and Park, draft, section 9.2."""
 
 import numpy as np

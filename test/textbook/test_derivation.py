@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derived equations of motion: the printed results of the books, and the library's numbers."""
 
 import ast

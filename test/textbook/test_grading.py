@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The grader: right functions pass, each typical mistake is named by the law that it breaks."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Misprints of the sources, listed on the pages of docs/textbook: as printed they fail,
 corrected they hold. Lost equations and wrong words are tested in their corrected form only.
 

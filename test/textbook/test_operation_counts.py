@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operation counts of the formulations; Milićević, Golubović and Slavković, table 3."""
 
 import numpy as np

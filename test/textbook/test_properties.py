@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds of inertia and energy, passivity, and terms absent by design."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real robots, number by number, against Pinocchio's own URDF reader."""
 
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a URDF that leave every other byte as it is."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robots that come with the package: their numbers against their sources."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every link's frame: against Pinocchio's reading of the same file, and against the model."""
 
 import numpy as np

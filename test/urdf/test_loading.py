@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """load_urdf and parse_urdf: models from files, text and xacro."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reduced URDF text for other engines."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any text gives a robot or a ModelError that names the fault."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees, coordinates, mimic joints, locked joints and sub-chains."""
 
 import numpy as np

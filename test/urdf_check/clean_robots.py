@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots whose numbers are right: uniform parts of a true density, with meshes and primitives."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robots and faults of these tests are importable."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single faults put into descriptions whose numbers are right, and the repairs expected."""
 
 from typing import NamedTuple

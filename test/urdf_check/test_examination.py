@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Findings about whole descriptions: structure, clean robots, single rules."""
 
 import re

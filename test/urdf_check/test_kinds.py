@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page on the verb lists the kinds of findings as they are."""
 
 import re

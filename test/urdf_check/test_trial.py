@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single faults in descriptions whose numbers are right are named, and slips repaired exactly."""
 
 from collections import defaultdict

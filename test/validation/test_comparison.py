@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison with reference engines: real robots, awkward ones, missing and crashing engines."""
 
 from dataclasses import replace

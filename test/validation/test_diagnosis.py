@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Diagnosis of differing torques: each mistake is made on purpose and must be named."""
 
 from dataclasses import replace

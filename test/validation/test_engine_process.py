@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Worker processes of engines that are missing, crash, hang, or print to stdout."""
 
 import os

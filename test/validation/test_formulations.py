@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of all derivations: agreement, and detection of a wrong one."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identities of the equation of motion, on many robots and with faults of one percent."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Observations of a running system: residual of each term, and the likely cause."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engines read the robot's own text, so a mistake of our reader is visible."""
 
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTML of the torques: the numbers of the library, safe text, bars of the right length."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The view in a real browser: pictures, numbers and errors of the page."""
 
 import os

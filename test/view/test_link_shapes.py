@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of links: poses in their bodies, colours, meshes."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings and live joint states as motions."""
 
 from dataclasses import replace

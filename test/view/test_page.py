@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Controls of the page, without a browser: what they do is done to their handles."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is drawn for a state: poses, torques, arrows, ellipsoids."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server: its address, and the reasons why it cannot start."""
 
 import builtins

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shared state and its motions."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that a page sets: accepted within their range, rejected by name otherwise."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plot of a recording: torques of the library over time, and a line at the present time."""
 
 from types import SimpleNamespace

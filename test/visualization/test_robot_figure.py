@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of robots: links at their places, one scale for all axes, files."""
 
 import sys

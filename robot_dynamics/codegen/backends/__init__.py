@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs as Python source, LLVM assembly and machine code, and the cache of machine code.
 
 =====================  ===========================================================================

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes of a program in LLVM's language.
 
 In the kernel of one sample a scalar is a double, a vector of the program (see `trace`) a vector of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sine, cosine and hyperbolic tangent in LLVM's language: any number of lanes, no branch.
 
 ==========  ===================================  =========================================

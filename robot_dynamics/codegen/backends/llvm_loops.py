@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loop programs in LLVM's language: the same functions as `llvm_straight_line` writes.
 
 They have one more input, the last: memory for the values of the rows, provided by the caller. For

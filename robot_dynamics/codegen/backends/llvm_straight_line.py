@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Straight-line programs in LLVM's language, for one sample, a batch, and rollouts.
 
     void name.sample(const double *input..., double *output...)

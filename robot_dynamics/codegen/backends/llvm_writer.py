@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write straight-line code in LLVM's assembly language, one instruction a line.
 
 A value is named by text: `%v7`, or a constant such as `0x3FF0000000000000` (1.0, exactly). The

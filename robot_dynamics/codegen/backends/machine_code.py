@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LLVM's language to machine code for this processor, and that to addresses of functions.
 
 llvmlite, which contains LLVM, is optional: `why_not()` returns what is missing. Machine code is a

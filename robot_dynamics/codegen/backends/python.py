@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs without machine code: as readable Python source, or interpreted node by node.
 
 The source of a program is one function of the input vectors. An operation used once

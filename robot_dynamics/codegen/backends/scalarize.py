@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scalarize programs: replace the vectors of a program by scalars.
 
 A program may represent several scalars with the same operations as one vector: see `trace`. The

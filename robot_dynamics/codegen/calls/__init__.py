@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled programs as functions of arrays, with broadcasting, batches, threads and iteration.
 
     >>> import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks and conversion of arguments: any array-like becomes rows for a kernel, or an error.
 
 Every argument is `(..., size)`; leading axes broadcast as NumPy's do. A kernel reads each input as

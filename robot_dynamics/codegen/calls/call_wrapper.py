@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Portable call wrapper: `function(q, qd, ..., out=None)`, from any arrays to kernels and back.
 
 It checks and converts all arguments in Python, then runs the kernels on rows; float64 vectors of

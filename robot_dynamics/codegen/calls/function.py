@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled functions of arrays, made from functions of scalars.
 
 A `CompiledFunction` is called like any function. Its attribute `call` is the callable without the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Iteration of a program whose outputs are its next inputs: simulation, filters.
 
 The loop runs inside the kernel. `iterate` returns the trajectory of one sample, an array with a

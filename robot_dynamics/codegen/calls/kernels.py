@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels: programs that run on rows of arrays, in machine code or in Python.
 
 Machine code comes from the cache where it can; then the function that the program was recorded

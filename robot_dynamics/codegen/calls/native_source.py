@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The native call wrapper in LLVM's language: from Python objects to a kernel and back.
 
 C functions by CPython's calling convention METH_FASTCALL | METH_KEYWORDS. For NumPy arrays of

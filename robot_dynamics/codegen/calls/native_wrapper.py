@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The native call wrapper, in machine code, where the interpreter supports it.
 
 The wrapper (see `native_source`) relies on where CPython keeps an object's type and NumPy an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of the native call wrapper: checks, new and recycled results, calls through a table.
 
 The table holds the addresses of functions, types and kernels. It is the data of the array that is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a program is recorded from, and its form: straight line, vectorized branches, or loops."""
 
 import functools

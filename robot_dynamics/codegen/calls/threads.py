@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Large batches over several cores.
 
 A batch is cut into as many parts as there are threads; the calling thread takes one, a pool the

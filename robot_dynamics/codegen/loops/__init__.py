@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of tree traversals: as loops over the bodies, or with branches vectorized.
 
 Long trees are recorded once per kind of rows and become loops; parallel branches are recorded

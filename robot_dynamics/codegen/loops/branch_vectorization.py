@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Branch vectorization: parallel branches of a tree as lanes of vectors.
 
 Legs, arms and fingers of a robot repeat the same operations. Rows of one kind and depth form a

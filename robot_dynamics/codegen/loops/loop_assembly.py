@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Assemble recorded operations into loops.
 
 A value is computed in the first loop in which it can be. Values that a later loop, or another row,

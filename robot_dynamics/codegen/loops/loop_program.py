@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program of loops over rows: what is computed at a row, once for each kind of rows.
 
 Rows have parents among the rows before them. Memory holds one number per row and column; a loop

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Record a tree traversal once per kind of rows instead of once per row.
 
 A straight-line program grows with the number of rows (bodies of a robot, say). Long trees are

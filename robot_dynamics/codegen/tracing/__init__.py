@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Straight-line programs: recorded from functions of scalars, and transformed.
 
     >>> from robot_dynamics.codegen.tracing import trace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The graph of recorded operations, shared and folded.
 
 * Sharing: a node that exists already is not added again, so `c*c` is computed once.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Straight-line programs: lists of nodes, each after its operands."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of many terms, as chains of fused multiply-adds.
 
 A program adds two numbers at a time: `(a*b + c*d) + e` is two products and two sums. As a chain,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Record a function of scalars as a straight-line program.
 
 Run a function on `Scalar` objects instead of floats and each `+ - * /`, sine, minimum, ... adds a

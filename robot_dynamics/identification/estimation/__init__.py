@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A physically consistent model that predicts the recorded efforts.
 
 estimation           `identify`: the steps from a recording to a model

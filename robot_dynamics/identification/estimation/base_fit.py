@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least squares on the base parameters, with standard errors.
 
 The base parameters are the combinations of inertial parameters, and of rotor inertias where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base parameters: the combinations of inertial parameters that joint torques determine.
 
 Ten parameters describe a body, but the torques of an arm depend on fewer: a link that turns about

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constant delay between the efforts and the motion of a recording.
 
     effort(t) = model(t - delay)   =>   effort(t + d) - A x = (d - delay) d(effort)/dt

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification of an arm: a physically consistent model that predicts the recorded efforts.
 
 1. The recording is filtered without lag and decimated (`observations`); a constant delay of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a recording identifies an arm, and what to record otherwise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choice of a friction law, and of its pre-sliding lengths, by the residual held out.
 
 The rows are divided into folds of consecutive time; each fold is predicted by a fit of the others.

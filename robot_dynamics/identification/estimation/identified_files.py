@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of an identification: URDF, parameters of the nodes, figures as JSON.
 
 The URDF differs from the description in <inertial> and <dynamics> alone. What a URDF cannot hold

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Report of an identification: one self-contained HTML file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text of an identification: verdict, residuals, parameters, and what could not be identified."""
 
 from __future__ import annotations

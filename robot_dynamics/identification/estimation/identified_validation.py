@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Residuals before and after identification, on data that were not fitted.
 
 Both are low-passed as the fitted data, and their delay is removed. In currents without a scale the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of the identification problem: what a recording says of each joint, without lag.
 
     effort = g (Y theta + known + B qdd) + friction + offset

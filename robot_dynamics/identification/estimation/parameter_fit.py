@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weighted, physically consistent fit of all parameters of an arm to one or more recordings.
 
     effort_j = g_j (Y_j theta + known_j) + sum_t f_jt phi_jt + o_j + r_j qdd_j

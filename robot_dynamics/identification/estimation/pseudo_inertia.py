@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Physically consistent least squares: a linear matrix inequality for the body of each joint.
 
     minimise  ||A x - b||^2 + lambda sum_bodies (tr(J0^-1 J) - log det J)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The convex solver and its threads: optional packages, imported where a problem is solved."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of recorded efforts with a model, and the causes of differences.
 
 evaluation        measured effort and the model's torque, joint by joint

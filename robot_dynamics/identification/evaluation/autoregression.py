@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Autoregressive noise of a residual, and its innovations.
 
     e_k = a_1 e_{k-1} + a_2 e_{k-2} + innovation

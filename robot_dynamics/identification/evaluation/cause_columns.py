@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torque columns of possible causes of a residual.
 
 Residuals are linear in the errors of a model, so each unknown has a column, the residual of one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normal equations of hypotheses on a residual, and the noise that they leave.
 
 The noise of each joint is an autoregressive process, whose innovations weight the equations.

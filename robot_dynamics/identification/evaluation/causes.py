@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Causes of a residual: the most probable errors of a model that explain it.
 
 All residuals are fitted at once, by weighted least squares: a payload at the tip changes the

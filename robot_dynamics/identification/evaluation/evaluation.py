@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of measured efforts with the torques of a model.
 
     residual = effort_scale * effort - (M qdd + C qd + g + friction(qd))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Report of an evaluation: text, JSON and figure; curves as CSV."""
 
 from __future__ import annotations

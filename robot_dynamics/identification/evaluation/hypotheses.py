@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Possible causes of a residual: directions in the space of a model's errors, and their limits.
 
 Each hypothesis has one or more unknowns, the directions in which they change the errors of the

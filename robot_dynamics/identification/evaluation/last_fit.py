@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The last fit of causes: values, standard deviations, alternatives.
 
 Small errors of gain, friction and rotor inertia of every joint take part with a narrow prior, and

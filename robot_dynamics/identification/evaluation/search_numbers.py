@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tuned numbers of the search of causes.
 
 They were found by trial on simulated recordings of `benchmarks.evaluation`, with other seeds than

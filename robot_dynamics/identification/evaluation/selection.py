@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear regression with the most probable groups of unknowns.
 
 Unknowns x of the chosen groups have independent normal priors of mean zero; the others are zero.

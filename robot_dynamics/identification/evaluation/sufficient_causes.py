@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Causes that explain a residual without those that are fitted but not reported.
 
 The torque of a cause may depend on the opposite torque of another one: two links that are wrong by

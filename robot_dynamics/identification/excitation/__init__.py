@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions that determine the parameters of a robot.
 
 excitation         periodic motions with ramps, and the limits that they keep

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capsules around the collision geometry of a robot description.
 
 The shapes of a link are divided into small triangles, and these are covered by a capsule along

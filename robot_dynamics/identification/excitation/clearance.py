@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances between the links of a robot, and above a floor, by capsules around their shapes.
 
 Capsules are larger than the shapes they cover, so that links are never closer than they seem.

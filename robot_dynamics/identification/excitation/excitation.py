@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Periodic motions within the limits of a robot, with smooth ramps at both ends.
 
 The motion of each joint is a finite Fourier series. Its path is followed once per period; at both

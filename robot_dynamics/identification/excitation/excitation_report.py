@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An excitation as text, curves and figure."""
 
 from __future__ import annotations

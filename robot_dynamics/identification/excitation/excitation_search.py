@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search of the motion that excites the base parameters of a robot most.
 
 The coefficients of a Fourier series maximise

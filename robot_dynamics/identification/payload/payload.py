@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mass, centre of mass and inertia of a payload, from a recording of the arm that carries it.
 
 The torques that the model without the payload leaves are linear in its ten parameters. From a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds of a payload by linear programmes: all that dry friction admits.
 
 Source: Charnes and Cooper, "Programming with linear fractional functionals", Naval Research

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least squares of a payload, with standard errors.
 
     effort_j - model_j = Y_j theta + f_j . friction features + o_j

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measured signals: what a recording holds, and what evaluation and estimation begin with.
 
 bag              joint states and robot description of a rosbag2 recording

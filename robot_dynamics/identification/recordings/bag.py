@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reader of joint states and robot descriptions in rosbag2 recordings.
 
 Supported are folders of `ros2 bag record` in sqlite3 or MCAP, compressed or not; single files of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figure of efforts over time, a panel per joint."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The setting of `effort_gravity_compensated` that fits the efforts of an arm at rest.
 
     effort = c g(q) + friction + offset + noise

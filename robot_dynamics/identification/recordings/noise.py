@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise of a recording, from spectra far above the motion.
 
 White noise has the same density at all frequencies, the motion ends somewhere. The density is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repeated periods of a motion, averaged.
 
 Where a motion repeats, so do the efforts; what differs between the periods is noise. The average

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorded samples by joint, in the order of the model.
 
 Nothing is interpolated: a sample without a finite value of every joint of the model is omitted and

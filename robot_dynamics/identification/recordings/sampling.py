@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evenly spaced samples of a recording, between its gaps."""
 
 from __future__ import annotations

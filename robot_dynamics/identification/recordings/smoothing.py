@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Smooth positions, velocities, accelerations and efforts of a recording, without lag.
 
 Accelerations are derivatives of measurements, which amplify noise, so a low-pass precedes them. It

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Velocities of a recording: those of the driver, without their lag, or derivatives of positions.
 
 Velocities that a driver filters are later than the positions; they are compared with the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches of arms that differ in payload, friction and start.
 
 `batch` simulates them, `perturbations` defines the differences, `tracking` is a control law along

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulation of a batch of arms that differ in their starts and parameters.
 
     run = simulate_batch(arm, q0, qd0, law, steps=3000, perturbations=Perturbations(...))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Monte Carlo study of the tracking error that a wrong payload causes.
 
     robot-dynamics monte-carlo panda.urdf --payload 2 --picture study.png

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Differences between the arms of a batch: payload and friction.
 
 They are inputs of the compiled step, so thousands of different arms share one program.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress of a long run: a bar, or lines without a terminal or rich."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control law for a batch of arms: feed-forward of a model along a trajectory, with PD feedback.
 
 The model of the controller may differ from the arms.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of joints and drives: actuators, friction, stops, payloads.
 
 `JointModels` in `settings` selects them for a simulator.

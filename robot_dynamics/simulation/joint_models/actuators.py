@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives with delay, limits, bandwidth, gain errors, offset and torque ripple.
 
 In the order in which they act on a commanded torque:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step of semi-implicit Euler under a friction law of `friction.laws`.
 
     (M + h F_v) v' + p = M v + h (tau - C v - g),    p_j = h L_j z_j(v')

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selection of the joint models of a simulator.
 
 | model | set by | effect |

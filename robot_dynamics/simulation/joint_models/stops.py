@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stops at the position limits: inelastic, or springs with dampers.
 
 A joint that meets an inelastic stop loses its velocity at that instant, by an impulse in the

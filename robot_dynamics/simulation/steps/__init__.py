@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of a simulator.
 
 Reading order: `integrators`; `adaptive` (SciPy's solvers); `body` with `rigid_arm` and

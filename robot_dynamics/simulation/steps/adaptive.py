@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Integration by SciPy's adaptive solvers, a reference for the fixed-step integrators."""
 
 from __future__ import annotations

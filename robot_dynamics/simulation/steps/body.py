@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coordinates y of a simulated arm, and the quantities that the integrators evaluate.
 
     M(y) ydd + C(y, yd) yd + g(y) + D yd + friction(yd) = force

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction and stops of the coordinates of an arm, as laws of the velocities at a step's end.
 
 Each coordinate exerts an impulse p that grows with its velocity v at the end of the step. What

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arm with a spring between each motor and its link: y = (q, theta).
 
     M(q) qdd + C(q, qd) qd + g(q) + K (q - theta) + D (qd - thetad) = J^T F      the links

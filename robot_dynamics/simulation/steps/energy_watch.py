@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detection of divergence by the balance of energy.
 
 Over one step with torques held, the drives and the environment do the work tau . (q' - q),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Integrators of a simulator, explicit and implicit.
 
 | integrator | order | energy of a conservative arm |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arm whose motors are fixed to its links: one coordinate per joint, y = q.
 
 Rotors move with their joints and add r^2 J_m to the mass matrix (Spong, Hutchinson and Vidyasagar,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Example systems of the textbooks, with their equations of motion written out by hand.
 
 They import NumPy and nothing of this package: independent of its kinematics, they detect errors

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two-link Cartesian arm: two prismatic joints at right angles, uncoupled.
 
 Source: Spong, Hutchinson and Vidyasagar, section 6.4.1 and figure 6.8, (6.69)-(6.77).

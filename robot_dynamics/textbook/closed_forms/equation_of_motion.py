@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class of the closed forms: the equation of motion from its three terms."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The five-bar linkage: a closed chain that can be decoupled.
 
 Links 1 and 2 turn on the base, link 3 hangs on the end of link 2 parallel to link 1, link 4 on the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planar elbow arm, with its five-parameter regressor.
 
 Source: Spong, Hutchinson and Vidyasagar, section 6.4.2, figure 6.9 and

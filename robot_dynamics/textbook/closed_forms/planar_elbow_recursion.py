@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planar elbow by Newton and Euler: every vector of the recursion, written out.
 
 Frames 1 and 2 are fixed in the links, their x axes along them; only the x and y components of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planar 2R arm with point masses at the ends of its links.
 
 Source: Lynch and Park, draft, section 9.1.1, (9.7) and (9.8) with the equations below them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planar elbow with both motors at the base, the second one driving through a belt.
 
 The coordinates are absolute angles: p2 does not change when p1 does. The joints' own angles are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One free rigid body: Newton's and Euler's laws in the body frame, in two forms.
 
 The frame {b} sits at the centre of mass and turns with the body. Twists are V = (w, v), wrenches

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One moving part: a particle, a link behind a gear, and a link behind a gear and a spring.
 
 Source: Spong, Hutchinson and Vidyasagar, section 6.1 with examples 6.1 and 6.2;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The slider-crank: crank, rod and a piston that slides along x.
 
 One coordinate, the crank's angle q from the x-axis, moves all three; the rod's angle phi follows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equations of motion of small robots, derived with letters; needs SymPy.
 
 derivation           `derive`: M, C and g as SymPy expressions

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equations of motion of small robots in the letters of a book, as SymPy, LaTeX and Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Letters of the books.
 
 The names of parameters are those of the planar elbow, or of the two-link arm, of each book, where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """M, Christoffel symbols and gravity torque of a robot, with letters for its parameters.
 
 Euler and Lagrange's equations by Jacobians of the centres of mass, in polynomials of the cosines

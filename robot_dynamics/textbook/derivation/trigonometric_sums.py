@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of cosines and sines of the joint angles, with polynomials as coefficients.
 
     f(q) = sum of  a_K cos(K q) + b_K sin(K q),      K q = sum of K_j q_j

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equations of motion as LaTeX and as a Python module."""
 
 from __future__ import annotations

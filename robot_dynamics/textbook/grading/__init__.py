@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A grader: functions of a robot's dynamics, checked against the laws and a known robot.
 
 grader       `check`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions under test: their arguments, their shapes, and the errors of a call."""
 
 from __future__ import annotations

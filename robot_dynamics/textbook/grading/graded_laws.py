@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of functions of a robot's dynamics, by name, with their sources."""
 
 from __future__ import annotations

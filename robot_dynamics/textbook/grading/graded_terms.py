@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three terms of the equation of motion, M(q), h(q, qd) = C(q, qd) qd and g(q).
 
 Each function of a robot's dynamics determines one of them or more, whatever its derivation:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The check of a student's functions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Causes of a difference between a term and the right one.
 
 A mistake is named only where it gives the values of the function in every state, within rounding;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the checks of laws share: functions, states, sizes, and the record of what failed."""
 
 from __future__ import annotations

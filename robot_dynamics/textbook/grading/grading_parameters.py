@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The single parameter of the linear form tau = Y Theta that is wrong in some entries of a term.
 
 Where all wrong entries differ by the terms of one parameter, and by the same amount, the amount is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of a check: laws that hold, laws that fail, and why."""
 
 from __future__ import annotations

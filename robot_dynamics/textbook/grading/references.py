@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots that functions are compared with: systems in closed form, and models.
 
 A reference also gives the mistakes in its parameters: a length in place of another, an inertia

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws between functions, and between a function and the robot."""
 
 from __future__ import annotations

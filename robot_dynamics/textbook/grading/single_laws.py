@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of one function: its dependence on its arguments, symmetry and definiteness of M."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Typical mistakes, by name: in the angles, in the order of the joints, in the terms themselves.
 
 A mistake is a text, and the terms that it makes of the right ones. Mistakes in the parameters of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Geometry of robot descriptions: the one place where it is read.
 
 shapes         the <visual> and <collision> elements of links, and their errors

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mesh files, read by trimesh in a process of its own, within bounds of time and memory.
 
 A file of 2 kB may have 2^30 instances of a mesh, or name a pipe as its buffer: the readers of mesh

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names and files of the meshes of a robot description."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of the <visual> and <collision> elements of a robot description.
 
 They are read once, here, by the rules of `urdf.rules`: a missing or wrong number, name or child is

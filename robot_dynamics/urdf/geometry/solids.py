@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Uniform solids of the visual and collision geometry of links.
 
 Primitives are integrated analytically, meshes by trimesh (extra `[check]`): as they are if they

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Physics engines that serve as reference: registry, adapters and their processes.
 
 Each adapter maps an engine to the protocol below; it runs in a process of its own (`process`), and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter to MuJoCo, which rejects physically inconsistent inertias.
 
 Source: MuJoCo documentation, "Modeling: URDF extensions", and the API reference of mj_rne,

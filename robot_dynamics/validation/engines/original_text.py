@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot's own text for physics engines, reduced by ElementTree alone.
 
 An engine that reads what our reader has completed and written again repeats the reader's mistakes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter to Pinocchio, which uses every inertia unchanged.
 
 Its configuration has two entries (cos, sin) per continuous joint; ours has the angle.

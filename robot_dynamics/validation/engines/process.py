@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Worker process of a physics engine: a crash of the engine ends the worker and nothing else.
 
 `EngineProcess` starts `python -m robot_dynamics.validation.engines.process` and exchanges

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter to PyBullet; imported in worker processes only, since it prints and can crash.
 
 Set for a fair comparison: inertias from the file instead of from collision shapes, a fixed base at

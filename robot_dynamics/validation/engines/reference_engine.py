@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adapter from an external physics engine to our joint coordinates.
 
 Engines have their own joint order, separate coordinates for mimic joints, and coordinates for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sine, cosine and hyperbolic tangent in machine code, against exact arithmetic."""
 
 import decimal

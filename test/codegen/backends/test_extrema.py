@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Absolute values, minima and maxima: alone, in batches, in the lanes of vectors, as floats."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that are too large to compile: evaluated all the same, with the same results."""
 
 import numpy as np

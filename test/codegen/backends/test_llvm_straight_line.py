@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two kernels: right, and equal to the last bit."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The readable backend, against the same function run on floats."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vectors in programs: as right as scalars, in one register or lane by lane."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call compiled functions with everything wrong, many times: the process of test_fuzz.py.
 
 Every call must give the right result, or raise ShapeError or TypeError, and leave alone all

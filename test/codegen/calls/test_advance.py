@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many samples through many steps inside the kernel, against the same steps called one by one."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls: arguments, results and rejected calls, with the native and the portable wrapper."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions come and go in circles of references, and nothing of them is used when it is gone."""
 
 import os

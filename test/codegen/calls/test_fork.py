@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forks while another thread compiles: the child can compile and call."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The door: backends, and what happens without a compiler."""
 
 import doctest

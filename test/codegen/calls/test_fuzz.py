@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No crash, ever: thousands of right and wrong calls, in a process that must end well."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops inside the kernel, against the same loop written out."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The native call wrapper: when it is used, and that it leaks nothing."""
 
 import copy

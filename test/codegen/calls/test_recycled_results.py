@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The native call wrapper recycles a result once it is unreferenced, and never before."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches over threads: the same bits for any number of them."""
 
 import os

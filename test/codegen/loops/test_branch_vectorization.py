@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Branch vectorization: lanes of vectors, instructions saved, and results of every lane."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops over the rows of a tree: what is recorded, and that every way of running it agrees."""
 
 import threading

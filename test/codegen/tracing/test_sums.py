@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What becomes of sums: which terms, in which order, and what is computed in them."""
 
 import numpy as np

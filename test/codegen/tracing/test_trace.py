@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorder: what it folds, what it shares, what it refuses."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base parameters by two methods, and torques computed from them."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verdicts on an identified model: per joint, with noise, in either sign of the efforts."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms with wrong links and unknown friction are identified; figures hold on other motions."""
 
 import re

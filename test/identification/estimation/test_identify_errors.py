@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stated errors of an identification cover the truth on realistic recordings."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `identify`: files, verdict, and exit codes."""
 
 import errno

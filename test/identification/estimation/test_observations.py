@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of a recording: the model's regressor reproduces its efforts, whatever the settings."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The convex problem: maps of parameters, its minimum, and physical consistency."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Autoregressive noise: its coefficients, its innovations, and samples that are left out."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bag of a simulated robot is explained by `robot-dynamics evaluate`."""
 
 import re

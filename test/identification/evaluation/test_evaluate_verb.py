@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `evaluate`: exit code, figures, curves and picture of a bag."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evaluation of recorded efforts of a known robot: errors of the model are found, no others."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates of false causes, of recordings of correct models.
 
 docs/appendices/evaluation_rates.md has the table of `python -m benchmarks.evaluation`; here are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates of errors named, and of estimates that cover the truth.
 
 docs/appendices/evaluation_rates.md has the table of `python -m benchmarks.evaluation`; here are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of possible causes: friction, masses, centres of mass and gravity."""
 
 import numpy as np

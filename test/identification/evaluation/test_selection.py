@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regression with groups of unknowns: probabilities, choice, and omitted blocks of time."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capsules: they cover the shapes, and their distances are those of another library."""
 
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clearance: the least distance of all pairs and postures, the floor, and which is missed most."""
 
 import numpy as np

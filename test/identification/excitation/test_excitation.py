@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Excitations: within all limits at any time, smooth, and worth more than random motions."""
 
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `excite`: message, curves, picture, and errors in one line."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads from recordings: within their stated errors and bounds, over many recordings."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verb `payload`: figures, options and errors of a bag."""
 
 import json

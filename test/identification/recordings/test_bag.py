@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reader of rosbag2 recordings: storages, topics, and damaged files."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The setting of gravity that fits efforts at rest: right where it is stated, else silent."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise of a recording: the variance that was added is found, whatever the motion."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repeated periods: found, counted and averaged; the spread is that of the noise."""
 
 import numpy as np

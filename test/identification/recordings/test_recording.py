@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings by joint: any order, extra joints, and omitted samples, each counted."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Smoothing: no lag, accurate derivatives, no interpolation over gaps."""
 
 import numpy as np

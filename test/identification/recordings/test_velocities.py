@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Velocities of a recording: the lag of the driver is removed; positions instead, where better."""
 
 import numpy as np

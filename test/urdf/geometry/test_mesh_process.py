@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Meshes of strangers end the process that reads them, and nothing else."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of links: each fault is found with link, element and value, by every program alike."""
 
 from xml.etree import ElementTree

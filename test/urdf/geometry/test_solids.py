@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Solids of geometry against closed forms, and the search for meshes."""
 
 import re
