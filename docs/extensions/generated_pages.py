@@ -9,6 +9,7 @@ import argparse
 import importlib
 import inspect
 import re
+from collections.abc import Iterable
 from types import ModuleType
 
 import robot_dynamics
@@ -81,8 +82,9 @@ def entry(name, thing):
         return [f'.. autoclass:: {name}', '   :members:', '']
     if inspect.isroutine(thing):
         return [f'.. autofunction:: {name}', '']
-    values = ', '.join(f'``{value}``' for value in thing)
-    return [f'.. py:data:: {name}', '', f'   {values}', '']
+    values = thing if isinstance(thing, Iterable) else [thing]
+    shown = ', '.join(f'``{value}``' for value in values)
+    return [f'.. py:data:: {name}', '', f'   {shown}', '']
 
 
 # -- the command line --------------------------------------------------------------------------
