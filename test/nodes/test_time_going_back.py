@@ -29,6 +29,7 @@ from robot_dynamics.control.torque_limiting import Limits, TorqueGate
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.messages import SECOND
@@ -251,7 +252,7 @@ def test_late_states_change_nothing(called, late):
 
 
 def test_terms_are_matched_with_states_across_late_ones_and_a_reset(graph, elbow):
-    owner = graph.start(DynamicsNode)
+    owner = graph.start(PyBulletValidatorNode, autostart=False)  # it reads no terms itself
     terms = TermInput(owner, 'dynamics_node')
     states = graph.publisher(JointState, 'joint_states')
     gravity = graph.publisher(JointState, 'dynamics_node/gravity_torque')
