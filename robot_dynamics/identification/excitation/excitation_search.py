@@ -369,7 +369,8 @@ class _Search:
         Y = self._arm.regressor(*motion)[..., self.base.columns]
         Y = Y / self._limits.effort[:, None] / self._scale / np.sqrt(len(self._t))
         speed = (motion.qd / self._limits.velocity).T
-        direction = sliding_direction(speed, SMOOTH_DIRECTION)
+        # The motion that is found depends on the rounding of this quotient.
+        direction = sliding_direction(speed / SMOOTH_DIRECTION, 1.0)
         N = np.stack([speed, direction, np.ones_like(speed)], axis=-1)
         share = np.linalg.pinv(N) @ Y.transpose(1, 0, 2)
         return Y - (N @ share).transpose(1, 0, 2), N, share
