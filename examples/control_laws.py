@@ -7,9 +7,9 @@ python examples/control_laws.py
 import numpy as np
 
 import robot_dynamics as rd
+from robot_dynamics.control.control_laws import LAWS
 from robot_dynamics.control.feedforward import Gains
 from robot_dynamics.control.gains import pd_gains
-from robot_dynamics.control.laws import LAWS
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.simulation import Simulator, simulate
 

@@ -75,7 +75,7 @@ OWNERS = [
         concept='geometry of a robot description',
         pattern=r"""findall\('(visual|collision)'|'geometry(/\*)?'|'filename'""",
         found="for element in link.findall('visual'):",
-        files=('urdf/geometry/shapes.py', 'urdf/geometry/solids.py'),
+        files=('urdf/geometry/shapes.py', 'urdf/geometry/link_solids.py'),
     ),
     Row(
         concept='meshes of a robot description',

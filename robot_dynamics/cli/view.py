@@ -32,9 +32,9 @@ from robot_dynamics.urdf.loading import parse_urdf, robot_file, urdf_text
 
 if TYPE_CHECKING:
     from robot_dynamics.ros.live_robot import LiveRobot
-    from robot_dynamics.view.motion import Motion
     from robot_dynamics.view.page import Controls
     from robot_dynamics.view.state import ViewState
+    from robot_dynamics.view.viewed_motion import Motion
 
 ROBOT = Path('panda')
 HOST, PORT = 'localhost', 8080
@@ -106,8 +106,8 @@ def _serve(server: Any, subject: _Subject, folders: Sequence[Path]) -> None:
     from robot_dynamics.view.drawing import Drawing
     from robot_dynamics.view.link_shapes import shapes_of
     from robot_dynamics.view.page import Page
-    from robot_dynamics.view.run import add_shapes, run
     from robot_dynamics.view.session import Session
+    from robot_dynamics.view.update_loop import add_shapes, run
 
     model = subject.state.model
     session = Session(Dynamics(model), subject.state)
@@ -164,8 +164,8 @@ def _first_state(model: RobotModel, options: argparse.Namespace) -> ViewState:
 
 def _recorded(options: argparse.Namespace) -> _Subject:
     from robot_dynamics.identification import by_joint, read_bag
-    from robot_dynamics.view.motion import Playback
     from robot_dynamics.view.playback_controls import PlaybackControls
+    from robot_dynamics.view.viewed_motion import Playback
 
     bag = read_bag(options.bag, options.topic, description=options.robot is None)
     with concise_warnings():
@@ -182,7 +182,7 @@ def _recorded(options: argparse.Namespace) -> _Subject:
 
 def _live(options: argparse.Namespace) -> _Subject:
     from robot_dynamics.view.live_controls import LiveControls
-    from robot_dynamics.view.motion import Follow
+    from robot_dynamics.view.viewed_motion import Follow
 
     with ros_needed('--live'):
         from robot_dynamics.ros.live_robot import LiveRobot

@@ -9,6 +9,7 @@ reference), `feasibility` (torques of a trajectory, its largest feasible speed),
 `transitions` (stops and joins), `swing` (a trajectory for any robot).
 """
 
+from robot_dynamics.control.control_laws import LAWS, computed_torque, gravity_only, pd_plus
 from robot_dynamics.control.feedforward import (
     FeedForward,
     Gains,
@@ -18,7 +19,6 @@ from robot_dynamics.control.feedforward import (
 )
 from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
 from robot_dynamics.control.gains import feedback_eigenvalue, free_inertias, pd_gains
-from robot_dynamics.control.laws import LAWS, computed_torque, gravity_only, pd_plus
 from robot_dynamics.control.limits import violations
 from robot_dynamics.control.trajectory import Reference, Trajectory
 

@@ -24,8 +24,8 @@ Services
     ~/enable                         std_srvs/SetBool
     ~/stop                           std_srvs/Trigger                 decelerate, then hold
 
-The parameter `control_law` selects another law of robot_dynamics.control.laws. Every joint state
-is answered once, with its stamp; the reference is sampled at that time. Without a reference the
+The parameter `control_law` selects another law of control/control_laws.py. Every joint state is
+answered once, with its stamp; the reference is sampled at that time. Without a reference the
 arm is held where it is, by gravity compensation and feedback; without a velocity only gravity is
 compensated. `compensate_gravity: false` is for robots that compensate gravity themselves.
 
@@ -49,8 +49,8 @@ from std_srvs.srv import SetBool, Trigger
 from typing_extensions import override
 
 from robot_dynamics.control import Reference, free_inertias, gravity_only
+from robot_dynamics.control.control_laws import compile_laws
 from robot_dynamics.control.joint_state import JointReading
-from robot_dynamics.control.laws import compile_laws
 from robot_dynamics.control.motions import Outcome, Phase
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.memory import tracked
@@ -73,7 +73,7 @@ from robot_dynamics.ros.reference_input import ReferenceInput
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.state_output import StateOutput
 from robot_dynamics.ros.torque_output import TorqueOutput
-from robot_dynamics.ros.trajectory_action import TrajectoryActionServer
+from robot_dynamics.ros.trajectory_action_server import TrajectoryActionServer
 from robot_dynamics.spatial import Array
 
 WATCHDOG_PERIOD = 0.02  # s

@@ -44,7 +44,7 @@ from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.ros.simulator_services import standard_services, trigger_services
 from robot_dynamics.ros.simulator_start import start_state
 from robot_dynamics.ros.wrench_input import StampedWrench, WrenchInput
-from robot_dynamics.simulation.commands import ExternalWrench, SetState
+from robot_dynamics.simulation.plant import ExternalWrench, SetState
 from robot_dynamics.simulation.run_control import Outcome, Result, RunControl, State
 from robot_dynamics.simulation.scheduling import ReceivedCommand, SimulationLoop
 

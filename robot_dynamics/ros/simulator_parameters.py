@@ -33,8 +33,8 @@ from robot_dynamics.simulation import (
     Simulator,
     SpringDamperStop,
 )
-from robot_dynamics.simulation.commands import Plant, SetPayload
 from robot_dynamics.simulation.joint_models.stops import Stops
+from robot_dynamics.simulation.plant import Plant, SetPayload
 from robot_dynamics.simulation.run_control import MOST_STEPS
 from robot_dynamics.simulation.scheduling import LoopOptions
 from robot_dynamics.simulation.sensors import Sensing

@@ -8,7 +8,7 @@ import numpy as np
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import ParameterError, given, joint_order
 from robot_dynamics.ros.simulator_parameters import SimulatorParameters
-from robot_dynamics.simulation.commands import SetState
+from robot_dynamics.simulation.plant import SetState
 from robot_dynamics.spatial import Array
 
 

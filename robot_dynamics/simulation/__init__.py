@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulation of arms under given torques with a fixed step, without ROS.
 
-`simulator` holds the state of one arm; `run` returns a motion as arrays,
-`figures` draws it; `joint_models` are
-friction, stops, elasticity and drives; `steps` are integrators and contact. Torques known in
-advance are faster in `Dynamics.simulate` and `rollout`. `ensembles` simulates batches of arms,
-`closed_chains` mechanisms with kinematic loops. `commands` are the inputs of a simulated arm with
-brakes; `scheduling` and `run_control` step it by a clock and by requests.
+`simulator` holds the state of one arm; `run` returns a motion as arrays, `run_figures` draws it;
+`joint_models` are friction, stops, elasticity and drives; `steps` are integrators and contact.
+Torques known in advance are faster in `Dynamics.simulate` and `rollout`. `ensembles` simulates
+batches of arms, `closed_chains` mechanisms with kinematic loops. `plant` is a simulated arm with
+brakes, and its inputs; `scheduling` and `run_control` step it by a clock and by requests.
 """
 
 from robot_dynamics.friction.friction_settings import FrictionSettings
@@ -16,7 +15,7 @@ from robot_dynamics.simulation.ensembles.perturbations import Perturbations, pay
 from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
 from robot_dynamics.simulation.hardware import HardwareProfile, ProfileError, load_profile
 from robot_dynamics.simulation.joint_models.actuators import Actuators
-from robot_dynamics.simulation.joint_models.settings import FRICTION_LAWS, Elasticity, JointModels
+from robot_dynamics.simulation.joint_models.selection import FRICTION_LAWS, Elasticity, JointModels
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop
 from robot_dynamics.simulation.recordings import (
     SimulatedRecording,

@@ -44,7 +44,7 @@ from robot_dynamics.errors import LoopNotClosed, SingularityError
 from robot_dynamics.friction.coulomb import joint_friction
 from robot_dynamics.friction.impulses import without_memory
 from robot_dynamics.rollout import check_friction, checked_time_step
-from robot_dynamics.simulation.arguments import finite_vector, protect
+from robot_dynamics.simulation.argument_checks import finite_vector, protect
 from robot_dynamics.simulation.converged import solved_by_arrays
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.spatial import Array

@@ -24,7 +24,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.simulation.arguments import checked_period
+from robot_dynamics.simulation.argument_checks import checked_period
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.hardware import HardwareProfile
 from robot_dynamics.simulation.joint_models.actuators import Drives, DriveState

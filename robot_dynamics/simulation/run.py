@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.simulation.arguments import checked_period
+from robot_dynamics.simulation.argument_checks import checked_period
 from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.simulation.steps import adaptive
 from robot_dynamics.simulation.steps.adaptive import Adaptive

@@ -12,7 +12,7 @@ import enum
 from collections.abc import Callable
 from typing import NamedTuple
 
-from robot_dynamics.simulation.commands import SetState
+from robot_dynamics.simulation.plant import SetState
 from robot_dynamics.simulation.scheduling import SimulationLoop
 
 MOST_STEPS = 100_000  # per request; no message is processed meanwhile

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.simulation.commands import EffortCommand, ExternalWrench, Plant, SetState
 from robot_dynamics.simulation.errors import SimulationDiverged
+from robot_dynamics.simulation.plant import EffortCommand, ExternalWrench, Plant, SetState
 from robot_dynamics.simulation.sensors import Measured, Sensing
 from robot_dynamics.spatial import Array
 

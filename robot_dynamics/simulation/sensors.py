@@ -39,7 +39,7 @@ from robot_dynamics.settings import (
     joint_setting,
     setting,
 )
-from robot_dynamics.simulation.arguments import low_pass_share
+from robot_dynamics.simulation.argument_checks import low_pass_share
 from robot_dynamics.spatial import Array
 
 AT_ONCE = 256  # samples of noise drawn at a time

@@ -25,11 +25,11 @@ from robot_dynamics.errors import ShapeError
 from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.rollout import check_friction, checked_time_step
-from robot_dynamics.simulation.arguments import finite_vector, finite_wrench, protect
+from robot_dynamics.simulation.argument_checks import finite_vector, finite_wrench, protect
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.joint_models.actuators import DriveState, drives_of, stored_torques
 from robot_dynamics.simulation.joint_models.friction_step import LawOfFriction, Sliding
-from robot_dynamics.simulation.joint_models.settings import JointModels
+from robot_dynamics.simulation.joint_models.selection import JointModels
 from robot_dynamics.simulation.payloads import attached, dropped, loaded
 from robot_dynamics.simulation.steps.body import Body, Energy
 from robot_dynamics.simulation.steps.elastic_arm import ElasticArm

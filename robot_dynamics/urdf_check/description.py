@@ -21,7 +21,7 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.model.inertia import Inertial, symmetric
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, pose, rotation_rpy
-from robot_dynamics.urdf.geometry.solids import Geometry, Solid, link_geometry
+from robot_dynamics.urdf.geometry.link_solids import Geometry, Solid, link_geometry
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.reader import xml_root
 from robot_dynamics.urdf.rules import MOVING_TYPES, TENSOR

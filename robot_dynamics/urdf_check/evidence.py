@@ -29,7 +29,7 @@ import numpy as np
 
 from robot_dynamics.model.inertia import Inertial, inconsistency, parallel_axis, second_moment
 from robot_dynamics.spatial import Array
-from robot_dynamics.urdf.geometry.solids import Solid
+from robot_dynamics.urdf.geometry.link_solids import Solid
 from robot_dynamics.urdf.rules import TENSOR
 from robot_dynamics.urdf_check.description import Description, Link
 

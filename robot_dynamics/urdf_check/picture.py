@@ -13,8 +13,8 @@ from robot_dynamics.reporting.figures import plain, sheet
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf_check.description import Link
 from robot_dynamics.urdf_check.examination import Examination
+from robot_dynamics.visualization.marker_shapes import inertia_ellipsoid
 from robot_dynamics.visualization.robot_figure import draw_ellipsoid, equal_axes
-from robot_dynamics.visualization.shapes import inertia_ellipsoid
 
 COLOURS = {'error': 'tab:red', 'warning': 'tab:orange', 'info': 'tab:blue'}
 MEANINGS = {'error': 'errors', 'warning': 'warnings', 'info': 'no warning'}

@@ -5,7 +5,7 @@ state      posture, load and external force: the values that the page sets, chec
 scene      poses, arrows, ellipsoids and torques of a state, as plain data
 link_shapes  shapes of the links of a robot description, and their colours
 bars       torques of the joints as HTML
-motion     motions that change the state over time: free fall, recordings, live joint states
+viewed_motion  motions that change the state over time: free fall, recordings, live joint states
 session    the one state that all browsers share, and the motion that changes it
 drawing    the scene as nodes of viser
 page       the page, with load, layers and torques; its first tab is one of
@@ -13,5 +13,5 @@ page       the page, with load, layers and torques; its first tab is one of
 torque_plot  torques of one joint over the time of a recording
 server     the web server, its address and which pages may open it: the one file that imports
            viser (extra `[view]`)
-run        the loop that updates the page
+update_loop  the loop that updates the page
 """

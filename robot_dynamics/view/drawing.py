@@ -19,7 +19,7 @@ from robot_dynamics.view.bars import COLOURS
 from robot_dynamics.view.link_shapes import GREY, BodyShape, Mesh
 from robot_dynamics.view.scene import ARROW_FACES, ARROW_VERTICES, TERMS, Proportions, Scene, ring
 from robot_dynamics.view.state import ViewState
-from robot_dynamics.visualization.shapes import Ellipsoid, inertia_ellipsoid, quaternion
+from robot_dynamics.visualization.marker_shapes import Ellipsoid, inertia_ellipsoid, quaternion
 
 # What can be shown, in the order of the page, and whether it is at first
 LAYERS = {

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from robot_dynamics.model.joint_values import units_of
-from robot_dynamics.view.motion import Fall
 from robot_dynamics.view.page import Page, put, rounded
 from robot_dynamics.view.state import MOTIONS, ViewState, ranges
+from robot_dynamics.view.viewed_motion import Fall
 
 FOLLOWING = 6  # frames between updates of the sliders during a motion
 STEPS = 500  # of a slider

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from robot_dynamics.view.motion import LATE, Follow
 from robot_dynamics.view.page import Page, code
 from robot_dynamics.view.state import ViewState
+from robot_dynamics.view.viewed_motion import LATE, Follow
 
 
 class LiveControls:

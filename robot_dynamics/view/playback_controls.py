@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from robot_dynamics.view.motion import Playback
 from robot_dynamics.view.page import Page, chosen, code
 from robot_dynamics.view.state import ViewState
 from robot_dynamics.view.torque_plot import TorquePlot
+from robot_dynamics.view.viewed_motion import Playback
 
 SPEEDS = {'1/10': 0.1, '1/4': 0.25, '1/2': 0.5, '1': 1.0, '2': 2.0, '4': 4.0}
 FOLLOWING = 3  # frames between updates of the time slider and the plot

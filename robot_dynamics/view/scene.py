@@ -19,7 +19,7 @@ from robot_dynamics.model.coordinates import driven_body
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 from robot_dynamics.view.state import ViewState, reach
-from robot_dynamics.visualization.shapes import (
+from robot_dynamics.visualization.marker_shapes import (
     Ellipsoid,
     manipulability_ellipsoid,
     tip_inertia_ellipsoid,

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.view.motion import Motion
 from robot_dynamics.view.scene import Proportions, Scene, scene_of
 from robot_dynamics.view.state import Load, ViewError, ViewState
+from robot_dynamics.view.viewed_motion import Motion
 
 
 class Session:

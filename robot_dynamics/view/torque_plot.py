@@ -9,9 +9,9 @@ import numpy as np
 
 from robot_dynamics.spatial import Array
 from robot_dynamics.view.bars import MEASURED, MOTOR
-from robot_dynamics.view.motion import Playback
 from robot_dynamics.view.page import Page, chosen
 from robot_dynamics.view.state import ViewState
+from robot_dynamics.view.viewed_motion import Playback
 
 POINTS = 400  # of a curve
 HEIGHT = 230  # pixels

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geometry that shows the dynamics of a robot (`shapes`), and pictures of it (`robot_figure`)."""
+"""Geometry that shows the dynamics of a robot: `marker_shapes`; its pictures: `robot_figure`."""
 
-from robot_dynamics.visualization.robot_figure import plot_robot
-from robot_dynamics.visualization.shapes import (
+from robot_dynamics.visualization.marker_shapes import (
     Arrow,
     Box,
     Ellipsoid,
@@ -14,6 +13,7 @@ from robot_dynamics.visualization.shapes import (
     tip_inertia_ellipsoid,
     weight_arrows,
 )
+from robot_dynamics.visualization.robot_figure import plot_robot
 
 __all__ = [
     'Arrow',

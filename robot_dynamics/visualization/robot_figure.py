@@ -13,7 +13,7 @@ from robot_dynamics.kinematics import body_poses, com_positions, joint_axes
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.figures import plain, save, sheet
 from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.shapes import Ellipsoid, inertia_ellipsoid
+from robot_dynamics.visualization.marker_shapes import Ellipsoid, inertia_ellipsoid
 
 AXIS_LENGTH = 0.07  # of the lines along joint axes, relative to the size of the robot
 JOINTS = {True: ('revolute joint', 'tab:blue'), False: ('prismatic joint', 'tab:green')}

@@ -19,8 +19,8 @@ from robot_dynamics.ros import qos
 from robot_dynamics.ros.graph_client import GraphError
 from robot_dynamics.ros.live_robot import LiveRobot
 from robot_dynamics.urdf.loading import parse_urdf
-from robot_dynamics.view.motion import Follow
 from robot_dynamics.view.state import ViewState
+from robot_dynamics.view.viewed_motion import Follow
 
 NAMES = ('shoulder', 'elbow')
 

@@ -34,8 +34,8 @@ from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.term_input import TermInput
-from robot_dynamics.view.motion import Follow
 from robot_dynamics.view.state import ViewState
+from robot_dynamics.view.viewed_motion import Follow
 
 MS = 1_000_000
 NAMES = ['shoulder', 'elbow']

@@ -24,11 +24,11 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dynamics.control import Reference
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.tolerances import Tolerances
-from robot_dynamics.control.trajectory_action import Code, Ending, Result
+from robot_dynamics.control.trajectory_goals import Code, Ending, Result
 from robot_dynamics.errors import JointNamesError, TrajectoryError
-from robot_dynamics.ros import messages, qos, trajectory_action
+from robot_dynamics.ros import messages, qos, trajectory_action_server
 from robot_dynamics.ros.reference_input import ReferenceInput
-from robot_dynamics.ros.trajectory_action import TrajectoryActionServer
+from robot_dynamics.ros.trajectory_action_server import TrajectoryActionServer
 
 WHOLE = messages.trajectory(trajectory(*MOVE)).in_order(('shoulder', 'elbow'))
 SCALE = 1e6  # of the numbers in feedback
@@ -64,8 +64,8 @@ class Client:
 
         package = SimpleNamespace(FollowJointTrajectory=self.type)
         monkeypatch.setitem(sys.modules, 'control_msgs.action', package)
-        monkeypatch.setattr(trajectory_action, 'feedback', feedback)
-        monkeypatch.setattr(trajectory_action, 'result_message', result)
+        monkeypatch.setattr(trajectory_action_server, 'feedback', feedback)
+        monkeypatch.setattr(trajectory_action_server, 'result_message', result)
         monkeypatch.setattr(
             TrajectoryActionServer,
             '_follow',
@@ -429,7 +429,7 @@ def test_without_control_msgs_there_is_no_action(graph, monkeypatch):
 def test_the_feedback_has_desired_actual_and_error():
     q, qd, qdd, effort = np.arange(8.0).reshape(4, 2)
     empty = SimpleNamespace(header=Header(), joint_names=[], desired=0, actual=0, error=0)
-    message = trajectory_action.feedback(
+    message = trajectory_action_server.feedback(
         empty, ('a', 'b'), JointReading(7, q + 1, qd + 2, effort), Reference(q, qd, qdd), 1.25
     )
     assert messages.nanoseconds(message.header.stamp) == 7
@@ -445,7 +445,7 @@ def test_the_feedback_has_desired_actual_and_error():
 
 def test_the_result_has_code_and_reason():
     empty = SimpleNamespace(error_code=0, error_string='')
-    message = trajectory_action.result_message(
+    message = trajectory_action_server.result_message(
         empty, Result(Ending.ABORTED, Code.INVALID_JOINTS, 'why')
     )
     assert vars(message) == {'error_code': -2, 'error_string': 'why'}
@@ -453,7 +453,7 @@ def test_the_result_has_code_and_reason():
 
 def test_tolerances_are_read_from_a_goal():
     default = Tolerances(np.array([0.1, 0.2]), np.zeros(2), 0.01, 3.0)
-    found = trajectory_action.tolerances_of(
+    found = trajectory_action_server.tolerances_of(
         goal(
             None,
             path_tolerance=[tolerance('b', position=0.5, velocity=2.0)],
@@ -468,7 +468,7 @@ def test_tolerances_are_read_from_a_goal():
     close(found.stopped_velocity, [0.0, 0.01])
     assert found.goal_time == 1.5
     with pytest.raises(JointNamesError, match="goal_tolerance names unknown joint 'c'"):
-        trajectory_action.tolerances_of(
+        trajectory_action_server.tolerances_of(
             goal(None, goal_tolerance=[tolerance('c')]), default, ('a', 'b')
         )
 
@@ -476,5 +476,5 @@ def test_tolerances_are_read_from_a_goal():
 @pytest.mark.parametrize('field', ['component_path_tolerance', 'component_goal_tolerance'])
 def test_tolerances_of_joints_with_several_degrees_of_freedom_are_rejected(field):
     with pytest.raises(TrajectoryError, match=f'{field} has 1 entries'):
-        trajectory_action.reject_unsupported(goal(None, **{field: [tolerance('a')]}))
-    trajectory_action.reject_unsupported(goal(None, **{field: []}))
+        trajectory_action_server.reject_unsupported(goal(None, **{field: [tolerance('a')]}))
+    trajectory_action_server.reject_unsupported(goal(None, **{field: []}))

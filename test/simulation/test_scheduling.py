@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.simulation import Actuators, JointModels, Sensors, Simulator
-from robot_dynamics.simulation.commands import ExternalWrench, Plant, SetState
+from robot_dynamics.simulation.plant import ExternalWrench, Plant, SetState
 from robot_dynamics.simulation.scheduling import (
     LONGEST_LAG,
     LoopOptions,

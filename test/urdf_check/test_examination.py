@@ -14,7 +14,7 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.kinematics import body_poses
 from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.resources import bundled_robots
-from robot_dynamics.urdf.geometry.solids import Geometry, Solid
+from robot_dynamics.urdf.geometry.link_solids import Geometry, Solid
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf_check import gravity_rules
 from robot_dynamics.urdf_check.description import Link

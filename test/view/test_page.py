@@ -13,12 +13,12 @@ from robot_dynamics.urdf.loading import load_urdf, urdf_text
 from robot_dynamics.view.drawing import LAYERS, Drawing
 from robot_dynamics.view.joint_controls import JointControls
 from robot_dynamics.view.link_shapes import shapes_of
-from robot_dynamics.view.motion import Fall
 from robot_dynamics.view.page import Page, code
-from robot_dynamics.view.run import add_shapes
 from robot_dynamics.view.server import open_server
 from robot_dynamics.view.session import Session
 from robot_dynamics.view.state import ViewState
+from robot_dynamics.view.update_loop import add_shapes
+from robot_dynamics.view.viewed_motion import Fall
 
 pytest.importorskip('viser')
 

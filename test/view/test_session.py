@@ -10,9 +10,9 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.simulation import InelasticStop, JointModels, Simulator
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.view.motion import TIME_STEP, Fall
 from robot_dynamics.view.session import Session
 from robot_dynamics.view.state import ViewError, ViewState
+from robot_dynamics.view.viewed_motion import TIME_STEP, Fall
 
 LINK = 'panda_link8'
 

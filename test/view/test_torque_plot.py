@@ -11,7 +11,6 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification import by_joint
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.view.drawing import Drawing
-from robot_dynamics.view.motion import Playback
 from robot_dynamics.view.page import Page
 from robot_dynamics.view.playback_controls import PlaybackControls
 from robot_dynamics.view.scene import torques
@@ -19,6 +18,7 @@ from robot_dynamics.view.server import open_server
 from robot_dynamics.view.session import Session
 from robot_dynamics.view.state import ViewState
 from robot_dynamics.view.torque_plot import MARKED, POINTS, marked
+from robot_dynamics.view.viewed_motion import Playback
 
 pytest.importorskip('viser')
 

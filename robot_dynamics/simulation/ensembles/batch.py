@@ -34,7 +34,7 @@ from robot_dynamics.rollout import (
     fastest_friction,
     require_resolved,
 )
-from robot_dynamics.simulation.arguments import checked_period
+from robot_dynamics.simulation.argument_checks import checked_period
 from robot_dynamics.simulation.ensembles.perturbations import AS_MODELLED, Perturbations, arms
 from robot_dynamics.simulation.joint_models.friction_step import (
     SlidingState,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of joints and drives: actuators, friction, stops, payloads.
 
-`JointModels` in `settings` selects them for a simulator.
+`JointModels` in `selection` selects them for a simulator.
 """

@@ -38,7 +38,7 @@ from robot_dynamics.settings import (
     joint_setting,
     setting,
 )
-from robot_dynamics.simulation.arguments import low_pass_share
+from robot_dynamics.simulation.argument_checks import low_pass_share
 from robot_dynamics.spatial import Array
 
 # Share of the speed limit over which the torque falls to zero.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.friction.coulomb import joint_friction
 from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.simulation.arguments import finite_vector
+from robot_dynamics.simulation.argument_checks import finite_vector
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.simulation.steps.energy_watch import Balance

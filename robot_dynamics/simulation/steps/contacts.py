@@ -26,7 +26,7 @@ from robot_dynamics.friction.impulses import Response, sticking, without_memory
 from robot_dynamics.scalars import Scalar
 from robot_dynamics.settings import checked
 from robot_dynamics.simulation.converged import ArrayLaw
-from robot_dynamics.simulation.joint_models.settings import JointModels
+from robot_dynamics.simulation.joint_models.selection import JointModels
 from robot_dynamics.simulation.joint_models.stops import (
     InelasticStop,
     Pads,

@@ -29,7 +29,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.settings import checked
-from robot_dynamics.simulation.joint_models.settings import Elasticity
+from robot_dynamics.simulation.joint_models.selection import Elasticity
 from robot_dynamics.simulation.steps.body import (
     Energy,
     FrictionPart,

@@ -45,7 +45,7 @@ from robot_dynamics.algorithms.friction_step import Slowed
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.simulation.converged import inverse, solved_by_arrays
-from robot_dynamics.simulation.joint_models.settings import JointModels
+from robot_dynamics.simulation.joint_models.selection import JointModels
 from robot_dynamics.simulation.joint_models.stops import Pads
 from robot_dynamics.simulation.steps.body import (
     RESOLVED,

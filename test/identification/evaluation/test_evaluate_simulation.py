@@ -13,7 +13,7 @@ from recorded_runs import samples, write_bag
 from robot_dynamics import cli
 from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.simulation import Simulator
-from robot_dynamics.simulation.commands import Plant, SetState
+from robot_dynamics.simulation.plant import Plant, SetState
 from robot_dynamics.simulation.scheduling import LoopOptions, ReceivedCommand, SimulationLoop
 
 STEP = 1e-3  # s

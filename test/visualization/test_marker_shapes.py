@@ -4,7 +4,7 @@ import pytest
 
 from robot_dynamics.spatial import axis_rotation, rotation_x, rotation_y, rotation_z
 from robot_dynamics.visualization import quaternion
-from robot_dynamics.visualization.shapes import principal_axes
+from robot_dynamics.visualization.marker_shapes import principal_axes
 
 
 @pytest.mark.parametrize('angle', [0.0, 1e-9, 0.3, 1.0, 3.0, np.pi])

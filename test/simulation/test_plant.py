@@ -21,7 +21,7 @@ from robot_dynamics.simulation import (
     Simulator,
     SpringDamperStop,
 )
-from robot_dynamics.simulation.commands import (
+from robot_dynamics.simulation.plant import (
     EffortCommand,
     ExternalWrench,
     Plant,

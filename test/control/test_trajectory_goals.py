@@ -8,7 +8,7 @@ from robot_dynamics.control import Reference, Trajectory
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.tolerances import Tolerances
-from robot_dynamics.control.trajectory_action import (
+from robot_dynamics.control.trajectory_goals import (
     Code,
     Ending,
     JointTolerance,

@@ -11,9 +11,9 @@ from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification import by_joint
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.view.motion import Follow, Playback
 from robot_dynamics.view.session import Session
 from robot_dynamics.view.state import ViewError, ViewState
+from robot_dynamics.view.viewed_motion import Follow, Playback
 
 LINK = 'panda_link8'
 

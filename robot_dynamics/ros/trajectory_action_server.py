@@ -12,7 +12,7 @@ from typing_extensions import override
 from robot_dynamics.control import Reference
 from robot_dynamics.control.joint_state import JointReading
 from robot_dynamics.control.tolerances import Tolerances
-from robot_dynamics.control.trajectory_action import (
+from robot_dynamics.control.trajectory_goals import (
     Code,
     Ending,
     JointTolerance,

@@ -19,7 +19,7 @@ import numpy as np
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.simulation.arguments import finite_wrench
+from robot_dynamics.simulation.argument_checks import finite_wrench
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.spatial import Array
