@@ -33,6 +33,7 @@ from robot_dynamics.identification.estimation.estimation import (
     PayloadRecording,
     identify,
 )
+from robot_dynamics.identification.estimation.excitation_check import RefusedError, refused
 from robot_dynamics.identification.estimation.friction_choice import AUTO
 from robot_dynamics.identification.estimation.identified_files import (
     as_json,
@@ -47,7 +48,7 @@ from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 
-NOT_WRITTEN = 1  # exit code: the identified model is worse
+WORSE_MODEL = 1  # exit code
 
 
 def add_identify_options(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +85,7 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
     result = parser.add_argument_group('the result')
     add = result.add_argument
     add('--output', type=new_file, help='URDF; and beside it .yaml, parameters of the nodes')
-    add('--force', action='store_true', help='write --output even if the model is worse')
+    add('--force', action='store_true', help='identify in spite of a refusal, and write --output')
     add('--json', type=new_file, help='file for the figures')
     add('--report', type=new_file, help='HTML file of the report; needs matplotlib')
 
@@ -114,6 +115,7 @@ def identify_robot(options: argparse.Namespace) -> int:
             cutoff=options.cutoff,
             payload=_payload(options, names),
             kept=estimated.kept,
+            refuse=_overridden if options.force else refused,
             progress=_Progress(),
         )
     print(f'{options.bag}, {bag.topic}')
@@ -123,22 +125,29 @@ def identify_robot(options: argparse.Namespace) -> int:
 
 def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> int:
     """Write the files of the options; return the exit code."""
-    worse = found.validation.verdict == WORSE
+    v = found.validation
     if options.json is not None:
         write_json(options.json, as_json(found))
-    if options.output is not None and (options.force or not worse):
+    if options.output is not None and (options.force or v.harmless):
         parameters = options.output.with_suffix('.yaml')
         text = node_parameters(found, _robot_parameters(options))
         _check_written(options.output, urdf, text)
         write_files({options.output: urdf, parameters: text})
         print(f'written: {options.output}, {parameters}')
     elif options.output is not None:
-        print(f'{options.output} is not written: the model is worse; --force writes it')
+        worse = ', '.join(np.array(found.model.joint_names)[v.certainly_worse])
+        reason = v.verdict if v.verdict == WORSE else f'{v.verdict}, and worse on {worse}'
+        print(f'{options.output} is not written: the model is {reason}; --force writes it')
     if options.report is not None:
         from robot_dynamics.identification.estimation.identified_report import html
 
         write_file(options.report, html(found, str(options.bag)))
-    return NOT_WRITTEN if worse and not options.force else 0
+    return WORSE_MODEL if v.verdict == WORSE else 0
+
+
+def _overridden(error: RefusedError) -> None:
+    """Print a refusal that --force overrides."""
+    print(f'refused, overridden by --force: {error}', file=sys.stderr)
 
 
 def _check_written(file: Path, urdf: bytes, parameters: str) -> None:

@@ -27,9 +27,10 @@ from robot_dynamics.identification.estimation.base_fit import (
 )
 from robot_dynamics.identification.estimation.delay import Delay, delay_of
 from robot_dynamics.identification.estimation.excitation_check import (
-    LowExcitationError,
+    Refusals,
+    RefusedError,
     excited_joints,
-    require_information,
+    refused,
     require_motion,
     require_prediction,
 )
@@ -174,6 +175,7 @@ def identify(
     cutoff: float | None = None,
     payload: PayloadRecording | None = None,
     kept: Array | None = None,
+    refuse: Callable[[RefusedError], None] = refused,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Identification:
     """Return the parameters of an arm that predict recorded efforts, closest to its description.
@@ -192,11 +194,14 @@ def identify(
         payload: a second recording, of currents with a known payload.
         kept: (nb, 10) inertial parameters within each body that are not estimated, such as those
             of links fixed to it; zeros if None.
+        refuse: called with each refusal; where it returns, the recording is identified from
+            all the same.
         progress: receives a line per step.
 
     Raises:
-        RecordingError: the recording does not fit the robot, excites too little, or its efforts
-            do not follow from the motion.
+        RefusedError: the recording excites too little, or its efforts do not follow from the
+            motion.
+        RecordingError: the recording does not fit the robot.
         FrictionLawError: no such law.
         SolverError: cvxpy or clarabel is missing, or fails.
     """
@@ -208,12 +213,17 @@ def identify(
     scale = scale_of(arm.model, 1.0 if effort_scale is None else effort_scale)
     cutoff = cutoff_of(recording) if cutoff is None else cutoff
     rows = _Rows(arm, cutoff, scale, effort_gravity_compensated)
+    refusals = Refusals(refuse)
     progress(f'regressor, low-pass at {cutoff:.3g} Hz')
     recording, lag, derived = with_better_velocities(recording, cutoff)
     whole = rows(recording)
-    fitted, held_out = _split(whole) if test is None else (whole, _tested(rows, test))
+    fitted, held_out = _split(whole) if test is None else (whole, rows.aligned(test))
     fitted = fitted.independent()
-    require_motion(arm, fitted)
+    with refusals():
+        require_motion(arm, whole)
+    if test is not None:
+        with refusals('test recording: '):
+            require_motion(arm, held_out)
     problem = _problem(arm.model, fitted, efforts, effort_scale is None, kept)
     sign = _signs(problem)
     progress('delay of the efforts')
@@ -231,7 +241,6 @@ def identify(
     problem, residuals = choose_law(problem, names, progress)
     result = fit(problem, progress)
     base = base_estimate(rows.gravity_shown(), result)
-    require_information(base)
     progress('validation')
     validation = validate(
         result,
@@ -239,7 +248,8 @@ def identify(
         held_out.delayed(delay.value, sign),
         'last third' if test is None else 'test',
     )
-    require_prediction(arm, validation)
+    with refusals():
+        require_prediction(arm, validation)
     x, error, known = _in_si(result, payload is not None)
     scale = scale * x.gain
     return Identification(
@@ -273,7 +283,7 @@ def identify(
             delay=delay,
             velocity_lag=lag,
             periods=repeated,
-            notes=(*recording.notes, *([DERIVED] if derived else [])),
+            notes=(*recording.notes, *([DERIVED] if derived else []), *refusals.overridden),
         ),
         validation=validation.scaled(x.gain) if problem.gains and known.all() else validation,
         fit=result,
@@ -301,7 +311,11 @@ class _Rows(NamedTuple):
     def loaded(self, payload: PayloadRecording) -> Observations:
         """Return the rows of the recording with a payload."""
         arm = self.arm.with_payload(payload.link, payload.mass, payload.com)
-        return self(with_better_velocities(payload.recording, self.cutoff).recording, arm)
+        return self.aligned(payload.recording, arm)
+
+    def aligned(self, recording: Recording, loaded: Dynamics | None = None) -> Observations:
+        """Return the rows of a recording with the better velocities."""
+        return self(with_better_velocities(recording, self.cutoff).recording, loaded)
 
     def gravity_shown(self) -> Dynamics:
         """Return the arm with the gravity that efforts show: without, they show less of it."""
@@ -369,17 +383,8 @@ def _check(arm: Dynamics, efforts: str, friction: str, payload: PayloadRecording
 def _split(seen: Observations) -> tuple[Observations, Observations]:
     """Return the rows that are fitted, and those that validate."""
     end = seen.t[0] + FITTED * (seen.t[-1] - seen.t[0])
-    return seen.select(seen.t < end), seen.select(seen.t > end + GAP)
-
-
-def _tested(rows: _Rows, test: Recording) -> Observations:
-    """Return the rows of a test recording. Raises LowExcitationError if the arm hardly moves."""
-    seen = rows(with_better_velocities(test, rows.cutoff).recording)
-    try:
-        require_motion(rows.arm, seen)
-    except LowExcitationError as error:
-        raise LowExcitationError(f'test recording: {error}') from None
-    return seen
+    late = seen.t > end + GAP
+    return seen.select(seen.t < end), seen.select(late if late.any() else seen.t >= end)
 
 
 def _until(recording: Recording, end: float) -> Recording:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.identification.estimation.base_fit import BaseEstimate
 from robot_dynamics.identification.estimation.identified_validation import Validation
 from robot_dynamics.identification.estimation.observations import Observations
 from robot_dynamics.identification.recordings.recording import RecordingError
@@ -15,17 +17,46 @@ from robot_dynamics.spatial import Array
 RANGE = 0.05  # rad or m: a joint that travels less does not move
 MOVING = 0.05  # of the rows, and
 ROWS = 20  # : fewer in motion determine no friction
-SECONDS = 5.0  # of motion of some joint, at least
-SHARE = 0.25  # of the base parameters, at least, must be determined
-UNEXPLAINED = 0.7  # of the effort's standard deviation: more on all joints is no prediction
+SECONDS = 2.0  # of motion of some joint, at least
+UNEXPLAINED = 0.7  # of the effort's standard deviation: more on most joints is no prediction
 ADVICE = (
     'record a motion of all joints through much of their range, with reversals, for 20 s or more, '
     'as `robot-dynamics excite` writes it'
 )
 
 
-class LowExcitationError(RecordingError):
+class RefusedError(RecordingError):
+    """A recording can be read, but a model identified from it would not be right."""
+
+
+class LowExcitationError(RefusedError):
     """A recording excites too little of the dynamics."""
+
+
+def refused(error: RefusedError) -> None:
+    """Raise the error: no refusal is overridden."""
+    raise error
+
+
+class Refusals:
+    """Refusals of recordings, which may be overridden.
+
+    Args:
+        refuse: called with each; if it returns, the refusal is overridden.
+    """
+
+    def __init__(self, refuse: Callable[[RefusedError], None]):
+        self._refuse = refuse
+        self.overridden: list[str] = []
+
+    @contextmanager
+    def __call__(self, recording: str = '') -> Iterator[None]:
+        """Run a check of a recording, named in the message."""
+        try:
+            yield
+        except RefusedError as error:
+            self._refuse(type(error)(f'{recording}{error}'))
+            self.overridden.append(f'identified although refused: {recording}{error}')
 
 
 def excited_joints(seen: Observations) -> Array:
@@ -45,10 +76,12 @@ def require_motion(arm: Dynamics, seen: Observations) -> None:
     idle = [name for name, moves in zip(arm.model.joint_names, on, strict=True) if not moves]
     if 2 * len(idle) > len(on):
         largest = float(np.ptp(seen.q, axis=0).max())
+        at = dict(zip(arm.model.joint_names, np.median(seen.q, axis=0), strict=True))
+        where = [f'{name}={at[name]:.4g}' for name in idle]
         raise LowExcitationError(
             f'{len(idle)} of {len(on)} joints do not move enough ({", ".join(idle)}; largest '
             f'range {largest:.3g} rad or m): {ADVICE}, or lock those that cannot move: '
-            f'--lock {" ".join(idle)}'
+            f'--lock {" ".join(where)}'
         )
     step = float(np.median(np.diff(seen.t)))
     seconds = float((seen.moving & on).any(axis=1).sum()) * step
@@ -58,26 +91,17 @@ def require_motion(arm: Dynamics, seen: Observations) -> None:
         )
 
 
-def require_information(base: BaseEstimate) -> None:
-    """Raise LowExcitationError if too few base parameters are determined."""
-    found, number = int(base.determined.sum()), len(base.value)
-    if found < SHARE * number:
-        raise LowExcitationError(
-            f'the motion determines {found} of {number} base parameters (condition number '
-            f'{base.condition:.3g}): {ADVICE}'
-        )
-
-
 def require_prediction(arm: Dynamics, v: Validation) -> None:
-    """Raise RecordingError if the identified model predicts no joint's efforts."""
+    """Raise RefusedError if the identified model predicts the efforts of less than half."""
     measured = v.effort.any(axis=0)
     share = v.after_rms[measured] / np.maximum(v.effort.std(axis=0)[measured], 1e-300)
-    if (share > UNEXPLAINED).all():
+    if 2 * (share > UNEXPLAINED).sum() > len(share):
         names = np.array(arm.model.joint_names)[measured]
         left = ', '.join(
             f'{100 * x:.0f} % of {name}' for x, name in zip(share, names, strict=True)
         )
-        raise RecordingError(
+        raise RefusedError(
             f'the efforts do not follow from the motion: the fit leaves {left} unexplained; check '
-            'robot, order of joints, units of positions, and what the efforts are (--efforts)'
+            'robot, order of joints, units of positions, the times of the efforts, and what the '
+            f'efforts are (--efforts); otherwise {ADVICE}'
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.identification.estimation.friction_choice import with_law
-from robot_dynamics.identification.estimation.observations import Observations
+from robot_dynamics.identification.estimation.observations import BLOCK, Observations
 from robot_dynamics.identification.estimation.parameter_fit import (
     Fit,
     gains_of,
@@ -26,6 +26,7 @@ from robot_dynamics.spatial import Array
 
 WORTH = 0.02  # relative change of the residual (geometric mean): less is no difference
 JOINT_WORSE = 0.1  # relative, of one joint, beyond the noise
+ROUNDING = 1e-9  # of the effort
 BETTER, SAME, WORSE = 'better', 'no better', 'worse'
 
 
@@ -84,7 +85,7 @@ class Validation:
     def ratio(self) -> float:
         """Geometric mean over the measured joints of the residual after, relative to before."""
         measured = self.effort.any(axis=0)
-        tiny = 1e-9 * self.effort_rms + 1e-300
+        tiny = ROUNDING * self.effort_rms + 1e-300
         ratios = (self.after_rms + tiny) / (self.before_rms + tiny)
         return float(np.exp(np.log(ratios[measured]).mean()))
 
@@ -94,6 +95,33 @@ class Validation:
         growth = self.after_rms - self.before_rms
         grows = (growth > JOINT_WORSE * self.before_rms) & (growth > 0.5 * self.noise)
         return np.asarray(grows & self.effort.any(axis=0))
+
+    @property
+    def growth(self) -> Array:
+        """(2, n) growth of the residual, and its standard error from blocks of time."""
+        # a - b = (a^2 - b^2) / (a + b); the squares of different blocks are independent
+        change = (self.effort - self.after) ** 2 - (self.effort - self.before) ** 2
+        _, block = np.unique(self.t // BLOCK, return_inverse=True)
+        number = int(block.max()) + 1
+        sums = np.stack([np.bincount(block, column, number) for column in change.T], axis=1)
+        spread = sums.std(axis=0, ddof=1) if number > 1 else np.full(sums.shape[1], np.inf)
+        total = np.stack([sums.sum(axis=0), np.sqrt(number) * spread])
+        size = len(self.t) * (self.after_rms + self.before_rms)
+        return np.asarray(np.divide(total, size, out=np.zeros_like(total), where=size > 0))
+
+    @property
+    def certainly_worse(self) -> Array:
+        """(n,) bool: the residual has grown by more than the standard error of its growth."""
+        growth, error = self.growth
+        tiny = ROUNDING * self.effort_rms
+        return np.asarray((growth > error + tiny) & self.effort.any(axis=0))
+
+    @property
+    def harmless(self) -> bool:
+        """Whether the model is better, or no better and worse on no joint."""
+        if self.verdict == SAME:
+            return not self.certainly_worse.any()
+        return self.verdict == BETTER
 
     @property
     def improves(self) -> bool:

@@ -69,6 +69,27 @@ def test_growth_within_the_noise_makes_no_joint_worse(noise, worse):
     assert np.flatnonzero(one.worse_joints).tolist() == worse
 
 
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize(('growth', 'share'), [(0.0, 0.16), (0.02, 0.5), (0.1, 1.0)])
+def test_growth_is_certain_beyond_its_standard_error(growth, share, sign):
+    # Growths of normal noise exceed their standard error, once in a direction, in 16 %.
+    rng, n = np.random.default_rng(2), 400
+    effort = 10 * rng.normal(size=(K, n))
+    residuals = rng.normal(size=(2, K, n)) * np.array([1.0, 1 + growth])[:, None, None]
+    one = validation(np.ones(n), np.ones(n), effort=effort)
+    one = replace(
+        one,
+        effort=sign * effort,
+        **dict(zip(('before', 'after'), sign * (effort - residuals), strict=True)),
+    )
+    value, error = one.growth
+    np.testing.assert_allclose(value, one.after_rms - one.before_rms, atol=1e-12)
+    assert value.std() == pytest.approx(error.mean(), rel=0.2)
+    assert one.certainly_worse.mean() > share - 0.08
+    if growth == 0.0:
+        assert one.certainly_worse.mean() < share + 0.08
+
+
 def test_a_joint_without_efforts_does_not_count():
     effort = np.random.default_rng(1).normal(size=(K, 2)) * [1.0, 0.0]
     one = validation([1.0, 1.0], [0.5, 9.0], effort=effort)

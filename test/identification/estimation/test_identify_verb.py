@@ -175,13 +175,22 @@ def test_a_worse_model_is_not_written_unless_forced(bags, run, tmp_path):
     assert f'{file} is not written: the model is worse' in shown
     assert not list(tmp_path.iterdir())
     code, *_ = run(*arguments, '--output', file, '--force', '--lock', 'panda_joint7=0.5')
-    assert code == 0
+    assert code == 1
     assert {path.name for path in tmp_path.iterdir()} == {'x.urdf', 'x.yaml'}
     # The options that choose the joints are parameters of the nodes.
     parameters = yaml.safe_load((tmp_path / 'x.yaml').read_text())['/**']['ros__parameters']
     assert parameters['locked_joints'] == ['panda_joint7']
     assert parameters['locked_positions'] == [0.5]
     assert parameters['joints'] == list(MODEL.joint_names[:6])
+
+
+def test_a_refused_recording_is_fitted_by_force(bags, run, tmp_path):
+    file, chain = tmp_path / 'x.urdf', ('--tip-link', 'panda_link8')
+    code, shown, said = run(bags['still'], *chain, '--output', file, '--force')
+    assert 'refused, overridden by --force: 7 of 7 joints do not move enough' in said
+    assert 'identified although refused: 7 of 7 joints' in shown
+    assert code == int(shown.splitlines()[1].startswith('worse: '))
+    assert {path.name for path in tmp_path.iterdir()} == {'x.urdf', 'x.yaml'}
 
 
 @pytest.mark.parametrize(
@@ -263,6 +272,31 @@ def test_names_of_strangers_are_names_in_every_file(identified, tmp_path):
     assert content['/**']['ros__parameters']['joints'] == [r'$\frac$ 1', '_1e5']
     assert load_urdf(urdf).name == json.loads(figures.read_text())['robot'] == 'a\nkp: 1e6'
     assert report.read_text(encoding='utf-8').count('data:image/png') == 1
+
+
+@pytest.mark.parametrize(
+    ('change', 'options', 'code', 'written'),
+    [
+        (0.5 * np.ones(2), [], 0, True),
+        (np.ones(2), [], 0, True),
+        (np.array([1.0, 1.01]), [], 0, False),
+        (np.array([1.0, 1.01]), ['--force'], 0, True),
+        (2 * np.ones(2), [], 1, False),
+        (2 * np.ones(2), ['--force'], 1, True),
+    ],
+    ids=['better', 'no better', 'a joint worse', 'forced', 'worse', 'worse, forced'],
+)
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_verdicts_exit_codes_and_files(
+    strange, identified, tmp_path, change, options, code, written, sign
+):
+    v = strange[1].validation
+    residual = sign * (v.effort - v.before)
+    v = replace(v, before=v.effort - residual, after=v.effort - change * residual)
+    done, shown, _ = identified('--output', tmp_path / 'a.urdf', *options, validation=v)
+    assert done == code
+    assert bool(list(tmp_path.iterdir())) == written
+    assert ('; --force writes it' in shown) == (not written)
 
 
 @pytest.mark.parametrize(
