@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dry friction of every integrator: at most its level, and the motion that belongs to it."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -105,3 +107,73 @@ def test_viscous_friction_and_sliding_keep_the_order(name, order, friction):
     coarse, middle, best = end(4e-3), end(2e-3), end(2.5e-4)
     ratio = np.linalg.norm(coarse - best) / np.linalg.norm(middle - best)
     assert np.log2(ratio) == pytest.approx(order, abs=0.35)
+
+
+def mean_friction(free, q, qd, tau, integrator, end):
+    """Return the constant torque that leads an arm without friction to the velocities `end`."""
+    simulator = Simulator(free, q=q, qd=qd, time_step=H, integrator=integrator)
+    M, f = free.mass_matrix(q), 0.0 * q
+    for _ in range(20):
+        simulator.reset(q, qd)
+        simulator.step(0.0 * q, external=tau - f)
+        f = f + M @ (simulator.qd - end) / H
+    np.testing.assert_allclose(simulator.qd, end, rtol=1e-9, atol=1e-11)
+    return f
+
+
+def one_step(arm, law, integrator):
+    """Return a function of q, qd and tau: the velocities after a step under a friction law."""
+    if law == 'compiled':
+        return lambda *state: arm.simulate(*state, steps=1, time_step=H, integrator=integrator).qd
+    friction = FrictionSettings(law) if law == 'coulomb' else law
+    joint_models = JointModels(friction=friction)
+    simulator = Simulator(arm, time_step=H, integrator=integrator, joint_models=joint_models)
+
+    def end(q, qd, tau):
+        simulator.reset(q, qd)
+        simulator.step(tau)
+        return simulator.qd
+
+    return end
+
+
+@functools.cache
+def rubbing(viscous, coulomb):
+    """Return a panda with some friction."""
+    model = rd.load_urdf('panda')
+    given = viscous * np.array([0.5, 0.5, 0.3, 0.3, 0.2, 0.1, 0.05]), coulomb * model.coulomb
+    return Dynamics(model.with_actuation(viscous=given[0], coulomb=given[1]))
+
+
+# Compiled steps evaluate viscous friction at given velocities unless they are semi-implicit.
+FRICTION = [(0, 1), (1, 0), (30, 1)]
+STEPS = [(*case, law) for case in FRICTION for law in ('smooth', 'stick_slip', 'coulomb')]
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize(
+    ('viscous', 'coulomb', 'law', 'integrator'),
+    [(*step, name) for step in STEPS for name in INTEGRATORS]
+    + [(*case, 'compiled', name) for case in FRICTION[:2] for name in COMPILED]
+    + [(*FRICTION[2], 'compiled', 'semi_implicit_euler')],
+)
+def test_no_step_exerts_more_friction_than_its_level_and_its_largest_velocity(
+    viscous, coulomb, law, integrator, side
+):
+    """|f| <= F_s + F_v max|v|: the error is that of a mean of varying torques, 0 in dry ones."""
+    arm, rng = rubbing(viscous, coulomb), np.random.default_rng(0)
+    model, free, step = arm.model, arm.without_friction(), one_step(arm, law, integrator)
+    error = 1e-3 if viscous else 1e-8
+    for _ in range(8):
+        q = rng.uniform(model.lower, model.upper)
+        qd = side * rng.normal(size=7) * 10.0 ** rng.uniform(-4, 0.3, 7) * (rng.random(7) < 0.7)
+        push = side * rng.choice([-8.0, -0.8, -0.2, 0.2, 0.8, 8.0], 7)
+        tau = np.clip(arm.gravity_torque(q) + push, -model.effort_limit, model.effort_limit)
+        end = step(q, qd, tau)
+        path = arm.rollout(
+            q, qd, np.tile(tau, (256, 1)), time_step=H / 256, integrator='semi_implicit_euler'
+        )
+        fastest = np.maximum(np.abs(path.qd).max(axis=0), np.abs(end))
+        largest = model.coulomb + model.viscous * fastest
+        f = mean_friction(free, q, qd, tau, integrator, end)
+        assert (np.abs(f) <= largest + error * largest.max()).all()

@@ -91,10 +91,10 @@ class Motion:
         self._sticks = bool(self._contacts.sticks.any())
         self._stiff = h * rate > STABLE.get(integrator, np.inf)
         dry = bool((c > 0).any())
-        # Semi-implicit Euler takes viscous friction at the end of the step, too.
-        self._holds_viscous = self._stiff or (
-            integrator == 'semi_implicit_euler' and dry and not self._sticks
-        )
+        # Semi-implicit Euler takes viscous friction at the end of the step, too; explicit Euler
+        # where joints stick, lest the impulses that keep them at rest exceed dry friction.
+        holding = 'explicit_euler' if self._sticks else 'semi_implicit_euler'
+        self._holds_viscous = self._stiff or (integrator == holding and dry)
         self._holds = self._holds_viscous or dry
         self._stiff_springs = h * body.fastest > RESOLVED
         self._accurate = integrator in HIGHER_ORDER
@@ -229,7 +229,7 @@ class Motion:
         friction = self.body.friction
         if self._sticks:
             sticks = self._contacts.sticks
-            if self._stiff or ((yd == 0) & sticks).any():
+            if self._holds_viscous or ((yd == 0) & sticks).any():
                 return None
             after = self._plain(y, yd, force - friction.coulomb * np.sign(yd), h)
             return None if ((yd * after.qd <= 0) & sticks).any() else after
