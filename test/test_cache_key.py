@@ -99,7 +99,7 @@ def key(make):
 
 def forget():
     programs.version_of.cache_clear()
-    cache.generator.cache_clear()
+    cache.generator_digest.cache_clear()
 
 
 machine_code.processor()
@@ -160,7 +160,7 @@ def test_a_missing_folder_has_no_fingerprint(tmp_path, monkeypatch):
         with pytest.raises(FileNotFoundError):
             cache.fingerprint(Path(tracing.__file__).parent, path)
     monkeypatch.setattr(cache, 'GENERATORS', (*cache.GENERATORS, 'moved'))
-    cache.generator.cache_clear()
+    cache.generator_digest.cache_clear()
     with pytest.raises(FileNotFoundError, match='moved'):
-        cache.generator()
-    cache.generator.cache_clear()
+        cache.generator_digest()
+    cache.generator_digest.cache_clear()

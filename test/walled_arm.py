@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 
 from robot_dynamics.control import Gains, Switches, feedforward
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.torque_limiting import Limits, TorqueGate
 from robot_dynamics.control.transitions import stopping_time

@@ -5,7 +5,7 @@
 
 H is the mass matrix, with h F_v where viscous friction is taken at the end of the step; b is the
 momentum without dry friction; p_j the impulse of friction on joint j, which grows with v_j
-(`friction_impulses`). Hence v is unique, whatever the step, the stiffness of friction and the
+(`friction.impulses`). Hence v is unique, whatever the step, the stiffness of friction and the
 coupling of the joints.
 
 The equation is solved for s, with s_j = v_j + p_j / m_j and m_j = 1 / (H^-1)_jj, the velocities

@@ -20,9 +20,9 @@ from collections.abc import Callable
 import numpy as np
 
 from robot_dynamics.control import Reference, Trajectory, violations
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import acceleration_limit
-from robot_dynamics.control.motion_entry import SHORTEST_PERIOD, MotionEntry
+from robot_dynamics.control.motion_start import SHORTEST_PERIOD, MotionStart
 from robot_dynamics.control.motions import (
     SECOND,
     STOPPING,
@@ -104,7 +104,9 @@ class ReferenceFollower:
         shortest_period: float = SHORTEST_PERIOD,
     ) -> None:
         """Continue with other settings; the model's joints stay the same."""
-        self._entry = MotionEntry(model, start_tolerance, self._stopping_time, shortest_period)
+        self._start_rules = MotionStart(
+            model, start_tolerance, self._stopping_time, shortest_period
+        )
         self._tolerances = none(model.n) if tolerances is None else tolerances
         self._model = model
         self._timeout = round(input_timeout * SECOND)
@@ -203,7 +205,7 @@ class ReferenceFollower:
         start = self._start(state)
         if begin > self.now and self.motion is not None and start is self.present:
             start = self.motion.sample(begin)
-        complete = self._entry.completed(trajectory, start)
+        complete = self._start_rules.completed(trajectory, start)
         reasons = violations(complete, self._model, (start.q, state.q))
         if reasons:
             raise TrajectoryError('; '.join(reasons) + self.speed.remark)
@@ -241,7 +243,7 @@ class ReferenceFollower:
         Raises TrajectoryError if it has an unknown joint, or no state was received.
         """
         start = self._start(self._known_state())
-        return self._entry.completed(trajectory, start), start
+        return self._start_rules.completed(trajectory, start), start
 
     def _known_state(self) -> JointReading:
         if self._state is None:
@@ -272,7 +274,7 @@ class ReferenceFollower:
             now = (self.now - motion.start) / SECOND
             stream = motion.path if isinstance(motion.path, Streamed) else None
         self._broken = True  # unless this reference is accepted
-        path = self._entry.streamed(reference, stream, now, since / SECOND, before, state)
+        path = self._start_rules.streamed(reference, stream, now, since / SECOND, before, state)
         self._broken = False
         if self._pending is None or self._pending.is_due(self.now):
             self._pending = None
@@ -289,7 +291,7 @@ class ReferenceFollower:
         return self._state is not None and self._start(self._state) is not self.present
 
     def _start(self, state: JointReading) -> Reference:
-        return self._entry.start(self.present, state)
+        return self._start_rules.start(self.present, state)
 
     def _path(
         self, trajectory: Trajectory, start: int | None, begin: int, reference: Reference
@@ -297,7 +299,7 @@ class ReferenceFollower:
         """Return the path along a trajectory from the time `begin` [ns] on, from a reference."""
         before = self.motion if reference is self.present else None
         own = self.speed.unscaled(reference)
-        return self._entry.path(trajectory, start, begin, own, before)
+        return self._start_rules.path(trajectory, start, begin, own, before)
 
     # -- the reference ------------------------------------------------------------------------
 
@@ -305,7 +307,7 @@ class ReferenceFollower:
         """Return a state whose continuous joints are in the turn nearest to the reference."""
         if self.present is None:
             return state
-        q = self._entry.nearest_turn(state.q, self.present.q)
+        q = self._start_rules.nearest_turn(state.q, self.present.q)
         return state if q is state.q else state._replace(q=q)
 
     def reference(self, state: JointReading, returned: bool = False) -> tuple[Reference, str]:
@@ -429,7 +431,7 @@ class ReferenceFollower:
         gap = state.stamp - self.now
         if returned or gap > self._timeout:
             wanted = motion.sample(max(self.now, state.stamp)).q
-            if self._entry.is_off(wanted, state.q):
+            if self._start_rules.is_off(wanted, state.q):
                 return f'no joint states for {gap / SECOND:.3f} s, and the arm is off its path'
         return ''
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.spatial import Array
 

@@ -42,7 +42,7 @@ from trajectory_msgs.msg import JointTrajectory
 from typing_extensions import override
 
 from robot_dynamics.control import AccelerationFilter
-from robot_dynamics.control.joint_state import JointReading, StampRateLimit
+from robot_dynamics.control.joint_reading import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.friction.memory import FrictionModel, tracked

@@ -50,7 +50,7 @@ from typing_extensions import override
 
 from robot_dynamics.control import Reference, free_inertias, gravity_only
 from robot_dynamics.control.control_laws import compile_laws
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.motions import Outcome, Phase
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.memory import tracked

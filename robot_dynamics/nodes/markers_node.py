@@ -32,7 +32,7 @@ import numpy as np
 from typing_extensions import override
 from visualization_msgs.msg import MarkerArray
 
-from robot_dynamics.control.joint_state import JointReading, StampRateLimit
+from robot_dynamics.control.joint_reading import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.kinematics import body_poses
 from robot_dynamics.model.inertia import inconsistency

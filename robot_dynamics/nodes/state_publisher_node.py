@@ -30,7 +30,7 @@ from geometry_msgs.msg import Transform, TransformStamped, Vector3
 from std_msgs.msg import String
 from typing_extensions import override
 
-from robot_dynamics.control.joint_state import JointDataError, JointMap, StampRateLimit, finite
+from robot_dynamics.control.joint_reading import JointDataError, JointMap, StampRateLimit, finite
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics

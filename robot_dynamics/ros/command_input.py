@@ -9,7 +9,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from typing_extensions import override
 
-from robot_dynamics.control.joint_state import JointDataError, JointMap
+from robot_dynamics.control.joint_reading import JointDataError, JointMap
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.command_guard import CommandInputGuard

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dynamics.control import LAWS, Gains, Switches
 from robot_dynamics.control.control_laws import Law, computed_torque, gravity_only
 from robot_dynamics.control.feasibility import CORNER_TIME
-from robot_dynamics.control.motion_entry import SHORTEST_PERIOD
+from robot_dynamics.control.motion_start import SHORTEST_PERIOD
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import Limits
 from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from typing_extensions import override
 
 from robot_dynamics.control import VelocityFilter
-from robot_dynamics.control.joint_state import JointReading, JointStateReader
+from robot_dynamics.control.joint_reading import JointReading, JointStateReader
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import health, qos
 from robot_dynamics.ros.health import Status

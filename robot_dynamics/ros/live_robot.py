@@ -23,7 +23,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from robot_dynamics.control import VelocityFilter
-from robot_dynamics.control.joint_state import JointDataError, JointReading, JointStateReader
+from robot_dynamics.control.joint_reading import JointDataError, JointReading, JointStateReader
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.graph_client import GraphError, check_namespace
 

@@ -20,7 +20,7 @@ from geometry_msgs.msg import InertiaStamped
 from std_srvs.srv import Trigger
 from typing_extensions import override
 
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.identification.payload.payload import Payload, PayloadError, estimate_payload

@@ -22,7 +22,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
-from robot_dynamics.control.joint_state import JointDataError
+from robot_dynamics.control.joint_reading import JointDataError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.messages import (
     SECOND,

@@ -12,7 +12,7 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 from typing_extensions import override
 
 from robot_dynamics.control import Reference
-from robot_dynamics.control.joint_state import JointReading, StampRateLimit
+from robot_dynamics.control.joint_reading import JointReading, StampRateLimit
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode

@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from typing_extensions import override
 
-from robot_dynamics.control.joint_state import (
+from robot_dynamics.control.joint_reading import (
     JointDataError,
     JointMap,
     JointReading,

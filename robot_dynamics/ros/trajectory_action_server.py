@@ -10,7 +10,7 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from typing_extensions import override
 
 from robot_dynamics.control import Reference
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory_goals import (
     Code,

@@ -10,7 +10,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import QoSProfile
 from typing_extensions import override
 
-from robot_dynamics.control.joint_state import finite
+from robot_dynamics.control.joint_reading import finite
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.part import Part

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.control.filters import AccelerationFilter
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.recordings.recording import Recording
 from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from robot_dynamics.control.joint_state import StampRateLimit
+from robot_dynamics.control.joint_reading import StampRateLimit
 
 MS = 1_000_000
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.control import Trajectory
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.reference_following import ReferenceFollower
 

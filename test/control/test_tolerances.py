@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.control import Reference
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.tolerances import Tolerances, none
 
 NAMES = ('a', 'b')

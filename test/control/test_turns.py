@@ -6,8 +6,8 @@ import pytest
 import urdf_text
 
 from robot_dynamics.control import Reference, Trajectory
-from robot_dynamics.control.joint_state import JointReading
-from robot_dynamics.control.motion_entry import TURN, WholeTurns
+from robot_dynamics.control.joint_reading import JointReading
+from robot_dynamics.control.motion_start import TURN, WholeTurns
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.urdf.loading import parse_urdf
 

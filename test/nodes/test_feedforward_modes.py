@@ -11,7 +11,7 @@ pytest.importorskip('rclpy')
 from elbow import ELBOW
 from std_srvs.srv import SetBool
 
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode, Mode
 from robot_dynamics.ros import command_guard

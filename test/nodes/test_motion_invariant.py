@@ -23,9 +23,9 @@ from hypothesis.stateful import (
 
 from robot_dynamics.control import LAWS, Gains, Reference, Switches, Trajectory
 from robot_dynamics.control.feedforward import waypoint_efforts
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import STEP_MARGIN, acceleration_limit
-from robot_dynamics.control.motion_entry import CLOSE, SHORTEST_PERIOD
+from robot_dynamics.control.motion_start import CLOSE, SHORTEST_PERIOD
 from robot_dynamics.control.motions import Outcome, Streamed
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.tolerances import Tolerances

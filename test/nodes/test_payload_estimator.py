@@ -14,7 +14,7 @@ from recorded_runs import lively, torque
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.nodes.dynamics_node import DynamicsNode

@@ -13,7 +13,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_dynamics.control.joint_state import JointDataError
+from robot_dynamics.control.joint_reading import JointDataError
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.serialization import (
     QUANTITIES,

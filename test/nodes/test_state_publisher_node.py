@@ -19,7 +19,7 @@ from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from robot_dynamics.control.joint_state import JointDataError, JointMap
+from robot_dynamics.control.joint_reading import JointDataError, JointMap
 from robot_dynamics.kinematics import frame_pose
 from robot_dynamics.nodes.state_publisher_node import (
     WITHOUT_TF,

@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.control import AccelerationFilter, VelocityFilter
-from robot_dynamics.control.joint_state import (
+from robot_dynamics.control.joint_reading import (
     JointReading,
     JointStateReader,
     StampRateLimit,

@@ -22,7 +22,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control import Reference
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory_goals import Code, Ending, Result
 from robot_dynamics.errors import JointNamesError, TrajectoryError

@@ -2,9 +2,10 @@
 """Machine code on disk, so that a program is compiled once per machine and not once per process.
 
 One file per entry in `$ROBOT_DYNAMICS_CACHE_DIR`, else `$XDG_CACHE_HOME/robot_dynamics`, else
-`~/.cache/robot_dynamics`. An entry is found by a text that names all it depends on: the caller's
-key, the source that makes code, llvmlite's version, the processor. A file is a checksum of all
-that follows, a line in Python (that text, what the caller wants to remember) and machine code.
+`~/.cache/robot_dynamics`. The key of an entry is a text that names all it depends on: the program
+or wrapper (its caller's part), the processor, and the source that makes code (`generator_digest`).
+A file is a checksum of all that follows, a line in Python (the key, what the caller wants to
+remember) and machine code.
 
 * Entries are written whole or not at all: readers, and other processes, see a whole entry or none.
 * Entries with a wrong checksum, or that another user may change, are not used; they are compiled
@@ -64,7 +65,7 @@ def directory() -> Path:
 
 
 @functools.cache
-def generator() -> str:
+def generator_digest() -> str:
     """Return a digest of the generating source, so that code of other versions is not found."""
     return fingerprint(*(Path(__file__).parents[2] / name for name in GENERATORS))
 
@@ -91,25 +92,25 @@ def fingerprint(*paths: Path) -> str:
     return digest.hexdigest()
 
 
-def kept(text: str, make: Callable[[], tuple[Any, bytes]]) -> tuple[Any, bytes]:
+def kept(key: str, make: Callable[[], tuple[Any, bytes]]) -> tuple[Any, bytes]:
     """Return the remembered data and the machine code of an entry, made if there is none.
 
     Args:
-        text: what the entry depends on, beside the source that makes code.
+        key: what the entry depends on, beside the source that makes code.
         make: returns what to remember, made of tuples, lists, text and numbers, and the code.
     """
-    text = f'{text}\n{generator()}'
-    entry = read(text)
+    key = f'{key}\n{generator_digest()}'
+    entry = read(key)
     if entry is None:
         entry = make()
-        write(text, *entry)
+        write(key, *entry)
     return entry
 
 
-def read(text: str) -> tuple[Any, bytes] | None:
+def read(key: str) -> tuple[Any, bytes] | None:
     """Return the remembered data and the code of an entry, None if none can be trusted."""
     try:
-        with open(_path(text), 'rb', opener=_opened) as file:
+        with open(_path(key), 'rb', opener=_opened) as file:
             status = os.fstat(file.fileno())
             content = file.read(status.st_size) if _is_ours(status) else b''
             # Fails for an entry of another user's, and on a read-only disk.
@@ -123,15 +124,15 @@ def read(text: str) -> tuple[Any, bytes] | None:
         return None
     header, _, code = body.partition(b'\n')
     found, remembered = ast.literal_eval(header.decode())
-    return (remembered, code) if found == text else None
+    return (remembered, code) if found == key else None
 
 
-def write(text: str, remembered: Any, code: bytes) -> None:
+def write(key: str, remembered: Any, code: bytes) -> None:
     """Write an entry. A warning reports, once, that this is impossible."""
-    body = ascii((text, remembered)).encode() + b'\n' + code
+    body = ascii((key, remembered)).encode() + b'\n' + code
     where = 'on disk'
     try:
-        path = _path(text)
+        path = _path(key)
         where = f'in {path.parent}'
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Readable to all, as an entry that an administrator precompiled must be.
@@ -171,8 +172,8 @@ def _remove_unused(folder: Path) -> None:
                 os.unlink(path)
 
 
-def _path(text: str) -> Path:
-    return directory() / f'{hashlib.sha256(text.encode()).hexdigest()[:40]}.bin'
+def _path(key: str) -> Path:
+    return directory() / f'{hashlib.sha256(key.encode()).hexdigest()[:40]}.bin'
 
 
 def _is_ours(status: os.stat_result) -> bool:

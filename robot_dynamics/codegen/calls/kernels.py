@@ -122,8 +122,8 @@ class MachineKernels(Kernels):
             return (signature, count, memory), machine_code.compile_module(source)
 
         with machine_code.ONE_AT_A_TIME:
-            text = f'{kind} kernel\n{self.recipe.identity}\n{machine_code.processor()}'
-            about, code = cache.kept(text, make)
+            key = f'{kind} kernel\n{self.recipe.identity}\n{machine_code.processor()}'
+            about, code = cache.kept(key, make)
             return *about, LoadedCode(code)
 
     def _on_many(self, kind: str) -> tuple[Callable[..., None], int | None]:

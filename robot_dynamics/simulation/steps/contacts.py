@@ -6,7 +6,7 @@ else acts on it leaves it the velocity s = v + p / m, of which v is a function:
 
 | law | v(s) |
 |---|---|
-| friction | `algorithms.friction_impulses` |
+| friction | `friction.impulses` |
 | spring stop | beyond its edge, friction of a joint with the additional inertia h (h k + d) |
 | inelastic stop | clipped to the velocities that lead up to the stop |
 

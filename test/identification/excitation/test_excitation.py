@@ -9,7 +9,7 @@ import pytest
 import robots
 import threadpoolctl
 
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import violations
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.dynamics import Dynamics

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from robot_dynamics.control import VelocityFilter
-from robot_dynamics.control.joint_state import JointDataError, JointMap, JointStateReader
+from robot_dynamics.control.joint_reading import JointDataError, JointMap, JointStateReader
 
 NAMES = ('shoulder', 'elbow', 'wrist')
 MS = 1_000_000

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from robot_dynamics.control.joint_state import JointReading
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import (
     check_change,
     check_distance,
@@ -37,7 +37,7 @@ SHORTEST_PERIOD = 0.002  # s; the least time counted for a step between two refe
 TURN = 2 * np.pi  # rad
 
 
-class MotionEntry:
+class MotionStart:
     """Rules by which motions of a robot begin."""
 
     def __init__(
