@@ -40,6 +40,7 @@ __all__ = [
     'LoopClosure',
     'LoopNotClosed',
     'ModelError',
+    'Momentum',
     'OperationalSpace',
     'RobotDynamicsError',
     'RobotModel',
@@ -60,6 +61,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from robot_dynamics.algorithms.coriolis import Terms
     from robot_dynamics.algorithms.derivatives import Derivatives
+    from robot_dynamics.algorithms.momentum import Momentum
     from robot_dynamics.algorithms.operational_space import OperationalSpace
     from robot_dynamics.algorithms.simulation_step import State
     from robot_dynamics.closed_chains.closed_chain import ClosedChain
@@ -87,6 +89,7 @@ else:
         'Dynamics': 'dynamics',
         'Inertial': 'model.inertia',
         'LoopClosure': 'model.closures',
+        'Momentum': 'algorithms.momentum',
         'OperationalSpace': 'algorithms.operational_space',
         'RobotModel': 'model.robot_model',
         'State': 'algorithms.simulation_step',

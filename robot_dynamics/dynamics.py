@@ -35,6 +35,7 @@ from robot_dynamics.algorithms.coriolis import Terms
 from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.derivatives import Derivatives
 from robot_dynamics.algorithms.integrators import INTEGRATORS
+from robot_dynamics.algorithms.momentum import Momentum
 from robot_dynamics.algorithms.operational_space import ALL_DIRECTIONS, OperationalSpace
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.codegen.calls import CompiledFunction
@@ -366,6 +367,31 @@ class Dynamics:
             ShapeError: an argument does not end in n entries, or `out` does not fit.
 
         Source: Carpentier and Mansard 2018; Echeandia and Wensing 2021.
+        """
+
+    @compiled
+    def momentum(
+        self, q: ArrayLike, qd: ArrayLike, *, out: tuple[Array, Array] | None = None
+    ) -> Momentum:
+        """Return the generalized momentum, and its rate by the robot's own terms.
+
+            d(M qd)/dt = C^T qd - g + tau - friction + J^T F_ext
+
+        C is that of `coriolis_matrix`; C^T qd is the gradient of the kinetic energy by q.
+
+        Args:
+            q: (..., n) joint positions, rad or m.
+            qd: (..., n) joint velocities, rad/s or m/s.
+            out: float64 arrays (..., n) and (..., n) that receive the results.
+
+        Returns:
+            Momentum(p, rate), each (..., n): p = M(q) qd, rotors included, N m s or N s, and
+            rate = C(q, qd)^T qd - g(q), N m or N.
+
+        Raises:
+            ShapeError: an argument does not end in n entries, or `out` does not fit.
+
+        Source: De Luca and Mattone 2003; Haddadin, De Luca and Albu-Schäffer 2017.
         """
 
     @compiled

@@ -133,6 +133,7 @@ ALGORITHMS = {
     'inverse_dynamics_derivatives': Algorithm(
         _of_tree(alg.inverse_dynamics_derivatives), MOTION, alg.Derivatives, loops=True
     ),
+    'momentum': Algorithm(_of_tree(alg.momentum), QD, alg.Momentum, loops=True),
     'kinetic_energy': Algorithm(_of_tree(alg.kinetic_energy), QD),
     'potential_energy': Algorithm(_of_tree(alg.potential_energy), Q),
     'regressor': Algorithm(_of_tree(alg.regressor), MOTION),

@@ -19,6 +19,7 @@ reflected inertia of rotors is included throughout; friction, whose formulas are
 | `aba.py`                | qdd, by articulated bodies                      | n                  |
 | `regressor.py`          | Y with Y pi = tau                               | n depth            |
 | `energy.py`             | kinetic and potential energy                    | n                  |
+| `momentum.py`           | p = M qd, and C^T qd - g                        | n                  |
 | `jacobian.py`           | pose, J, Jd and J^T F of a frame                | depth              |
 | `operational_space.py`  | Lambda, eta, mu, p of a frame                   | n depth^2          |
 | `integrators.py`        | a time step of any state                        | 1                  |
@@ -53,6 +54,7 @@ from robot_dynamics.algorithms.jacobian import (
     jacobian_dot,
     wrench_torque,
 )
+from robot_dynamics.algorithms.momentum import Momentum, momentum
 from robot_dynamics.algorithms.operational_space import OperationalSpace, operational_space
 from robot_dynamics.algorithms.payload import with_payload
 from robot_dynamics.algorithms.regressor import regressor
@@ -60,6 +62,7 @@ from robot_dynamics.algorithms.rnea import bias_torque, rnea
 
 __all__ = [
     'Derivatives',
+    'Momentum',
     'OperationalSpace',
     'Terms',
     'aba',
@@ -74,6 +77,7 @@ __all__ = [
     'jacobian_dot',
     'kinetic_energy',
     'mass_and_coriolis_matrix',
+    'momentum',
     'operational_space',
     'potential_energy',
     'regressor',
