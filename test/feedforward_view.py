@@ -38,8 +38,12 @@ class Robot:
     """A driver: joint states out, torques in."""
 
     def __init__(self, graph, remap=(), **parameters):
-        """Start the node; soft start and rate limit of its torques are off unless requested."""
-        parameters = {'ramp_time': 0.0, 'max_torque_rate': [0.0]} | parameters
+        """Start the node; soft start and rate limit of its torques are off unless requested.
+
+        Joint states come when a test sends them, so that they are late on a busy machine.
+        """
+        quiet = {'ramp_time': 0.0, 'max_torque_rate': [0.0], 'silence_timeout': 30.0}
+        parameters = quiet | parameters
         self.graph = graph
         self.node = graph.start(FeedforwardNode, remap=remap, **parameters)
         self.torques = graph.listen(JointState, 'feedforward_node/feedforward_torque')

@@ -141,9 +141,7 @@ class DynamicsNode(RobotNode):
     @override
     def check(self, parameters: DynamicsParameters, arm: Dynamics) -> None:
         """Reject lists that have neither one value nor one per joint."""
-        parameters.friction(arm.model)
-        parameters.of_joints('effort_scale', arm.model)
-        parameters.of_joints('effort_offset', arm.model)
+        parameters.check_drives(arm.model)
 
     @override
     def prepare(self, arm: Dynamics) -> None:

@@ -34,8 +34,8 @@ published on the same command topics when this one was enabled.
 
 Torques do not jump: the reference is continuous, or is placed at rest where the arm is
 (control/reference_following.py), and every published torque passes the soft start, the effort
-limit and the rate limit (control/torque_limiting.py). The parts are in ros/reference_input.py and
-ros/torque_output.py.
+limit and the rate limit (control/torque_limiting.py). The parts are in ros/reference_input.py,
+ros/torque_law.py, ros/state_watch.py and ros/torque_output.py.
 """
 
 from __future__ import annotations
@@ -48,22 +48,12 @@ import numpy as np
 from std_srvs.srv import SetBool, Trigger
 from typing_extensions import override
 
-from robot_dynamics.control import Reference, free_inertias, gravity_only
-from robot_dynamics.control.control_laws import compile_laws
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.motions import Outcome, Phase
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.memory import tracked
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import random_postures
-from robot_dynamics.ros import health, messages, motion_status
+from robot_dynamics.ros import health, motion_status
 from robot_dynamics.ros.diagnostics import Diagnostics
-from robot_dynamics.ros.feedforward_parameters import (
-    FeedforwardParameters,
-    Settings,
-    gain_warnings,
-    timeout_warnings,
-)
+from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
@@ -72,6 +62,8 @@ from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.reference_input import ReferenceInput
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.state_output import StateOutput
+from robot_dynamics.ros.state_watch import StateWatch
+from robot_dynamics.ros.torque_law import TorqueLaw
 from robot_dynamics.ros.torque_output import TorqueOutput
 from robot_dynamics.ros.trajectory_action_server import TrajectoryActionServer
 from robot_dynamics.spatial import Array
@@ -131,12 +123,11 @@ class FeedforwardNode(RobotNode):
         self.diagnostics = self.add(Diagnostics(self))
         parameters: FeedforwardParameters = self.parameters
         self.mode = Mode.WAITING if parameters.start_enabled else Mode.DISABLED
-        self._state: JointReading | None = None
-        self._settings: Settings  # of the present robot
-        self._silent = ''  # why no torque is computed at present
+        self.watch = StateWatch()
         self._status = MotionStatus(self, self._present)
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
+        self.law = self.add(TorqueLaw(self))
         self.torques = self.add(
             TorqueOutput(self, parameters.publish_commands, self._on_other_publishers)
         )
@@ -155,71 +146,34 @@ class FeedforwardNode(RobotNode):
     # -- the robot and the parameters -------------------------------------------------------
 
     @override
-    def check(self, parameters: FeedforwardParameters, arm: Dynamics) -> None:
-        """Reject lists that have neither one value nor one per joint."""
-        parameters.friction(arm.model)
-        parameters.settings(arm.model)
-
-    @override
-    def prepare(self, arm: Dynamics) -> None:
-        """Compile every law."""
-        compile_laws(arm)
-
-    @override
     def use(self, arm: Dynamics) -> None:
         """Command this robot; it is held at its first state.
 
         If it replaces one with the same joints, the reference and the torque continue.
         """
-        parameters, model = self.parameters, arm.model
+        model, law = arm.model, self.law
         goes_on = self.active and self.arm.model.joint_names == model.joint_names
-        self._settings = settings = parameters.settings(model)
-        self._friction = parameters.friction(model)
-        self._tracked = tracked(self._friction)
-        self._inertias = free_inertias(arm, random_postures(model))
-        self._warn_of_settings(parameters, model)
+        settings = law.settings
         self.torques.command(model, settings.limits, settings.order, settings.per_torque)
         if goes_on:
-            self.references.adjust(model, settings, self._friction)
+            self.references.adjust(model, settings, law.friction)
             self.references.follower.stop('the robot description has changed')
             return self._status.report()
-        self.references.follow(model, settings, self._friction)
+        self.references.follow(model, settings, law.friction)
         if self.active:
             self.activate()
 
     @override
     def adopt(self, changes: set[str]) -> None:
-        """Use other gains, switches and limits from the next state on."""
+        """Use other limits from the next state on."""
         if self.arm is None:
             return
-        parameters, model = self.parameters, self.arm.model
-        before, self._settings = self._settings, parameters.settings(model)
-        self._friction = parameters.friction(model)
-        self._tracked = tracked(self._friction, before=self._tracked)
-        if changes & {'kp', 'kd', 'control_law', 'expected_rate', 'on_timeout'}:
-            self._warn_of_settings(parameters, model)
-        self.references.adjust(model, self._settings, self._friction)
-        self.torques.gate.limit(self._settings.limits)
-        self.torques.per_torque = self._settings.per_torque
-        if before.law is not self._settings.law:
-            if gravity_only in (before.law, self._settings.law):
-                self.references.follower.release('control_law has changed')
-            else:
-                self.references.follower.stop('control_law has changed')
-            self._status.report()
-
-    def _warn_of_settings(self, parameters: FeedforwardParameters, model: RobotModel) -> None:
-        gains = gain_warnings(parameters, self._settings, self._inertias, model.joint_names)
-        for warning in (*gains, *timeout_warnings(parameters)):
-            self.get_logger().warning(warning)
+        settings = self.law.settings
+        self.torques.gate.limit(settings.limits)
+        self.torques.per_torque = settings.per_torque
+        self.references.adjust(self.arm.model, settings, self.law.friction)
 
     # -- start and end ----------------------------------------------------------------------
-
-    @override
-    def restart(self) -> None:
-        """Begin with a soft start, and without the memory of friction."""
-        self.torques.gate.soften()
-        self._tracked = tracked(self._friction)
 
     @override
     def activate(self) -> None:
@@ -231,17 +185,16 @@ class FeedforwardNode(RobotNode):
     def deactivate(self) -> None:
         """Change the torque to that of `on_deactivate`, within the rate limit."""
         self._status.publish(Present(motion_status.IDLE, 'inactive'))
+        state = self.watch.last
         tau = self._last_torque()
-        if tau is not None and self._state is not None:
-            self.torques.release(self._state.stamp, tau)
+        if tau is not None and state is not None:
+            self.torques.release(state.stamp, tau)
         self.mode = Mode.WAITING if self.mode.enabled else Mode.DISABLED
 
     def _last_torque(self) -> Array | None:
         """Return the torque that `on_deactivate` chooses; None: it stays, or there was none."""
-        choice, state = self.parameters.on_deactivate, self._state
-        if state is None or not self.torques.gate.is_open or choice == 'none':
-            return None
-        return np.zeros(len(state.q)) if choice == 'zero' else self._gravity(state)
+        state = self.watch.last
+        return self.law.last(state) if state is not None and self.torques.gate.is_open else None
 
     # -- on and off -------------------------------------------------------------------------
 
@@ -286,9 +239,7 @@ class FeedforwardNode(RobotNode):
         self.references.follower.release()
         self.references.follower.violation = ''
         self.torques.gate.close()
-        self._state, self._silent = None, ''
-        self._answered = -1  # stamp of the state that was answered last, ns
-        self._received = self._progressed = time.monotonic()  # s, of a state; of a new stamp
+        self.watch.restart()
         self.torques.guard.enable()
         self.mode = self._enabled_mode() if self.mode.enabled else Mode.DISABLED
 
@@ -296,7 +247,7 @@ class FeedforwardNode(RobotNode):
         """Return the mode of the enabled node, as far as others and joint states determine it."""
         if self.torques.guard.blocked:
             return Mode.BLOCKED
-        return Mode.WAITING if self._silent or self._state is None else Mode.COMMANDING
+        return Mode.COMMANDING if self.watch.receives else Mode.WAITING
 
     def _on_other_publishers(self) -> None:
         """Stop commands while another node has the motors; it has come or gone."""
@@ -312,25 +263,18 @@ class FeedforwardNode(RobotNode):
         if not self.active:
             return
         now = time.monotonic()
-        if now - self._progressed >= self.parameters.silence_timeout:
-            self._bridge_silence(now)
-        self._status.update(now)
-
-    def _bridge_silence(self, now: float) -> None:
-        """Apply `on_timeout` while joint states are missing, or their stamps stand still."""
-        timeout = self.parameters.silence_timeout
-        choice, state = self.parameters.on_timeout, self._state
-        if not self._silent:
-            self._silent = 'no joint states'
-            if now - self._received < timeout:
-                stamp = 0 if state is None else state.stamp
-                self._silent = (
-                    f'the stamps of joint_states stand still at {stamp / messages.SECOND:.3f} s'
-                )
+        if self.watch.begins_silence(now, self.parameters.silence_timeout):
             if self.mode is Mode.COMMANDING:
                 self.mode = Mode.WAITING
             self.health.counts['joint states stopped'] += 1
-            self._status.report(f'{self._silent}, {choice}')
+            self._status.report(f'{self.watch.silent}, {self.parameters.on_timeout}')
+        if self.watch.silent:
+            self._bridge_silence()
+        self._status.update(now)
+
+    def _bridge_silence(self) -> None:
+        """Apply `on_timeout` while joint states are missing, or their stamps stand still."""
+        choice, state = self.parameters.on_timeout, self.watch.last
         gate = self.torques.gate
         if state is None or not gate.is_open:
             return
@@ -339,7 +283,7 @@ class FeedforwardNode(RobotNode):
         elif choice == 'stop':
             return
         else:
-            tau = gate.last if choice == 'hold' else self._gravity(state)
+            tau = gate.last if choice == 'hold' else self.law.gravity(state)
         if tau is not None:
             self.torques.publish(state.stamp, gate.step(tau, WATCHDOG_PERIOD))
         self._leave_at(tau)
@@ -356,13 +300,13 @@ class FeedforwardNode(RobotNode):
             return 'the node is disabled; ~/enable enables it'
         if self.mode is Mode.BLOCKED:
             return self.torques.guard.conflict
-        return self._silent
+        return self.watch.silent
 
     def _description(self) -> str:
         """Return what the node does at present."""
         if not self.mode.enabled:
             return 'disabled'
-        if self._settings.law is gravity_only:
+        if self.law.is_led:
             return 'led by hand'
         return self.references.follower.doing
 
@@ -373,7 +317,7 @@ class FeedforwardNode(RobotNode):
             detail = self.torques.guard.conflict
         elif self.mode is Mode.COMMANDING:
             word = follower.phase.value
-            if self._settings.law is gravity_only:
+            if self.law.is_led:
                 word = motion_status.IDLE
             elif follower.violation and follower.phase is not Phase.FOLLOWING:
                 word, detail = motion_status.FAULTED, follower.violation
@@ -384,21 +328,19 @@ class FeedforwardNode(RobotNode):
 
     def on_joint_state(self, state: JointReading) -> None:
         """Publish the torque for one complete joint state."""
-        now, follower = time.monotonic(), self.references.follower
-        self._received = now
-        if state.stamp != self._answered or state.stamp == 0:
-            self._progressed = now
-        elif self._silent:
+        follower = self.references.follower
+        if not self.watch.receive(state):
             return
         if self.mode is Mode.WAITING:
             self.mode = Mode.COMMANDING
         state = follower.nearest(state)
-        returned, self._silent, self._state = bool(self._silent), '', state
+        returned, self.watch.silent, self.watch.last = bool(self.watch.silent), '', state
         doing, execution = follower.doing, follower.execution
         was_open, violations = execution.outcome is None, follower.violations
         reference, dropped = follower.reference(state, returned)
         if follower.placed and state.qd is not None:
-            self.restart()  # the step from one reference to another is no displacement
+            self.torques.restart()
+            self.law.restart()  # the step from one reference to another is no displacement
         commands = self.mode in (Mode.COMMANDING, Mode.RELEASING)
         if not commands or state.qd is None:
             why = self._obstacle() or 'joint states without velocity'
@@ -407,7 +349,7 @@ class FeedforwardNode(RobotNode):
         if dropped:
             self.get_logger().warning(f'{dropped}: {follower.doing}')
         if commands:
-            self._command(self._tau(state, reference), state)
+            self._command(self.law.torque(state, reference), state)
         self.action.latest = state, reference
         torque = self.torques.gate.last if commands else None
         self.states.publish(
@@ -436,29 +378,9 @@ class FeedforwardNode(RobotNode):
         # Without stamps torques are limited by the time that passes here.
         stamp = time.monotonic_ns() if self.joint_states.unstamped else state.stamp
         self.torques.publish(state.stamp, self.torques.gate(stamp, tau))
-        self._answered = state.stamp
+        self.watch.answered = state.stamp
         if is_last:
             self._leave_at(tau)
-
-    def _tau(self, state: JointReading, reference: Reference) -> Array:
-        if state.qd is None:
-            return self._gravity(state)
-        law, gains, switches, *_ = self._settings
-        is_led = law is gravity_only
-        self._tracked.move(state.q if is_led else reference.q)
-        parts = law(self.arm, reference, state.q, state.qd, switches, gains, self._tracked)
-        tau = parts.tau
-        if is_led and self.parameters.lead_friction:
-            tau = tau + self.parameters.lead_friction * self._tracked.torque(state.qd, tau)
-        return tau + self._settings.offset
-
-    def _gravity(self, state: JointReading) -> Array:
-        """Return the torque that holds the arm: gravity, unless the robot compensates it."""
-        offset = self._settings.offset
-        if not self._settings.switches.gravity:
-            return offset
-        arm: Dynamics = self.arm
-        return arm.gravity_torque(state.q) + offset
 
     # -- diagnostics ------------------------------------------------------------------------
 
@@ -469,19 +391,7 @@ class FeedforwardNode(RobotNode):
 
     @override
     def status(self) -> Status | None:
-        """Return an ERROR after a violated tolerance, a WARN while joint states are missing."""
-        violation = self.references.follower.violation
-        if violation:
-            return health.ERROR, violation
-        if self._silent:
-            return health.WARN, f'{self._silent}: {self.parameters.on_timeout}'
+        """Return a WARN while joint states are missing."""
+        if self.watch.silent:
+            return health.WARN, f'{self.watch.silent}: {self.parameters.on_timeout}'
         return None
-
-    @override
-    def figures(self) -> dict[str, str]:
-        """Return the joints that were at their effort limit since the last report."""
-        names = self.arm.model.joint_names
-        saturated = [
-            name for name, hit in zip(names, self.torques.gate.saturated(), strict=True) if hit
-        ]
-        return {'joints at their limit': ', '.join(saturated) or 'none'}

@@ -155,9 +155,7 @@ class PyBulletValidatorNode(RobotNode):
     @override
     def check(self, parameters: ValidatorParameters, arm: Dynamics) -> None:
         """Reject lists that have neither one value nor one per joint."""
-        parameters.friction(arm.model)
-        parameters.of_joints('effort_scale', arm.model)
-        parameters.of_joints('effort_offset', arm.model)
+        parameters.check_drives(arm.model)
 
     @override
     def use(self, arm: Dynamics) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory
+from typing_extensions import override
 
 from robot_dynamics.control import Reference, Trajectory, gravity_only, waypoint_efforts
 from robot_dynamics.control.feasibility import check_motion
@@ -19,9 +20,10 @@ from robot_dynamics.control.transitions import stopping_time
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.friction.memory import FrictionModel, FrictionWithOffset
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.command_guard import CommandInputGuard
 from robot_dynamics.ros.feedforward_parameters import Settings
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import UNSTAMPED, JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.motion_status import REJECTED
@@ -79,10 +81,12 @@ class ReferenceInput(Part):
         self.follower = ReferenceFollower(
             model, settings.start_tolerance, timeout, self._stopping_time
         )
+        self._settings = settings
         self.adjust(model, settings, friction)
 
     def adjust(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
-        """Use other settings; the joints stay the same."""
+        """Use other settings; the joints stay the same. Another law ends the motion."""
+        laws = self._settings.law, settings.law
         self._settings, self._friction = settings, friction
         parameters = self._node.parameters
         self.follower.adjust(
@@ -92,7 +96,17 @@ class ReferenceInput(Part):
             settings.tolerances,
             parameters.reference_shortest_period,
         )
-        self.follower.speed.target = self._node.parameters.speed_scale
+        self.follower.speed.target = parameters.speed_scale
+        if laws[0] is not laws[1]:
+            end = self.follower.release if gravity_only in laws else self.follower.stop
+            end('control_law has changed')
+            self._report('', '')
+
+    @override
+    def status(self) -> Status | None:
+        """Return an ERROR after a violated tolerance."""
+        violation = self.follower.violation
+        return (health.ERROR, violation) if violation else None
 
     @property
     def tolerances(self) -> Tolerances:

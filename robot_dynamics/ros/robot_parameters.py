@@ -277,6 +277,12 @@ class DriveParameters(RobotParameters):
         }
         return JointFriction(law, {term: coefficients[term] for term in law.terms}, presliding)
 
+    def check_drives(self, model: RobotModel) -> None:
+        """Raise a ParameterError for a list that has neither one value nor one per joint."""
+        self.friction(model)
+        self.of_joints('effort_scale', model)
+        self.of_joints('effort_offset', model)
+
     def efforts_per_torque(self, model: RobotModel) -> Array:
         """Return 1 / effort_scale (n,).
 

@@ -17,6 +17,7 @@ import numpy as np
 from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from typing_extensions import override
 
 from robot_dynamics.control.torque_limiting import Limits, TorqueGate
 from robot_dynamics.model.robot_model import RobotModel
@@ -91,6 +92,18 @@ class TorqueOutput(Part):
         if self._commands is not None:
             commands = (self.per_torque * tau)[self._order]
             self._commands.publish(Float64MultiArray(data=commands.tolist()))
+
+    @override
+    def restart(self) -> None:
+        """Begin with a soft start."""
+        self.gate.soften()
+
+    @override
+    def figures(self) -> dict[str, str]:
+        """Return the joints that were at their effort limit since the last report."""
+        saturated = zip(self._names, self.gate.saturated(), strict=True)
+        names = ', '.join(name for name, hit in saturated if hit)
+        return {'joints at their limit': names or 'none'}
 
     def release(self, stamp: int, tau: Array) -> None:
         """Bring the torque to a last one (n,) within its limits, at most in LONGEST_RELEASE."""

@@ -2,6 +2,7 @@
 """The mode of the feed-forward node, against the table in its docstring, event by event."""
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from robot_dynamics.ros import command_guard
 from robot_dynamics.urdf.loading import parse_urdf
 
 MS = 1_000_000
+SILENCE = 0.01  # s
 COLUMNS = 'mode', 'event', 'if', 'next mode'
 
 
@@ -44,12 +46,16 @@ class Driven:
 
     def __init__(self, graph, monkeypatch):
         self.node = graph.start(
-            FeedforwardNode, start_enabled=False, ramp_time=0.0, max_torque_rate=[5.0]
+            FeedforwardNode,
+            start_enabled=False,
+            ramp_time=0.0,
+            max_torque_rate=[5.0],
+            silence_timeout=SILENCE,
         )
         self.stamp, self.others, self.q = 0, [], np.array([0.1, 0.2])
-        guard = self.node.torques.guard
-        guard._created = math.inf  # who is there now was there first
-        self.poll = guard.poll
+        self.poll = self.node.torques.guard.poll
+        # All that are there were there first.
+        monkeypatch.setattr(command_guard, 'DISCOVERY', math.inf)
         monkeypatch.setattr(self.node, 'count_publishers', lambda _: 1 + len(self.others))
         monkeypatch.setattr(command_guard, 'publishing_nodes', lambda *_: self.others)
         self.events = {
@@ -72,7 +78,8 @@ class Driven:
         }
 
     def enable(self, on):
-        response = self.node._on_enable(SetBool.Request(data=on), SetBool.Response())
+        (service,) = (one for one in self.node.services if one.srv_name.endswith('/enable'))
+        response = service.callback(SetBool.Request(data=on), SetBool.Response())
         assert response.success
 
     def state(self, q=None):
@@ -81,8 +88,9 @@ class Driven:
         self.node.on_joint_state(JointReading(self.stamp, q, np.zeros(2), None))
 
     def silence(self):
-        self.node._received = self.node._progressed = -math.inf
-        self.node._on_watchdog()
+        time.sleep(SILENCE)
+        for timer in self.node.timers:
+            timer.callback()
 
     def publish_elsewhere(self, *names):
         self.others = list(names)

@@ -72,6 +72,14 @@ def test_measured_efforts_are_torques_of_the_drives(graph):
     graph.until(lambda: list(measured[-1].effort) == [2.0, 4.0], 'the other scale')
 
 
+def test_a_scale_for_other_joints_is_rejected(graph):
+    robot = Robot(graph, effort_scale=[2.0, 3.0])
+    (result,) = robot.node.set_parameters([Parameter('effort_scale', value=[1.0, 2.0, 3.0])])
+    assert not result.successful
+    assert 'effort_scale' in result.reason
+    assert robot.node.parameters.effort_scale == (2.0, 3.0)
+
+
 def test_states_have_a_rate_of_their_own(graph):
     robot = Robot(graph, state_publish_rate=100.0)
     received = listen(graph)

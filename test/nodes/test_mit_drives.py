@@ -57,14 +57,14 @@ def state(robot, drives, stamp, q, qd):
 
     def answered():
         """Whether the last frames are the answer, and not damping frames."""
-        desired = wanted.present.q if robot.node._state.stamp == stamp else np.full(2, np.inf)
+        desired = wanted.present.q if robot.node.watch.last.stamp == stamp else np.full(2, np.inf)
         return all(
             abs(drive.desired['q'] - x) < resolution('q') and drive.desired['kp']
             for drive, x in zip(drives, desired, strict=True)
         )
 
     robot.send(stamp, q, qd)
-    robot.graph.until(lambda: robot.node._state and answered(), 'the frames')
+    robot.graph.until(lambda: robot.node.watch.last and answered(), 'the frames')
     return np.array([drive.torque(*x) for drive, *x in zip(drives, q, qd, strict=True)])
 
 
