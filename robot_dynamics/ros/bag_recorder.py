@@ -43,6 +43,7 @@ class RecordedTopic:
         self._node = client.node
         self._subscription: Any = None
         self._connection: Any = None
+        self._profiles: list[QoSProfile] = []  # that the publishers offer
         self._waiting: list[tuple[int, bytes]] = []
 
     def poll(self) -> int:
@@ -66,7 +67,10 @@ class RecordedTopic:
         if self._waiting and self._connection is None:
             if self._kind not in types.types:
                 raise GraphError(f'{self.name}: its type {self._kind} is unknown to rosbags')
-            self._connection = bag.add_connection(self.name, self._kind, typestore=types)
+            offered = [_offered(profile) for profile in self._profiles]
+            self._connection = bag.add_connection(
+                self.name, self._kind, typestore=types, offered_qos_profiles=offered
+            )
         for logged, data in self._waiting:
             bag.write(self._connection, logged, data)
         self.count += len(self._waiting)
@@ -85,7 +89,7 @@ class RecordedTopic:
             message_type = getattr(import_module(f'{package}.msg'), name)
         except (ImportError, AttributeError) as error:
             raise GraphError(f'{self.name}: its type {self._kind} is not installed') from error
-        profiles = [publisher.qos_profile for publisher in publishers]
+        self._profiles = profiles = [publisher.qos_profile for publisher in publishers]
         reliable = all(p.reliability == ReliabilityPolicy.RELIABLE for p in profiles)
         latched = all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles)
         profile = QoSProfile(
@@ -98,6 +102,35 @@ class RecordedTopic:
         self._subscription = self._node.create_subscription(
             message_type, self.name, lambda _: None, profile, raw=True
         )
+
+
+def _offered(profile: QoSProfile) -> Any:
+    """Return a profile as rosbags writes it, with the numbers of rmw that both use.
+
+    With those of a latched topic, ros2 bag play latches it again (rosbag2_transport, player.cpp,
+    publisher_qos_for_topic).
+    """
+    from rosbags import interfaces as rosbags
+
+    deadline, lifespan, lease = (
+        rosbags.QosTime(*divmod(duration.nanoseconds, messages.SECOND))
+        for duration in (
+            profile.deadline,
+            profile.lifespan,
+            profile.liveliness_lease_duration,
+        )
+    )
+    return rosbags.Qos(
+        rosbags.QosHistory(profile.history),
+        profile.depth,
+        rosbags.QosReliability(profile.reliability),
+        rosbags.QosDurability(profile.durability),
+        deadline,
+        lifespan,
+        rosbags.QosLiveliness(profile.liveliness),
+        lease,
+        profile.avoid_ros_namespace_conventions,
+    )
 
 
 def record(

@@ -173,7 +173,21 @@ def test_the_recording_has_every_message_of_its_topics(graph, tmp_path):
             for connection, _, data in reader.messages()
             if connection.topic == '/left/commands'
         ]
+        offered = {
+            connection.topic: [
+                (profile.reliability.name, profile.durability.name)
+                for profile in connection.ext.offered_qos_profiles
+            ]
+            for connection in reader.connections
+        }
     np.testing.assert_array_equal(rows, 3 * q)
+    # With these `ros2 bag play` latches again what was latched.
+    assert offered == {
+        '/left/states': [('BEST_EFFORT', 'VOLATILE')],
+        '/left/arm/robot_description': [('RELIABLE', 'TRANSIENT_LOCAL')],
+        '/left/commands': [('RELIABLE', 'VOLATILE')],
+    }
+    assert 'durability: transient_local' in (bag / 'metadata.yaml').read_text()
 
 
 # -- ends of a recording ------------------------------------------------------------------------
