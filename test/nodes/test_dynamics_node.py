@@ -175,6 +175,34 @@ def test_an_external_wrench_in_the_links_own_axes(graph, start, elbow):
 
 
 @pytest.mark.parametrize('sign', [1, -1])
+def test_each_component_of_an_external_wrench_does_its_work(graph, start, elbow, sign):
+    node, outputs, states = start()
+    message = WrenchStamped()
+    message.header.frame_id = 'forearm'
+    message.header.stamp = messages.time_message(10 * MS)
+    moment, force = sign * np.array([1.0, 2.0, 3.0]), sign * np.array([40.0, 50.0, 60.0])
+    message.wrench.torque = Vector3(**dict(zip('xyz', moment, strict=True)))
+    message.wrench.force = Vector3(**dict(zip('xyz', force, strict=True)))
+    graph.publisher(WrenchStamped, 'external_wrench').publish(message)
+    graph.until(lambda: node.wrench.newest is not None, 'the wrench')
+    q, step = sign * np.array([0.3, 0.8]), 1e-6
+    states.publish(joint_state(11 * MS, q))
+    states.publish(joint_state(12 * MS, q, np.zeros(2)))
+    graph.until(lambda: outputs.torque('external_torque', 12 * MS) is not None, 'the torque')
+    # tau dq = F . displacement, in the axes of the link.
+    work = []
+    for dq in step * np.eye(2):
+        before, after = (elbow.forward_kinematics(q + s * dq, 'forearm') for s in (-0.5, 0.5))
+        R = elbow.forward_kinematics(q, 'forearm')[:3, :3]
+        turned = R.T @ (after[:3, :3] @ before[:3, :3].T) @ R
+        turn = np.array([turned[2, 1], turned[0, 2], turned[1, 0]])
+        shift = R.T @ (after[:3, 3] - before[:3, 3])
+        work.append((moment @ turn + force @ shift) / step)
+    for stamp in (11 * MS, 12 * MS):
+        np.testing.assert_allclose(outputs.torque('external_torque', stamp), work, rtol=1e-8)
+
+
+@pytest.mark.parametrize('sign', [1, -1])
 def test_a_wrench_and_a_reference_of_the_time_before_a_reset_never_act(graph, start, sign):
     node, outputs, states = start(acceleration_source='reference')
     wrenches = graph.publisher(WrenchStamped, 'external_wrench')

@@ -2,6 +2,8 @@
 """The lifecycle of the nodes: who may start them, what they do meanwhile, and how they stop."""
 
 import threading
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
-from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros import messages, qos, torque_output
 
 MS = 1_000_000
 NAMES = ['shoulder', 'elbow']
@@ -330,6 +332,28 @@ def test_the_last_torque_is_approached_within_its_limits(graph, managed, elbow, 
     taus = np.array([message.effort for message in torques[39:]])
     assert len(taus) > 4
     assert (np.abs(np.diff(taus, axis=0)) <= np.array([200, 80]) * 0.005 + 1e-9).all()
+
+
+def test_the_last_torque_is_approached_in_the_time_of_its_rate_limit(graph, managed, monkeypatch):
+    now = [100.0]  # s, of a clock that only `sleep` moves
+    clock = SimpleNamespace(
+        monotonic=lambda: now[0], sleep=lambda dt: now.append(now.pop() + dt), time=time.time
+    )
+    monkeypatch.setattr(torque_output, 'time', clock)
+    node, manager = managed('feedforward_node', max_torque_rate=[20.0], ramp_time=0.0)
+    manager.configure()
+    manager.activate()
+    node.torques.gate.last[:] = before = np.array([4.0, -3.0])
+    released = []
+    monkeypatch.setattr(
+        node.torques, 'publish', lambda _, tau: released.append((now[0], tau.copy()))
+    )
+    node.torques.release(0, np.zeros(2))
+    for end, tau in released:
+        most = 20.0 * (end - 100.0) + 1e-9
+        assert (np.abs(tau - before) <= most).all()
+    assert released[-1][0] == pytest.approx(100.2)
+    assert not released[-1][1].any()
 
 
 def test_a_rate_limit_that_takes_too_long_does_not_keep_a_node_from_ending(graph, managed):

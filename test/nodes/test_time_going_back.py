@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from called_nodes import CalledNode, rows
 from geometry_msgs.msg import Vector3, WrenchStamped
-from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -127,13 +127,6 @@ def view(model):
     return shown
 
 
-def rows(values):
-    """Return nested results as lists, which compare by their numbers."""
-    if isinstance(values, tuple):
-        return [rows(value) for value in values]
-    return values.tolist() if isinstance(values, np.ndarray) else values
-
-
 PARTS = [accelerations, velocities, rates, readings, estimated, gate, reference, view]
 
 
@@ -166,40 +159,8 @@ def accelerated(stamp):
     return wanted
 
 
-class Called:
-    """A node whose inputs are given to its callbacks, without the middleware."""
-
-    def __init__(self, graph, node_class, **parameters):
-        self.node = graph.start(node_class, **parameters)
-        self._answer = {}
-        if node_class is DynamicsNode:
-            self.node.terms.publish = lambda stamp, terms: self._answer.update(
-                {name: values.tolist() for name, values in terms.items()}
-            )
-        else:
-            self.node.torques.publish = lambda stamp, tau: self._answer.update(tau=tau.tolist())
-            self.node.states.publish = lambda state, reference, *_, **__: self._answer.update(
-                reference=rows(tuple(reference)), stamp=state.stamp
-            )
-
-    def give(self, topic, content):
-        """Call back with a message, if the node subscribes to its topic."""
-        for subscription in self.node.subscriptions:
-            if subscription.topic_name == topic:
-                subscription.callback(serialize_message(content))
-
-    def answers(self, states):
-        """Return what the node publishes for each state, by name."""
-        found = []
-        for state in states:
-            self._answer.clear()
-            self.give('/joint_states', message(*state))
-            found.append(dict(self._answer))
-        return found
-
-    def begin_anew(self):
-        for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
-            getattr(self.node, f'trigger_{transition}')()
+def answers(called, states):
+    return [called.answer(message(*state)) for state in states]
 
 
 LATE = [1, 15, 99]  # ms
@@ -227,25 +188,45 @@ NODES = [
 @pytest.fixture(params=NODES, ids=lambda given: ' '.join([given[0].__name__, *given[1]]))
 def called(graph, request):
     node_class, parameters = request.param
-    return Called(graph, node_class, **parameters)
+    return CalledNode(graph, node_class, **parameters)
 
 
 def test_after_a_reset_a_node_answers_as_if_it_had_just_begun(called):
-    expected = called.answers(AFTER)
+    expected = answers(called, AFTER)
     assert any(expected)
     called.begin_anew()
     # Both are near the second run, whose time comes before that of the first one.
     called.give('/external_wrench', wrench(AFTER[0][0]))
     called.give('/reference', accelerated(AFTER[0][0]))
-    called.answers(BEFORE)
-    assert called.answers(AFTER) == expected
+    answers(called, BEFORE)
+    assert answers(called, AFTER) == expected
+
+
+@pytest.mark.parametrize('node_class', [DynamicsNode, FeedforwardNode])
+@pytest.mark.parametrize('first', NAMES)
+def test_a_node_activated_again_needs_new_values_of_all_joints(graph, node_class, first):
+    called = CalledNode(graph, node_class)
+    (stamp, q, qd), other = AFTER[0], AFTER[1][0]
+
+    def of(name, stamp):
+        j = NAMES.index(name)
+        alone = JointState(name=[name], position=q[[j]], velocity=qd[[j]])
+        alone.header.stamp = messages.time_message(stamp)
+        return alone
+
+    second = NAMES[1 - NAMES.index(first)]
+    assert not called.answer(of(first, stamp))
+    called.node.trigger_deactivate()
+    called.node.trigger_activate()
+    assert not called.answer(of(second, other))
+    assert called.answer(of(first, other))
 
 
 @pytest.mark.parametrize('late', LATE)
 def test_late_states_change_nothing(called, late):
-    expected = called.answers(AFTER)
+    expected = answers(called, AFTER)
     called.begin_anew()
-    found = called.answers(with_late(AFTER, late))
+    found = answers(called, with_late(AFTER, late))
     assert found[::2] == expected
     assert not any(found[1::2])
     assert called.node.health.counts['joint state rejected'] == COUNT

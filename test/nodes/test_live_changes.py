@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters that may change while a node is active: from then on it answers as one begun so."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from called_nodes import CalledNode
+from geometry_msgs.msg import Vector3, WrenchStamped
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_dynamics.nodes.dynamics_node import DynamicsNode
+from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+from robot_dynamics.ros import messages
+from robot_dynamics.ros.parameters import specs
+
+MS = 1_000_000
+NAMES = ['shoulder', 'elbow']
+BEGIN = 700 * MS
+START = np.array([0.3, -0.4])
+
+
+def state(stamp, q, qd=(), effort=()):
+    message = JointState(name=NAMES, position=q, velocity=qd, effort=effort)
+    message.header.stamp = messages.time_message(stamp)
+    return message
+
+
+def moving(speed=9.0):
+    """Return stamps [ns], q and qd of an arm that swings."""
+    t = np.arange(12) * 1e-3
+    q = START + np.outer(np.sin(speed * t), [0.2, 0.1])
+    qd = np.outer(speed * np.cos(speed * t), [0.2, 0.1])
+    return [(BEGIN + k * MS, *row) for k, row in enumerate(zip(q, qd, strict=True))]
+
+
+def points(stamp, positions, times, velocities=None, names=NAMES):
+    message = JointTrajectory(joint_names=names)
+    message.header.stamp = messages.time_message(stamp)
+    for k, (q, t) in enumerate(zip(positions, times, strict=True)):
+        qd = [] if velocities is None else [float(v) for v in velocities[k]]
+        point = JointTrajectoryPoint(positions=[float(p) for p in q], velocities=qd)
+        point.time_from_start = messages.duration_message(t)
+        message.points.append(point)
+    return message
+
+
+# -- inputs, and the answers to them -----------------------------------------------------------
+
+
+def swing(called):
+    """A swinging arm with a wrench on it, and one late state."""
+    pushed = WrenchStamped()
+    pushed.header.frame_id = 'forearm'
+    pushed.header.stamp = messages.time_message(BEGIN)
+    pushed.wrench.force = Vector3(x=1.0, z=5.0)
+    called.give('/external_wrench', pushed)
+    states = moving()
+    states.insert(8, (states[7][0] - 15 * MS, *states[7][1:]))
+    return [called.answer(state(*one, effort=2 * one[1])) for one in states]
+
+
+def creep(called):
+    """An arm that moves slowly."""
+    return [called.answer(state(*one)) for one in moving(0.1)]
+
+
+def positions(called):
+    """A swinging arm that measures no velocities."""
+    return [called.answer(state(stamp, q)) for stamp, q, _ in moving()]
+
+
+def followed(called, trajectory, away=0.05):
+    """An arm that stays near its start and moves a little, given a trajectory."""
+    found = []
+    for k in range(60):
+        q = START + away * np.array([1, -1]) + 1e-3 * np.sin(0.3 * k) * np.array([1, -2])
+        found.append(called.answer(state(BEGIN + 2 * k * MS, q, [0.02, -0.03])))
+        if k == 1:
+            called.give('/joint_trajectory', trajectory)
+    return found
+
+
+def trajectory(called):
+    """A motion whose points have velocities."""
+    ends = START, START + np.array([0.02, 0.03])
+    return followed(called, points(0, ends, (0.0, 0.06), np.zeros((2, 2))))
+
+
+def corners(called):
+    """A motion by four points without velocities."""
+    way = START + np.outer([0.0, 1.0, 0.5, 2.0], [0.01, 0.012])
+    return followed(called, points(0, way, (0.0, 0.02, 0.04, 0.07)), away=0.0)
+
+
+def partial(called):
+    """A motion of one joint alone."""
+    way = [[START[1]], [START[1] - 0.03]]
+    return followed(called, points(0, way, (0.0, 0.06), np.zeros((2, 1)), names=['elbow']))
+
+
+def stream(called):
+    """References that step by 0.03 rad."""
+    found = []
+    for k in range(8):
+        stamp = BEGIN + k * MS
+        if k:
+            q = START + 0.03 * (k % 2)
+            called.give('/reference', points(stamp, [q], [0.0], np.zeros((1, 2))))
+        found.append(called.answer(state(stamp, START, np.zeros(2))))
+    return found
+
+
+# -- the parameters -------------------------------------------------------------------------------
+
+TENSOR = [0.05, 0.0, 0.0, 0.06, 0.0, 0.07]
+LOADED = {'payload.link': 'forearm', 'payload.mass': 2.0, 'payload.com': [0.1, 0.0, 0.02]}
+ROBOT = [
+    ({}, 'gravity', [1.0, 0.0, -5.0]),
+    ({}, 'base_orientation', [0.0, 0.5, 0.0]),
+    (LOADED, 'payload.mass', 3.0),
+    (LOADED, 'payload.com', [0.3, 0.1, 0.0]),
+    ({}, 'friction.viscous', [0.7, 0.1]),
+    ({}, 'friction.coulomb', [0.7, 0.1]),
+    ({'friction.load': [0.2], 'friction.stribeck': [0.3]}, 'friction.law', 'load'),
+    ({'friction.law': 'load'}, 'friction.load', [0.3, 0.1]),
+    ({}, 'effort_offset', [1.0, -2.0]),
+    ({}, 'input_timeout', 0.005),
+]
+PD = {'kp': [50.0], 'kd': [2.0], 'max_torque_rate': [0.0], 'ramp_time': 0.0}
+BY_HAND = {'control_law': 'gravity_only', 'friction.coulomb': [0.4]}
+LINES = {'interpolation': 'linear', 'on_infeasible': 'slow_down'}
+UNITS = {'command_unit': 'effort', 'max_command': [2.0], 'effort_scale': [1.0]}
+MOTIONS = [
+    (trajectory, {}, 'control_law', 'computed_torque'),
+    (trajectory, {}, 'control_law', 'pd_plus'),
+    (trajectory, {}, 'control_law', 'gravity_only'),
+    (trajectory, BY_HAND, 'control_law', 'feedforward'),
+    (trajectory, {}, 'compensate_gravity', False),
+    (trajectory, {}, 'compensate_coriolis', False),
+    (trajectory, {}, 'compensate_inertia', False),
+    (trajectory, {}, 'compensate_friction', False),
+    (trajectory, {}, 'kp', [70.0, 30.0]),
+    (trajectory, {}, 'kd', [7.0, 3.0]),
+    (swing, BY_HAND, 'lead_friction', 0.5),
+    (trajectory, {}, 'start_tolerance', [0.01]),
+    (stream, {}, 'reference_shortest_period', 0.02),
+    (partial, {}, 'allow_partial_joints_goal', False),
+    (trajectory, {}, 'constraints.trajectory', [0.02]),
+    (trajectory, {'constraints.goal_time': 0.01}, 'constraints.goal', [0.01]),
+    (trajectory, {'constraints.goal': [0.01]}, 'constraints.goal_time', 0.01),
+    (trajectory, {'constraints.goal_time': 0.01}, 'constraints.stopped_velocity_tolerance', 0.01),
+    (trajectory, {}, 'speed_scale', 0.5),
+    (trajectory, {}, 'torque_limit_scale', 0.1),
+    (trajectory, {'torque_limit_scale': 0.15}, 'on_infeasible', 'reject'),
+    (trajectory, {'torque_limit_scale': 0.15}, 'on_infeasible', 'slow_down'),
+    (corners, {}, 'interpolation', 'linear'),
+    (corners, LINES, 'corner_time', 1e-3),
+    (trajectory, {'max_torque_rate': [-1.0]}, 'max_torque_rate', [9.0, 3.0]),
+    (trajectory, {}, 'ramp_time', 0.05),
+    (trajectory, {}, 'max_command', [3.0, 0.5]),
+    (trajectory, UNITS, 'effort_scale', [0.5, -0.2]),
+    (positions, {}, 'missing_velocity', 'differentiate'),
+    (positions, {'missing_velocity': 'differentiate'}, 'velocity_cutoff', 5.0),
+]
+CASES = [
+    *((DynamicsNode, swing, *case) for case in ROBOT),
+    (DynamicsNode, swing, LOADED, 'payload.inertia', TENSOR),
+    (DynamicsNode, swing, {}, 'effort_scale', [2.0, -3.0]),
+    (DynamicsNode, creep, {'friction.law': 'stribeck'}, 'friction.stribeck', [0.3, 0.1]),
+    (DynamicsNode, swing, {'friction.law': 'coulomb_memory'}, 'friction.presliding', [0.1]),
+    (DynamicsNode, positions, {}, 'missing_velocity', 'differentiate'),
+    (DynamicsNode, positions, {'missing_velocity': 'differentiate'}, 'velocity_cutoff', 5.0),
+    (DynamicsNode, swing, {}, 'publish_rate', 300.0),
+    (DynamicsNode, swing, {}, 'acceleration_cutoff', 2.0),
+    (DynamicsNode, swing, {}, 'effort_gravity_compensated', True),
+    *((FeedforwardNode, trajectory, PD | others, *case) for others, *case in ROBOT[:-1]),
+    (FeedforwardNode, swing, PD, 'input_timeout', 0.005),
+    *((FeedforwardNode, inputs, PD | others, *case) for inputs, others, *case in MOTIONS),
+]
+# Not seen in the answer to a state, or only while another link carries the payload.
+OTHERS = {
+    DynamicsNode: {'payload.link', 'diagnostics_period', 'payload_window'},
+    FeedforwardNode: {
+        'payload.link',
+        'payload.inertia',
+        'friction.stribeck',
+        'friction.presliding',
+        'diagnostics_period',
+        'expected_rate',
+        'state_publish_rate',
+        'silence_timeout',
+        'on_timeout',
+        'on_deactivate',
+    },
+}
+
+
+def identity(value):
+    return getattr(value, '__name__', None) or (value if isinstance(value, str) else '')
+
+
+@pytest.mark.parametrize(('node_class', 'inputs', 'others', 'name', 'value'), CASES, ids=identity)
+def test_a_change_has_the_effect_of_a_start_with_the_value(
+    graph, node_class, inputs, others, name, value
+):
+    begun = CalledNode(graph, node_class, **others | {name: value})
+    changed = CalledNode(graph, node_class, **others)
+    unchanged = CalledNode(graph, node_class, **others)
+    (result,) = changed.node.set_parameters([Parameter(name, value=value)])
+    assert result.successful, result.reason
+    expected = inputs(begun)
+    assert inputs(changed) == expected
+    assert inputs(unchanged) != expected
+
+
+@pytest.mark.parametrize('node_class', OTHERS)
+def test_every_parameter_that_may_change_is_changed(node_class):
+    live = {name for name, spec in specs(node_class.table).items() if spec.live}
+    changed = {name for kind, _, _, name, _ in CASES if kind is node_class}
+    assert live == changed | OTHERS[node_class]
