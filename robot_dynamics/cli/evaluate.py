@@ -15,15 +15,14 @@ from robot_dynamics.cli.recording_options import (
     add_recording,
     add_robot_changes,
     effort_scale,
+    recorded,
     recorded_robot,
     recording_named,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification import (
     Evaluation,
-    by_joint,
     evaluate,
-    read_bag,
     text,
 )
 from robot_dynamics.identification.evaluation.evaluation_report import as_json, plot, write_csv
@@ -59,7 +58,7 @@ def evaluate_recording(options: argparse.Namespace) -> int:
     Residuals are root mean squares, after a low-pass. Needs rosbags: pip install rosbags, or in a
     checkout pip install '.[bags]'.
     """
-    bag = read_bag(options.bag, options.topic, description=options.robot is None)
+    bag = recorded(options)
     with concise_warnings():
         arm = Dynamics(recorded_robot(options, bag))
     names = arm.model.joint_names
@@ -67,7 +66,7 @@ def evaluate_recording(options: argparse.Namespace) -> int:
     with recording_named(options.bag):
         found = evaluate(
             arm,
-            by_joint(bag.samples, names),
+            bag.recording(names),
             effort_scale=effort_scale(options, names),
             effort_gravity_compensated=options.effort_gravity_compensated,
             cutoff=options.cutoff,

@@ -20,13 +20,14 @@ from robot_dynamics.cli.recording_options import (
     add_gravity,
     add_recording,
     chosen,
+    recorded,
     recording_named,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.files import write_file, write_files
 from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.identification import Recording, by_joint, read_bag
+from robot_dynamics.identification import Recording, read_recording
 from robot_dynamics.identification.estimation.estimation import (
     EFFORTS,
     Identification,
@@ -96,7 +97,7 @@ def identify_robot(options: argparse.Namespace) -> int:
     Needs cvxpy, clarabel and rosbags: pip install robot_dynamics[identify,bags].
     """
     _check(options)
-    bag = read_bag(options.bag, options.topic, description=options.robot is None)
+    bag = recorded(options)
     urdf = _description(options, bag.description)
     with concise_warnings():
         model = parse_urdf(urdf, **chosen(options))
@@ -106,7 +107,7 @@ def identify_robot(options: argparse.Namespace) -> int:
     with recording_named(options.bag):
         found = identify(
             arm,
-            by_joint(bag.samples, names),
+            bag.recording(names),
             efforts=options.efforts,
             friction=options.friction,
             test=None if options.test is None else _recording(options, options.test, names),
@@ -202,7 +203,8 @@ def _description(options: argparse.Namespace, recorded: str) -> bytes:
 
 def _recording(options: argparse.Namespace, path: Path, names: tuple[str, ...]) -> Recording:
     with recording_named(path):
-        return by_joint(read_bag(path, options.topic, description=False).samples, names)
+        source = read_recording(path, options.topic, False, options.columns)
+        return source.recording(names)
 
 
 def _payload(options: argparse.Namespace, names: tuple[str, ...]) -> PayloadRecording | None:

@@ -12,11 +12,11 @@ from robot_dynamics.cli.recording_options import (
     add_recording,
     add_robot_changes,
     effort_scale,
+    recorded,
     recorded_robot,
     recording_named,
 )
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.identification import by_joint, read_bag
 from robot_dynamics.identification.estimation.parameter_fit import INEXACT
 from robot_dynamics.identification.payload.payload import FRICTION, estimate_payload
 from robot_dynamics.identification.payload.payload_report import as_json, text
@@ -53,14 +53,14 @@ def payload(options: argparse.Namespace) -> int:
     sets. The model is the arm without the payload, best one that `identify` has found. Needs
     rosbags: pip install rosbags, or in a checkout pip install '.[bags]'.
     """
-    bag = read_bag(options.bag, options.topic, description=options.robot is None)
+    bag = recorded(options)
     with concise_warnings():
         arm = Dynamics(recorded_robot(options, bag))
     names = arm.model.joint_names
     with recording_named(options.bag):
         found = estimate_payload(
             arm,
-            by_joint(bag.samples, names),
+            bag.recording(names),
             options.link,
             friction=options.friction,
             effort_scale=effort_scale(options, names),

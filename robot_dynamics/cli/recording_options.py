@@ -14,7 +14,8 @@ import numpy as np
 from robot_dynamics.cli.options import finite, non_negative, nonzero, positive
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.errors import ModelError
-from robot_dynamics.identification import Bag, RecordingError
+from robot_dynamics.identification import Bag, RecordingError, read_recording
+from robot_dynamics.identification.recordings.recording_files import CsvFile
 from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
 from robot_dynamics.spatial import Array, rotation_rpy
@@ -26,9 +27,30 @@ PER_JOINT: dict[str, Any] = {'nargs': '+', 'metavar': 'X'}
 def add_recording(parser: argparse.ArgumentParser) -> None:
     """Add the argument `bag`, `--robot` and `--topic`."""
     add = parser.add_argument
-    add('bag', type=Path, help='a rosbag2 folder, or an .mcap or .db3 file')
+    add('bag', type=Path, help='a rosbag2 folder, or an .mcap, .db3 or .csv file')
     add('--robot', type=Path, help='.urdf or .xacro file (the robot_description of the recording)')
-    add('--topic', default='', help='of the joint states (the only one with efforts)')
+    add_source(parser)
+
+
+def add_source(group: Any, when: str = '') -> None:
+    """Add `--topic` and `--columns`, which choose signals, to a parser or a group of it."""
+    add = group.add_argument
+    add('--topic', default='', help=f'{when}of the joint states (the only one with efforts)')
+    add(
+        '--columns',
+        nargs='+',
+        metavar='NAME',
+        default=[],
+        help=f'{when}names of the columns of a CSV file, such as time q qd effort; -: not used '
+        '(those of its header)',
+    )
+
+
+def recorded(options: argparse.Namespace) -> Bag | CsvFile:
+    """Return the recording of the options, with its description unless a robot is given."""
+    return read_recording(
+        options.bag, options.topic, description=options.robot is None, columns=options.columns
+    )
 
 
 def add_chain(group: Any) -> None:
@@ -89,12 +111,12 @@ def chosen(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def recorded_robot(options: argparse.Namespace, bag: Bag) -> RobotModel:
+def recorded_robot(options: argparse.Namespace, bag: Bag | CsvFile) -> RobotModel:
     """Return the model of the options. Raises ModelError if there is none."""
     return changed(described_robot(options, bag), options)
 
 
-def described_robot(options: argparse.Namespace, bag: Bag) -> RobotModel:
+def described_robot(options: argparse.Namespace, bag: Bag | CsvFile) -> RobotModel:
     """Return the model of the description, without changes. Raises ModelError without one."""
     if options.robot is not None:
         return load_urdf(options.robot, **chosen(options))

@@ -18,10 +18,12 @@ from robot_dynamics.cli.recording_options import (
     actuated,
     add_efforts,
     add_robot_changes,
+    add_source,
     chosen,
     described_robot,
     effort_scale,
     payload_of,
+    recorded,
     recording_named,
 )
 from robot_dynamics.dynamics import Dynamics
@@ -42,6 +44,7 @@ MAX_PORT = 65535
 # Options that belong to a source of motion
 NEEDS = {
     'topic': ('bag',),
+    'columns': ('bag',),
     'cutoff': ('bag',),
     'effort_scale': ('bag', 'live'),
     'effort_gravity_compensated': ('bag', 'live'),
@@ -75,9 +78,9 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
     add('--host', default=HOST, help=f'network interface ({HOST}: this machine only)')
     add('--port', type=integer(0, MAX_PORT), default=PORT, help=f'({PORT}); 0: any free port')
     source = parser.add_mutually_exclusive_group()
-    source.add_argument('--bag', type=Path, metavar='RUN', help='play a rosbag2 recording')
+    source.add_argument('--bag', type=Path, metavar='RUN', help='play a recording')
     source.add_argument('--live', action='store_true', help='follow ROS 2 topics')
-    add('--topic', default='', help='with --bag: the joint states (the only one with efforts)')
+    add_source(parser, 'with --bag: ')
     add('--frame-prefix', default='', help='with --live: of link names in messages, as left/')
     add_graph(parser, 'robot_description', 'with --live: ')
     add_robot_changes(parser)
@@ -163,17 +166,16 @@ def _first_state(model: RobotModel, options: argparse.Namespace) -> ViewState:
 
 
 def _recorded(options: argparse.Namespace) -> _Subject:
-    from robot_dynamics.identification import by_joint, read_bag
     from robot_dynamics.view.playback_controls import PlaybackControls
     from robot_dynamics.view.viewed_motion import Playback
 
-    bag = read_bag(options.bag, options.topic, description=options.robot is None)
+    bag = recorded(options)
     with concise_warnings():
         state = _first_state(described_robot(options, bag), options)
     names = state.model.joint_names
     scale = effort_scale(options, names)
     with recording_named(options.bag):
-        recording = by_joint(bag.samples, names)
+        recording = bag.recording(names)
         recording = replace(recording, effort=scale * recording.effort)
         playback = Playback(recording, options.cutoff, options.effort_gravity_compensated)
     urdf = bag.description if options.robot is None else urdf_text(options.robot)

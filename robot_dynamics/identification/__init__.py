@@ -7,9 +7,8 @@ estimation   a physically consistent model that predicts the recorded efforts
 payload      mass, centre of mass and inertia of what a link carries
 evaluation   measured and computed efforts, and the causes of their differences
 
-bag = read_bag('run')
 arm = Dynamics(load_urdf('panda.urdf'))
-found = evaluate(arm, by_joint(bag.samples, arm.model.joint_names))
+found = evaluate(arm, read_recording('run').recording(arm.model.joint_names))
 print(text(found))
 """
 
@@ -32,8 +31,11 @@ from robot_dynamics.identification.payload.payload import PayloadError as Payloa
 from robot_dynamics.identification.payload.payload import estimate_payload as estimate_payload
 from robot_dynamics.identification.recordings.bag import Bag as Bag
 from robot_dynamics.identification.recordings.bag import BagError as BagError
-from robot_dynamics.identification.recordings.bag import JointSample as JointSample
 from robot_dynamics.identification.recordings.bag import read_bag as read_bag
+from robot_dynamics.identification.recordings.recording import JointSample as JointSample
 from robot_dynamics.identification.recordings.recording import Recording as Recording
 from robot_dynamics.identification.recordings.recording import RecordingError as RecordingError
 from robot_dynamics.identification.recordings.recording import by_joint as by_joint
+from robot_dynamics.identification.recordings.recording_files import (
+    read_recording as read_recording,
+)

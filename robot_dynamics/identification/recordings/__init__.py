@@ -2,6 +2,7 @@
 """Measured signals: what a recording holds, and what evaluation and estimation begin with.
 
 bag              joint states and robot description of a rosbag2 recording
+recording_files  the same of CSV files, and the choice between both by the name of the file
 recording        samples by joint in the model's order, and the samples that were omitted
 sampling         evenly spaced samples between gaps
 noise            noise of positions, velocities and efforts, from their spectra

@@ -17,7 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.spatial import Array
+from robot_dynamics.identification.recordings.recording import (
+    JointSample,
+    Recording,
+    by_joint,
+)
 from robot_dynamics.yaml_text import read_yaml
 
 JOINT_STATE, STRING = 'sensor_msgs/msg/JointState', 'std_msgs/msg/String'
@@ -34,23 +38,16 @@ class BagError(RobotDynamicsError, OSError):
     """A recording cannot be read, or lacks the requested topics."""
 
 
-class JointSample(NamedTuple):
-    """A recorded joint state: arrays may be empty, joints in any order."""
-
-    stamp: int  # ns, of the header
-    logged: int  # ns, time of recording
-    names: tuple[str, ...]
-    position: Array
-    velocity: Array
-    effort: Array
-
-
 class Bag(NamedTuple):
     """Joint states and description of one robot."""
 
     topic: str
     samples: list[JointSample]
     description: str  # URDF text; empty if there is none
+
+    def recording(self, joint_names: Sequence[str]) -> Recording:
+        """Return the samples by joint. Raises RecordingError as `by_joint`."""
+        return by_joint(self.samples, joint_names)
 
 
 def read_bag(path: str | Path, topic: str = '', description: bool = True) -> Bag:
@@ -166,14 +163,14 @@ def _files(path: Path) -> list[Path]:
         found = sorted(path.glob('*.mcap')) or sorted(path.glob('*.db3'))
         if not found:
             raise BagError(f'{path}: no recording; there is no {METADATA}, .mcap or .db3 file')
-        return [_regular(file) for file in found]
+        return [regular(file) for file in found]
     if path.is_dir():
         # Within the bounds of our reader, before that of rosbags, which has none, reads it.
         content = read_yaml(path / METADATA)
         for name in content['rosbag2_bagfile_information']['relative_file_paths']:
-            _regular(path / name)
+            regular(path / name)
         return [path]
-    _regular(path)
+    regular(path)
     log = path.with_name(f'{path.name}-wal')
     if log.is_file() and log.stat().st_size:
         raise BagError(
@@ -183,7 +180,7 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _regular(file: Path) -> Path:
+def regular(file: Path) -> Path:
     """Return a regular file; reading a pipe or a device might not end."""
     if not file.exists():
         raise BagError(f'{file}: No such file or directory')

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
-from robot_dynamics.identification.recordings.bag import JointSample
 from robot_dynamics.model.joint_values import per_joint, unit_of
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
@@ -45,6 +45,17 @@ STALE = 'equal to the previous one, in motion'
 
 class RecordingError(RobotDynamicsError, ValueError):
     """A recording does not fit the robot or the options."""
+
+
+class JointSample(NamedTuple):
+    """A recorded joint state: arrays may be empty, joints in any order."""
+
+    stamp: int  # ns, of the header
+    logged: int  # ns, time of recording
+    names: tuple[str, ...]
+    position: Array
+    velocity: Array
+    effort: Array
 
 
 @dataclass(frozen=True, eq=False)

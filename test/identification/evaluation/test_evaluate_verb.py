@@ -86,6 +86,31 @@ def test_a_missing_payload_is_named_and_can_be_given(bags, run, tmp_path):
     assert f'{LINK}: payload missing from the model, 0.2' in shown
 
 
+def test_a_csv_file_has_the_figures_of_the_bag(bags, run, tmp_path):
+    file, rows = tmp_path / 'run.csv', [sample for sample in states() if len(sample.position)]
+    first = rows[0].stamp
+    lines = [
+        [(one.stamp - first) / 1e9, *one.position, *one.velocity, *one.effort] for one in rows
+    ]
+    kinds = ('q', 'qd', 'effort')
+    head = ','.join(['t', *(f'{kind}_{name}' for kind in kinds for name in rows[0].names)])
+    np.savetxt(file, lines, delimiter=',', header=head, fmt='%.17g')
+    figures = []
+    for number, recording in enumerate((bags['right'], file)):
+        result = tmp_path / f'{number}.json'
+        code, shown, _ = run(recording, '--robot', ELBOW, '--json', result)
+        assert code == 0
+        figures.append(json.loads(result.read_text()))
+    assert f'{file}, columns time, position, velocity, effort' in shown
+    assert figures[0] == figures[1]
+    code, _, said = run(file)
+    assert code == 2
+    assert f'{file} has no robot_description: name a file, --robot FILE' in said
+    code, _, said = run(file, '--robot', ELBOW, '--columns', 'time', 'q', 'effort')
+    assert code == 2
+    assert f'{file}, line 2: 10 columns; the names are of 5' in said
+
+
 def test_json_has_the_figures_of_the_table(bags, run, tmp_path):
     _, shown, _ = run(bags['right'], '--json', tmp_path / 'x.json')
     figures = json.loads((tmp_path / 'x.json').read_text())

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reader of recordings: rosbag2 ones by `bag`, CSV files here.
+
+A CSV file has time, positions, efforts and, optionally, velocities.
+
+Columns are separated by commas, semicolons, tabs or spaces, and numbers have a decimal point. The
+header names them: time, and for each joint q, qd and effort with the name of the joint or its
+number, such as `t, q1, qd1, effort1` or `time; elbow position; elbow effort`. Other columns are
+ignored. Units are s, rad or m; efforts have any unit.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.identification.recordings.bag import Bag, BagError, read_bag, regular
+from robot_dynamics.identification.recordings.recording import (
+    KINDS,
+    SECOND,
+    JointSample,
+    Recording,
+    by_joint,
+)
+from robot_dynamics.spatial import Array
+
+SUFFIXES = ('.csv', '.txt', '.tsv', '.dat')
+TIME = 'time'
+WORDS = {
+    TIME: ('time', 'timestamp', 'stamp', 't'),
+    'position': ('position', 'positions', 'pos', 'q'),
+    'velocity': ('velocity', 'velocities', 'vel', 'qdot', 'qd', 'dq'),
+    'effort': ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents'),
+}
+KIND_OF = {word: kind for kind, words in WORDS.items() for word in words}
+UNITS = ('s', 'sec', 'rad', 'm', 'rad/s', 'm/s', 'nm', 'n m', 'n*m', 'n', 'a', '')
+LONGEST_STEP = 0.5  # s: longer ones are in another unit
+EXPECTED = (
+    'expected a header as time, q1, q2, effort1, effort2 with names or numbers of the joints, or '
+    '--columns'
+)
+# A word, then a number or, after a separator, the name of a joint; or the two exchanged.
+_ANY = '|'.join(sorted((word for word in KIND_OF), key=len, reverse=True))
+_FIRST = re.compile(rf'({_ANY})(?:[ _.:]*(\d+)|[ _.:]+(.+))?', re.IGNORECASE)
+_LAST = re.compile(rf'(.+?)[ _.:]+({_ANY})', re.IGNORECASE)
+_UNIT = re.compile(r'(.*?)\s*[\[(]([^\])]*)[\])]')
+_INDEX = re.compile(r'\[(\d+)\]')  # q[0]
+
+
+class Column(NamedTuple):
+    """A column: its kind, and the joint; '' for every joint of the model in turn."""
+
+    kind: str  # of WORDS, '' if it is not used
+    joint: str = ''
+
+
+def read_recording(
+    path: str | Path, topic: str = '', description: bool = True, columns: Sequence[str] = ()
+) -> Bag | CsvFile:
+    """Return a recording: a rosbag2 one, or a CSV file by its suffix.
+
+    Args:
+        path: a folder or a file.
+        topic: of a bag, as `read_bag`.
+        description: as `read_bag`.
+        columns: names of the columns of a CSV file, as in a header; a word of `WORDS` alone
+            stands for as many columns as the model has joints, in its order, '-' for a column
+            that is not used.
+
+    Raises:
+        BagError: the recording cannot be read, or the options are those of the other kind.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        if columns:
+            raise BagError(f'{path}: --columns is for files with suffix {", ".join(SUFFIXES)}')
+        return read_bag(path, topic, description)
+    if topic:
+        raise BagError(f'{path}: --topic is for rosbag2 recordings')
+    return read_csv(path, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class CsvFile:
+    """Numbers of a CSV file.
+
+    Attributes:
+        path: of the file.
+        heads: names of the columns.
+        lines: (k,) number of the line of each row, from 1.
+        values: (k, columns) NaN where a cell is empty.
+        description: always empty: a CSV file has no robot.
+    """
+
+    path: Path
+    heads: tuple[str, ...]
+    lines: Sequence[int]
+    values: Array
+    description: str = ''
+
+    @property
+    def topic(self) -> str:
+        """What the columns hold."""
+        kinds = [_column(self.path, head).kind for head in self.heads]
+        return f'columns {", ".join(kind for kind in WORDS if kind in kinds)}'
+
+    def recording(self, joint_names: Sequence[str]) -> Recording:
+        """Return the samples by joint, as `by_joint`.
+
+        Raises:
+            BagError: columns are missing or ambiguous, or time is not finite or not in seconds.
+            RecordingError: as `by_joint`.
+        """
+        names = tuple(joint_names)
+        found = self._columns(names)
+        t = self._time(found.pop((TIME, '')))
+        # Without a stamp of 0, which means none.
+        stamps = np.round((t - t.min() + 1.0) * SECOND).astype(np.int64)
+        known = [name for name in names if all((kind, name) in found for kind in KINDS[::2])]
+        q, qd, effort = (
+            np.stack([self._of(found.get((kind, name))) for name in known], axis=1)
+            if known
+            else np.zeros((len(t), 0))
+            for kind in KINDS
+        )
+        if not any(kind == KINDS[1] for kind, _ in found):
+            qd = np.zeros((len(t), 0))
+        rows = zip(stamps.tolist(), q, qd, effort, strict=True)
+        return by_joint([JointSample(s, s, tuple(known), *row) for s, *row in rows], names)
+
+    def _of(self, column: int | None) -> Array:
+        return np.full(len(self.values), np.nan) if column is None else self.values[:, column]
+
+    def _columns(self, names: tuple[str, ...]) -> dict[tuple[str, str], int]:
+        """Return the column of each kind and joint."""
+        listed: list[Column] = []
+        for head in self.heads:
+            one = _column(self.path, head)
+            alone = one.kind in KINDS and not one.joint
+            listed += [Column(one.kind, name) for name in names] if alone else [one]
+        if len(listed) != self.values.shape[1]:
+            raise BagError(
+                f'{self.path}, line {self.lines[0]}: {self.values.shape[1]} columns; the names '
+                f'are of {len(listed)}: {" ".join(self.heads)}'
+            )
+        found: dict[tuple[str, str], int] = {}
+        for kind in WORDS:
+            own = [(k, one.joint) for k, one in enumerate(listed) if one.kind == kind]
+            joints = self._named([joint for _, joint in own], names)
+            for joint, (k, _) in zip(joints, own, strict=True):
+                if (kind, joint) in found:
+                    raise BagError(f'{self.path}: two columns of {kind} {joint}'.rstrip())
+                found[kind, joint] = k
+        kinds = {kind for kind, _ in found}
+        for kind in (TIME, *KINDS[::2]):
+            if kind not in kinds:
+                raise BagError(
+                    f'{self.path}: no column of {kind} among {", ".join(self.heads)}; {EXPECTED}'
+                )
+        return found
+
+    def _named(self, joints: list[str], names: tuple[str, ...]) -> list[str]:
+        """Return the names of joints that may be numbers, from 0 or 1."""
+        if set(joints) & set(names) or not all(joint.isdecimal() for joint in joints):
+            return joints
+        numbers = sorted(set(map(int, joints)))
+        if numbers and numbers != list(range(numbers[0], numbers[0] + len(names))):
+            raise BagError(
+                f'{self.path}: columns of joints {", ".join(map(str, numbers))}; the model has '
+                f'{len(names)}: {", ".join(names)}'
+            )
+        return [names[int(joint) - numbers[0]] for joint in joints]
+
+    def _time(self, column: int) -> Array:
+        t, name = self.values[:, column], self.heads[column]
+        if not np.isfinite(t).all():
+            line = self.lines[int(np.flatnonzero(~np.isfinite(t))[0])]
+            raise BagError(f'{self.path}, line {line}, column {name}: expected a finite time, s')
+        if len(t) > 1 and (step := float(np.median(np.diff(t)))) > LONGEST_STEP:
+            raise BagError(
+                f'{self.path}, column {name}: the rows are {step:g} apart; expected seconds'
+            )
+        return t
+
+
+def read_csv(path: Path, columns: Sequence[str] = ()) -> CsvFile:
+    """Return the numbers of a file.
+
+    Args:
+        path: the file.
+        columns: instead of its header, as `read_recording`.
+
+    Raises:
+        BagError: it cannot be read; with file, line and column.
+    """
+    try:
+        text = regular(path).read_text(encoding='utf-8-sig', errors='replace')
+    except OSError as error:
+        raise BagError(f'{path}: {error.strerror or error}') from error
+    given = [(n, line.strip(' ')) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    separator = next((one for one in ';\t,' if given and one in given[-1][1]), ' ')
+    heads, lines = tuple(columns), []
+    rows: list[list[float]] = []
+    for number, line in given:
+        cells = _cells(path, number, line.removeprefix('#'), separator)
+        if not rows and (line.startswith('#') or not any(map(_is_number, cells))):
+            heads = tuple(columns) or tuple(cells)  # the last line before the numbers
+        elif not line.startswith('#'):
+            rows.append(_numbers(path, number, cells, heads, len(rows[0]) if rows else len(cells)))
+            lines.append(number)
+    if not rows:
+        raise BagError(f'{path}: no line of numbers')
+    if not heads:
+        raise BagError(f'{path}, line {lines[0]}: no header; {EXPECTED}')
+    return CsvFile(path, heads, lines, np.array(rows))
+
+
+def _cells(path: Path, number: int, line: str, separator: str) -> list[str]:
+    try:
+        (cells,) = csv.reader([line], delimiter=separator, skipinitialspace=True)
+    except csv.Error as error:
+        raise BagError(f'{path}, line {number}: {error}') from error
+    return [cell.strip() for cell in cells]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(
+    path: Path, number: int, cells: list[str], heads: Sequence[str], width: int
+) -> list[float]:
+    if len(cells) != width:
+        raise BagError(f'{path}, line {number}: {len(cells)} columns; expected {width}')
+    try:
+        return [float(cell) if cell else math.nan for cell in cells]
+    except ValueError:
+        k = next(k for k, cell in enumerate(cells) if cell and not _is_number(cell))
+        name = f' ({heads[k]})' if len(heads) == len(cells) else ''
+        raise BagError(
+            f'{path}, line {number}, column {k + 1}{name}: {cells[k]!r}; expected a number with a '
+            'decimal point'
+        ) from None
+
+
+def _column(path: Path, head: str) -> Column:
+    """Return what a column holds. Raises BagError for a unit other than those of UNITS."""
+    name, unit = head.strip(), ''
+    if (match := _UNIT.fullmatch(name)) and not match[2].isdecimal():
+        name, unit = match[1], match[2].strip().lower()
+    name = _INDEX.sub(r'\1', name)
+    parts = [part.strip('_ ') for part in name.split('/') if part]
+    for words in (' '.join(parts[-2:]), *parts[-1:]):  # /joint_states/elbow/position
+        if match := _FIRST.fullmatch(words):
+            found = Column(KIND_OF[match[1].lower()], match[2] or match[3] or '')
+        elif match := _LAST.fullmatch(words):
+            found = Column(KIND_OF[match[2].lower()], match[1])
+        else:
+            continue
+        if found.kind == TIME and found.joint:
+            continue
+        if unit not in UNITS:
+            raise BagError(f'{path}, column {head}: expected s, rad or m')
+        return found
+    return Column('')
