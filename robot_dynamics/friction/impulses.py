@@ -24,6 +24,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.scalars import Scalar, maximum, minimum, tanh
 
@@ -101,21 +103,19 @@ def sticking(s: Scalar, m: Scalar, d: Scalar, v: Scalar) -> Response:
         d: largest impulse, 0 or more, N m s or N s.
         v: velocity at the start of the step.
     """
-    w = d / m
-    up, up_slope = _moved_off(s, w, maximum(-v, 0.0))
-    down, down_slope = _moved_off(-s, w, maximum(v, 0.0))
-    end, share = up - down, maximum(up_slope + down_slope, TINY)
-    return Response(end, maximum(minimum(m * (s - end), d), -d), m * (1.0 - share) / share)
-
-
-def _moved_off(s: Scalar, w: Scalar, back: Scalar) -> tuple[Scalar, Scalar]:
-    """Return the upward velocity of a joint that moved down at `back` >= 0, and its slope in s."""
-    # It decelerates by s + back + w to rest, and gains  s + back - w  in the rest of the step:
-    # v = (w + s) (s + back - w) / (w + s + back),   = s - w for back = 0
-    a, b = maximum(w + s, 0.0), maximum(s + back - w, 0.0)
-    c = maximum(w + s + back, TINY)
-    v = a * b / c
-    return v, (a > 0) * (b > 0) * minimum((a + b - v) / c, 1.0)
+    # In the direction of motion, at rest in that of s: u is s, friction takes w of it.
+    unit, w = np.sign(np.where(v == 0, s, v)), d / m
+    u = unit * s
+    x = abs(v) - u
+    # The joint slides on at u - w, or reverses: at rest after the share |v| / (w + x) of the step,
+    # it ends at (u - w) (x - w) / (w + x).
+    on, a, b = np.maximum(u - w, 0.0), np.maximum(w - u, 0.0), np.maximum(x - w, 0.0)
+    c = np.maximum(w + x, TINY)
+    back = a * b / c
+    share = np.maximum((on > 0) + (back > 0) * (a + b - back) / c, TINY)
+    end = unit * (on - back)
+    p = np.minimum(np.maximum(m * (s - end), -d), d)
+    return Response(end, p, m * (1.0 - share) / share)
 
 
 def _start(a: Scalar, x: Scalar) -> Scalar:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -37,7 +38,7 @@ def solved(rounds: Callable[[Array], Slowed], s: Array) -> Slowed:
     """
     for _ in range(MOST_CALLS):
         slowed = rounds(s)
-        if _converged(slowed, slowed.v, CONVERGED):
+        if _converged(slowed, np.abs(slowed.v).max(), CONVERGED):
             return slowed
         s = slowed.s
     raise _not_found(slowed)
@@ -63,15 +64,15 @@ def solved_by_arrays(W: Array, free: Array, law: ArrayLaw) -> Slowed:
     Raises:
         SimulationDiverged: the rounds do not converge.
     """
-    m, swept = 1.0 / W.diagonal(), free
-    if not np.isfinite(free).all():
+    m, swept, largest = 1.0 / W.diagonal(), free, float(np.abs(free).max())
+    if not math.isfinite(largest):
         return Slowed(free, 0.0 * free, free, free)
     for call in range(MOST_CALLS):
         s, change, last = swept, 0.0 * free, np.inf
         for _ in range(ROUNDS << min(call, 3)):
             v, p, slope = law(s + change, m)
             slowed = Slowed(v, p, s + change, free - W @ p - v)
-            if _converged(slowed, free, CLOSER):
+            if _converged(slowed, largest, CLOSER):
                 return slowed
             size = float(slowed.error @ (m * slowed.error))
             if call > 0 and size >= last:
@@ -99,8 +100,8 @@ def _swept(W: Array, free: Array, law: ArrayLaw, s: Array, sweeps: int) -> Array
     return s
 
 
-def _converged(slowed: Slowed, v: Array, share: float) -> bool:
-    size = max(np.abs(v).max(), np.abs(slowed.s).max())
+def _converged(slowed: Slowed, speed: float, share: float) -> bool:
+    size = max(speed, np.abs(slowed.s).max())
     return bool(np.abs(slowed.error).max() <= share * size + TINY)
 
 

@@ -145,7 +145,8 @@ def end_momentum(body: Body, y: Array, yd: Array, force: Array, h: float) -> tup
     """
     M, C, g = body.terms(y, yd)
     # M v' = M v + h (f - C v - g - h K v' - D v' - F_v v')
-    H, b = M + h * np.diag(body.friction.viscous), M @ yd + h * (force - C @ yd - g)
+    H, b = M.copy(), M @ yd + h * (force - C @ yd - g)
+    H.reshape(-1)[:: len(H) + 1] += h * body.friction.viscous
     if body.springs is not None:
         H = H + h * body.springs.D
         if h * body.fastest > RESOLVED:

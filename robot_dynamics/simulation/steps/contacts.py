@@ -66,14 +66,14 @@ class Contacts:
         self._coulomb = body.friction.coulomb
         self.sticks = (self._coulomb > 0) & (joint_models.friction == 'stick_slip')
         unlimited = np.full(len(body.lower), np.inf)
-        rigid = isinstance(joint_models.stops, InelasticStop)
-        self.lower = body.lower if rigid else -unlimited
-        self.upper = body.upper if rigid else unlimited
+        self._rigid = isinstance(joint_models.stops, InelasticStop)
+        self.lower = body.lower if self._rigid else -unlimited
+        self.upper = body.upper if self._rigid else unlimited
         self.yielding = _yielding(body, joint_models.stops)
 
     def at_stop(self, y: Array) -> bool:
         """Return whether a coordinate is at an inelastic stop or beyond."""
-        return bool(((y <= self.lower) | (y >= self.upper)).any())
+        return self._rigid and bool(((y <= self.lower) | (y >= self.upper)).any())
 
     def past(self, y: Array, after: Array) -> Array:
         """Return which coordinates (m,) a step from y leads past a stop, or farther beyond it."""
@@ -113,14 +113,18 @@ class Contacts:
         return np.where(v == upper, np.maximum(self.upper, y), after)
 
     def law(
-        self, yd: Array, h: float, bounds: tuple[Array, Array], pads: Pads | None = None
+        self,
+        yd: Array,
+        h: float,
+        bounds: tuple[Array, Array] | None,
+        pads: Pads | None = None,
     ) -> ArrayLaw:
         """Return the law of a step h from velocities yd (m,).
 
         Args:
             yd: velocities at the start.
             h: the step, s; 0 for impacts.
-            bounds: least and largest velocities at the end (m,) each.
+            bounds: least and largest velocities at the end (m,) each; None: any.
             pads: impulses of spring stops.
         """
         return responses(self._law, h * self._coulomb, yd, bounds, pads)
@@ -130,7 +134,7 @@ def responses(
     friction: FrictionLaw,
     d: Array,
     yd: Array,
-    bounds: tuple[Array, Array],
+    bounds: tuple[Array, Array] | None,
     pads: Pads | None = None,
 ) -> ArrayLaw:
     """Return the law of m coordinates; `d` (m,) are the largest impulses of friction.
@@ -147,6 +151,8 @@ def responses(
             # (m + s) v + p = m s_j + s edge
             v, _, slope = friction((m * s + spring * edge) / (m + spring), m + spring, d, yd)
             p, slope = m * (s - v), slope + spring
+        if bounds is None:
+            return Response(v, p, slope)
         clipped = np.minimum(np.maximum(v, bounds[0]), bounds[1])
         held = clipped != v
         return Response(

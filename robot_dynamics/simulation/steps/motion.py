@@ -39,6 +39,7 @@ import copy
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 from scipy.optimize import brentq
 
 from robot_dynamics.algorithms.friction_step import Slowed
@@ -153,7 +154,7 @@ class Motion:
         """Return the state after one step with inelastic stops."""
         contacts, left = self._contacts, self._h
         for _ in range(len(y) + 1):
-            if self._accurate:
+            if self._accurate and contacts.at_stop(y):
                 yd = self._stopped(y, yd)
             after = self._slowed_step(y, yd, force, left)
             past = contacts.past(y, after.q)
@@ -190,13 +191,15 @@ class Motion:
 
     def _slowed_step(self, y: Array, yd: Array, force: Array, h: float) -> State:
         """Return the state after a step in which no joint meets a stop."""
-        if not self._contacts.at_stop(y):
+        at_stop = self._contacts.at_stop(y)
+        if not at_stop:
             after = self._sliding_step(y, yd, force, h)
             if after is not None:
                 return after
         if self._stiff_springs:
             return self._first_order_step(y, yd, force, h)
-        bounds, sticks = self._contacts.held_velocities(y), self._contacts.sticks
+        bounds = self._contacts.held_velocities(y) if at_stop else None
+        sticks = self._contacts.sticks
         middle = y + h / 2 * yd if self._accurate else y
         W, slowed = self._solved(middle, yd, force, h, bounds)
         q, v = self._held_step(y, yd, force, h, slowed)
@@ -208,7 +211,9 @@ class Motion:
             slowed = solved_by_arrays(W, v + W @ slowed.p, law)
             q, v = self._held_step(y, yd, force, h, slowed)
             q = q - W @ self._late(yd, slowed, 1.0 / W.diagonal(), h)
-        held = ((slowed.v == 0) & sticks) | (slowed.v == bounds[0]) | (slowed.v == bounds[1])
+        held = (slowed.v == 0) & sticks
+        if bounds is not None:
+            held |= (slowed.v == bounds[0]) | (slowed.v == bounds[1])
         if held.any():
             q = np.where(held & (yd == 0), y, q)
             v = _at_rest(self.body.mass_matrix(q), v, held)
@@ -253,7 +258,7 @@ class Motion:
         yd: Array,
         force: Array,
         h: float,
-        bounds: tuple[Array, Array],
+        bounds: tuple[Array, Array] | None,
         pads: Pads | None = None,
     ) -> tuple[Array, Slowed]:
         """Return H^-1 (m, m), and velocities and impulses at the end of a step."""
@@ -273,8 +278,9 @@ def _at_rest(M: Array, v: Array, held: Array) -> Array:
     """Return the velocities (m,) after impulses that stop the held joints."""
     free = ~held
     after = np.zeros(len(v))
-    # The momentum of the others stays.
-    after[free] = np.linalg.solve(M[np.ix_(free, free)], (M @ v)[free])
+    if free.any():
+        # The momentum of the others stays.
+        after[free] = dposv(M[free][:, free], (M @ v)[free])[1]
     return after
 
 
