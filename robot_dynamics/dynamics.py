@@ -322,6 +322,14 @@ class Dynamics:
         Source: lecture notes, Lagrangian formulation, generalized forces.
         """
 
+    def motor_torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Return the torques (..., n) of the motors in a motion, friction included [N m or N].
+
+        Arguments and errors as for `inverse_dynamics`.
+        """
+        # M qdd + C qd + g + friction(qd)
+        return self.inverse_dynamics(q, qd, qdd) + self.friction_torque(qd)
+
     @compiled
     def terms(
         self, q: ArrayLike, qd: ArrayLike, *, out: tuple[Array, Array, Array] | None = None

@@ -125,21 +125,35 @@ def check_coupled(joints: int) -> None:
 def fastest_friction(model: RobotModel, tree: CanonicalTree, viscous: Array) -> tuple[str, float]:
     """Return the joint that viscous friction brakes fastest, and the rate [1/s].
 
-    The rate is the largest in `extreme_postures`, with a margin for others.
+    The rate is that of `extreme_postures`, with a margin for others.
 
     Args:
         model: the robot.
         tree: the same, with its payloads.
         viscous: (n,) coefficients, N m s/rad or N s/m.
     """
-    # The rates are the eigenvalues of M^-1 F_v, which are those of F_v^1/2 M^-1 F_v^1/2.
-    root, q = np.sqrt(viscous), extreme_postures(model)
+    q = extreme_postures(model)
     rows = [[np.broadcast_to(x, len(q)) for x in row] for row in crba(tree, list(q.T))]
-    M = np.moveaxis(np.array(rows, dtype=float), -1, 0)
-    rates, vectors = np.linalg.eigh(root[:, None] * np.linalg.inv(M) * root)
+    j, rate = fastest_rate(np.moveaxis(np.array(rows, dtype=float), -1, 0), np.diag(viscous))
+    return model.joint_names[j], rate
+
+
+def fastest_rate(M: Array, D: Array) -> tuple[int, float]:
+    """Return the largest eigenvalue of M^-1 D with a margin, and the coordinate it moves most.
+
+    It is the rate of dampers D [1/s], or the square of the frequency of springs D.
+
+    Args:
+        M: (k, m, m) mass matrices in k postures.
+        D: (m, m) symmetric, positive semidefinite.
+    """
+    # M = L L^T:  M^-1 D has the eigenvalues of L^-1 D L^-T, and the vectors L^-T y
+    L = np.linalg.cholesky(M)
+    rates, y = np.linalg.eigh(np.linalg.solve(L, np.swapaxes(np.linalg.solve(L, D), 1, 2)))
     k = int(np.argmax(rates[:, -1]))
-    joint = model.joint_names[int(np.argmax(np.abs(vectors[k, :, -1])))]
-    return joint, MARGIN * float(rates[k, -1])
+    # By the energy that a coordinate dissipates or stores.
+    shares = D.diagonal() * np.linalg.solve(L[k].T, y[k, :, -1]) ** 2
+    return int(np.argmax(shares)), MARGIN * float(rates[k, -1])
 
 
 def require_resolved(fastest: tuple[str, float], integrator: str, time_step: float) -> None:

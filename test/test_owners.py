@@ -45,6 +45,12 @@ OWNERS = [
         ),
     ),
     Row(
+        concept='torque of a motion, friction included',
+        pattern=r'inverse_dynamics\(.*friction_torque\(',
+        found='tau = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)',
+        files=('dynamics.py',),
+    ),
+    Row(
         concept='figure: the file that matplotlib writes',
         pattern=r'savefig\(',
         found="figure.savefig('a.png')",

@@ -233,7 +233,7 @@ def _plot(arm: Dynamics, motion: Trajectory, found: Feasibility, file: Path) -> 
     for curve, label, color in curves:
         t = np.linspace(curve.times[0], curve.duration, SAMPLES)
         q, qd, qdd = curve.sample(t)
-        tau = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
+        tau = arm.motor_torque(q, qd, qdd)
         for panel, x in zip(axes, tau.T, strict=True):
             panel.plot(t, x, linewidth=1, color=color, label=label)
     for panel, peak in zip(axes, found.peaks, strict=True):

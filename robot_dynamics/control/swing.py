@@ -135,7 +135,7 @@ def _within_effort(arm: Dynamics, motion: Swing) -> Swing:
 
 def peak_load(arm: Dynamics, reference: Reference) -> Array:
     """Return the largest torque of a motion relative to the effort limit (n,)."""
-    tau = arm.inverse_dynamics(*reference) + arm.friction_torque(reference.qd)
+    tau = arm.motor_torque(*reference)
     return np.asarray(_load(arm, tau).max(axis=0))
 
 

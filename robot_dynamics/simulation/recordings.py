@@ -128,7 +128,7 @@ def record_tracking(
     if gains is None:
         postures = motion.q[:: max(1, len(motion.q) // GAIN_POSTURES)]
         gains = pd_gains(believed, postures, 1 / rate, frequency=FREQUENCY)
-    ahead = believed.inverse_dynamics(*motion) + believed.friction_torque(motion.qd)
+    ahead = believed.motor_torque(*motion)
     plant = _Plant(arm, profile, rate, substeps, motion, ahead[0], len(seeds))
     sensing = Sensing(arm.model, profile.sensors, 1 / rate, seeds)
     rows = []

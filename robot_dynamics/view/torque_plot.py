@@ -64,7 +64,7 @@ class TorquePlot:
         q, qd, qdd = playback.motion(self._rows)
         wrench = np.concatenate([np.zeros(3), state.force])
         external = arm.wrench_torque(q, wrench, state.force_link)
-        model = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd) - external
+        model = arm.motor_torque(q, qd, qdd) - external
         return np.stack([playback.efforts(arm, self._rows), model])
 
     def _index(self, state: ViewState) -> int:

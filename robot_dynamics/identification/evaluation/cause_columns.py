@@ -108,8 +108,7 @@ def columns_of(arm: Dynamics, stretches: Sequence[Stretch]) -> Columns:
 
 def model_torque(arm: Dynamics, s: Stretch) -> Array:
     """Return the effort (k, n) that the model predicts, not filtered."""
-    # M qdd + C qd + g + friction(qd)
-    return np.asarray(arm.inverse_dynamics(s.q, s.qd, s.qdd) + arm.friction_torque(s.qd))
+    return arm.motor_torque(s.q, s.qd, s.qdd)
 
 
 def _of_stretch(arm: Dynamics, s: Stretch) -> Columns:

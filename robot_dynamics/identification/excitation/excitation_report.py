@@ -31,7 +31,7 @@ def text(arm: Dynamics, found: Excitation) -> str:
     ]
     t = np.linspace(found.approach, found.duration, 1 + round(100 * found.duration))
     q, qd, qdd = found.sample(t)
-    tau = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
+    tau = arm.motor_torque(q, qd, qdd)
     shares = [
         np.abs(x) / limit
         for x, limit in ((qd, limits.velocity), (qdd, limits.acceleration), (tau, limits.effort))
@@ -65,7 +65,7 @@ def text(arm: Dynamics, found: Excitation) -> str:
 def write_csv(arm: Dynamics, trajectory: Trajectory, file: Path) -> None:
     """Write time, positions, velocities, accelerations and efforts, friction included."""
     rows = trajectory.at_waypoints()
-    tau = arm.inverse_dynamics(*rows) + arm.friction_torque(rows.qd)
+    tau = arm.motor_torque(*rows)
     kinds = ('position', 'velocity', 'acceleration', 'effort')
     curves = {kind: x.round(9) for kind, x in zip(kinds, (*rows, tau), strict=True)}
     write_curves(file, trajectory.joint_names, trajectory.times.round(9), curves)
@@ -80,7 +80,7 @@ def plot(arm: Dynamics, found: Excitation, file: Path) -> None:
     limits = found.limits
     t = np.linspace(found.approach, found.duration, 1 + round(50 * found.duration))
     q, qd, qdd = found.sample(t)
-    tau = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
+    tau = arm.motor_torque(q, qd, qdd)
     figure, axes = joint_panels(found.joint_names, 12, 1.3, columns=3)
     panels: tuple[tuple[str, Array, Array, Array], ...] = (
         ('position [rad or m]', q, limits.lower, limits.upper),

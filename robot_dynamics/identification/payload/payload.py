@@ -156,7 +156,7 @@ class _Piece:
     ):
         self._arm, self._s, self._to_body = arm, s, to_body
         self._own = slice(10 * body, 10 * body + 10)
-        model = arm.inverse_dynamics(s.q, s.qd, s.qdd) + arm.friction_torque(s.qd)
+        model = arm.motor_torque(s.q, s.qd, s.qdd)
         self.model = model - (arm.gravity_torque(s.q) if compensated else 0.0)  # (k, n)
         self.excess = scale * s.effort - self.model
         self.moving = moves(s.qd)

@@ -20,7 +20,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.friction.impulses import without_memory
 from robot_dynamics.model.states import extreme_postures
-from robot_dynamics.rollout import MARGIN
+from robot_dynamics.rollout import fastest_rate
 from robot_dynamics.simulation.converged import solved_by_arrays
 from robot_dynamics.spatial import Array
 
@@ -116,14 +116,11 @@ class Body(Protocol):
         """Return the body with the payloads that `load` adds to an arm."""
 
 
-def fastest_rate(body: Body, D: Array) -> float:
-    """Return the largest eigenvalue of M^-1 D (m, m) over the postures of an arm, with a margin.
-
-    It is the rate of dampers D [1/s], or the square of the frequency of springs D.
-    """
+def fastest_of(body: Body, D: Array) -> float:
+    """Return the rate of dampers D (m, m) in `extreme_postures`, or the square of a frequency."""
     m = len(body.lower)
     M = np.array([body.mass_matrix(np.resize(q, m)) for q in extreme_postures(body.arm.model)])
-    return MARGIN * float(np.linalg.eigvals(np.linalg.solve(M, D)).real.max())
+    return fastest_rate(M, D)[1]
 
 
 def damping_of(body: Body, part: FrictionPart) -> Array:

@@ -36,7 +36,7 @@ from robot_dynamics.simulation.steps.body import (
     Springs,
     Step,
     damping_of,
-    fastest_rate,
+    fastest_of,
     slowed_by_arrays,
 )
 from robot_dynamics.spatial import Array
@@ -161,7 +161,7 @@ class ElasticArm:
         limit = STABLE.get(integrator, 0.0)
         for what, rate in (
             ('stiffness oscillates', self.fastest),
-            ('damping settles', fastest_rate(self, self.springs.D)),
+            ('damping settles', fastest_of(self, self.springs.D)),
         ):
             if limit and h * rate > limit:
                 raise ValueError(
@@ -173,4 +173,4 @@ class ElasticArm:
     @functools.cached_property
     def fastest(self) -> float:
         """The largest frequency of the springs [rad/s]."""
-        return float(np.sqrt(fastest_rate(self, self.springs.K)))
+        return float(np.sqrt(fastest_of(self, self.springs.K)))

@@ -57,7 +57,7 @@ from robot_dynamics.simulation.steps.body import (
     Step,
     damping_of,
     end_momentum,
-    fastest_rate,
+    fastest_of,
 )
 from robot_dynamics.simulation.steps.contacts import Contacts
 from robot_dynamics.simulation.steps.integrators import IMPLICIT_INTEGRATORS, AppliedForce
@@ -87,7 +87,7 @@ class Motion:
         self._has_friction = bool((b > 0).any() or (c > 0).any())
         limited = np.isfinite(body.lower).any() or np.isfinite(body.upper).any()
         self._has_stops = joint_models.stops is not None and bool(limited)
-        rate = fastest_rate(body, np.diag(b)) if (b > 0).any() else 0.0
+        rate = fastest_of(body, np.diag(b)) if (b > 0).any() else 0.0
         self._contacts = Contacts(body, joint_models)
         self._sticks = bool(self._contacts.sticks.any())
         self._stiff = h * rate > STABLE.get(integrator, np.inf)
