@@ -27,7 +27,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.files import write_file, write_files
 from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.identification import Recording, read_recording
+from robot_dynamics.identification import Recording, read_coupling, read_recording
 from robot_dynamics.identification.estimation.estimation import (
     EFFORTS,
     Identification,
@@ -75,6 +75,9 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
         metavar=('LINK', 'MASS', 'X', 'Y', 'Z'),
         help='that payload: kg, centre of mass in the frame of the link, m',
     )
+    efforts.add_argument(
+        '--coupling', type=Path, help='YAML file of motors that turn by several joints'
+    )
     fit = parser.add_argument_group('the fit')
     fit.add_argument(
         '--friction',
@@ -104,6 +107,7 @@ def identify_robot(options: argparse.Namespace) -> int:
     arm, names = Dynamics(model), model.joint_names
     estimated = estimated_links(model, urdf)
     scale = options.effort_scale
+    coupling = None if options.coupling is None else read_coupling(options.coupling, names)
     with recording_named(options.bag):
         found = identify(
             arm,
@@ -116,6 +120,7 @@ def identify_robot(options: argparse.Namespace) -> int:
             cutoff=options.cutoff,
             payload=_payload(options, names),
             kept=estimated.kept,
+            coupling=coupling,
             refuse=_overridden if options.force else refused,
             progress=_Progress(),
         )
@@ -132,7 +137,7 @@ def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> i
     if options.output is not None and (options.force or v.harmless):
         parameters = options.output.with_suffix('.yaml')
         text = node_parameters(found, _robot_parameters(options))
-        _check_written(options.output, urdf, text)
+        _check_written(options, urdf, None if found.coupling is not None else text)
         write_files({options.output: urdf, parameters: text})
         print(f'written: {options.output}, {parameters}')
     elif options.output is not None:
@@ -151,14 +156,18 @@ def _overridden(error: RefusedError) -> None:
     print(f'refused, overridden by --force: {error}', file=sys.stderr)
 
 
-def _check_written(file: Path, urdf: bytes, parameters: str) -> None:
-    """Raise ModelError unless the nodes load a URDF and its parameters."""
+def _check_written(options: argparse.Namespace, urdf: bytes, parameters: str | None) -> None:
+    """Raise ModelError unless the nodes load a URDF and its parameters, if there are any."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')  # those of the description are known
-            check_identified(urdf, parameters)
+            parse_urdf(urdf, **chosen(options))
+            if parameters is not None:
+                check_identified(urdf, parameters)
     except RobotDynamicsError as error:
-        raise ModelError(f'{file} is not written: the nodes reject it: {error}') from error
+        raise ModelError(
+            f'{options.output} is not written: the nodes reject it: {error}'
+        ) from error
 
 
 def _robot_parameters(options: argparse.Namespace) -> dict[str, Any]:

@@ -32,6 +32,9 @@ from robot_dynamics.identification.payload.payload import estimate_payload as es
 from robot_dynamics.identification.recordings.bag import Bag as Bag
 from robot_dynamics.identification.recordings.bag import BagError as BagError
 from robot_dynamics.identification.recordings.bag import read_bag as read_bag
+from robot_dynamics.identification.recordings.coupling import Coupling as Coupling
+from robot_dynamics.identification.recordings.coupling import CouplingError as CouplingError
+from robot_dynamics.identification.recordings.coupling import read_coupling as read_coupling
 from robot_dynamics.identification.recordings.recording import JointSample as JointSample
 from robot_dynamics.identification.recordings.recording import Recording as Recording
 from robot_dynamics.identification.recordings.recording import RecordingError as RecordingError

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,7 @@ from robot_dynamics.identification.estimation.parameter_fit import (
 )
 from robot_dynamics.identification.estimation.pseudo_inertia import bodies
 from robot_dynamics.identification.estimation.solver import single_thread, solver
+from robot_dynamics.identification.recordings.coupling import Coupling
 from robot_dynamics.identification.recordings.periods import Averaged, averaged
 from robot_dynamics.identification.recordings.recording import (
     Recording,
@@ -140,6 +142,8 @@ class Identification:
     Attributes:
         model: the identified robot, with viscous and Coulomb friction and rotors.
         description: the robot as described.
+        coupling: of its joints: joints of model and description, friction and drives are the
+            motors then.
         efforts: one of EFFORTS.
         friction: law and coefficients.
         drives: offsets, rotors and scales of the efforts.
@@ -152,6 +156,7 @@ class Identification:
 
     model: RobotModel
     description: RobotModel
+    coupling: Coupling | None
     efforts: str
     friction: IdentifiedFriction
     drives: IdentifiedDrives
@@ -175,6 +180,7 @@ def identify(
     cutoff: float | None = None,
     payload: PayloadRecording | None = None,
     kept: Array | None = None,
+    coupling: Coupling | None = None,
     refuse: Callable[[RefusedError], None] = refused,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Identification:
@@ -194,6 +200,8 @@ def identify(
         payload: a second recording, of currents with a known payload.
         kept: (nb, 10) inertial parameters within each body that are not estimated, such as those
             of links fixed to it; zeros if None.
+        coupling: of motors that turn by several joints. Currents, and effort_scale with them, are
+            those of the motors then.
         refuse: called with each refusal; where it returns, the recording is identified from
             all the same.
         progress: receives a line per step.
@@ -209,8 +217,18 @@ def identify(
     for one in (recording, test, None if payload is None else payload.recording):
         if one is not None:
             require_joints(one, arm.model)
+    if coupling is not None:
+        of_motors = partial(coupling.recording, efforts=efforts)
+        arm, recording = Dynamics(coupling.robot(arm.model)), of_motors(recording)
+        test = None if test is None else of_motors(test)
+        if payload is not None:
+            payload = payload._replace(recording=of_motors(payload.recording))
     solver()  # before the work
     scale = scale_of(arm.model, 1.0 if effort_scale is None else effort_scale)
+    if coupling is not None and efforts != 'currents' and np.ptp(scale):
+        raise RecordingError(
+            f'effort_scale is {scale.tolist()}; expected one number for torques of coupled joints'
+        )
     cutoff = cutoff_of(recording) if cutoff is None else cutoff
     rows = _Rows(arm, cutoff, scale, effort_gravity_compensated)
     refusals = Refusals(refuse)
@@ -255,6 +273,7 @@ def identify(
     return Identification(
         model=_identified(arm.model, x, problem.law),
         description=arm.model,
+        coupling=coupling,
         efforts=efforts,
         friction=IdentifiedFriction(
             problem.law,

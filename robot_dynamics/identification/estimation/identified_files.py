@@ -60,8 +60,8 @@ def estimated_links(model: RobotModel, urdf: str | bytes) -> EstimatedLinks:
 def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLinks) -> bytes:
     """Return the description with the identified inertias and friction, else byte by byte as is.
 
-    A body that the motion does not excite, and the friction of a joint that does not move, are
-    left as they are.
+    A body that the motion does not excite, and the friction of a joint that does not move or is
+    coupled, are left as they are.
     """
     model, changes = found.description, []
     theta = found.inertia.theta.reshape(-1, 10) - estimated.kept
@@ -73,12 +73,18 @@ def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLink
                 change._replace(value=_rounded(change.value))
                 for change in inertial_changes(link, body)
             ]
-    for j in np.flatnonzero(found.drives.excited):
-        name = model.joint_names[j]
-        viscous, coulomb = _rounded((found.model.viscous[j], found.model.coulomb[j]))
+    joints, factor = model.joint_names, np.ones(model.n)
+    if found.coupling is not None:
+        joints, factor = found.coupling.joints, np.abs(found.coupling.alone)
+    moving = np.flatnonzero(found.drives.excited & (factor > 0))
+    for j in moving:
+        name = joints[j]
+        # q_m = c q,  tau = c tau_m
+        friction = factor[j] ** 2 * found.model.viscous[j], factor[j] * found.model.coulomb[j]
+        viscous, coulomb = _rounded(friction)
         changes.append(Change('joint', name, 'dynamics/@damping', viscous))
         changes.append(Change('joint', name, 'dynamics/@friction', coulomb))
-    moved = {model.joint_names[j] for j in np.flatnonzero(found.drives.excited)}
+    moved = {joints[j] for j in moving}
     for joint in read_urdf(urdf).joints:
         # The friction of joints that mimic it is part of the leader's.
         if joint.mimic is not None and joint.mimic.joint in moved and joint.dynamics is not None:
@@ -115,6 +121,13 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
         '# rotor_inertia is seen at the joint; effort_scale multiplies the measured effort, and\n'
         '# effort_offset is added to the torque of the model.\n'
     )
+    if (coupling := found.coupling) is not None:
+        matrix = {'ratios': _floats(coupling.ratios), 'matrix': _floats(coupling.matrix.ravel())}
+        parameters['coupling'] = {'joints': list(coupling.joints), **matrix}
+        head += (
+            '# The values are those of motors, behind their gears: q_m = C q, tau = C^T tau_m;\n'
+            '# coupling.matrix is C row by row. The nodes reject them: theirs are of joints.\n'
+        )
     if not found.drives.scale_known.all():
         head += '# The scale of the efforts is not identifiable: N m are those of this scale.\n'
     nodes = {'/**': {'ros__parameters': parameters}}
