@@ -16,7 +16,13 @@ from recorded_runs import lively, samples, write_bag
 
 from robot_dynamics import cli
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.identification import Coupling, Recording, RecordingError, identify
+from robot_dynamics.identification import (
+    Coupling,
+    PayloadRecording,
+    Recording,
+    RecordingError,
+    identify,
+)
 from robot_dynamics.model.coordinates import with_coordinates
 from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.ros.parameters import ParameterError
@@ -26,16 +32,18 @@ MODEL = parse_urdf(ELBOW)
 MIRRORED = with_coordinates(MODEL, -np.eye(2), joint_names=MODEL.joint_names)
 VISCOUS, COULOMB, ROTORS = np.array([0.5, 0.3]), np.array([0.6, 0.4]), np.array([0.05, 0.08])
 MOTORS = ('motor_1', 'motor_2')
+COM = (0.3, 0.0, 0.0)
 
 
 def coupled(*, ratios=(20.0, -30.0), matrix=((1.0, 0.0), (-1.0, 1.0))):
     return Coupling(MODEL.joint_names, MOTORS, np.array(ratios), np.array(matrix))
 
 
-def recorded_coupled(model, coupling, seed=1, noise=0.003):
+def recorded_coupled(model, coupling, seed=1, noise=0.003, load=0.0):
     """Return recordings with torques of the joints, and with those of the motors' shafts."""
     t, q, qd, qdd = lively(model, 20.0, 250.0, seed)
-    rigid = Dynamics(wrong(model)).inverse_dynamics(q, qd, qdd)
+    arm = Dynamics(wrong(model)).with_payload('forearm', load, COM)
+    rigid = arm.inverse_dynamics(q, qd, qdd)
     C, rng = coupling.matrix, np.random.default_rng(100 + seed)
     qd_m, qdd_m = qd @ C.T, qdd @ C.T
     friction = VISCOUS * qd_m + COULOMB * np.tanh(qd_m / 0.01)
@@ -91,6 +99,19 @@ def test_unknown_gains_of_currents_are_those_of_the_motors():
     # The common factor is not identifiable: their quotient is.
     scale = found.drives.effort_scale
     assert scale[0] / scale[1] == pytest.approx(constant[0] / constant[1], rel=0.05)
+    assert not found.drives.scale_known.any()
+    _, loaded = recorded_coupled(MODEL, coupling, seed=2, load=2.0)
+    loaded = replace(loaded, effort=loaded.effort / constant)
+    found = identify(
+        Dynamics(MODEL),
+        currents,
+        efforts='currents',
+        coupling=coupling,
+        payload=PayloadRecording(loaded, 'forearm', 2.0, COM),
+    )
+    assert found.drives.scale_known.all()
+    assert (np.abs(found.drives.effort_scale - constant) < 4 * found.drives.scale_error).all()
+    assert found.drives.effort_scale == pytest.approx(constant, rel=0.03)
 
 
 def test_a_coupling_of_each_motor_with_its_joint_changes_no_bit():
@@ -166,7 +187,7 @@ def test_nodes_reject_parameters_of_motors_and_take_the_urdf(files):
     parameters = yaml.safe_load(text)['/**']['ros__parameters']
     assert parameters['joints'] == ['m1', 'm2', 'm3']
     assert parameters['coupling']['matrix'] == [2, 0, 0, 0, 1, 0, 0, 1, 1]
-    assert 'The nodes reject them' in text
+    assert 'The nodes reject this file' in text
     urdf = (files / 'out.urdf').read_bytes()
     with pytest.raises(ParameterError, match=r'joints is m1, m2, m3; .* coupled motors .*--coupl'):
         check_identified(urdf, text)
