@@ -126,9 +126,9 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
         parameters['coupling'] = {'joints': list(coupling.joints), **matrix}
         head += (
             '# The values are those of motors, behind their gears: q_m = C q, tau = C^T tau_m;\n'
-            '# coupling.matrix is C row by row. Currents times effort_scale are N m at the shafts,\n'
-            '# times coupling.ratios behind the gears. The nodes reject this file: their friction\n'
-            '# and rotors are those of joints.\n'
+            '# coupling.matrix is C row by row. Currents times effort_scale are N m at the\n'
+            '# shafts, times coupling.ratios behind the gears. The nodes reject this file: their\n'
+            '# friction and rotors are those of joints.\n'
         )
     if not found.drives.scale_known.all():
         head += '# The scale of the efforts is not identifiable: N m are those of this scale.\n'
