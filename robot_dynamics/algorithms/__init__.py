@@ -22,6 +22,7 @@ reflected inertia of rotors is included throughout; friction, whose formulas are
 | `momentum.py`           | p = M qd, and C^T qd - g                        | n                  |
 | `jacobian.py`           | pose, J, Jd and J^T F of a frame                | depth              |
 | `operational_space.py`  | Lambda, eta, mu, p of a frame                   | n depth^2          |
+| `momentum_observer.py`  | external torque, from momentum and efforts      | n                  |
 | `integrators.py`        | a time step of any state                        | 1                  |
 | `simulation_step.py`    | a time step of the robot, with friction         | as qdd             |
 | `friction_step.py`      | velocities after a step with dry friction       | n depth^2          |

@@ -6,6 +6,7 @@ at any time), `limits` (trajectory against the limits of the robot), `feedforwar
 reference), `feasibility` (torques of a trajectory, its largest feasible speed), `trajectory_file`
 (trajectories as YAML), `laws` (other control laws), `gains` (feedback gains of a robot),
 `torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
+`momentum_observer` (torques from outside),
 `transitions` (stops and joins), `swing` (a trajectory for any robot).
 """
 

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.friction.coulomb import COULOMB_SPEED, sliding_direction
-from robot_dynamics.scalars import Scalar, is_zero, tanh
+from robot_dynamics.scalars import Scalar, is_zero, maximum, minimum, tanh
 from robot_dynamics.spatial import Array
 
 STRIBECK_SPEED = 0.1  # v_s, rad/s or m/s
@@ -172,6 +172,17 @@ def sliding_level(coefficients: Mapping[str, Scalar], qd: Scalar, tau: Scalar) -
         if term != 'viscous' and not is_zero(coefficient):
             level = level + coefficient * level_factor(term, qd, tau)
     return level
+
+
+def played(y: Scalar, q: Scalar, half_width: Scalar) -> Scalar:
+    """Return the position behind a play operator: y, moved as little as keeps it near q.
+
+    Args:
+        y: before, rad or m.
+        q: position in front of the operator, rad or m.
+        half_width: largest |q - y|, rad or m.
+    """
+    return maximum(minimum(y, q + half_width), q - half_width)
 
 
 def moved_direction(z: Scalar, dq: Scalar, presliding: Scalar = PRESLIDING) -> Scalar:

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimate of external torques along a stream of joint states, by the momentum observer.
+
+The equations are in `algorithms.momentum_observer`; this file keeps their state, and begins anew
+where the stream is interrupted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.algorithms.momentum_observer import (
+    ObservedFriction,
+    ObserverState,
+    ObserverUpdate,
+    observe,
+)
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.programs import Robot
+from robot_dynamics.settings import TIME, checked, joint_setting, setting
+from robot_dynamics.spatial import Array
+
+POLES = (0.1, 1e5)  # 1/s
+
+
+@dataclass(frozen=True)
+class ObserverSettings:
+    """Settings of a momentum observer."""
+
+    poles: float = setting(150.0, 'Rate of both poles of the external torque', '1/s', POLES)
+    poles_along_momentum: float = setting(
+        150.0,
+        'Rate of the poles of the part along the momentum, where errors of time stamps are; lower '
+        'than poles (60 1/s) where stamps jitter',
+        '1/s',
+        POLES,
+    )
+    effort_delay: float = setting(
+        0.0,
+        'Time by which measured efforts are earlier than positions and velocities, such as a '
+        'velocity filter makes them: 1 / (2 pi f_c) and half a period',
+        's',
+        (0.0, 0.1),
+    )
+    play: ArrayLike = joint_setting(
+        0.0,
+        'Displacement that friction with memory does not notice: 1.2 steps of the encoder',
+        'rad or m',
+        (0.0, 1.0),
+    )
+    max_gap: float = setting(
+        0.05,
+        'Longest interval between states; after a longer one the observer begins anew',
+        's',
+        TIME,
+    )
+
+
+class Sample(NamedTuple):
+    """A state of the joints."""
+
+    t: float  # s
+    q: Array
+    qd: Array
+    effort: Array
+
+
+class MomentumObserver:
+    """Observer of the external torques on one arm.
+
+    Attributes:
+        external_torque: (n,) N m or N, of the last update; zero at the start.
+    """
+
+    def __init__(self, arm: Dynamics, friction: JointFriction, settings: ObserverSettings):
+        """Compile the observer of an arm.
+
+        Args:
+            arm: the arm, with its payload.
+            friction: of its joints.
+            settings: of the observer.
+
+        Raises:
+            ModelError: a setting is out of range, or has another number of joints.
+        """
+        values = checked(settings, arm.model.n)
+        self._settings, n = settings, arm.model.n
+        per_joint = [*friction.coefficients.values(), friction.presliding, values.play]
+        self._constants = (
+            np.array([values.poles, values.poles_along_momentum]),
+            *(np.array(np.broadcast_to(value, n)) for value in per_joint),
+        )
+        self._friction = friction
+        self._use(arm)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew with the next state."""
+        self._last: Sample | None = None
+        self._state: ObserverState | None = None
+        self._efforts: deque[tuple[float, Array]] = deque()
+        self.external_torque = np.zeros(self._arm.model.n)
+
+    def use(self, arm: Dynamics) -> None:
+        """Use the same arm with another payload or gravity from the next update on."""
+        self._use(arm)
+        if self._last is not None and self._state is not None:
+            # The momentum of the last sample, as the new model sees it: no jump.
+            p, u = self._balance(self._last, self._state.z)
+            self._state = self._state._replace(p=p, u=u)
+
+    def _use(self, arm: Dynamics) -> None:
+        self._arm = arm
+        self._observe = observer_program(arm, self._friction)
+
+    def update(self, t: float, q: Array, qd: Array, effort: Array) -> bool:
+        """Take the next state of the joints; return whether it gave an external torque.
+
+        The first state, one that is no later than the one before and one after a gap begin anew.
+
+        Args:
+            t: time, s.
+            q: (n,) positions, rad or m.
+            qd: (n,) velocities.
+            effort: (n,) efforts of the drives that act until t, N m or N.
+        """
+        last, sample = self._last, Sample(t, q, qd, effort)
+        if last is None or self._state is None or not 0 < t - last.t <= self._settings.max_gap:
+            self._begin(sample)
+            return False
+        delayed = self._delayed(t, effort)
+        found = self._observe(
+            q, qd, delayed, np.array([t - last.t]), *self._constants, *self._state
+        )
+        self._state = ObserverState(*found[:-1])
+        self._last, self.external_torque = sample._replace(effort=delayed), found.external_torque
+        return True
+
+    def _begin(self, sample: Sample) -> None:
+        self.restart()
+        zero = np.zeros_like(sample.q)
+        self._efforts.append((sample.t, sample.effort))
+        self._last = sample
+        p, u = self._balance(sample, zero)
+        self._state = ObserverState(p, u, sample.q, zero, zero, zero, zero, zero)
+
+    def _balance(self, sample: Sample, z: Array) -> tuple[Array, Array]:
+        """Return momentum and its rate without efforts at a sample."""
+        p, rate = self._arm.momentum(sample.q, sample.qd)
+        direction = z if self._friction.law.memory else None
+        return p, rate - self._friction.torque(sample.qd, sample.effort, direction)
+
+    def _delayed(self, t: float, effort: Array) -> Array:
+        """Return the effort of the time t less the delay, between those received."""
+        wanted, efforts = t - self._settings.effort_delay, self._efforts
+        efforts.append((t, effort))
+        while len(efforts) > 2 and efforts[1][0] <= wanted:
+            efforts.popleft()
+        (t0, e0), (t1, e1) = efforts[0], efforts[1]
+        share = min(max((wanted - t0) / (t1 - t0), 0.0), 1.0)
+        return np.asarray(e0 + share * (e1 - e0))
+
+
+def observer_program(arm: Dynamics, friction: JointFriction) -> Callable[..., ObserverUpdate]:
+    """Return one update of the observer of an arm in machine code.
+
+    Its arguments are q, qd, effort, the interval (1), the rates of the poles (2), the coefficients
+    of the friction law in the order of its terms, pre-sliding length, play, and the fields of
+    `ObserverState`.
+    """
+    terms, memory, n = tuple(friction.coefficients), friction.law.memory, arm.model.n
+
+    def update(robot: Robot, q: Any, qd: Any, effort: Any, h: Any, b: Any, *given: Any) -> Any:
+        values, (presliding, play), before = (
+            given[: len(terms)],
+            given[len(terms) : len(terms) + 2],
+            given[len(terms) + 2 :],
+        )
+        own = ObservedFriction(dict(zip(terms, values, strict=True)), presliding, play, memory)
+        return observe(robot.tree, own, ObserverState(*before), q, qd, effort, h[0], *b)
+
+    inputs = dict.fromkeys(('q', 'qd', 'effort'), n) | {'time_step': 1, 'poles': 2}
+    inputs |= dict.fromkeys((*terms, 'presliding', 'play', *ObserverState._fields), n)
+    key = f'momentum_observer of friction {terms}, memory {memory}'
+    return arm.programs.compiled(key, update, inputs, result=ObserverUpdate).call

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The observer on motions under external torques that are known."""
+
+import numpy as np
+import pytest
+
+import robot_dynamics as rd
+from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
+from robot_dynamics.errors import ModelError
+from robot_dynamics.friction.coefficients import JointFriction, coulomb_friction
+from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.model.robots import planar_2r
+
+STEP = 1e-3  # s
+STAMPS = STEP * np.arange(401)
+GRASPED = 200  # number of the state when a payload is grasped
+PUSH = np.array([2.0, -0.7])  # N m
+NONE = coulomb_friction(0.0, 0.0)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return rd.Dynamics(planar_2r())
+
+
+def motion(arm, push, sign=1.0, fine=4, payload=None):
+    """Return states at STAMPS under efforts that vary, with a constant torque from outside."""
+    q, qd, effort = np.zeros((3, len(STAMPS), arm.model.n))
+    q[0] = sign * np.array([-1.6, 0.3])
+    for k in range(len(STAMPS) - 1):
+        effort[k + 1] = sign * np.sin([0.03 * k, 0.05 * k + 1.0])
+        carrying = arm if payload is None or k < GRASPED else payload
+        tau = np.tile(effort[k + 1] + push, (fine, 1))
+        path = carrying.rollout(q[k], qd[k], tau, time_step=STEP / fine, integrator='rk4')
+        q[k + 1], qd[k + 1] = path.q[-1], path.qd[-1]
+    return q, qd, effort
+
+
+def observed(observer, q, qd, effort, stamps=STAMPS):
+    """Return the external torque (k, n) after every state; zero where there is none."""
+    found = []
+    for state in zip(stamps, q, qd, effort, strict=True):
+        observer.update(*state)
+        found.append(observer.external_torque)
+    return np.array(found)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_answers_a_constant_torque_as_two_poles_do(arm, sign):
+    states = motion(arm, sign * PUSH, sign)
+    found = observed(MomentumObserver(arm, NONE, ObserverSettings()), *states)
+    # tau (1 - (1 + b t) e^(-b t))
+    bt = 150.0 * STAMPS[:, None]
+    expected = sign * PUSH * (1 - (1 + bt) * np.exp(-bt))
+    assert np.abs(found - expected).max() < 1e-5 * np.abs(PUSH).max()
+
+
+def test_sees_nothing_in_free_motion(arm):
+    found = observed(MomentumObserver(arm, NONE, ObserverSettings()), *motion(arm, 0.0))
+    assert np.abs(found).max() < 1e-5 * np.abs(arm.gravity_torque(np.zeros(2))).max()
+
+
+def test_any_interval_between_states_is_taken(arm):
+    q, qd, effort = motion(arm, PUSH)
+    kept = np.flatnonzero(np.random.default_rng(0).random(len(q)) < 0.6)
+    # The mean of the efforts over each interval
+    sums = np.cumsum(effort, axis=0)[kept]
+    mean = np.diff(sums, axis=0, prepend=sums[:1]) / np.diff(kept, prepend=kept[0] - 1)[:, None]
+    observer = MomentumObserver(arm, NONE, ObserverSettings())
+    found = observed(observer, q[kept], qd[kept], mean, STAMPS[kept])
+    bt = 150.0 * (STAMPS[kept] - STAMPS[kept[0]])[:, None]
+    expected = PUSH * (1 - (1 + bt) * np.exp(-bt))
+    assert np.abs(found - expected).max() < 1e-3 * np.abs(PUSH).max()
+
+
+def test_a_told_payload_gives_no_spike(arm):
+    loaded = arm.with_payload('link2', 1.5, [0.1, 0.0, 0.0])
+    q, qd, effort = motion(arm, 0.0, payload=loaded)
+    told, untold = (MomentumObserver(arm, NONE, ObserverSettings()) for _ in range(2))
+    found = []
+    for k, (t, *state) in enumerate(zip(STAMPS, q, qd, effort, strict=True)):
+        if k == GRASPED + 1:
+            told.use(loaded)
+        told.update(t, *state)
+        untold.update(t, *state)
+        found.append((told.external_torque, untold.external_torque))
+    largest = np.abs(found).max(axis=(0, 2))
+    assert largest[0] < 1e-4 * largest[1]
+
+
+@pytest.mark.parametrize('jump', [0.0, -0.5, 10.0], ids=['repeated', 'backward', 'gap'])
+def test_begins_anew_where_stamps_are_repeated_go_back_or_leave_a_gap(arm, jump):
+    q, qd, effort = motion(arm, PUSH)
+    observer = MomentumObserver(arm, NONE, ObserverSettings())
+    observed(observer, q[:200], qd[:200], effort[:200], STAMPS[:200])
+    after = STAMPS[199] + jump
+    assert not observer.update(after, q[200], qd[200], effort[200])
+    assert not observer.external_torque.any()
+    # No memory of the time before: the next states are those of an observer that begins here.
+    other = MomentumObserver(arm, NONE, ObserverSettings())
+    rest = q[200:], qd[200:], effort[200:]
+    stamps = after + STAMPS[200:] - STAMPS[200]
+    np.testing.assert_array_equal(
+        observed(observer, *(x[1:] for x in rest), stamps[1:]),
+        observed(other, *rest, stamps)[1:],
+    )
+
+
+def test_slower_poles_along_the_momentum_suppress_errors_of_stamps(arm):
+    q, qd, effort = motion(arm, 0.0)
+    # Positions are those up to 0.2 ms from their stamps, velocities are their differences.
+    away = np.random.default_rng(1).uniform(-2e-4, 2e-4, (len(q), 1))
+    q = q + away * qd
+    qd = np.gradient(q, STEP, axis=0)
+    rms = {}
+    for along in (150.0, 40.0):
+        settings = ObserverSettings(poles_along_momentum=along)
+        found = observed(MomentumObserver(arm, NONE, settings), q, qd, effort)
+        rms[along] = np.sqrt((found[50:] ** 2).mean(axis=0))
+    assert (rms[40.0] < 0.5 * rms[150.0]).all()
+
+
+@pytest.mark.parametrize('law', LAWS)
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_friction_of_the_law_is_no_external_torque(arm, law, sign):
+    values = {'viscous': 0.3, 'coulomb': 0.4, 'load': 0.05, 'stribeck': 0.2}
+    of_law = {term: np.array(values[term]) for term in LAWS[law].terms}
+    friction = JointFriction(LAWS[law], of_law, np.array(1e-2))
+    without, own = (
+        MomentumObserver(arm, f, ObserverSettings(play=1e-9)) for f in (NONE, friction)
+    )
+    # The arm moves freely; its drives exert the friction in addition.
+    q, qd, effort = motion(arm, 0.0, sign)
+    z = LAWS[law].sliding_direction(q, qd, 1e-2)
+    driven = effort.copy()
+    for k in range(1, len(q)):
+        at, tau = (k - 1, k), effort[k]
+        for _ in range(60):  # the load is the effort, friction included
+            tau = effort[k] + np.mean([friction.torque(qd[i], tau, z[i]) for i in at], axis=0)
+        driven[k] = tau
+    error, unmodelled = observed(own, q, qd, driven), observed(without, q, qd, driven)
+    assert np.abs(error).max() < 0.02 * np.abs(unmodelled).max()
+
+
+def test_a_joint_at_rest_feels_what_its_friction_does_not_hold(arm):
+    friction = JointFriction(LAWS['coulomb_memory'], {'coulomb': np.array(0.5)}, np.array(1e-3))
+    observer = MomentumObserver(arm, friction, ObserverSettings(play=1e-5))
+    still = np.zeros(2)
+    g = arm.gravity_torque(still)
+    # Sliding forwards until the direction is known, then at rest on the same side:
+    for k, q in enumerate(np.linspace(0.0, 0.02, 41)):
+        observer.update(STEP * k, np.full(2, q), still, g)
+    # the flicker of the encoder does not change it
+    for k in range(41, 400):
+        q = np.full(2, 0.02 + (-1) ** k * 0.9e-5)
+        observer.update(STEP * k, q, still, arm.gravity_torque(q) + 0.5)
+    assert np.abs(observer.external_torque).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    'wrong', [{'poles': 0.0}, {'poles': np.nan}, {'play': [1e-5]}, {'effort_delay': -1.0}]
+)
+def test_settings_out_of_range_are_rejected(arm, wrong):
+    (name,) = wrong
+    with pytest.raises(ModelError, match=name):
+        MomentumObserver(arm, NONE, ObserverSettings(**wrong))
+
+
+def test_efforts_are_delayed_by_a_fraction_of_the_interval(arm):
+    q, qd, effort = motion(arm, PUSH)
+    early = np.append(effort[1:], effort[-1:], axis=0)  # each effort arrives one state early
+
+    def found(efforts, delay):
+        settings = ObserverSettings(effort_delay=delay * STEP)
+        return observed(MomentumObserver(arm, NONE, settings), q, qd, efforts)
+
+    exact, none, part, whole = (
+        found(effort, 0.0),
+        found(early, 0.0),
+        found(early, 0.4),
+        found(early, 1.0),
+    )
+    size = np.abs(none - exact).max()
+    assert np.abs(whole - exact).max() < 1e-9 * size
+    # The external torque is linear in the efforts.
+    assert np.abs(part - (0.6 * none + 0.4 * whole))[3:].max() < 1e-2 * size
