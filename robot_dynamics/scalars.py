@@ -38,6 +38,13 @@ def tanh(x: Scalar) -> Scalar:
     return x.tanh() if hasattr(x, 'tanh') else np.tanh(x)
 
 
+def decay(x: Scalar) -> Scalar:
+    """Return exp(-x), to rounding relative to 1."""
+    # exp(-x) = (1 - t) / (1 + t),   t = tanh(x / 2)
+    t = tanh(0.5 * x)
+    return (1.0 - t) / (1.0 + t)
+
+
 def minimum(a: Scalar, b: Scalar) -> Scalar:
     """Return the smaller of two scalars, elementwise; not a number if one of them is not."""
     if hasattr(a, 'minimum'):

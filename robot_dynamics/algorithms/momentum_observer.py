@@ -39,7 +39,7 @@ from robot_dynamics.algorithms.vectors import Vector, inner
 from robot_dynamics.friction.coulomb import sliding_direction
 from robot_dynamics.friction.laws import moved_direction, played, sliding_level
 from robot_dynamics.model.canonical import CanonicalTree
-from robot_dynamics.scalars import Scalar, tanh
+from robot_dynamics.scalars import Scalar, decay
 
 STILL = 2e-3  # E, J
 
@@ -151,9 +151,7 @@ def _friction_torque(
 
 def _low_passed(x: Vector, y1: Vector, y2: Vector, bh: Scalar) -> tuple[Vector, Vector]:
     """Return the values behind one and behind two equal poles, x being constant since."""
-    # e^(-b h) = (1 - t) / (1 + t),   t = tanh(b h / 2)
-    t = tanh(0.5 * bh)
-    kept = (1.0 - t) / (1.0 + t)
+    kept = decay(bh)
     first = [new + kept * (old - new) for new, old in zip(x, y1, strict=True)]
     second = [
         new + kept * ((old - new) + bh * (before - new))

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.friction.coulomb import COULOMB_SPEED, sliding_direction
-from robot_dynamics.scalars import Scalar, is_zero, maximum, minimum, tanh
+from robot_dynamics.scalars import Scalar, decay, is_zero, maximum, minimum, tanh
 from robot_dynamics.spatial import Array
 
 STRIBECK_SPEED = 0.1  # v_s, rad/s or m/s
@@ -152,10 +152,9 @@ def level_factor(term: str, qd: Scalar, tau: Scalar) -> Scalar:
     if term == 'load':
         return abs(tau)
     if term == 'stribeck':
-        # exp(-x^2) = (1 - t) / (1 + t),   t = tanh(x^2 / 2),   x = v / v_s
+        # exp(-x^2),   x = v / v_s
         x = qd / STRIBECK_SPEED
-        t = tanh(0.5 * x * x)
-        return (1.0 - t) / (1.0 + t)
+        return decay(x * x)
     return 1.0
 
 
