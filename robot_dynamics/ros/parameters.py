@@ -213,12 +213,12 @@ def joint_order(joints: tuple[str, ...], joint_names: tuple[str, ...]) -> tuple[
     """
     order = given(joints) or joint_names
     if sorted(order) != sorted(joint_names):
-        coupled = set(order).isdisjoint(joint_names)
-        motors = '; parameters of coupled motors (identify --coupling) are not supported'
-        raise ParameterError(
+        message = (
             f'joints is {", ".join(order)}; it must name each of {", ".join(joint_names)} once'
-            f'{motors if coupled else ""}'
         )
+        if set(order).isdisjoint(joint_names):
+            message += '; parameters of coupled motors (identify --coupling) are not supported'
+        raise ParameterError(message)
     return order
 
 

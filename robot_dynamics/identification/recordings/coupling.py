@@ -6,7 +6,7 @@
 Rows of C are motors behind their gears, columns are joints; the shaft of a motor turns by its
 ratio times q_m. Friction and rotor inertias belong to the motors:
 
-    tau = M qdd + C qd + g + C^T (B C qdd + friction(C qd)).
+    tau = inverse_dynamics(q, qd, qdd) + C^T (B C qdd + friction(C qd)).
 
 In the coordinates q_m they are those of each motor alone, so an arm with coupled joints is
 identified as any other: `Coupling.robot` and `Coupling.recording` describe it by its motors.
@@ -84,19 +84,18 @@ class Coupling:
             efforts: as for `identify`. Currents are those of the motors, in the order of the
                 joints; torques are those of the joints.
         """
-        of_currents = np.diag(self.ratios)
+        C, qd = self.matrix, recording.qd
         # q_m = C q,  tau_m = C^-T tau
-        to_motors = of_currents if efforts == 'currents' else np.linalg.inv(self.matrix)
-        qd, coupled = recording.qd, np.array(self.motors)[self.alone == 0]
+        to_motors = np.diag(self.ratios) if efforts == 'currents' else np.linalg.inv(C)
+        coupled = ', '.join(np.array(self.motors)[self.alone == 0]) or 'none'
         note = (
-            'friction, rotor inertias and efforts are those of the motors, behind their gears; '
-            f'coupled: {", ".join(coupled) or "none"}'
+            f'friction, rotors and efforts are of motors, behind their gears; coupled: {coupled}'
         )
         return replace(
             recording,
             joint_names=self.motors,
-            q=recording.q @ self.matrix.T,
-            qd=None if qd is None else qd @ self.matrix.T,
+            q=recording.q @ C.T,
+            qd=None if qd is None else qd @ C.T,
             effort=recording.effort @ to_motors,
             notes=(*recording.notes, note),
         )
@@ -140,15 +139,11 @@ def _coupling(content: Any, joint_names: tuple[str, ...]) -> Coupling:
     n = len(joints)
     ratios = _numbers('ratios', content['ratios'], n)
     if 0 in ratios:
-        raise CouplingError(
-            f'the ratio of {motors[ratios.index(0)]} is 0; expected another number'
-        )
+        raise CouplingError(f'the ratio of {motors[ratios.index(0)]} is 0; expected another')
     rows = content['matrix']
     if not isinstance(rows, list) or len(rows) != n:
         raise CouplingError(f'matrix is {reprlib.repr(rows)}; expected {n} rows, one per motor')
-    C = np.array(
-        [_numbers(f'matrix: {name}', row, n) for name, row in zip(motors, rows, strict=True)]
-    )
+    C = np.array([_numbers(f'row {k + 1} of matrix', row, n) for k, row in enumerate(rows)])
     if not np.linalg.cond(C) < LARGEST_CONDITION:
         raise CouplingError(
             f'matrix is {C.tolist()}, which is singular; expected an invertible one'

@@ -75,7 +75,7 @@ ROWS = yaml.safe_load(TX40.read_text())['matrix']
         ({'ratios': [32, 32]}, r'ratios is \[32, 32\]; expected 6 numbers'),
         ({'ratios': [32, 32, 1, 1, 1, float('inf')]}, r'ratios is .*; expected 6 numbers'),
         ({'matrix': ROWS[:5]}, r'matrix is .*; expected 6 rows, one per motor'),
-        ({'matrix': [[1, 0], *ROWS[1:]]}, r'matrix: motor_1 is \[1, 0\]; expected 6 numbers'),
+        ({'matrix': [[1, 0], *ROWS[1:]]}, r'row 1 of matrix is \[1, 0\]; expected 6 numbers'),
         ({'matrix': [*ROWS[:5], list(ROWS[4])]}, r'matrix is .* singular'),
     ],
 )
