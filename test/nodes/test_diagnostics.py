@@ -9,6 +9,7 @@ pytest.importorskip('rclpy')
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from feedforward_view import MS, Q, Robot
+from rclpy.parameter import Parameter
 from std_msgs.msg import String
 
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
@@ -86,6 +87,20 @@ def test_every_node_publishes_its_status(graph, name):
     assert (status.name, status.level) == (f'/{name}: health', DiagnosticStatus.STALE)
     assert status.message == 'waiting for robot_description'
     assert {'lifecycle': 'unconfigured'}.items() <= {v.key: v.value for v in status.values}.items()
+
+
+@pytest.mark.parametrize('begin', [60.0, 0.1])
+def test_the_period_may_change_any_time(graph, begin):
+    node = graph.start(DynamicsNode, diagnostics_period=begin)
+    reports = graph.listen(DiagnosticArray, '/diagnostics')
+    other = 60.1 - begin
+    assert node.set_parameters([Parameter('diagnostics_period', value=other)])[0].successful
+    if other < begin:
+        graph.until(lambda: len(reports) > 1, 'two reports')
+    else:
+        before = len(reports)
+        graph.drain(0.5)
+        assert len(reports) <= before + 1
 
 
 def test_saturations_are_reported_while_they_last(graph):

@@ -91,6 +91,17 @@ def test_states_have_a_rate_of_their_own(graph):
         assert stamps == [1000 * MS, 1010 * MS, 1020 * MS, 1030 * MS, 1040 * MS]
 
 
+def test_the_rate_of_the_states_may_change_any_time(graph):
+    robot = Robot(graph, state_publish_rate=1.0)
+    received = listen(graph)
+    robot.torque(1000 * MS)
+    graph.until(lambda: all(received), 'the first states')
+    assert robot.node.set_parameters([Parameter('state_publish_rate', value=0.0)])[0].successful
+    for k in (1001, 1002):
+        robot.torque(k * MS)
+    graph.until(lambda: all(len(topic) == 3 for topic in received), 'every state')
+
+
 def test_states_are_published_while_the_node_is_disabled(graph):
     robot = Robot(graph, start_enabled=False)
     received = listen(graph)

@@ -10,6 +10,7 @@ pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped
+from rclpy.parameter import Parameter
 from recorded_runs import lively, torque
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -19,7 +20,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.resources import share_file
-from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros import messages, payload_estimator, qos
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -124,6 +125,18 @@ def test_states_that_are_repeated_count_once(graph, start, motion):
     assert estimates[0].inertia.m == pytest.approx(MASS, rel=0.01)
 
 
+def between_postures():
+    """Return times and positions of an arm that rests in three postures."""
+    stations = 0.8 * random_postures(MODEL, 3, seed=2)
+    ramp = np.linspace(0, 1, 25)[:, None]
+    q = [np.repeat(stations[:1], 80, axis=0)]
+    for before, after in itertools.pairwise(stations):
+        q += [before + (3 * ramp**2 - 2 * ramp**3) * (after - before)]
+        q += [np.repeat(after[None], 80, axis=0)]
+    q = np.concatenate(q)
+    return np.arange(len(q)) / 50, q
+
+
 @pytest.mark.parametrize('sign', [1, -1])
 def test_from_postures_the_offset_is_subtracted_after_the_scale(graph, start, sign):
     """Postures, unlike a motion, leave nothing that could take up another offset."""
@@ -137,19 +150,42 @@ def test_from_postures_the_offset_is_subtracted_after_the_scale(graph, start, si
         friction__coulomb=[0.0],  # else it bounds the payload, no more
     )
     estimates = graph.listen(InertiaStamped, 'dynamics_node/payload_estimate', qos.LATCHED)
-    stations = 0.8 * random_postures(MODEL, 3, seed=2)
-    ramp = np.linspace(0, 1, 25)[:, None]
-    q = [np.repeat(stations[:1], 80, axis=0)]
-    for before, after in itertools.pairwise(stations):
-        q += [before + (3 * ramp**2 - 2 * ramp**3) * (after - before)]
-        q += [np.repeat(after[None], 80, axis=0)]
-    q = np.concatenate(q)
-    t = np.arange(len(q)) / 50
+    t, q = between_postures()
     tau = Dynamics(MODEL.with_payload(LINK, MASS, COM)).gravity_torque(q)
     publish(graph, node, states, t, q, np.gradient(q, t, axis=0), (tau + offset) / scale)
     assert graph.call(Trigger, 'dynamics_node/estimate_payload').success
     graph.until(lambda: estimates, 'the estimate')
     assert node.estimator._found.postures == 3
+    assert estimates[0].inertia.m == pytest.approx(MASS, rel=0.01)
+    com = estimates[0].inertia.com
+    assert np.allclose([com.x, com.y, com.z], COM, atol=0.005)
+
+
+@pytest.mark.parametrize(
+    'settings',
+    [
+        {'base_orientation': [0.4, -0.5, 0.3]},
+        {'gravity': [1.0, -2.0, -8.0], 'base_orientation': [0.0, 1.2, 0.0]},
+        {'payload.mass': 0.5, 'payload.com': [0.0, 0.1, 0.0]},
+        {'effort_gravity_compensated': True},
+    ],
+    ids=' '.join,
+)
+def test_the_whole_payload_is_estimated_under_the_gravity_of_the_node(graph, start, settings):
+    """Also that part of it which the node has in its torques."""
+    node, _ = start(friction__coulomb=[0.0], payload__link=LINK)
+    changes = [Parameter(name, value=value) for name, value in settings.items()]
+    assert node.set_parameters_atomically(changes).successful
+    estimates = graph.listen(InertiaStamped, 'dynamics_node/payload_estimate', qos.LATCHED)
+    down = MODEL.with_gravity(node.parameters.gravity_in_base())
+    t, q = between_postures()
+    tau = Dynamics(down.with_payload(LINK, MASS, COM)).gravity_torque(q)
+    if node.parameters.effort_gravity_compensated:
+        tau -= Dynamics(down).gravity_torque(q)
+    for stamp, *row in zip(t, q, np.gradient(q, t, axis=0), tau, strict=True):
+        node.estimator.record(JointReading(START + round(stamp * SECOND), *row))
+    assert graph.call(Trigger, 'dynamics_node/estimate_payload').success
+    graph.until(lambda: estimates, 'the estimate')
     assert estimates[0].inertia.m == pytest.approx(MASS, rel=0.01)
     com = estimates[0].inertia.com
     assert np.allclose([com.x, com.y, com.z], COM, atol=0.005)
@@ -179,6 +215,19 @@ def test_a_single_posture_is_a_warning(graph, start, motion):
 
     graph.until(warned, 'the reason')
     assert not estimates
+    for transition in ('deactivate', 'cleanup', 'configure', 'activate'):
+        getattr(node, f'trigger_{transition}')()
+    assert node.estimator.status() is None  # it was that of another robot
+
+
+def test_the_number_of_states_that_are_kept_is_bounded(graph, start, motion, monkeypatch):
+    monkeypatch.setattr(payload_estimator, 'MOST', 501)
+    node, _ = start(payload_window=100.0)
+    for t, *row in zip(*(x[::4] for x in motion), strict=True):
+        for late in (0.0, 0.008):
+            node.estimator.record(JointReading(START + round((t + late) * SECOND), *row))
+    response = graph.call(Trigger, 'dynamics_node/estimate_payload')
+    assert response.message.startswith('estimating from the last 4 s')
 
 
 def test_old_states_are_forgotten(graph, start, motion):

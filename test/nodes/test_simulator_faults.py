@@ -316,6 +316,15 @@ def test_deactivated_it_stands_still_and_activated_it_begins_anew(graph):
     assert list(view.states[0].position) == START
 
 
+@pytest.mark.parametrize('paused', [False, True])
+def test_activated_again_it_runs_or_pauses_as_at_its_start(graph, paused):
+    view = SimulatorView(graph, hold_until_command=False, start_paused=paused)
+    assert view.call('resume' if paused else 'pause').success
+    for transition in ('deactivate', 'activate'):
+        getattr(view.node, f'trigger_{transition}')()
+    assert view.call('resume').message == ('resumed' if paused else 'was running already')
+
+
 def test_another_robot_begins_at_its_start(graph, elbow_urdf):
     from std_msgs.msg import String
 
@@ -349,6 +358,13 @@ def test_the_speed_may_change_any_time(graph):
     for bad in (-1.0, NAN, 1e9):
         assert view.set(real_time_factor=bad) != ''
     assert view.node.parameters.real_time_factor == 0.5
+
+
+def test_a_slow_simulation_that_gets_faster_is_polled_as_often_at_once(graph):
+    view = SimulatorView(graph, hold_until_command=False, real_time_factor=1e-3)
+    view.state()
+    assert view.set(real_time_factor=1.0) == ''
+    view.state(after=100 * MS)
 
 
 @pytest.mark.parametrize(
