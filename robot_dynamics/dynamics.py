@@ -323,9 +323,18 @@ class Dynamics:
         """
 
     def motor_torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Return the torques (..., n) of the motors in a motion, friction included [N m or N].
+        """Return the torques of the motors in a motion, friction included.
 
-        Arguments and errors as for `inverse_dynamics`.
+        Args:
+            q: (..., n) joint positions, rad or m.
+            qd: (..., n) joint velocities, rad/s or m/s.
+            qdd: (..., n) joint accelerations, rad/s^2 or m/s^2.
+
+        Returns:
+            (..., n) torques, N m or N.
+
+        Raises:
+            ShapeError: an argument does not end in n entries.
         """
         # M qdd + C qd + g + friction(qd)
         return self.inverse_dynamics(q, qd, qdd) + self.friction_torque(qd)
