@@ -14,7 +14,7 @@ from robot_dynamics.cli.recording_options import (
     add_efforts,
     add_recording,
     add_robot_changes,
-    effort_scale,
+    measured,
     recorded,
     recorded_robot,
     recording_named,
@@ -67,10 +67,8 @@ def evaluate_recording(options: argparse.Namespace) -> int:
         found = evaluate(
             arm,
             bag.recording(names),
-            effort_scale=effort_scale(options, names),
-            effort_gravity_compensated=options.effort_gravity_compensated,
-            cutoff=options.cutoff,
             load_link=options.load_link,
+            **measured(options, arm.model),
         )
     print(f'{options.bag}, {bag.topic}')
     print(text(found))

@@ -11,7 +11,7 @@ from robot_dynamics.cli.recording_options import (
     add_efforts,
     add_recording,
     add_robot_changes,
-    effort_scale,
+    measured,
     recorded,
     recorded_robot,
     recording_named,
@@ -63,10 +63,8 @@ def payload(options: argparse.Namespace) -> int:
             bag.recording(names),
             options.link,
             friction=options.friction,
-            effort_scale=effort_scale(options, names),
             scale_error=options.scale_error,
-            effort_gravity_compensated=options.effort_gravity_compensated,
-            cutoff=options.cutoff,
+            **measured(options, arm.model),
         )
     print(text(found))
     if found.determined:

@@ -13,11 +13,15 @@ import numpy as np
 
 from robot_dynamics.cli.options import finite, non_negative, nonzero, positive
 from robot_dynamics.cli.output import read_robot
-from robot_dynamics.errors import ModelError
+from robot_dynamics.errors import ModelError, RobotDynamicsError
+from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.identification import Bag, RecordingError, read_recording
+from robot_dynamics.identification.recordings.drives import Drives
 from robot_dynamics.identification.recordings.recording_files import CsvFile
 from robot_dynamics.model.joint_values import per_joint
-from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.ros.parameter_files import read_parameters
+from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
@@ -67,6 +71,14 @@ def add_robot_changes(parser: argparse.ArgumentParser) -> None:
     add = robot.add_argument
     add('--payload', nargs='+', metavar='X', help='LINK MASS [X Y Z]: a point mass on a link')
     add_gravity(robot)
+    add(
+        '--params',
+        type=identified,
+        default=MeasuredParameters(),
+        metavar='FILE',
+        help='parameters that identify has written beside the URDF: joints, gravity, friction, '
+        'rotors, efforts; options replace them',
+    )
     drive: dict[str, Any] = {'type': non_negative, **PER_JOINT}
     add('--viscous', **drive, help="viscous friction, one or one per joint (the URDF's)")
     add('--coulomb', **drive, help="dry friction, one or one per joint (the URDF's)")
@@ -101,13 +113,27 @@ def add_efforts(parser: argparse.ArgumentParser) -> Any:
     return efforts
 
 
-def chosen(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of `load_urdf` for the options of `add_chain` and `add_gravity`."""
-    R = rotation_rpy(*(options.base_orientation or (0.0, 0.0, 0.0)))
+def identified(file: str) -> MeasuredParameters:
+    """Return the parameters of a file."""
+    try:
+        return read_parameters(Path(file), MeasuredParameters)
+    except (RobotDynamicsError, OSError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def chosen(options: argparse.Namespace, given: MeasuredParameters | None = None) -> dict[str, Any]:
+    """Return the arguments of `load_urdf` for the options of `add_chain` and `add_gravity`.
+
+    Args:
+        options: they replace
+        given: the parameters of a file.
+    """
+    given = given or MeasuredParameters()
+    R = rotation_rpy(*(options.base_orientation or given.base_orientation))
     return {
-        'gravity': R.T @ np.array(options.gravity or STANDARD_GRAVITY),
-        'tip_link': options.tip_link,
-        'locked_joints': _locked(options.lock),
+        'gravity': R.T @ np.array(options.gravity or given.gravity),
+        'tip_link': options.tip_link or given.tip_link or None,
+        'locked_joints': _locked(options.lock) if options.lock else given.locked(),
     }
 
 
@@ -119,9 +145,9 @@ def recorded_robot(options: argparse.Namespace, bag: Bag | CsvFile) -> RobotMode
 def described_robot(options: argparse.Namespace, bag: Bag | CsvFile) -> RobotModel:
     """Return the model of the description, without changes. Raises ModelError without one."""
     if options.robot is not None:
-        return load_urdf(options.robot, **chosen(options))
+        return load_urdf(options.robot, **chosen(options, options.params))
     if bag.description:
-        return parse_urdf(bag.description, **chosen(options))
+        return parse_urdf(bag.description, **chosen(options, options.params))
     raise ModelError(f'{options.bag} has no robot_description: name a file, --robot FILE')
 
 
@@ -132,8 +158,12 @@ def changed(model: RobotModel, options: argparse.Namespace) -> RobotModel:
 
 
 def actuated(model: RobotModel, options: argparse.Namespace) -> RobotModel:
-    """Return the model with friction and rotors of the options."""
-    drives = {
+    """Return the model with friction and rotors of the options, or else of the parameters."""
+    given: MeasuredParameters = options.params
+    drives = given.coulomb_friction(model)
+    if (rotors := given.of_joints('rotor_inertia', model)).any():
+        drives['rotor_inertia'] = rotors
+    drives |= {
         name: per_joint(f'--{name.replace("_", "-")}', values, model.joint_names)
         for name in ('viscous', 'coulomb', 'rotor_inertia')
         if (values := getattr(options, name)) is not None
@@ -143,12 +173,43 @@ def actuated(model: RobotModel, options: argparse.Namespace) -> RobotModel:
 
 def changed_robot(options: argparse.Namespace) -> RobotModel:
     """Return the model of a description with the changes of the options; print its warnings."""
-    return changed(read_robot(options.robot, **chosen(options)), options)
+    return changed(read_robot(options.robot, **chosen(options, options.params)), options)
 
 
-def effort_scale(options: argparse.Namespace, names: tuple[str, ...]) -> Array:
+def friction(options: argparse.Namespace, model: RobotModel) -> JointFriction | None:
+    """Return the friction of `--params`, None for that of the model or of options."""
+    own = options.params == MeasuredParameters() or options.viscous or options.coulomb
+    given: MeasuredParameters = options.params
+    return None if own else given.friction(model)
+
+
+def measured(options: argparse.Namespace, model: RobotModel) -> dict[str, Any]:
+    """Return the arguments of `evaluate` for the measured efforts, of `add_efforts`, `--params`.
+
+    Raises ShapeError as `per_joint`.
+    """
+    given: MeasuredParameters = options.params
+    offset = given.of_joints('effort_offset', model)
+    return {
+        'effort_scale': effort_scale(options, model),
+        'effort_gravity_compensated': compensated(options),
+        'cutoff': options.cutoff,
+        'drives': Drives(offset, given.effort_delay, friction(options, model)),
+    }
+
+
+def compensated(options: argparse.Namespace) -> bool:
+    """Return whether the efforts do not include the gravity torque."""
+    given: MeasuredParameters = options.params
+    return bool(options.effort_gravity_compensated) or given.effort_gravity_compensated
+
+
+def effort_scale(options: argparse.Namespace, model: RobotModel) -> Array:
     """Return the factors (n,) of the recorded efforts. Raises ShapeError as `per_joint`."""
-    return per_joint('--effort-scale', options.effort_scale or [1.0], names)
+    given: MeasuredParameters = options.params
+    if options.effort_scale is None:
+        return given.of_joints('effort_scale', model)
+    return per_joint('--effort-scale', options.effort_scale, model.joint_names)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_robot_changes,
     changed_robot,
+    friction,
 )
 from robot_dynamics.control import violations
 from robot_dynamics.control.feasibility import (
@@ -26,6 +27,8 @@ from robot_dynamics.control.feasibility import (
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.control.trajectory_file import read_trajectory, write_trajectory
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.identification.recordings.drives import Drives
 from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.figures import draw_limits, joint_panels, save
@@ -82,16 +85,17 @@ def trajectory(options: argparse.Namespace) -> int:
     given = read_trajectory(options.file, options.interpolation)
     arm = Dynamics(_limited(changed_robot(options), options))
     motion = given.in_order(arm.model.joint_names)
-    found = check_feasibility(arm, motion, corner_time=options.corner_time)
+    law = friction(options, arm.model)
+    found = check_feasibility(arm, motion, friction=law, corner_time=options.corner_time)
     # Positions, and an end in motion, which no speed changes.
     others = [reason for reason in violations(motion, arm.model) if reason not in found.reasons]
     _print(arm, motion, found, others)
     if options.json is not None:
         write_json(options.json, _as_json(motion, found, others))
     if options.slow_down is not None:
-        _write_slowed(arm, motion, found, others, options.corner_time, options.slow_down)
+        _write_slowed(arm, motion, found, others, law, options)
     if options.picture is not None:
-        _plot(arm, motion, found, options.picture)
+        _plot(arm, motion, found, Drives(friction=law), options.picture)
     return INFEASIBLE if found.reasons or others else 0
 
 
@@ -106,7 +110,9 @@ def _limited(model: RobotModel, options: argparse.Namespace) -> RobotModel:
             ('velocity', model.velocity_limit, options.velocity),
         )
     )
-    effort = (1 - options.effort_margin) * effort
+    # The drives measure, and limit, the torque with the offset of --params.
+    offset = np.abs(options.params.of_joints('effort_offset', model))
+    effort = (1 - options.effort_margin) * np.maximum(effort - offset, 0.0)
     return replace(model, effort_limit=effort, velocity_limit=velocity)
 
 
@@ -203,22 +209,25 @@ def _write_slowed(
     motion: Trajectory,
     found: Feasibility,
     others: list[str],
-    corner_time: float,
-    file: Path,
+    law: JointFriction | None,
+    options: argparse.Namespace,
 ) -> None:
     """Write the trajectory at its largest feasible speed, or print why there is none."""
+    file = options.slow_down
     reasons = [found.obstacle, *others] if found.obstacle else others
     if reasons:
         print(f'{file} is not written: {"; ".join(reasons)}')
         return
     effort = (1 - ROUNDING) * arm.model.effort_limit
-    slowed = slow_down(arm, motion, effort, corner_time=corner_time)
+    slowed = slow_down(arm, motion, effort, friction=law, corner_time=options.corner_time)
     write_trajectory(slowed, file)
     share = motion.duration / slowed.duration
     print(f'{file}: {slowed.duration:.6g} s, {_percent(share)} of the speed')
 
 
-def _plot(arm: Dynamics, motion: Trajectory, found: Feasibility, file: Path) -> None:
+def _plot(
+    arm: Dynamics, motion: Trajectory, found: Feasibility, drives: Drives, file: Path
+) -> None:
     """Draw the torque of each joint with its limits, at the given and the feasible speed.
 
     Raises:
@@ -233,7 +242,7 @@ def _plot(arm: Dynamics, motion: Trajectory, found: Feasibility, file: Path) -> 
     for curve, label, color in curves:
         t = np.linspace(curve.times[0], curve.duration, SAMPLES)
         q, qd, qdd = curve.sample(t)
-        tau = arm.motor_torque(q, qd, qdd)
+        tau = drives.effort(arm, q, qd, qdd)
         for panel, x in zip(axes, tau.T, strict=True):
             panel.plot(t, x, linewidth=1, color=color, label=label)
     for panel, peak in zip(axes, found.peaks, strict=True):

@@ -20,8 +20,10 @@ from robot_dynamics.cli.recording_options import (
     add_robot_changes,
     add_source,
     chosen,
+    compensated,
     described_robot,
     effort_scale,
+    measured,
     payload_of,
     recorded,
     recording_named,
@@ -153,7 +155,7 @@ def _subject(options: argparse.Namespace) -> _Subject:
     from robot_dynamics.view.joint_controls import JointControls
 
     file = options.robot or ROBOT
-    model = read_robot(file, **chosen(options))
+    model = read_robot(file, **chosen(options, options.params))
     return _Subject(_first_state(model, options), urdf_text(file), JointControls())
 
 
@@ -172,12 +174,13 @@ def _recorded(options: argparse.Namespace) -> _Subject:
     bag = recorded(options)
     with concise_warnings():
         state = _first_state(described_robot(options, bag), options)
-    names = state.model.joint_names
-    scale = effort_scale(options, names)
+    names, given = state.model.joint_names, measured(options, state.model)
+    drives = given['drives']
     with recording_named(options.bag):
         recording = bag.recording(names)
-        recording = replace(recording, effort=scale * recording.effort)
-        playback = Playback(recording, options.cutoff, options.effort_gravity_compensated)
+        effort = given['effort_scale'] * recording.effort - drives.offset
+        recording = drives.aligned(replace(recording, effort=effort))
+        playback = Playback(recording, given['cutoff'], given['effort_gravity_compensated'])
     urdf = bag.description if options.robot is None else urdf_text(options.robot)
     return _Subject(state, urdf, PlaybackControls(playback, str(options.bag)), playback)
 
@@ -195,13 +198,13 @@ def _live(options: argparse.Namespace) -> _Subject:
         else:
             urdf = urdf_text(options.robot)
         with concise_warnings():
-            model = parse_urdf(urdf, **chosen(options))
+            model = parse_urdf(urdf, **chosen(options, options.params))
         state = _first_state(model, options)
-        scale = effort_scale(options, model.joint_names)
+        scale = effort_scale(options, model)
     except BaseException:
         live.close()
         raise
     states, description = live.topics
-    motion = Follow(live, np.asarray(scale), options.effort_gravity_compensated)
+    motion = Follow(live, np.asarray(scale), compensated(options))
     controls = LiveControls(motion, states, str(options.robot or description))
     return _Subject(state, urdf, controls, motion, live)

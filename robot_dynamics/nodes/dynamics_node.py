@@ -57,7 +57,7 @@ from robot_dynamics.ros.parameters import parameter
 from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.payload_estimator import PayloadEstimator
 from robot_dynamics.ros.payload_input import PayloadInput
-from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE, LiveRobotParameters
+from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE, MeasuredParameters
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import joint_state_writer, matrix_writer
 from robot_dynamics.ros.wrench_input import WrenchInput
@@ -77,7 +77,7 @@ MATRICES = ('mass_matrix', 'coriolis_matrix')
 
 
 @dataclass(frozen=True)
-class DynamicsParameters(LiveRobotParameters):
+class DynamicsParameters(MeasuredParameters):
     """Parameters of the dynamics node."""
 
     publish_rate: float = parameter(
@@ -96,11 +96,6 @@ class DynamicsParameters(LiveRobotParameters):
     )
     acceleration_cutoff: float = parameter(
         20.0, 'Cut-off frequency of that low-pass, Hz.', (0.1, 1000.0), live=True
-    )
-    effort_gravity_compensated: bool = parameter(
-        False,
-        'The measured effort does not include the torque that compensates gravity.',
-        live=True,
     )
     payload_window: float = parameter(
         20.0,

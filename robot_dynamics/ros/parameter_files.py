@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
+from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.ros.parameters import snapshot, specs
-from robot_dynamics.ros.robot_parameters import LiveRobotParameters, RobotParameters
-from robot_dynamics.yaml_text import parse_yaml
+from robot_dynamics.ros.robot_parameters import MeasuredParameters, RobotParameters
+from robot_dynamics.yaml_text import parse_yaml, read_yaml
 
+EVERY_NODE = '/**'
 Table = TypeVar('Table', bound=RobotParameters)
 
 
@@ -21,8 +24,30 @@ def read_back(text: str, table: type[Table]) -> Table:
     Raises:
         RobotDynamicsError: the text is not YAML, or a node rejects a value.
     """
-    (entry,) = parse_yaml(text).values()
-    known, given = specs(table), dict(_flat(entry['ros__parameters']))
+    return _filled(parse_yaml(text), table)
+
+
+def read_parameters(file: Path, table: type[Table]) -> Table:
+    """Return the parameters of a file with an entry /**, or with one entry.
+
+    Raises:
+        OSError: the file cannot be read.
+        RobotDynamicsError: the file has another form, or a node rejects a value.
+    """
+    try:
+        return _filled(read_yaml(file), table)
+    except RobotDynamicsError as error:
+        raise type(error)(f'{file}: {error}') from error
+
+
+def _filled(content: Any, table: type[Table]) -> Table:
+    entries = content if isinstance(content, dict) else {}
+    name = next(iter(entries)) if len(entries) == 1 else EVERY_NODE
+    entry = entries.get(name)
+    given = entry.get('ros__parameters') if isinstance(entry, dict) else None
+    if not isinstance(given, dict):
+        raise ModelError(f'no ros__parameters of {EVERY_NODE}; expected parameters of nodes')
+    known, given = specs(table), dict(_flat(given))
     filled: Table = snapshot(table, {name: given[name] for name in known if name in given})
     return filled
 
@@ -33,7 +58,7 @@ def check_identified(urdf: bytes, text: str) -> None:
     Raises:
         RobotDynamicsError: a node rejects the description or a parameter.
     """
-    parameters = read_back(text, LiveRobotParameters)
+    parameters = read_back(text, MeasuredParameters)
     model, law = parameters.robot(urdf), LAWS[parameters.friction__law]
     # To the nodes a negative coefficient means that of the URDF: none is negative here.
     terms = {term: parameters.of_joints(f'friction__{term}', model) for term in law.terms}

@@ -268,6 +268,12 @@ class DriveParameters(RobotParameters):
         'arm, N m or N, one value or one per joint: it is added to the torque of the model.',
         (-EFFORT[1], EFFORT[1]),
     )
+    effort_delay: float = parameter(
+        0.0,
+        'Time by which the efforts of the drives are later than the motion, s; negative: earlier. '
+        'robot-dynamics evaluate, payload and view remove it from recordings; nodes do not.',
+        (-1.0, 1.0),
+    )
 
     def friction(self, model: RobotModel) -> JointFriction:
         """Return the friction of the parameters, by their law. Raises ParameterError."""
@@ -302,7 +308,12 @@ class DriveParameters(RobotParameters):
 class LiveRobotParameters(VaryingRobotParameters, DriveParameters):
     """Parameters of a node that answers joint states; friction and efforts may change as well."""
 
-    LIVE: ClassVar[tuple[str, ...]] = (*VaryingRobotParameters.LIVE, 'friction.', 'effort_')
+    LIVE: ClassVar[tuple[str, ...]] = (
+        *VaryingRobotParameters.LIVE,
+        'friction.',
+        'effort_scale',
+        'effort_offset',
+    )
     input_timeout: float = parameter(0.1, HOLD, TIME, live=True)
     missing_velocity: str = parameter(
         'gravity',
@@ -313,4 +324,15 @@ class LiveRobotParameters(VaryingRobotParameters, DriveParameters):
     )
     velocity_cutoff: float = parameter(
         50.0, 'Cutoff frequency of that low-pass filter, Hz.', (0.1, 1000.0), live=True
+    )
+
+
+@dataclass(frozen=True)
+class MeasuredParameters(LiveRobotParameters):
+    """Parameters with which measured efforts are compared with those of the model."""
+
+    effort_gravity_compensated: bool = parameter(
+        False,
+        'The measured effort does not include the torque that compensates gravity.',
+        live=True,
     )

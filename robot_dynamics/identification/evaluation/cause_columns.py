@@ -28,6 +28,7 @@ import numpy as np
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coulomb import sliding_direction
 from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.identification.recordings.drives import Drives
 from robot_dynamics.identification.recordings.smoothing import Stretch, derivative
 from robot_dynamics.spatial import Array
 
@@ -86,14 +87,15 @@ class Columns(NamedTuple):
         return self._replace(of_joints=columns)
 
 
-def columns_of(arm: Dynamics, stretches: Sequence[Stretch]) -> Columns:
+def columns_of(arm: Dynamics, stretches: Sequence[Stretch], drives: Drives) -> Columns:
     """Return the columns of a motion.
 
     Args:
         arm: the model.
         stretches: the motion, with efforts in N m or N.
+        drives: friction and offset.
     """
-    parts = [_of_stretch(arm, s) for s in stretches]
+    parts = [_of_stretch(arm, s, drives) for s in stretches]
     ends = np.cumsum([0, *(len(part.t) for part in parts)])
     rows = np.concatenate([end + part.rows for end, part in zip(ends, parts, strict=False)])
     joined = {
@@ -106,18 +108,13 @@ def columns_of(arm: Dynamics, stretches: Sequence[Stretch]) -> Columns:
     return Columns(lengths=tuple(np.diff(ends)), rows=rows, **joined)
 
 
-def model_torque(arm: Dynamics, s: Stretch) -> Array:
-    """Return the effort (k, n) that the model predicts, not filtered."""
-    return arm.motor_torque(s.q, s.qd, s.qdd)
-
-
-def _of_stretch(arm: Dynamics, s: Stretch) -> Columns:
+def _of_stretch(arm: Dynamics, s: Stretch, drives: Drives) -> Columns:
     sparse = s.sparse(SPARSE)
     smooth, sharp = sparse.smooth, sparse.sharp
     q, qd, qdd = (x[sparse.samples] for x in (s.q, s.qd, s.qdd))
     t = sparse.inner(s.t[sparse.samples])
     friction = LAWS['stribeck'].features(s.qd, 0.0, sliding_direction(s.qd))
-    model = sharp(model_torque(arm, s))
+    model = sharp(drives.effort(arm, s.q, s.qd, s.qdd))
     of_joints = np.array(
         [
             *(sharp(friction[..., term]) for term in (1, 2)),  # dry, Stribeck

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of measured efforts with the torques of a model.
 
-    residual = effort_scale * effort - (M qdd + C qd + g + friction(qd))
+    residual = effort_scale * effort - (M qdd + C qd + g + friction(qd) + offset)
 
 as `dynamics_node` publishes it, but without lag: see `smoothing`.
 """
@@ -21,10 +21,10 @@ from robot_dynamics.identification.evaluation.cause_columns import (
     OF_MOTION,
     Columns,
     columns_of,
-    model_torque,
 )
 from robot_dynamics.identification.evaluation.causes import find_causes
 from robot_dynamics.identification.evaluation.hypotheses import Cause
+from robot_dynamics.identification.recordings.drives import AS_DESCRIBED, Drives
 from robot_dynamics.identification.recordings.gravity_setting import Posture, Postures, remedy
 from robot_dynamics.identification.recordings.noise import motion_noise
 from robot_dynamics.identification.recordings.recording import (
@@ -153,6 +153,7 @@ def evaluate(
     effort_gravity_compensated: bool = False,
     cutoff: float | None = None,
     load_link: str = '',
+    drives: Drives = AS_DESCRIBED,
 ) -> Evaluation:
     """Compare recorded efforts with the torques of a model, and search causes of the residual.
 
@@ -163,6 +164,7 @@ def evaluate(
         effort_gravity_compensated: the recorded effort does not include the gravity torque.
         cutoff: Hz, of the low-pass; by default where the spectrum of the motion ends.
         load_link: link of a payload missing from the model; the last link if omitted.
+        drives: friction law, offset and delay, if identified; by default the model's friction.
 
     Raises:
         ShapeError: effort_scale is neither one number nor (n,).
@@ -175,19 +177,20 @@ def evaluate(
     link = load_link or arm.model.moving_links[-1]
     arm.model.frame_index(link)
     recorded = recording.effort
-    recording = replace(recording, effort=scale * recorded)
+    recording = drives.aligned(replace(recording, effort=scale * recorded))
     of_motion = cutoff_of(recording)
     cutoff = of_motion if cutoff is None else cutoff
     stretches, not_smooth = smooth(recording, cutoff)
     shown = arm.with_gravity(np.zeros(3)) if effort_gravity_compensated else arm
-    curves = _curves(shown, stretches)
+    curves = _curves(shown, stretches, drives)
     for j in np.flatnonzero(~(np.abs(curves.residual) < LARGEST).all(axis=0)):
         raise RecordingError(
             f'{arm.model.joint_names[j]}: efforts up to {np.abs(recorded[:, j]).max():.3g}'
             f' with effort_scale {scale[j]:.3g}, or torques of the model, are too large to compare'
         )
     measured = np.asarray(recording.effort.any(axis=0))
-    at_rest = remedy(arm, _postures(stretches), 1.0, 0.0, effort_gravity_compensated)
+    offset = np.asarray(drives.offset)
+    at_rest = remedy(arm, _postures(stretches), 1.0, offset, effort_gravity_compensated)
     notes = (*recording.notes, *([at_rest] if at_rest else []))
     if cutoff > FAR_ABOVE * of_motion:
         measured = np.zeros_like(measured)
@@ -204,10 +207,10 @@ def evaluate(
             f'causes are not searched: torques of the model are {computed:.3g} N m or N, efforts '
             f'{effort:.3g}; check gravity, masses and effort_scale',
         )
-    columns = columns_of(shown, stretches)
+    columns = columns_of(shown, stretches, drives)
     noise = motion_noise(recording)
     noisy = [noise.added(recording, np.random.default_rng(0), sign) for sign in (1.0, -1.0)]
-    perturbed = [columns_of(shown, smooth(one, cutoff)[0]) for one in noisy]
+    perturbed = [columns_of(shown, smooth(one, cutoff)[0], drives) for one in noisy]
     findings = find_causes(shown, link, columns, perturbed, rms(curves.effort), measured)
     found = _at_all_times(columns, findings.torque, stretches)
     curves = curves._replace(corrected=curves.model + found)
@@ -242,12 +245,11 @@ def _postures(stretches: Sequence[Stretch]) -> Sequence[Posture]:
     return postures.found
 
 
-def _curves(arm: Dynamics, stretches: Sequence[Stretch]) -> Curves:
+def _curves(arm: Dynamics, stretches: Sequence[Stretch], drives: Drives) -> Curves:
     parts = []
     for s in stretches:
         motion = (x[s.inner] for x in (s.t, s.q, s.qd, s.qdd))
-        model = model_torque(arm, s)
-        computed = s.smoothed(model)
+        computed = s.smoothed(drives.effort(arm, s.q, s.qd, s.qdd))
         parts.append((*motion, s.smoothed(s.effort), computed, computed))
     return Curves(*map(np.concatenate, zip(*parts, strict=True)))
 

@@ -34,6 +34,7 @@ from robot_dynamics.identification.payload.payload_fit import (
     Rows,
     fit_payload,
 )
+from robot_dynamics.identification.recordings.drives import AS_DESCRIBED, Drives
 from robot_dynamics.identification.recordings.gravity_setting import APART, STILL
 from robot_dynamics.identification.recordings.recording import (
     Recording,
@@ -107,6 +108,7 @@ def estimate_payload(
     scale_error: float = INEXACT,
     effort_gravity_compensated: bool = False,
     cutoff: float | None = None,
+    drives: Drives = AS_DESCRIBED,
 ) -> Payload:
     """Return the payload that an arm carried on a link.
 
@@ -122,6 +124,7 @@ def estimate_payload(
         effort_gravity_compensated: the recorded effort does not include the gravity torque of the
             model.
         cutoff: Hz, of the low-pass; by default where the spectrum of the motion ends.
+        drives: friction law, offset and delay, if identified; by default the model's friction.
 
     Raises:
         PayloadError: the link does not move, or there are fewer than two postures.
@@ -138,9 +141,11 @@ def estimate_payload(
         raise PayloadError(f'link {link!r} is fixed to the base; expected a link that moves')
     to_body = _parameter_map(arm.model.frame_placement[k])
     scale = scale_of(arm.model, effort_scale)
+    recording = drives.aligned(recording)
     stretches = smooth(recording, cutoff_of(recording) if cutoff is None else cutoff)
     pieces = [
-        _Piece(arm, s, body, to_body, scale, effort_gravity_compensated) for s in stretches[0]
+        _Piece(arm, s, body, to_body, scale, effort_gravity_compensated, drives)
+        for s in stretches[0]
     ]
     if sum(piece.seconds_in_motion for piece in pieces) >= ENOUGH_MOTION:
         with_friction = friction == 'estimated'
@@ -152,11 +157,18 @@ class _Piece:
     """Efforts that the model leaves over one stretch, and the torques of a unit payload."""
 
     def __init__(
-        self, arm: Dynamics, s: Stretch, body: int, to_body: Array, scale: Array, compensated: bool
+        self,
+        arm: Dynamics,
+        s: Stretch,
+        body: int,
+        to_body: Array,
+        scale: Array,
+        compensated: bool,
+        drives: Drives,
     ):
         self._arm, self._s, self._to_body = arm, s, to_body
         self._own = slice(10 * body, 10 * body + 10)
-        model = arm.motor_torque(s.q, s.qd, s.qdd)
+        model = drives.effort(arm, s.q, s.qd, s.qdd)
         self.model = model - (arm.gravity_torque(s.q) if compensated else 0.0)  # (k, n)
         self.excess = scale * s.effort - self.model
         self.moving = moves(s.qd)

@@ -5,6 +5,7 @@ bag              joint states and robot description of a rosbag2 recording
 recording_files  the same of CSV files, and the choice between both by the name of the file
 recording        samples by joint in the model's order, and the samples that were omitted
 coupling         motors that turn by several joints: robot and recording in their coordinates
+drives           friction law, offset and delay of the efforts, beyond the description
 sampling         evenly spaced samples between gaps
 noise            noise of positions, velocities and efforts, from their spectra
 smoothing        smooth positions, velocities and accelerations, without lag
