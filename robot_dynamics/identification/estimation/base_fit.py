@@ -125,7 +125,7 @@ def base_estimate(arm: Dynamics, fit: Fit) -> BaseEstimate:
         rows.append(R[:, :-1])
         right.append(R[:, -1])
     inexact = 0.0 if problem.gains else INEXACT
-    value, error, condition = _least_squares(rows, right, inexact)
+    value, error, condition = _least_squares(rows, right, fit.spread, inexact)
     grouping = base.grouping
     drive = x.rotor / x.gain
     all_parameters = [np.concatenate([t, r]) for t, r in (
@@ -147,13 +147,14 @@ def base_estimate(arm: Dynamics, fit: Fit) -> BaseEstimate:
 
 
 def _least_squares(
-    A: Sequence[Array], b: Sequence[Array], inexact: float
+    A: Sequence[Array], b: Sequence[Array], spread: Array, inexact: float
 ) -> tuple[Array, Array, float]:
     """Return the solution, standard deviations and the condition number of the scaled matrix.
 
     Args:
         A: columns of the rows of each joint.
         b: their right-hand sides.
+        spread: (n,) variance of a row of each joint, times the rows that count as one.
         inexact: relative standard deviation of the scale of each joint's right-hand side.
     """
     every = np.concatenate(A)
@@ -165,7 +166,8 @@ def _least_squares(
     # What each joint contributes changes with its scale.
     parts = np.split(inverse, np.cumsum([len(rows) for rows in A])[:-1], axis=1)
     by_joint = np.array([part @ of_joint for part, of_joint in zip(parts, b, strict=True)])
-    variance = (inverse**2).sum(axis=1) + inexact**2 * (by_joint**2).sum(axis=0)
+    noise = [own * (part**2).sum(axis=1) for part, own in zip(parts, spread, strict=True)]
+    variance = np.sum(noise, axis=0) + inexact**2 * (by_joint**2).sum(axis=0)
     value, error = np.zeros(every.shape[1]), np.full(every.shape[1], np.inf)
     value[seen] = by_joint.sum(axis=0)
     # Parameters with a part in directions that no row sees are not determined.

@@ -24,8 +24,8 @@ from robot_dynamics.identification.estimation.observations import Observations
 from robot_dynamics.identification.estimation.parameter_fit import (
     RANK,
     Problem,
+    inverse_deviations,
     joint_columns,
-    weights,
 )
 from robot_dynamics.spatial import Array
 
@@ -72,7 +72,7 @@ def _step(problem: Problem, seen: Observations, lags: Array) -> tuple[float, flo
         both = np.column_stack([terms.effort[:, j] - terms.known[:, j], seen.slope[:, j]])
         both = both - A @ np.linalg.lstsq(A, both, rcond=RANK)[0]
         rest[:, j], slope[:, j] = both.T
-    w = weights(terms, rest)
+    w = inverse_deviations(terms, rest)
     information = float(((w * slope) ** 2).sum())
     if information == 0:
         return 0.0, np.inf

@@ -35,7 +35,7 @@ from robot_dynamics.identification.estimation.excitation_check import (
     require_motion,
     require_prediction,
 )
-from robot_dynamics.identification.estimation.friction_choice import AUTO, choose_law
+from robot_dynamics.identification.estimation.friction_choice import AUTO, CHOICES, choose_law
 from robot_dynamics.identification.estimation.identified_validation import (
     Drift,
     Validation,
@@ -47,6 +47,7 @@ from robot_dynamics.identification.estimation.parameter_fit import (
     Estimate,
     Fit,
     Problem,
+    coefficient,
     fit,
     gains_of,
 )
@@ -70,7 +71,9 @@ EFFORTS = ('torques', 'currents', 'link-side')
 FITTED = 2 / 3  # of the recording; the rest validates
 GAP = 1.0  # s between both, longer than the filter's memory
 DERIVED = 'velocities are derivatives of the positions, which have less noise than those recorded'
+CERTAIN_SIGN = 3.0  # standard deviations of dry friction
 OPPOSITE = 0.3  # least size of a factor between torques of opposite sign
+HIGHEST = 12.0  # Hz, of the automatic cut-off frequency: above, friction hides in vibrations
 SCALE_CERTAIN = 0.1  # relative error of a drive gain that counts as identified
 
 
@@ -229,7 +232,7 @@ def identify(
         raise RecordingError(
             f'effort_scale is {scale.tolist()}; expected one number for torques of coupled joints'
         )
-    cutoff = cutoff_of(recording) if cutoff is None else cutoff
+    cutoff = min(cutoff_of(recording), HIGHEST) if cutoff is None else cutoff
     rows = _Rows(arm, cutoff, scale, effort_gravity_compensated)
     refusals = Refusals(refuse)
     progress(f'regressor, low-pass at {cutoff:.3g} Hz')
@@ -254,7 +257,7 @@ def identify(
     if payload is not None:
         progress('recording with the payload')
         seen.append(rows.loaded(payload).independent())
-    names = list(LAWS) if friction == AUTO else [friction]
+    names = CHOICES if friction == AUTO else [friction]
     problem = replace(problem, recordings=[one.delayed(delay.value, sign) for one in seen])
     problem, residuals = choose_law(problem, names, progress)
     result = fit(problem, progress)
@@ -288,7 +291,7 @@ def identify(
             rotor_inertia=x.rotor,
             rotor_error=error.rotor,
             effort_scale=scale * sign,
-            scale_error=np.where(known & problem.gains, scale * error.gain, np.nan),
+            scale_error=np.where(known & problem.gains, np.abs(scale) * error.gain, np.nan),
             scale_known=known,
             excited=problem.excited,
         ),
@@ -443,21 +446,31 @@ def _problem(
 
 
 def _signs(problem: Problem) -> Array:
-    """Return the signs (n,) of the drive gains.
+    """Return the signs (n,) of the drive gains: those of dry friction, which opposes the motion.
 
     Raises:
         RecordingError: torques have the opposite sign of those of the description.
     """
     terms = problem.terms(problem.start.theta)
-    gain = gains_of(terms, problem.start, problem.excited)
-    if problem.gains:
-        return np.where(gain < 0, -1.0, 1.0)
-    if (gain[terms.effort.any(axis=0)] < -OPPOSITE).all():
-        raise RecordingError(
-            'the efforts have the opposite sign of the torques of the description; expected the '
-            'same: --effort-scale -1'
+    _, gain = gains_of(terms, problem.start, problem.excited)
+    if not problem.gains:
+        if (gain[terms.effort.any(axis=0)] < -OPPOSITE).all():
+            raise RecordingError(
+                'the efforts have the opposite sign of the torques of the description; expected '
+                'the same: --effort-scale -1'
+            )
+        return np.ones(len(gain))
+    sign = np.where(gain < 0, -1.0, 1.0)
+    dry = problem.law.terms.index('coulomb')
+    for j in np.flatnonzero(problem.excited):
+        others = [terms.Y[:, j], np.delete(terms.features[:, j], dry, axis=1)]
+        others += [terms.qdd[:, j, None], np.ones((len(terms.Y), 1))]
+        value, error = coefficient(
+            terms.features[:, j, dry], np.column_stack(others), terms.effort[:, j], terms.block
         )
-    return np.ones(len(gain))
+        if abs(value) > CERTAIN_SIGN * error:
+            sign[j] = np.sign(value)
+    return sign
 
 
 def _deviations(covariance: Array, x: Estimate) -> Estimate:

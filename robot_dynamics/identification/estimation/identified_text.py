@@ -13,7 +13,7 @@ from robot_dynamics.model.joint_values import unit_of
 from robot_dynamics.reporting.numbers import measured, three_digits
 from robot_dynamics.reporting.tables import aligned
 
-CERTAIN = 3.0  # standard deviations
+CERTAIN = 4.0  # standard deviations
 
 
 def text(found: Identification) -> str:

@@ -18,8 +18,9 @@ from robot_dynamics.identification.estimation.observations import BLOCK, Observa
 from robot_dynamics.identification.estimation.parameter_fit import (
     Fit,
     gains_of,
+    inverse_deviations,
     joint_columns,
-    weights,
+    spreads,
 )
 from robot_dynamics.model.joint_values import rms
 from robot_dynamics.spatial import Array
@@ -160,7 +161,7 @@ def validate(result: Fit, fitted: Observations, held_out: Observations, source: 
     described = with_law(problem, LAWS['coulomb'], problem.presliding)
     start = described.start
     if problem.gains:
-        gain = gains_of(described.terms(start.theta, [fitted]), start, problem.excited)
+        gain, _ = gains_of(described.terms(start.theta, [fitted]), start, problem.excited)
         start = replace(start, gain=gain, friction=gain[:, None] * start.friction)
     terms = problem.terms(x.theta, [held_out])
     return Validation(
@@ -183,7 +184,8 @@ def drift_of(result: Fit, seen: Observations) -> Drift:
     friction = np.einsum('kjt,jt->kj', terms.features, x.friction)
     duration = float(seen.t[-1] - seen.t[0])
     u = (seen.t - seen.t.mean()) / max(duration, 1e-300)
-    w = weights(terms, residual)
+    w = inverse_deviations(terms, residual)
+    wide = np.sqrt(np.maximum(spreads(terms, w * residual), 1.0))
     n = len(problem.excited)
     value, error = np.full((n, 2), np.nan), np.full((n, 2), np.nan)
     for j in range(n):
@@ -196,7 +198,7 @@ def drift_of(result: Fit, seen: Observations) -> Drift:
         found = np.zeros(A.shape[1])
         deviation = np.full(A.shape[1], np.nan)
         found[keep] = inverse @ (w[:, j] * residual[:, j]) / size
-        deviation[keep] = np.linalg.norm(inverse, axis=1) / size
+        deviation[keep] = wide[j] * np.linalg.norm(inverse, axis=1) / size
         value[j], error[j] = found[:2], deviation[:2]
         if not keep[0]:
             value[j, 0] = np.nan

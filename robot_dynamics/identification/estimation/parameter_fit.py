@@ -8,6 +8,7 @@ offsets o and the rotor inertias r. Rows of a joint are weighted with 1 / (sigma
 motion and those at rest by themselves: sigma is the standard deviation of the residual, and c the
 number of neighbouring rows that count as one, since residuals of an arm are not white. Unknown
 gains make the problem bilinear: Gauss-Newton steps linearise the product at the last estimate,
+and are halved where they do not lower the objective,
 
     g Y theta  =  g0 Y theta + g (Y theta0) - g0 Y theta0.
 
@@ -30,13 +31,15 @@ from robot_dynamics.identification.estimation.pseudo_inertia import (
     Bodies,
     closest_consistent,
     divergence_curvature,
-    with_prior,
 )
 from robot_dynamics.spatial import Array
 
 PRIOR = 1.0  # lambda: the weight of the description, in independent samples
-MAX_STEPS, BILINEAR_STEPS = 4, 10
-CONVERGED = 1e-3  # relative change of the residuals' size
+MAX_STEPS = 10
+HALVINGS = (1.0, 0.5, 0.25, 0.125)  # of a step that does not lower the objective
+CONVERGED = 1e-3  # relative change of the objective
+CERTAIN_GAIN = 5.0  # standard deviations of a drive gain that the description shows
+SMALLEST_GAIN = 0.05  # of the one at the start: gains are positive
 FEWEST = 10  # rows of a joint at rest, or in motion, with a standard deviation of their own
 FLOOR = 1e-4  # of the effort: least standard deviation of a residual
 RIDGE = 1e-3  # of a column: fixes what no row determines
@@ -63,6 +66,14 @@ class Estimate:
     offset: Array
     rotor: Array
     gain: Array
+
+    def towards(self, other: Estimate, share: float, scaled: Bodies) -> Estimate:
+        """Return the estimate on the way to another; share 1 is the other."""
+        parts = {
+            name: getattr(self, name) + share * (getattr(other, name) - getattr(self, name))
+            for name in ('X', 'friction', 'offset', 'rotor', 'gain')
+        }
+        return Estimate(scaled.theta(parts['X']), **parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +149,7 @@ class Fit:
         estimate: its solution.
         terms: the rows.
         weight: (K, n) of the rows.
+        spread: (n,) sum_blocks (sum r)^2 / K of the weighted residuals.
         covariance: (P, P) of theta, friction, offset, rotor and gain, in this order; the
             description counts as an observation of theta with the weight PRIOR.
         prior: (10 nb,) standard deviations of theta by the description alone.
@@ -147,34 +159,61 @@ class Fit:
     estimate: Estimate
     terms: Terms
     weight: Array
+    spread: Array
     covariance: Array
     prior: Array
 
 
 def fit(problem: Problem, progress: Callable[[str], None] = lambda _: None) -> Fit:
-    """Return the physically consistent parameters that fit best.
+    """Return the physically consistent parameters that fit best, with their certainty.
 
     Raises:
         SolverError: the convex solver is not installed, or fails.
     """
     terms = problem.terms(problem.start.theta)
-    x = start(problem, terms)
-    weight = own_weights(problem, terms)
-    size = np.inf
-    for step in range(BILINEAR_STEPS if problem.gains else MAX_STEPS):
+    x, weight = estimate(problem, terms, progress)
+    if 'load' in problem.law.terms:
+        terms = problem.terms(x.theta)
+    spread = spreads(terms, weight * (terms.effort - terms.predicted(x)))
+    covariance, prior = _covariance(problem, terms, weight, spread, x)
+    return Fit(problem, x, terms, weight, spread, covariance, prior)
+
+
+def estimate(
+    problem: Problem, terms: Terms, progress: Callable[[str], None] = lambda _: None
+) -> tuple[Estimate, Array]:
+    """Return the physically consistent parameters that fit best, and the weights (K, n)."""
+    x, weight = start(problem, terms), own_weights(problem, terms)
+    lower, loaded = lower_bounds(problem, x), 'load' in problem.law.terms
+    if loaded:
+        terms = problem.terms(x.theta)
+    size = _objective(terms, weight, x)
+    for step in range(MAX_STEPS):
         progress(f'convex problem {step + 1}')
         A, b = linear_problem(problem, terms, weight, x)
-        bounds = lower_bounds(problem)
-        x = _unpacked(problem, x, *closest_consistent(A, b, problem.scaled, bounds, PRIOR))
-        if 'load' in problem.law.terms:
-            terms = problem.terms(x.theta)
-        residual = terms.effort - terms.predicted(x)
-        previous, size = size, float(np.linalg.norm(weight * residual))
-        weight = weights(terms, residual)
-        if abs(previous - size) < CONVERGED * size:
+        found = _unpacked(problem, x, *closest_consistent(A, b, problem.scaled, lower, PRIOR))
+        if not (problem.gains or loaded):
+            return found, weight
+        previous = size
+        for share in HALVINGS:
+            candidate = x.towards(found, share, problem.scaled)
+            of_load = problem.terms(candidate.theta) if loaded else terms
+            size = _objective(of_load, weight, candidate)
+            if size < previous:
+                break
+        else:
+            return x, weight
+        x, terms = candidate, of_load
+        if previous - size < CONVERGED * size:
             break
-    covariance, prior = _covariance(problem, terms, weight, x)
-    return Fit(problem, x, terms, weight, covariance, prior)
+    return x, weight
+
+
+def _objective(terms: Terms, weight: Array, x: Estimate) -> float:
+    """Return the weighted squares of the residuals and the divergence from the description."""
+    squares = ((weight * (terms.effort - terms.predicted(x))) ** 2).sum()
+    divergence = np.trace(x.X, axis1=1, axis2=2) - np.linalg.slogdet(x.X)[1]
+    return float(squares + PRIOR * divergence.sum())
 
 
 def start(problem: Problem, terms: Terms) -> Estimate:
@@ -182,24 +221,58 @@ def start(problem: Problem, terms: Terms) -> Estimate:
     x = problem.start
     if not problem.gains:
         return x
-    return replace(x, gain=gains_of(terms, x, problem.excited))
+    return replace(x, gain=gains_of(terms, x, problem.excited)[0])
 
 
-def gains_of(terms: Terms, x: Estimate, excited: Array) -> Array:
-    """Return gains (n,) of least squares for given inertial parameters, each joint by itself."""
-    gain, tau = np.ones(len(excited)), terms.rigid(x)
-    for j in range(len(gain)):
-        columns = [tau[:, j], np.ones(len(tau))]
-        if excited[j]:
-            columns += [*terms.features[:, j].T]
-        gain[j] = np.linalg.lstsq(np.column_stack(columns), terms.effort[:, j], rcond=RANK)[0][0]
-    # A gain of the wrong sign or size is noise; the others tell the size.
-    typical = float(np.median(np.abs(gain[gain != 0]))) if gain.any() else 1.0
-    return np.where(np.abs(gain) > 0.1 * typical, gain, typical)
+def gains_of(terms: Terms, x: Estimate, excited: Array) -> tuple[Array, Array]:
+    """Return gains (n,) of least squares for given inertial parameters, each joint by itself.
+
+    Returns:
+        Positive gains: one that is not certain is the median of the others; and those of least
+        squares, of either sign.
+    """
+    own, error = np.zeros((2, len(excited)))
+    tau = terms.rigid(x)
+    for j in range(len(own)):
+        others = [np.ones((len(tau), 1)), *([terms.features[:, j]] if excited[j] else [])]
+        own[j], error[j] = coefficient(
+            tau[:, j], np.column_stack(others), terms.effort[:, j], terms.block
+        )
+    certain = own > CERTAIN_GAIN * error
+    known = own[certain] if certain.any() else np.abs(own[own != 0])
+    typical = float(np.median(known)) if len(known) else 1.0
+    return np.asarray(np.where(certain, own, typical)), own
+
+
+def coefficient(a: Array, others: Array, b: Array, block: Array) -> tuple[float, float]:
+    """Return the coefficient of a column beside others, and its standard deviation.
+
+    Args:
+        a: (K,) the column.
+        others: (K, p) further columns.
+        b: (K,) right-hand side.
+        block: (K,) number of the block of time; residuals of different blocks are independent.
+    """
+    others = others / np.maximum(np.linalg.norm(others, axis=0), 1e-300)
+    both = np.column_stack([a, b])
+    both = both - others @ np.linalg.lstsq(others, both, rcond=RANK)[0]
+    own, right = both.T
+    square = float(own @ own)
+    if square <= RANK * float(a @ a):
+        return 0.0, np.inf
+    x = float(own @ right) / square
+    scores = np.bincount(block, own * (right - x * own))
+    return x, float(np.linalg.norm(scores)) / square
 
 
 def own_weights(problem: Problem, terms: Terms) -> Array:
-    """Return weights (K, n) from unconstrained least squares of each joint by itself."""
+    """Return the weights (K, n), from unconstrained least squares of each joint by itself.
+
+        w_j = 1 / (sigma_j sqrt(c)),    c = median over the joints of c_j
+
+    A weight 1 / sqrt(c_j) by joint would take from a joint that the model fits badly, whose
+    residuals are correlated, what it tells; its correlation is in the covariance.
+    """
     residual = np.empty_like(terms.effort)
     for j in range(residual.shape[1]):
         A = joint_columns(problem, terms, j)
@@ -209,7 +282,9 @@ def own_weights(problem: Problem, terms: Terms) -> Array:
         # Few rows are fitted too well by the unknowns of one joint.
         freedom = max(len(b) - rank, 1) / len(b)
         residual[:, j] = (b - A @ x) / np.sqrt(freedom)
-    return weights(terms, residual)
+    w = inverse_deviations(terms, residual)
+    c = np.maximum(spreads(terms, w * residual), 1.0)[terms.effort.any(axis=0)]
+    return np.asarray(w / np.sqrt(np.median(c)))
 
 
 def joint_columns(problem: Problem, terms: Terms, j: int) -> Array:
@@ -222,24 +297,28 @@ def joint_columns(problem: Problem, terms: Terms, j: int) -> Array:
     return np.column_stack(parts)
 
 
-def weights(terms: Terms, residual: Array) -> Array:
-    """Return 1 / (sigma sqrt(c)) (K, n), of the rows in motion and of those at rest."""
+def inverse_deviations(terms: Terms, residual: Array) -> Array:
+    """Return 1 / sigma (K, n), of the rows in motion and of those at rest."""
     result = np.zeros_like(residual)
     for j in np.flatnonzero(terms.effort.any(axis=0)):  # others are not measured
         moving = terms.moving[:, j]
         for rows in (moving, ~moving):
             if rows.sum() < FEWEST:
                 rows = np.ones_like(moving) if moving.sum() < FEWEST else rows
-            if not rows.any():
-                continue
-            r = residual[rows, j]
-            sums = np.bincount(terms.block[rows], r)
-            squares = float(r @ r)
-            # c = sum_blocks (sum r)^2 / sum r^2: 1 for white residuals
-            c = max(1.0, float(sums @ sums) / max(squares, 1e-300))
-            sigma2 = squares / len(r) + FLOOR**2 * (terms.effort[:, j] ** 2).mean()
-            result[rows, j] = 1 / np.sqrt(max(sigma2 * c, 1e-300))
+            if rows.any():
+                r = residual[rows, j]
+                floor = FLOOR**2 * (terms.effort[:, j] ** 2).mean()
+                result[rows, j] = 1 / np.sqrt(max(float(r @ r) / len(r) + floor, 1e-300))
     return result
+
+
+def spreads(terms: Terms, weighted: Array) -> Array:
+    """Return sum_blocks (sum r)^2 / K (n,) of weighted residuals (K, n): c_j v_j.
+
+    That is their mean square v_j times the number c_j of neighbouring rows that count as one.
+    """
+    sums = [np.bincount(terms.block, column) for column in weighted.T]
+    return np.array([float(s @ s) / len(weighted) for s in sums])
 
 
 # -- one convex problem -----------------------------------------------------------------------
@@ -283,12 +362,12 @@ def _rows_of_joint(problem: Problem, terms: Terms, weight: Array, x: Estimate, j
     return np.asarray(np.linalg.qr(weight[:, j, None] * A, mode='r'))
 
 
-def lower_bounds(problem: Problem) -> Array:
-    """Return the lower bounds of friction, offset, rotor and gain."""
+def lower_bounds(problem: Problem, x: Estimate) -> Array:
+    """Return the lower bounds of friction, offset, rotor and gain, for the gains at the start."""
     n, T = problem.start.friction.shape
     free = [np.zeros(n * T), np.full(n, -np.inf), np.zeros(n)]
     if problem.gains:
-        free.append(np.full(n, -np.inf))
+        free.append(SMALLEST_GAIN * x.gain)
     return np.concatenate(free)
 
 
@@ -306,36 +385,15 @@ def _unpacked(problem: Problem, x: Estimate, X: Array, rest: Array) -> Estimate:
     )
 
 
-def quadratic_fit(problem: Problem, terms: Terms, weight: Array) -> Estimate:
-    """Return a fast fit near the description: the divergence to second order, without the LMI.
-
-    Bounds of friction and rotor inertia are kept.
-    """
-    from scipy.optimize import lsq_linear
-
-    x, p = start(problem, terms), len(problem.start.theta)
-    scaled = problem.scaled
-    for _ in range(BILINEAR_STEPS if problem.gains else 1):
-        A, b = linear_problem(problem, terms, weight, x)
-        b = b - A[:, :p] @ scaled.kept.ravel()
-        A = np.column_stack([scaled.columns(A[:, :p]), A[:, p:]])
-        A, b = with_prior(A, b, scaled.nb, PRIOR)
-        size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
-        lower = np.concatenate([np.full(p, -np.inf), lower_bounds(problem)])
-        found = lsq_linear(A / size, b, (lower, np.inf), method='bvls').x / size
-        X = np.zeros((scaled.nb, 4, 4))
-        X[(slice(None), *np.triu_indices(4))] = found[:p].reshape(-1, 10)
-        previous, x = x, _unpacked(problem, x, X, found[p:])
-        if np.abs(x.gain - previous.gain).max() <= CONVERGED * np.abs(x.gain).max():
-            break
-    return x
-
-
 # -- certainty --------------------------------------------------------------------------------
 
 
-def _covariance(problem: Problem, terms: Terms, weight: Array, x: Estimate) -> tuple[Array, Array]:
-    """Return the inverse of the second derivatives at the minimum, and the prior deviations.
+def _covariance(
+    problem: Problem, terms: Terms, weight: Array, spread: Array, x: Estimate
+) -> tuple[Array, Array]:
+    """Return the covariance of the estimate, and the prior deviations.
+
+        H^-1 (sum_j c_j v_j A_j^T A_j + prior) H^-1,    H = sum_j A_j^T A_j + prior
 
     Efforts of a scale that is not estimated are exact but for a factor 1 + INEXACT e of each
     joint, with e of unit variance: the estimate changes with it by the covariance times A^T b of
@@ -343,10 +401,15 @@ def _covariance(problem: Problem, terms: Terms, weight: Array, x: Estimate) -> t
 
     Bounds are disregarded: the errors of coefficients that are 0 are those they would have.
     """
-    A, _ = linear_problem(problem, terms, weight, x)
     p, scaled = len(x.theta), problem.scaled
+    A, _ = linear_problem(problem, terms, weight, x)
     A = np.column_stack([scaled.columns(A[:, :p]), A[:, p:]])
     H = A.T @ A
+    middle = H.copy()
+    rows = [_rows_of_joint(problem, terms, weight, x, j) for j in range(len(x.gain))]
+    for own, R in zip(spread, rows, strict=True):
+        of_joint = np.column_stack([scaled.columns(R[:, :p]), R[:, p:-1]])
+        middle += (own - 1) * of_joint.T @ of_joint
     # At the description: near a bound the divergence rises steeply, which is no information.
     curvature = PRIOR / 2 * divergence_curvature(np.eye(4)[None])[0]
     maps = np.zeros_like(H)
@@ -355,6 +418,7 @@ def _covariance(problem: Problem, terms: Terms, weight: Array, x: Estimate) -> t
     for i, M in enumerate(scaled.maps):
         at = slice(10 * i, 10 * i + 10)
         H[at, at] += curvature
+        middle[at, at] += curvature
         maps[at, at] = M
         prior[at] = np.sqrt((M @ np.linalg.inv(curvature) @ M.T).diagonal())
     free = np.flatnonzero(H.diagonal() > 0)
@@ -363,10 +427,10 @@ def _covariance(problem: Problem, terms: Terms, weight: Array, x: Estimate) -> t
     cov[np.ix_(free, free)] = np.linalg.pinv(
         H[np.ix_(free, free)] / np.outer(size, size), rcond=1e-14, hermitian=True
     ) / np.outer(size, size)
+    inverse, cov = cov, cov @ middle @ cov
     if not problem.gains:
-        rows = [_rows_of_joint(problem, terms, weight, x, j) for j in range(len(x.gain))]
         by_scale = np.array([R[:, :-1].T @ R[:, -1] for R in rows])
         by_scale = INEXACT * np.column_stack([scaled.columns(by_scale[:, :p]), by_scale[:, p:]])
-        change = by_scale @ cov
+        change = by_scale @ inverse
         cov = cov + change.T @ change
     return maps @ cov @ maps.T, prior

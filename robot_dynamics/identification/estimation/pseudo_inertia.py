@@ -157,15 +157,22 @@ def closest_consistent(
     if len(bounded):
         constraints.append((x + centre)[size + bounded] >= (lower * unit)[bounded])
     squares = cp.sum_squares(A @ x - (b - A @ centre))
-    problem = cp.Problem(cp.Minimize(squares + weight * divergence), constraints)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore')  # the status says what they say
-            problem.solve(solver=cp.CLARABEL, max_threads=1)
-    except cp.error.SolverError as error:
-        raise SolverError(f'the convex problem was not solved: {error}') from error
-    if problem.status not in ('optimal', 'optimal_inaccurate'):
-        raise SolverError(f'the convex problem was not solved: it is {problem.status}')
+    objective = squares + weight * divergence
+    # A description far from the data ends on the bounds: large numbers stop the solver there.
+    for unit_of_objective in (1.0, max(float(b @ b), 1.0)):
+        problem = cp.Problem(cp.Minimize(objective / unit_of_objective), constraints)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter('ignore')  # the status says what they say
+                problem.solve(solver=cp.CLARABEL, max_threads=1)
+        except cp.error.SolverError as error:
+            reason = str(error)
+            continue
+        if problem.status in ('optimal', 'optimal_inaccurate'):
+            break
+        reason = f'it is {problem.status}'
+    else:
+        raise SolverError(f'the convex problem was not solved: {reason}')
     rest = (x.value + centre)[size:]
     # An interior-point method ends near a bound, not on it.
     rest[bounded] = np.where(rest[bounded] < NEGLIGIBLE, 0.0, rest[bounded])

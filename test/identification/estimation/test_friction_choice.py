@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choice of friction by residuals held out: the law of the recording, never one without need."""
+
+import numpy as np
+import pytest
+from arms_to_identify import load_memory, recorded, wrong
+
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.estimation.estimation import identify
+from robot_dynamics.resources import share_file
+from robot_dynamics.urdf.loading import load_urdf
+
+ELBOW = load_urdf(share_file('urdf/planar_2r.urdf'))
+
+
+def mirrored(one, side):
+    """Return the recording with all positions, velocities and efforts times a sign."""
+    from dataclasses import replace
+
+    return replace(one, q=side * one.q, qd=side * one.qd, effort=side * one.effort)
+
+
+@pytest.mark.parametrize('efforts', ['torques', 'currents'])
+@pytest.mark.parametrize('seed', [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+def test_coulomb_friction_is_not_taken_for_another_law(seed, efforts):
+    one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), seed)
+    found = identify(Dynamics(ELBOW), one, friction='auto', efforts=efforts)
+    assert found.friction.law.name == 'coulomb'
+    assert found.friction.held_out['coulomb'] == 1.0
+    assert min(found.friction.held_out.values()) > 0.97
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize('lengths', [(3e-4, 3e-3), (3e-3, 3e-4)])
+def test_law_and_lengths_are_those_of_the_recording(lengths, side):
+    friction = load_memory([0.4, 0.4], [0.5, 0.5], [0.2, 0.2], lengths)
+    weightless = Dynamics(ELBOW).with_gravity(np.zeros(3))  # the same arm, mirrored
+    true = wrong(ELBOW)
+    one = recorded(true.with_gravity(np.zeros(3)), friction=friction, noise=0.003)
+    found = identify(weightless, mirrored(one, side), friction='auto')
+    assert found.friction.law.name == 'load_memory'
+    assert found.friction.presliding == pytest.approx(lengths)
+    z = (found.friction.coefficients - np.array([[0.4, 0.5, 0.2]] * 2)) / found.friction.error
+    assert np.abs(z).max() < 4
