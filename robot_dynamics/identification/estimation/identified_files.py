@@ -18,7 +18,14 @@ from robot_dynamics.identification.estimation.base_fit import PARAMETERS
 from robot_dynamics.identification.estimation.estimation import Identification
 from robot_dynamics.identification.estimation.identified_text import units
 from robot_dynamics.identification.estimation.parameter_fit import INEXACT
-from robot_dynamics.model.inertia import from_parameters, to_parameters, transformed
+from robot_dynamics.identification.estimation.pseudo_inertia import consistent
+from robot_dynamics.model.inertia import (
+    Inertial,
+    from_parameters,
+    inconsistency,
+    to_parameters,
+    transformed,
+)
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, inverse_pose
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes
@@ -31,22 +38,25 @@ UNCHANGED = 1e-3  # relative change of the pseudo-inertia: a body that changes l
 
 
 class EstimatedLinks(NamedTuple):
-    """The link of each body whose inertia is estimated; the others of the body keep theirs."""
+    """The link of each body whose inertia is estimated; the others keep a consistent one."""
 
     links: tuple[str, ...]  # nb names
-    kept: Array  # (nb, 10) parameters of the other links, in the body's frame
+    kept: Array  # (nb, 10) parameters of the other links of the body, in its frame
+    mended: Mapping[str, Inertial]  # of links that the description has with an inconsistent one
 
 
 def estimated_links(model: RobotModel, urdf: str | bytes) -> EstimatedLinks:
     """Return the heaviest link of each body of a model of this description."""
     links = {link.name: link for link in read_urdf(urdf).links}
     heaviest: list[tuple[float, str]] = [(0.0, name) for name in model.body_names]
+    described = {name: link_inertial(link) for name, link in links.items()}
+    mended = {n: consistent(body) for n, body in described.items() if inconsistency(body)}
     own = {}
     for name, body, T in zip(
         model.frame_names, model.frame_body, model.frame_placement, strict=True
     ):
         if body >= 0 and name in links:
-            own[name] = transformed(link_inertial(links[name]), T)
+            own[name] = transformed(described[name], T)
             if own[name].mass > heaviest[body][0]:
                 heaviest[body] = own[name].mass, name
     names = tuple(name for _, name in heaviest)
@@ -54,25 +64,29 @@ def estimated_links(model: RobotModel, urdf: str | bytes) -> EstimatedLinks:
     kept = kept - np.array([to_parameters(own[name]) for name in names])
     # Rounding of the sums is no inertia.
     kept[np.abs(kept) < 1e-12 * np.abs(model.inertial_parameters()).max()] = 0.0
-    return EstimatedLinks(names, kept)
+    for name in mended.keys() & own.keys() - set(names):
+        frame = model.frame_names.index(name)
+        whole = to_parameters(transformed(mended[name], model.frame_placement[frame]))
+        kept[model.frame_body[frame]] += whole - to_parameters(own[name])
+    return EstimatedLinks(names, kept, mended)
 
 
 def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLinks) -> bytes:
     """Return the description with the identified inertias and friction, else byte by byte as is.
 
     A body that the motion does not excite, and the friction of a joint that does not move or is
-    coupled, are left as they are.
+    coupled, are left as they are; an inconsistent inertia never is.
     """
     model, changes = found.description, []
     theta = found.inertia.theta.reshape(-1, 10) - estimated.kept
     for i, link in enumerate(estimated.links):
-        if np.abs(found.fit.estimate.X[i] - np.eye(4)).max() > UNCHANGED:
+        change = np.abs(found.fit.estimate.X[i] - np.eye(4)).max()
+        if change > UNCHANGED or link in estimated.mended:
             T = model.frame_placement[model.frame_names.index(link)]
             body = transformed(from_parameters(theta[i]), inverse_pose(T))
-            changes += [
-                change._replace(value=_rounded(change.value))
-                for change in inertial_changes(link, body)
-            ]
+            changes += _inertial(link, body)
+    for link in estimated.mended.keys() - set(estimated.links):
+        changes += _inertial(link, estimated.mended[link])
     joints, factor = model.joint_names, np.ones(model.n)
     if found.coupling is not None:
         joints, factor = found.coupling.joints, np.abs(found.coupling.alone)
@@ -91,6 +105,10 @@ def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLink
             changes.append(Change('joint', joint.name, 'dynamics/@damping', 0.0))
             changes.append(Change('joint', joint.name, 'dynamics/@friction', 0.0))
     return edited(urdf, changes)
+
+
+def _inertial(link: str, body: Inertial) -> list[Change]:
+    return [one._replace(value=_rounded(one.value)) for one in inertial_changes(link, body)]
 
 
 def node_parameters(found: Identification, robot: Mapping[str, Any] | None = None) -> str:

@@ -17,12 +17,13 @@ identification: a convex programming approach", IEEE Trans. Robotics 36(2), 2020
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from robot_dynamics.identification.estimation.solver import SolverError, solver
-from robot_dynamics.model.inertia import second_moment, symmetric
+from robot_dynamics.model.inertia import Inertial, inconsistency, second_moment, symmetric
 from robot_dynamics.spatial import Array
 
 SMALLEST = 1e-4  # eps: of the description's pseudo-inertia
@@ -61,6 +62,21 @@ def from_pseudo_inertia(J: Array) -> Array:
     # I = tr(Sigma) 1 - Sigma
     I = np.trace(J[:3, :3]) * np.eye(3) - J[:3, :3]
     return np.concatenate([[J[3, 3]], J[:3, 3], I[np.triu_indices(3)]])
+
+
+def with_extent(m: float, sigma: Array) -> Array:
+    """Return second moments (3, 3) about the centre of mass, at least those of a small extent."""
+    values, axes = np.linalg.eigh(sigma)
+    return np.asarray((axes * np.maximum(values, m * SIZE_FLOOR**2)) @ axes.T)
+
+
+def consistent(body: Inertial) -> Inertial:
+    """Return a body, with second moments raised where it is inconsistent."""
+    if inconsistency(body) is None:
+        return body
+    sigma = with_extent(body.mass, second_moment(body.inertia_com)) * (body.mass > 0)
+    # I = tr(Sigma) 1 - Sigma
+    return replace(body, inertia_com=np.trace(sigma) * np.eye(3) - sigma)
 
 
 class Bodies(NamedTuple):
@@ -104,8 +120,7 @@ def bodies(theta: Array, kept: Array) -> Bodies:
         m = max(J[3, 3], floor)
         c = J[:3, 3] / m
         # About the centre of mass the second moments are Sigma - m c c^T.
-        values, axes = np.linalg.eigh(J[:3, :3] - m * np.outer(c, c))
-        sigma = (axes * np.maximum(values, m * SIZE_FLOOR**2)) @ axes.T
+        sigma = with_extent(m, J[:3, :3] - m * np.outer(c, c))
         L = np.zeros((4, 4))
         L[:3, :3] = np.linalg.cholesky(sigma)
         L[:3, 3], L[3, 3] = np.sqrt(m) * c, np.sqrt(m)
