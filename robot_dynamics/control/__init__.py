@@ -4,7 +4,7 @@
 Reading order: `spline` (one polynomial between two points), `trajectory` (several points, sampled
 at any time), `limits` (trajectory against the limits of the robot), `feedforward` (torque of a
 reference), `feasibility` (torques of a trajectory, its largest feasible speed), `trajectory_file`
-(trajectories as YAML), `laws` (other control laws), `gains` (feedback gains of a robot),
+(trajectories as YAML), `control_laws` (other laws), `gains` (feedback gains of a robot),
 `torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
 `momentum_observer` (torques from outside),
 `transitions` (stops and joins), `swing` (a trajectory for any robot).

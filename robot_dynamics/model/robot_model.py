@@ -138,6 +138,18 @@ class RobotModel:
         except ValueError:
             raise FrameNotFound(frame, self.frame_names) from None
 
+    def moving_body(self, frame: str) -> int:
+        """Return the index of the body that carries a frame.
+
+        Raises:
+            FrameNotFound: the frame is unknown.
+            ModelError: it is fixed to the base.
+        """
+        body = int(self.frame_body[self.frame_index(frame)])
+        if body < 0:
+            raise ModelError(f'link {frame!r} is fixed to the base; expected a link that moves')
+        return body
+
     def inertial(self, i: int) -> Inertial:
         """Return the inertia of body i in its own frame."""
         return Inertial(float(self.mass[i]), self.com[i], self.inertia_com[i])
@@ -201,17 +213,11 @@ class RobotModel:
             FrameNotFound: the link is unknown.
             ModelError: a negative or non-finite value, or a link fixed to the base.
         """
-        k = self.frame_index(link)
-        i = int(self.frame_body[k])
+        k, i = self.frame_index(link), self.moving_body(link)
         tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
         payload = Inertial(float(mass), np.asarray(com, dtype=float), tensor)
         if reason := malformation(payload):
             raise ModelError(f'payload on {link!r}: {reason}')
-        if i < 0:
-            raise ModelError(
-                f'payload on {link!r}: the link is fixed to the base, where '
-                'it has no effect; expected a link that moves'
-            )
         body = combined([self.inertial(i), transformed(payload, self.frame_placement[k])])
         mass_, com_, tensor_ = self.mass.copy(), self.com.copy(), self.inertia_com.copy()
         mass_[i], com_[i], tensor_[i] = body.mass, body.com, body.inertia_com

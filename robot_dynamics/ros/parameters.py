@@ -283,22 +283,16 @@ def declare(
         if is_concerned(parameters):
             adopt(candidate(parameters))
 
-    # Before Iron there is no callback after the change: then accepted values are adopted at once.
-    has_post_callback = hasattr(node, 'add_post_set_parameters_callback')
-
     def on_set(parameters: Any) -> SetParametersResult:
         try:
             if is_concerned(parameters):
                 accept(candidate(parameters))
         except RobotDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
-        if not has_post_callback:
-            after_set(parameters)
         return SetParametersResult(successful=True)
 
     node.add_on_set_parameters_callback(on_set)
-    if has_post_callback:
-        node.add_post_set_parameters_callback(after_set)
+    node.add_post_set_parameters_callback(after_set)
     return snapshot(table, started_with)
 
 

@@ -194,7 +194,7 @@ def test_a_payload_sits_in_the_frame_it_is_given_in():
         (
             ('base', 1.0),
             ModelError,
-            "'base': the link is fixed to the base, where it has no effect",
+            "link 'base' is fixed to the base; expected a link that moves",
         ),
         (('link2', -1.0), ModelError, r'mass is -1\.0 kg; it must not be negative'),
         (('link2', np.nan), ModelError, 'mass is nan; it must be finite'),

@@ -146,15 +146,6 @@ def test_the_time_between_two_diagnostics_may_change(graph):
     graph.until(lambda: len(reports) > 2, 'diagnostics')
 
 
-def test_changes_are_adopted_where_ros_has_no_callback_after_them(graph, monkeypatch):
-    monkeypatch.delattr('rclpy.node.Node.add_post_set_parameters_callback')
-    node = graph.start(FeedforwardNode)
-    assert set_one(node, 'kp', [3.0]).successful
-    assert node.parameters.kp == (3.0,)
-    assert not set_one(node, 'kp', [-3.0]).successful
-    assert node.parameters.kp == (3.0,)
-
-
 def test_a_wrong_value_at_start_is_an_error(graph):
     for bad, why in (
         ({'integrator': 'magic'}, 'integrator is'),

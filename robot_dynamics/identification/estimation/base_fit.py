@@ -15,12 +15,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError
 from robot_dynamics.identification.estimation.base_parameters import (
-    BaseParameters,
     base_parameters,
 )
 from robot_dynamics.identification.estimation.parameter_fit import INEXACT, PRIOR, RANK, Fit
@@ -69,39 +66,6 @@ class BaseEstimate(NamedTuple):
             for name, coefficient in zip(self.all_names, self.grouping[k], strict=True)
             if abs(coefficient) > SHOWN
         }
-
-
-def fit_base_parameters(
-    arm: Dynamics, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tau: ArrayLike
-) -> tuple[BaseParameters, Array]:
-    """Return the base parameters (b,) of exact or little disturbed arrays, by least squares.
-
-    Nothing is filtered; no friction, offset or rotor is fitted.
-
-    Args:
-        arm: the model: its geometry alone is used.
-        q: (k, n) positions, rad or m.
-        qd: (k, n) velocities.
-        qdd: (k, n) accelerations.
-        tau: (k, n) torques, N m or N.
-
-    Returns:
-        The minimal set, and its values.
-
-    Raises:
-        ShapeError: the arrays differ in shape.
-    """
-    arrays = [np.asarray(x, dtype=float) for x in (q, qd, qdd, tau)]
-    for name, x in zip(('q', 'qd', 'qdd', 'tau'), arrays, strict=True):
-        if x.shape != (len(arrays[0]), arm.model.n):
-            raise ShapeError(
-                f'{name} has shape {x.shape}; expected ({len(arrays[0])}, {arm.model.n})'
-            )
-    base = base_parameters(arm, np.random.default_rng(0))
-    A = arm.regressor(*arrays[:3])[..., base.columns].reshape(-1, base.number)
-    size = np.linalg.norm(A, axis=0)
-    size = np.where(size > 0, size, 1.0)
-    return base, np.linalg.lstsq(A / size, arrays[3].ravel(), rcond=None)[0] / size
 
 
 def base_estimate(arm: Dynamics, fit: Fit) -> BaseEstimate:

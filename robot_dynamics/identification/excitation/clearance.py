@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.spatial import Array
 
@@ -201,8 +200,7 @@ def clearance(
         ModelError: a link above the floor is fixed to the base.
     """
     for link in floor_links:
-        if arm.model.frame_body[arm.model.frame_index(link)] < 0:
-            raise ModelError(f'link {link!r} is fixed to the base; expected moving links')
+        arm.model.moving_body(link)
     bare = [link for link in floor_links if link not in {c.link for c in capsules}]
     every = [*capsules, *(Capsule(link, np.zeros((2, 3)), 0.0) for link in bare)]
     model = arm.model

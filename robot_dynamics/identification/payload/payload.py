@@ -127,7 +127,8 @@ def estimate_payload(
         drives: friction law, offset and delay, if identified; by default the model's friction.
 
     Raises:
-        PayloadError: the link does not move, or there are fewer than two postures.
+        PayloadError: there are fewer than two postures.
+        ModelError: the link does not move.
         RecordingError: other joints, or too few samples.
         FrameNotFound: no such link.
         ValueError: friction is neither 'estimated' nor 'model'.
@@ -135,11 +136,8 @@ def estimate_payload(
     if friction not in FRICTION:
         raise ValueError(f'friction is {friction!r}; expected one of {", ".join(FRICTION)}')
     require_joints(recording, arm.model)
-    k = arm.model.frame_index(link)
-    body = int(arm.model.frame_body[k])
-    if body < 0:
-        raise PayloadError(f'link {link!r} is fixed to the base; expected a link that moves')
-    to_body = _parameter_map(arm.model.frame_placement[k])
+    body = arm.model.moving_body(link)
+    to_body = _parameter_map(arm.model.frame_placement[arm.model.frame_index(link)])
     scale = scale_of(arm.model, effort_scale)
     recording = drives.aligned(recording)
     stretches = smooth(recording, cutoff_of(recording) if cutoff is None else cutoff)

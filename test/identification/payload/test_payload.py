@@ -9,7 +9,7 @@ from recorded_runs import lively
 
 from robot_dynamics.control import Reference
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import FrameNotFound, ShapeError
+from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
 from robot_dynamics.identification import Recording, RecordingError, identify
 from robot_dynamics.identification.payload.payload import PayloadError, estimate_payload
 from robot_dynamics.identification.payload.payload_report import text
@@ -266,7 +266,7 @@ def test_wrong_links_and_joints_are_named():
     run = in_motion(0, duration=5.0)
     with pytest.raises(FrameNotFound, match='nowhere'):
         estimate_payload(ARM, run, 'nowhere')
-    with pytest.raises(PayloadError, match="'panda_link0' is fixed to the base"):
+    with pytest.raises(ModelError, match="'panda_link0' is fixed to the base"):
         estimate_payload(ARM, run, 'panda_link0')
     with pytest.raises(RecordingError, match='the recording is of'):
         estimate_payload(ARM, replace(run, joint_names=NAMES[::-1]), LINK)
