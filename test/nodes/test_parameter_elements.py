@@ -11,9 +11,11 @@ pytest.importorskip('rclpy')
 from geometry_msgs.msg import InertiaStamped
 from rclpy.parameter import Parameter
 
+from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.payload.payload import Payload
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.feedforward_parameters import torque_rate
 from robot_dynamics.ros.parameters import snapshot
 from robot_dynamics.ros.robot_parameters import LiveRobotParameters
 
@@ -60,7 +62,7 @@ def test_gravity_in_the_base_is_turned_back_by_roll_pitch_and_yaw(sign):
 
 
 @pytest.mark.parametrize(
-    ('viscous', 'coulomb'), itertools.product([[-1.0, 0.3], [0.2, -1.0]], repeat=2)
+    ('viscous', 'coulomb'), itertools.product([[-1.0, 0.3], [0.2, -1.0], [0.0, -1.0]], repeat=2)
 )
 def test_friction_is_that_of_the_model_joint_by_joint(elbow, viscous, coulomb):
     model = elbow.model
@@ -69,6 +71,32 @@ def test_friction_is_that_of_the_model_joint_by_joint(elbow, viscous, coulomb):
         own = getattr(model, name)
         expected = [own[j] if given[j] < 0 else given[j] for j in range(2)]
         assert found.coefficients[name].tolist() == expected
+
+
+@pytest.mark.parametrize('rotors', [[0.0, 0.2], [0.1, 0.0]])
+def test_one_joint_alone_may_have_a_rotor(elbow, elbow_urdf, rotors):
+    q = np.array([0.3, -0.4])
+    M = Dynamics(filled(rotor_inertia=rotors).robot(elbow_urdf)).mass_matrix(q)
+    np.testing.assert_allclose(M - elbow.mass_matrix(q), np.diag(rotors), atol=1e-12)
+
+
+def test_the_link_of_the_payload_is_that_given_the_tip_or_the_last(elbow):
+    for given, expected in (
+        ({}, 'forearm'),
+        ({'tip_link': 'upper_arm'}, 'upper_arm'),
+        ({'tip_link': 'upper_arm', 'payload__link': 'forearm'}, 'forearm'),
+    ):
+        assert filled(**given).payload_link(elbow.model) == expected
+
+
+def test_the_torque_rate_of_each_joint_is_given_that_of_the_limit_or_none(elbow):
+    effort = elbow.model.effort_limit
+    for given, expected in (
+        ([7.0, -1.0], [7.0, effort[1] / 0.1]),
+        ([-1.0, 0.0], [effort[0] / 0.1, np.inf]),
+        ([0.0, 3.0], [np.inf, 3.0]),
+    ):
+        np.testing.assert_allclose(torque_rate(np.array(given), elbow.model), expected)
 
 
 def test_each_locked_joint_has_its_own_position():

@@ -246,6 +246,18 @@ def test_a_payload_comes_and_goes_while_the_arm_moves(graph, elbow):
     both()
 
 
+def test_a_payload_given_at_the_start_is_carried_from_the_first_step(graph, elbow):
+    load = {'payload__mass': 2.0, 'payload__com': [0.1, 0.0, 0.0]}
+    view = SimulatorView(graph, start_paused=True, payload__link='forearm', **load)
+    view.command([1.0, 0.5])
+    graph.until(lambda: view.node.loop.commanded, 'the command')
+    same = Simulator(elbow, q=START, payload_links=['forearm'])
+    same.attach('forearm', 2.0, [0.1, 0.0, 0.0], np.zeros((3, 3)))
+    assert view.call('step').success
+    same.step([1.0, 0.5])
+    np.testing.assert_array_equal(view.node.loop.plant.q, same.q)
+
+
 def test_a_payload_without_a_link_is_rejected(graph):
     view = SimulatorView(graph)
     assert 'payload.link must name the link that carries it' in view.set(payload__mass=1.0)
