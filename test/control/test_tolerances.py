@@ -37,6 +37,23 @@ def test_the_velocity_may_have_a_tolerance_on_the_path():
     assert tolerances.path_violation(ORIGIN, at((0, 0), None), NAMES) == ''
 
 
+@pytest.mark.parametrize('sign', [1, -1])
+def test_positions_and_velocities_are_those_relative_to_the_reference(sign):
+    limits = np.array([0.1, 0.3])
+    tolerances = Tolerances(limits, np.zeros(2), path_velocity=limits)
+    moving = Reference(sign * np.array([2.0, -3.0]), sign * np.array([1.0, -2.0]), np.zeros(2))
+
+    def violation(off, faster):
+        state = at(moving.q + sign * np.array(off), moving.qd + sign * np.array(faster))
+        return tolerances.path_violation(moving, state, NAMES)
+
+    assert violation((0.09, -0.29), (0.09, -0.29)) == ''
+    assert violation((0.0, -0.31), (0.0, 0.0)).startswith("joint 'b' is 0.31 off its path")
+    assert violation((0.0, 0.0), (0.11, 0.0)).startswith("joint 'a' is 0.11 in rad/s")
+    # The position is named first.
+    assert violation((0.0, 0.31), (0.11, 0.0)).startswith("joint 'b' is 0.31 off its path")
+
+
 def test_a_goal_is_reached_at_rest_only():
     tolerances = Tolerances(np.zeros(2), np.zeros(2), stopped_velocity=0.1)
     assert "'b' is 0.2" in tolerances.goal_violation(ORIGIN, at((0, 0), (0.05, -0.2)), NAMES)

@@ -34,6 +34,16 @@ def test_torques_are_clamped_and_counted():
     assert opened.saturated().tolist() == [False, False]
 
 
+@pytest.mark.parametrize('sign', [1, -1])
+def test_changes_at_the_rate_limit_are_counted(sign):
+    counts = Counter()
+    opened = TorqueGate(Limits(NONE, np.array([1000.0, np.inf]), 0.0), counts, np.zeros(2))
+    for k, wanted in enumerate(([0.0, 9.0], [0.5, 0.0], [2.0, 0.0], [2.0, 9.0])):
+        opened(k * MS, sign * np.array(wanted))
+        # From the first state no time has passed; the third wants 1.5 N m within 1 ms.
+        assert counts['torque at its rate limit'] == (1, 1, 2, 2)[k]
+
+
 def test_a_soft_start_begins_with_the_first_state_and_again_after_a_reset():
     opened = gate(ramp_time=0.1)
     for start in (7_000 * MS, 9_000 * MS):
