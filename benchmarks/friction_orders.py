@@ -16,7 +16,7 @@ import numpy as np
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.simulation import InelasticStop, JointModels, Simulator
+from robot_dynamics.simulation import FrictionSettings, InelasticStop, JointModels, Simulator
 from robot_dynamics.spatial import Array
 
 INTEGRATORS = ('rk4', 'implicit_midpoint', 'semi_implicit_euler')
@@ -46,7 +46,13 @@ def cases() -> list[Case]:
         arm.with_gravity((0.0, 0.0, 0.0)), lower=np.array([-0.5, -9.0]), upper=np.full(2, 9.0)
     )
     sliding, smooth = ((0.3, -0.4), (4.0, 3.0), (9.0, 3.0)), JointModels()
-    meeting = (-0.3, -0.4), (-5.0, 3.0)
+    meeting, at_stop = ((-0.3, -0.4), (-5.0, 3.0)), ((-0.5, -0.4), (0.0, -7.0))
+    dry = {'viscous': 0.5, 'coulomb': [0.8, 0.3]}
+    laws = [
+        FrictionSettings('stribeck', stribeck=0.3, **dry),
+        FrictionSettings('load', load=0.02, **dry),
+        FrictionSettings('coulomb_memory', **dry),
+    ]
     return [
         Case('viscous friction', arm.with_actuation(viscous=2.0), *sliding, smooth),
         Case('smooth dry friction, sliding', rubbing, *sliding, smooth),
@@ -61,8 +67,17 @@ def cases() -> list[Case]:
             (0.0, 0.0),
             STICKING,
         ),
+        *(Case(f'{x.law}, sliding', arm, *sliding, JointModels(x)) for x in laws),
         Case('inelastic impact, leaving', limited, *meeting, (60.0, 20.0), STOPS),
         Case('inelastic impact, staying', limited, *meeting, (-2.0, 20.0), STOPS),
+        Case('inelastic stop, one joint at rest', limited, *at_stop, (-2.0, 20.0), STOPS),
+        Case(
+            'smooth dry friction, inelastic impact',
+            limited.with_actuation(**dry),
+            *meeting,
+            (60.0, 20.0),
+            STOPS,
+        ),
     ]
 
 

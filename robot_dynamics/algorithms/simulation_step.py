@@ -27,7 +27,7 @@ from robot_dynamics.algorithms.integrators import INTEGRATORS, column, semi_impl
 from robot_dynamics.algorithms.rnea import bias_torque
 from robot_dynamics.algorithms.vectors import Vector, inner
 from robot_dynamics.friction.coulomb import Friction
-from robot_dynamics.friction.impulses import Response, without_memory
+from robot_dynamics.friction.impulses import DryFriction
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.scalars import Scalar, is_zero
 
@@ -61,7 +61,8 @@ def simulation_step(
     """
     method = INTEGRATORS[integrator]
     if not all(map(is_zero, friction.coulomb)):
-        slowed = held_friction(tree, friction, q, qd, tau, h)
+        dry = DryFriction(friction.coulomb)
+        slowed = held_friction(tree, friction.viscous, dry, q, qd, tau, h)
         if method is semi_implicit_euler:
             # q' = q + h v'
             return State([x + h * y for x, y in zip(q, slowed.v, strict=True)], slowed.v)
@@ -89,7 +90,8 @@ def driven_acceleration(
 
 def held_friction(
     tree: CanonicalTree,
-    friction: Friction,
+    viscous: Sequence[Scalar],
+    dry: DryFriction,
     q: Vector,
     qd: Vector,
     tau: Vector,
@@ -98,15 +100,11 @@ def held_friction(
 ) -> Slowed:
     """Return velocities at the end of a step of semi-implicit Euler, and impulses of friction.
 
-    Arguments as of `simulation_step`; s (n) is where the rounds start, see `slowed_velocity`.
+    Arguments as of `simulation_step`, viscous friction F_v (n) and dry friction of n joints; s (n)
+    is where the rounds start, see `slowed_velocity`.
     """
-
-    def law(s: Sequence[Scalar], m: Sequence[Scalar]) -> list[Response]:
-        d = [h * L for L in friction.coulomb]
-        return [without_memory(*joint) for joint in zip(s, m, d, strict=True)]
-
-    H, b = end_momentum(tree, friction.viscous, q, qd, tau, h)
-    return slowed_velocity(H, fill_in(tree), b, law, s=s)
+    H, b = end_momentum(tree, viscous, q, qd, tau, h)
+    return slowed_velocity(H, fill_in(tree), b, lambda s, m: dry.responses(s, m, h), s=s)
 
 
 def end_momentum(

@@ -22,7 +22,8 @@ Source: Dahl, "A solid friction model", Aerospace Corporation TOR-0158 (1968), f
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +43,25 @@ class Response(NamedTuple):
     v: Scalar  # velocity at the end of the step, rad/s or m/s
     p: Scalar  # impulse of friction, N m s or N s
     slope: Scalar  # dp/dv, N m s^2/rad or N s^2/m; huge or infinite where v is held
+
+
+class DryFriction(NamedTuple):
+    """Dry friction in a step, of one joint, or of n: by a law with memory or without."""
+
+    level: Any  # largest torque, 0 or more, N m or N
+    z: Any = None  # direction of sliding at the start, within [-1, 1]; None: without memory
+    presliding: Any = None  # delta, rad or m
+
+    def response(self, s: Scalar, m: Scalar, h: Scalar) -> Response:
+        """Return the response of one joint, or of several, elementwise, in a step h [s]."""
+        if self.z is None:
+            return without_memory(s, m, h * self.level)
+        return with_memory(s, m, h * self.level, self.z, h / self.presliding)
+
+    def responses(self, s: Sequence[Scalar], m: Sequence[Scalar], h: Scalar) -> list[Response]:
+        """Return the responses of n joints."""
+        joints = map(DryFriction, *(x for x in self if x is not None))
+        return [own.response(x, y, h) for own, x, y in zip(joints, s, m, strict=True)]
 
 
 def without_memory(s: Scalar, m: Scalar, d: Scalar) -> Response:

@@ -19,16 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
+from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.rollout import check_friction, checked_time_step
 from robot_dynamics.simulation.argument_checks import finite_vector, finite_wrench, protect
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.joint_models.actuators import DriveState, drives_of, stored_torques
-from robot_dynamics.simulation.joint_models.friction_step import LawOfFriction, Sliding
+from robot_dynamics.simulation.joint_models.friction_step import Sliding
 from robot_dynamics.simulation.joint_models.selection import JointModels
 from robot_dynamics.simulation.payloads import attached, dropped, loaded
 from robot_dynamics.simulation.steps.body import Body, Energy
@@ -64,7 +64,8 @@ class Simulator:
     The arrays are read-only; each step creates new ones.
 
     Attributes:
-        arm: its dynamics, with the present payloads; without friction if a friction law adds it.
+        arm: its dynamics, with the present payloads; with the viscous friction alone of a friction
+            law.
         effort: (n,) torques of the drives in the last step, after clamping, as they report them:
             without gain error and ripple.
         steps: number of steps taken since the last reset.
@@ -109,11 +110,17 @@ class Simulator:
         """
         check_friction(friction)
         self._time_step = checked_time_step(time_step)
-        self._law: LawOfFriction | None = None
-        if isinstance(joint_models.friction, FrictionSettings) and friction == 'model':
-            self._law = LawOfFriction(joint_models.friction.of(arm.model), self.time_step)
-        if self._law is not None or friction == 'none':
+        self._law: JointFriction | None = None
+        if friction == 'none':
             arm = arm.without_friction()
+        elif isinstance(joint_models.friction, FrictionSettings):
+            self._law = joint_models.friction.of(arm.model)
+            viscous = self._law.coefficients['viscous']
+            arm = Dynamics(
+                arm.model.with_actuation(viscous=viscous, coulomb=0.0),
+                snap=arm.programs.snap,
+                backend=arm.programs.backend,
+            )
         self._integrator = checked_integrator(integrator)
         self._joint_models = joint_models
         self._n = arm.model.n
@@ -130,9 +137,7 @@ class Simulator:
         self._carry({})
         self.reset(q, qd)
         with np.errstate(all='ignore'):
-            self._motion.warm_up(self._y)
-            if self._law is not None and self._sliding is not None:
-                self._law.torque(self.arm, self._sliding, State(self._y, self._yd), self.effort)
+            self._moving(self._sliding, self.effort).warm_up(self._y)
 
     @property
     def time_step(self) -> float:
@@ -198,7 +203,7 @@ class Simulator:
         self.steps = 0
         protect(self._y, self._yd, self.effort)
         self._drive_state = None if self._drives is None else self._drives.rest()
-        self._sliding = None if self._law is None else self._law.rest()
+        self._sliding = None if self._law is None else Sliding(still, still)
         self._balance = Balance.start(*self._energy())
 
     # -- stepping ---------------------------------------------------------------------------
@@ -250,12 +255,9 @@ class Simulator:
         body = self._motion.body
         force = body.force(torque, outside)
         sliding = self._sliding
+        y, yd = self._moving(sliding, force).step(self._y, self._yd, force)
         if self._law is not None and sliding is not None:
-            lost = self._law.torque(body.arm, sliding, State(self._y, self._yd), force)
-            force = force - lost
-        y, yd = self._motion.step(self._y, self._yd, force)
-        if self._law is not None and sliding is not None:
-            sliding = self._law.after(sliding, lost, y - self._y)
+            sliding = sliding.after(self._law, force, y - self._y, yd)
         energy, work = self._motion.energy(y, yd), float(force @ (y - self._y))
         balance = self._balance.after(energy.kinetic, energy.gravity, work, energy.springs)
         # A value that is not finite makes this sum not finite; 0 times inf is NaN.
@@ -266,6 +268,12 @@ class Simulator:
         self.effort, self._balance = effort, balance
         self._drive_state, self._sliding = drive_state, sliding
         self.steps += 1
+
+    def _moving(self, sliding: Sliding | None, force: Array) -> Motion:
+        """Return the steps under the present dry friction."""
+        if self._law is None or sliding is None:
+            return self._motion
+        return self._motion.rubbing(sliding.dry(self._law, self._yd, force))
 
     def _outside(
         self, external: ArrayLike | None, wrenches: Mapping[str, ArrayLike] | None

@@ -8,6 +8,7 @@ from robot_dynamics.algorithms import crba, forward_dynamics, rnea
 from robot_dynamics.algorithms.integrators import INTEGRATORS
 from robot_dynamics.algorithms.simulation_step import held_friction, simulation_step
 from robot_dynamics.friction.coulomb import COULOMB_SPEED, Friction
+from robot_dynamics.friction.impulses import DryFriction
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.robots import planar_2r, random_tree
 
@@ -33,7 +34,7 @@ SMOOTH = Friction([0.0] * 4, [0.0] * 4)
 def test_a_step_is_the_integrator_with_dry_friction_held(tree, state, name, friction):
     held = np.zeros(4)
     if friction is ROUGH:
-        slowed = held_friction(tree, friction, *state, H)
+        slowed = held_friction(tree, friction.viscous, DryFriction(friction.coulomb), *state, H)
         held = np.array(slowed.p) / H
         if name == 'semi_implicit_euler':  # takes viscous friction at the end, too
             held += np.array(friction.viscous) * slowed.v

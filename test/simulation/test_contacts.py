@@ -8,11 +8,11 @@ import pytest
 from scipy.optimize import minimize
 
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
-from robot_dynamics.friction.impulses import sticking
+from robot_dynamics.friction.impulses import sticking, without_memory
 from robot_dynamics.simulation import converged
 from robot_dynamics.simulation.converged import inverse, solved_by_arrays
 from robot_dynamics.simulation.joint_models.stops import Pads
-from robot_dynamics.simulation.steps.contacts import responses, smooth
+from robot_dynamics.simulation.steps.contacts import responses
 
 
 class Contact(NamedTuple):
@@ -38,11 +38,19 @@ def mirrored(contact):
     return Contact(contact.H, -contact.b, contact.dry, -contact.upper, -contact.lower)
 
 
-def solution(contact, friction=sticking, start=0.0, pads=None):
+def stick_slip(d, yd):
+    return lambda s, m: sticking(s, m, d, yd)
+
+
+def smooth(d, yd):
+    return lambda s, m: without_memory(s, m, d)
+
+
+def solution(contact, friction=stick_slip, start=0.0, pads=None):
     """Return velocities and impulses at the end of a step from velocities `start`."""
     H, b, dry, lower, upper = contact
     W = inverse(H)
-    law = responses(friction, dry, np.full(len(b), start), (lower, upper), pads)
+    law = responses(friction(dry, np.full(len(b), start)), (lower, upper), pads)
     return solved_by_arrays(W, W @ b, law)
 
 
@@ -109,7 +117,7 @@ def test_sweeps_over_the_joints_find_the_same_velocities():
     for _ in range(20):
         contact = random_contact(rng, 4, spread=0.3)
         v, W = end_velocity(contact), inverse(contact.H)
-        law = responses(sticking, contact.dry, 0 * v, (contact.lower, contact.upper))
+        law = responses(stick_slip(contact.dry, 0 * v), (contact.lower, contact.upper))
         s = converged._swept(W, W @ contact.b, law, W @ contact.b, 500)
         assert law(s, 1 / W.diagonal()).v == pytest.approx(v, rel=1e-4, abs=1e-4)
 
@@ -124,7 +132,7 @@ def test_contact_only_dissipates():
 
 
 @pytest.mark.parametrize('mirror', [1.0, -1.0])
-@pytest.mark.parametrize('friction', [sticking, smooth])
+@pytest.mark.parametrize('friction', [stick_slip, smooth])
 def test_impulses_balance_and_are_those_of_the_law_for_any_inertia(friction, mirror):
     """H v + p = b, with friction of at most its level, for a step of any size."""
     rng = np.random.default_rng(2)
@@ -145,7 +153,7 @@ def test_impulses_balance_and_are_those_of_the_law_for_any_inertia(friction, mir
             np.testing.assert_allclose(p, dry * np.tanh(v / COULOMB_SPEED), atol=1e-4 * dry.max())
 
 
-@pytest.mark.parametrize('friction', [sticking, smooth])
+@pytest.mark.parametrize('friction', [stick_slip, smooth])
 def test_spring_stops_add_their_force_beyond_their_edges(friction):
     rng, pressed = np.random.default_rng(3), 0
     for _ in range(200):

@@ -11,6 +11,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.simulation import FrictionSettings, JointModels, Simulator, simulate_batch
+from robot_dynamics.simulation.joint_models.friction_step import friction_step, step_inputs
 from robot_dynamics.simulation.steps.integrators import INTEGRATORS
 
 H, WRIST = 1e-3, 6
@@ -90,17 +91,49 @@ def test_compiled_friction_is_the_law_at_the_velocities_of_the_end(arm, mirror):
         np.testing.assert_allclose(exerted, np.tanh(after.qd / COULOMB_SPEED), atol=1e-6)
 
 
+@pytest.mark.parametrize('presliding', [5e-4, 5e-3])
+@pytest.mark.parametrize('mirror', [1.0, -1.0])
+def test_compiled_friction_with_memory_is_its_equation_at_the_velocities_of_the_end(
+    arm, mirror, presliding
+):
+    rng = np.random.default_rng(0)
+    model, n = arm.model, arm.model.n
+    friction = FrictionSettings('coulomb_memory', presliding=presliding).of(model)
+    q = rng.uniform(model.lower, model.upper, (300, n))
+    qd = mirror * rng.normal(size=q.shape) * 10.0 ** rng.uniform(-4, 0.3, q.shape)
+    qd[rng.random(q.shape) < 0.3] = 0.0
+    z = mirror * rng.uniform(-1, 1, q.shape)
+    tau = arm.gravity_torque(q) + mirror * model.coulomb * rng.uniform(-2, 2, q.shape)
+    after = friction_step(arm, memory=True)(
+        q=q, qd=qd, z=z, lost=0 * z, tau=tau, time_step=[H], **step_inputs(friction)
+    )
+    p = H * (tau - arm.bias_torque(q, qd) - model.viscous * after.qd)
+    p -= np.einsum('kij,kj->ki', arm.mass_matrix(q), after.qd - qd)
+    exerted, end = p / (H * model.coulomb), np.sign(after.qd)
+    # z = sgn v' + (z_0 - sgn v') exp(-h |v'| / delta)
+    expected = end + (z - end) * np.exp(-H * np.abs(after.qd) / presliding)
+    np.testing.assert_allclose(exerted, expected, atol=1e-6)
+    assert abs(exerted).max() <= 1.0 + 1e-9
+
+
 @pytest.mark.parametrize(
     ('name', 'order'), [('rk4', 4), ('implicit_midpoint', 2), ('semi_implicit_euler', 1)]
 )
 @pytest.mark.parametrize('friction', [{'viscous': 2.0}, {'viscous': 0.5, 'coulomb': [0.8, 0.3]}])
-def test_viscous_friction_and_sliding_keep_the_order(name, order, friction):
-    arm = Dynamics(planar_2r().with_actuation(**friction))
+@pytest.mark.parametrize('law', ['model', 'coulomb', 'stribeck'])
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_viscous_friction_and_sliding_keep_the_order(name, order, friction, law, side):
+    arm, joint_models = Dynamics(planar_2r().with_actuation(**friction)), JointModels()
+    if law != 'model':
+        joint_models = JointModels(FrictionSettings(law))
+    q, qd, tau = side * np.array([[0.3, -0.4], [4.0, 3.0], [9.0, 3.0]])
 
     def end(h):
-        simulator = Simulator(arm, q=[0.3, -0.4], qd=[4.0, 3.0], time_step=h, integrator=name)
+        simulator = Simulator(
+            arm, q=q, qd=qd, time_step=h, integrator=name, joint_models=joint_models
+        )
         for _ in range(round(0.064 / h)):
-            simulator.step([9.0, 3.0])
+            simulator.step(tau)
         assert (abs(simulator.qd) > 10 * COULOMB_SPEED).all()
         return np.concatenate([simulator.q, simulator.qd])
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A step under a friction law: the law, dissipation, sticking, and agreement of batches."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,7 @@ from robot_dynamics.simulation import (
     InelasticStop,
     JointModels,
     Simulator,
+    SpringDamperStop,
     simulate,
 )
 from robot_dynamics.simulation.joint_models.friction_step import friction_step, step_inputs
@@ -261,6 +264,30 @@ def test_the_simulator_follows_the_same_law_with_every_integrator(law, integrato
     assert reference.qd == pytest.approx(path.qd[-1], abs=1e-7)
     # The integrators differ by their errors of first order.
     assert other.q == pytest.approx(path.q[-1], abs=0.02)
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize('stops', [None, InelasticStop(), SpringDamperStop(1e4, 10.0)])
+@pytest.mark.parametrize('integrator', INTEGRATORS)
+def test_the_law_coulomb_is_the_friction_of_the_model(integrator, stops, side):
+    given = {'viscous': [0.3, 0.1], 'coulomb': [2.0, 0.4]}
+    model = replace(FREE.model, lower=np.full(2, -0.2), upper=np.full(2, 0.2))
+    by_law = JointModels(FrictionSettings('coulomb', **given), stops=stops)
+    ends = []
+    for arm, joint_models in (
+        (Dynamics(model), by_law),
+        (Dynamics(model.with_actuation(**given)), JointModels(stops=stops)),
+    ):
+        simulator = Simulator(
+            arm, qd=[side, -0.5 * side], integrator=integrator, joint_models=joint_models
+        )
+        met = False
+        for k in range(300):
+            simulator.step(side * np.array([30 * np.sin(0.02 * k), 8 * np.sin(0.03 * k)]))
+            met |= bool((np.abs(simulator.q) >= 0.2).any())
+        assert met or stops is None
+        ends.append(np.concatenate([simulator.q, simulator.qd]))
+    np.testing.assert_allclose(*ends, rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize('law', LAWS)

@@ -19,20 +19,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.forward_dynamics import fill_in
-from robot_dynamics.algorithms.friction_step import Slowed, slowed_velocity
+from robot_dynamics.algorithms.friction_step import Slowed
 from robot_dynamics.algorithms.payload import with_carrier
-from robot_dynamics.algorithms.simulation_step import State, end_momentum
+from robot_dynamics.algorithms.simulation_step import held_friction
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.friction.coulomb import sliding_direction
-from robot_dynamics.friction.impulses import Response, with_memory, without_memory
+from robot_dynamics.friction.impulses import DryFriction
 from robot_dynamics.friction.laws import moved_direction, sliding_level
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.programs import Robot, Scalars
-from robot_dynamics.scalars import Scalar
-from robot_dynamics.simulation.converged import solved
 from robot_dynamics.spatial import Array
 
 PARAMETERS = 10  # of a body: mass, first moments, inertia
@@ -59,40 +56,22 @@ class Sliding(NamedTuple):
     """What a friction law remembers between the steps of a simulator; (n,) each."""
 
     z: Array  # direction of sliding
-    lost: Array  # friction in the last step, N m or N
+    lost: Array  # friction in the last step, N m or N, if it depends on the load
 
+    def dry(self, friction: JointFriction, qd: Array, force: Array) -> DryFriction:
+        """Return the dry friction of a step from velocities (n,) under torques (n,)."""
+        level = friction.sliding_level(qd, force - self.lost)
+        memory = friction.law.memory
+        return DryFriction(level, self.z, friction.presliding) if memory else DryFriction(level)
 
-class LawOfFriction:
-    """Friction of one arm by a law: solved at the end of each step, then held over it."""
-
-    def __init__(self, friction: JointFriction, time_step: float):
-        self._friction, self._h = friction, time_step
-        self._inputs = {**step_inputs(friction), 'time_step': np.array([time_step])}
-        self._program: tuple[Dynamics, CompiledFunction] | None = None
-
-    def rest(self) -> Sliding:
-        """Return the state of an arm that has not moved yet."""
-        zero = np.zeros_like(self._friction.presliding)
-        return Sliding(zero, zero)
-
-    def torque(self, arm: Dynamics, sliding: Sliding, state: State, force: Array) -> Array:
-        """Return the friction (n,) in the step that starts at a state under torques (n,).
-
-        Raises SimulationDiverged if its equation is not solved.
-        """
-        if self._program is None or self._program[0] is not arm:
-            program = friction_solver(arm, self._friction.law.memory)
-            self._program = arm, program.bind(**self._inputs)
-        solver = self._program[1]
-        slowed = solved(lambda s: solver(*state, *sliding, force, s), state.qd)
-        # F_v v' + p / h
-        return np.asarray(self._inputs['viscous'] * slowed.v + slowed.p / self._h)
-
-    def after(self, sliding: Sliding, lost: Array, dq: Array) -> Sliding:
-        """Return the state after a step with this friction and displacement (n,)."""
-        if not self._friction.law.memory:
-            return Sliding(sliding.z, lost)
-        return Sliding(moved_direction(sliding.z, dq, self._friction.presliding), lost)
+    def after(self, friction: JointFriction, force: Array, dq: Array, qd: Array) -> Sliding:
+        """Return the state after a step with displacements (n,), at velocities (n,)."""
+        z, lost = self
+        if friction.law.memory:
+            z = moved_direction(z, dq, friction.presliding)
+        if friction.uses_load:
+            lost = friction.torque(qd, force - lost, z if friction.law.memory else None)
+        return Sliding(z, lost)
 
 
 def friction_step(arm: Dynamics, memory: bool, carrier: str | None = None) -> CompiledFunction:
@@ -134,32 +113,12 @@ def friction_step(arm: Dynamics, memory: bool, carrier: str | None = None) -> Co
     )
 
 
-def friction_solver(arm: Dynamics, memory: bool) -> CompiledFunction:
-    """Return the compiled rounds that solve for the friction of a step.
-
-    Its inputs are those of `friction_step` and s (n), where the rounds start; its result is
-    `Slowed`.
-    """
-
-    def solver(robot: Robot, *given: Scalars) -> Slowed:
-        return _slowed(robot.tree, memory, given[:-1], given[-1])
-
-    return arm.programs.compiled(
-        f'friction_solver {"with" if memory else "without"} memory',
-        solver,
-        {**_inputs(arm), 's': arm.model.n},
-        result=Slowed,
-    )
-
-
 def _inputs(arm: Dynamics) -> dict[str, int]:
     names = ('q', 'qd', 'z', 'lost', 'tau', *COEFFICIENTS)
     return {**dict.fromkeys(names, arm.model.n), 'time_step': 1}
 
 
-def _slowed(
-    tree: CanonicalTree, memory: bool, given: Sequence[Scalars], s: Scalars | None = None
-) -> Slowed:
+def _slowed(tree: CanonicalTree, memory: bool, given: Sequence[Scalars]) -> Slowed:
     """Return velocities and impulses at the end of a step; `given` are those of `_inputs`."""
     q, qd, z, lost, tau, viscous, coulomb, load, stribeck, presliding, (h,) = given
     level = [
@@ -167,12 +126,5 @@ def _slowed(
         for c, k, x, t, f, v in zip(coulomb, load, stribeck, tau, lost, qd, strict=True)
     ]
 
-    def law(s: Sequence[Scalar], m: Sequence[Scalar]) -> list[Response]:
-        d = [h * L for L in level]
-        if not memory:
-            return [without_memory(*joint) for joint in zip(s, m, d, strict=True)]
-        rates = [h / delta for delta in presliding]
-        return [with_memory(*joint) for joint in zip(s, m, d, z, rates, strict=True)]
-
-    H, b = end_momentum(tree, viscous, q, qd, tau, h)
-    return slowed_velocity(H, fill_in(tree), b, law, s=s)
+    dry = DryFriction(level, z, presliding) if memory else DryFriction(level)
+    return held_friction(tree, viscous, dry, q, qd, tau, h)

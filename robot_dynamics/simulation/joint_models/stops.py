@@ -59,11 +59,6 @@ class Pads(NamedTuple):
     lower: Array  # (m,) edges: velocities below which the lower stops exert a force
     upper: Array  # (m,)
 
-    @property
-    def edges(self) -> Array:
-        """Edges of the lower stops, then of the upper ones (2m,)."""
-        return np.append(self.lower, self.upper)
-
 
 class Yielding(NamedTuple):
     """Spring-damper stops of each coordinate that is stepped."""

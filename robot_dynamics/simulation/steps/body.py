@@ -18,7 +18,7 @@ from robot_dynamics.algorithms.friction_step import Slowed
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coulomb import Friction
-from robot_dynamics.friction.impulses import without_memory
+from robot_dynamics.friction.impulses import DryFriction
 from robot_dynamics.model.states import extreme_postures
 from robot_dynamics.rollout import fastest_rate
 from robot_dynamics.simulation.converged import solved_by_arrays
@@ -105,7 +105,7 @@ class Body(Protocol):
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
         """Return steps of at most h [s] of an explicit integrator with a part of the friction."""
 
-    def slowed(self, y: Array, yd: Array, force: Array, h: float) -> Slowed:
+    def slowed(self, y: Array, yd: Array, force: Array, h: float, dry: DryFriction) -> Slowed:
         """Return velocities and impulses of dry friction (m,) at the end of a step.
 
         The step is one of semi-implicit Euler, with viscous friction at its end. Raises
@@ -128,11 +128,13 @@ def damping_of(body: Body, part: FrictionPart) -> Array:
     return np.asarray(body.friction.viscous) * (part == 'viscous')
 
 
-def slowed_by_arrays(body: Body, y: Array, yd: Array, force: Array, h: float) -> Slowed:
+def slowed_by_arrays(
+    body: Body, y: Array, yd: Array, force: Array, h: float, dry: DryFriction
+) -> Slowed:
     """Return `Body.slowed` of a body of any size."""
     H, b = end_momentum(body, y, yd, force, h)
-    d, W = h * body.friction.coulomb, np.linalg.inv(H)
-    return solved_by_arrays(W, W @ b, lambda s, m: without_memory(s, m, d))
+    W = np.linalg.inv(H)
+    return solved_by_arrays(W, W @ b, lambda s, m: dry.response(s, m, h))
 
 
 def end_momentum(body: Body, y: Array, yd: Array, force: Array, h: float) -> tuple[Array, Array]:

@@ -18,12 +18,9 @@ Source: Moreau, "Unilateral contact and dry friction in finite freedom dynamics"
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from robot_dynamics.friction.impulses import Response, sticking, without_memory
-from robot_dynamics.scalars import Scalar
+from robot_dynamics.friction.impulses import DryFriction, Response, sticking
 from robot_dynamics.settings import checked
 from robot_dynamics.simulation.converged import ArrayLaw
 from robot_dynamics.simulation.joint_models.selection import JointModels
@@ -36,17 +33,6 @@ from robot_dynamics.simulation.joint_models.stops import (
 )
 from robot_dynamics.simulation.steps.body import Body
 from robot_dynamics.spatial import Array
-
-# Response = law(s, m, d, v), v at the start of the step
-FrictionLaw = Callable[[Array, Array, Array, Array], Response]
-
-
-def smooth(s: Scalar, m: Scalar, d: Scalar, v: Scalar) -> Response:
-    """Return the response to friction of direction tanh(v' / v_0)."""
-    return without_memory(s, m, d)
-
-
-FRICTION_LAWS: dict[str, FrictionLaw] = {'smooth': smooth, 'stick_slip': sticking}
 
 
 class Contacts:
@@ -61,10 +47,7 @@ class Contacts:
 
     def __init__(self, body: Body, joint_models: JointModels):
         """Select the laws. Raises ModelError for a wrong stiffness or damping."""
-        # Laws with a name of their own act from outside, on an arm without friction.
-        self._law = FRICTION_LAWS.get(str(joint_models.friction), smooth)
-        self._coulomb = body.friction.coulomb
-        self.sticks = (self._coulomb > 0) & (joint_models.friction == 'stick_slip')
+        self.sticks = (body.friction.coulomb > 0) & (joint_models.friction == 'stick_slip')
         unlimited = np.full(len(body.lower), np.inf)
         self._rigid = isinstance(joint_models.stops, InelasticStop)
         self.lower = body.lower if self._rigid else -unlimited
@@ -114,6 +97,7 @@ class Contacts:
 
     def law(
         self,
+        dry: DryFriction,
         yd: Array,
         h: float,
         bounds: tuple[Array, Array] | None,
@@ -122,34 +106,31 @@ class Contacts:
         """Return the law of a step h from velocities yd (m,).
 
         Args:
+            dry: dry friction of the coordinates.
             yd: velocities at the start.
             h: the step, s; 0 for impacts.
             bounds: least and largest velocities at the end (m,) each; None: any.
             pads: impulses of spring stops.
         """
-        return responses(self._law, h * self._coulomb, yd, bounds, pads)
+        d = h * dry.level
+        if self.sticks.any():
+            return responses(lambda s, m: sticking(s, m, d, yd), bounds, pads)
+        return responses(lambda s, m: dry.response(s, m, h), bounds, pads)
 
 
 def responses(
-    friction: FrictionLaw,
-    d: Array,
-    yd: Array,
-    bounds: tuple[Array, Array] | None,
-    pads: Pads | None = None,
+    friction: ArrayLaw, bounds: tuple[Array, Array] | None, pads: Pads | None = None
 ) -> ArrayLaw:
-    """Return the law of m coordinates; `d` (m,) are the largest impulses of friction.
-
-    Other arguments as of `Contacts.law`.
-    """
+    """Return the law of friction and stops of m coordinates; arguments as of `Contacts.law`."""
 
     def response(s: Array, m: Array) -> Response:
-        v, p, slope = friction(s, m, d, yd)
+        v, p, slope = friction(s, m)
         if pads is not None:
             low, high = v < pads.lower, v > pads.upper
             spring = np.where(low | high, pads.s, 0.0)
             edge = np.where(low, pads.lower, np.where(high, pads.upper, 0.0))
             # (m + s) v + p = m s_j + s edge
-            v, _, slope = friction((m * s + spring * edge) / (m + spring), m + spring, d, yd)
+            v, _, slope = friction((m * s + spring * edge) / (m + spring), m + spring)
             p, slope = m * (s - v), slope + spring
         if bounds is None:
             return Response(v, p, slope)

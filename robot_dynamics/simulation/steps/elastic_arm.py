@@ -28,6 +28,7 @@ from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.friction.coulomb import Friction
+from robot_dynamics.friction.impulses import DryFriction
 from robot_dynamics.settings import checked
 from robot_dynamics.simulation.joint_models.selection import Elasticity
 from robot_dynamics.simulation.steps.body import (
@@ -137,9 +138,9 @@ class ElasticArm:
         spring = 0.5 * float(stretch @ (self._k * stretch))
         return Energy(kinetic, float(self._links.potential_energy(q)), spring)
 
-    def slowed(self, y: Array, yd: Array, force: Array, h: float) -> Slowed:
+    def slowed(self, y: Array, yd: Array, force: Array, h: float, dry: DryFriction) -> Slowed:
         """Return velocities and impulses of dry friction at the end of a step."""
-        return slowed_by_arrays(self, y, yd, force, h)
+        return slowed_by_arrays(self, y, yd, force, h, dry)
 
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
         """Return steps of at most h [s] of an explicit integrator with a part of the friction.

@@ -45,6 +45,7 @@ from scipy.optimize import brentq
 from robot_dynamics.algorithms.friction_step import Slowed
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.impulses import DryFriction
 from robot_dynamics.simulation.converged import inverse, solved_by_arrays
 from robot_dynamics.simulation.joint_models.selection import JointModels
 from robot_dynamics.simulation.joint_models.stops import Pads
@@ -88,7 +89,7 @@ class Motion:
         limited = np.isfinite(body.lower).any() or np.isfinite(body.upper).any()
         self._has_stops = joint_models.stops is not None and bool(limited)
         rate = fastest_of(body, np.diag(b)) if (b > 0).any() else 0.0
-        self._contacts = Contacts(body, joint_models)
+        self._contacts, self._dry = Contacts(body, joint_models), DryFriction(c)
         self._sticks = bool(self._contacts.sticks.any())
         self._stiff = h * rate > STABLE.get(integrator, np.inf)
         dry = bool((c > 0).any())
@@ -108,13 +109,20 @@ class Motion:
         other._bind(self.body.carrying(load))
         return other
 
+    def rubbing(self, dry: DryFriction) -> Motion:
+        """Return the steps under other dry friction, which does not stick."""
+        other = Motion.__new__(Motion)
+        other.__dict__.update(self.__dict__)
+        other._dry, other._has_friction, other._holds = dry, True, True
+        return other
+
     def warm_up(self, y: Array) -> None:
         """Compile all programs that a step may use."""
         at_rest = y, 0 * y, 0 * y
         self._plain(*at_rest, self._h)
         self.energy(y, 0 * y)
         if self._has_friction and not self._sticks:
-            self.body.slowed(*at_rest, self._h)
+            self.body.slowed(*at_rest, self._h, self._dry)
         if self._sticks or self._has_stops:
             self.body.mass_matrix(y)
             self.body.terms(y, 0 * y)
@@ -185,7 +193,9 @@ class Motion:
         if (np.clip(yd, *bounds) == yd).all():
             return yd
         W = inverse(self.body.mass_matrix(y))
-        return np.asarray(solved_by_arrays(W, yd, self._contacts.law(yd, 0.0, bounds)).v)
+        return np.asarray(
+            solved_by_arrays(W, yd, self._contacts.law(self._dry, yd, 0.0, bounds)).v
+        )
 
     # -- friction ---------------------------------------------------------------------------
 
@@ -207,7 +217,7 @@ class Motion:
         if self._accurate and (sticks & ~rests & (yd * slowed.v <= 0)).any():
             # b = M v' + p of the step that was made
             W = inverse(self.body.mass_matrix((y + q) / 2))
-            law = self._contacts.law(yd, h, bounds)
+            law = self._contacts.law(self._dry, yd, h, bounds)
             slowed = solved_by_arrays(W, v + W @ slowed.p, law)
             q, v = self._held_step(y, yd, force, h, slowed)
             q = q - W @ self._late(yd, slowed, 1.0 / W.diagonal(), h)
@@ -240,8 +250,8 @@ class Motion:
             return None if ((yd * after.qd <= 0) & sticks).any() else after
         if not self._holds:
             return self._plain(y, yd, force, h)
-        slowed = self.body.slowed(y, yd, force, h)
-        if self._stiff_springs and (np.abs(slowed.p) < SLIDING * h * friction.coulomb).any():
+        slowed = self.body.slowed(y, yd, force, h, self._dry)
+        if self._stiff_springs and (np.abs(slowed.p) < SLIDING * h * self._dry.level).any():
             return None
         return self._held_step(y, yd, force, h, slowed)
 
@@ -264,7 +274,7 @@ class Motion:
         """Return H^-1 (m, m), and velocities and impulses at the end of a step."""
         H, b = end_momentum(self.body, y, yd, force, h)
         W = inverse(H)
-        return W, solved_by_arrays(W, W @ b, self._contacts.law(yd, h, bounds, pads))
+        return W, solved_by_arrays(W, W @ b, self._contacts.law(self._dry, yd, h, bounds, pads))
 
     def _first_order_step(self, y: Array, yd: Array, force: Array, h: float) -> State:
         """Return the state after a step of semi-implicit Euler, with stops of any kind."""

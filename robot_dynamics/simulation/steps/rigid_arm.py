@@ -12,11 +12,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from robot_dynamics.algorithms import Terms, simulation_step
+from robot_dynamics.algorithms import Terms
 from robot_dynamics.algorithms.friction_step import Slowed
-from robot_dynamics.algorithms.simulation_step import State
+from robot_dynamics.algorithms.simulation_step import State, held_friction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coulomb import Friction
+from robot_dynamics.friction.impulses import DryFriction
 from robot_dynamics.programs import Robot, Scalars, made_once
 from robot_dynamics.rollout import MOST_COUPLED
 from robot_dynamics.simulation.converged import solved
@@ -81,22 +82,30 @@ class RigidArm:
         """Return the energy."""
         return Energy(float(self.arm.kinetic_energy(q, qd)), float(self.arm.potential_energy(q)))
 
-    def slowed(self, q: Array, qd: Array, torque: Array, h: float) -> Slowed:
+    def slowed(self, q: Array, qd: Array, torque: Array, h: float, dry: DryFriction) -> Slowed:
         """Return velocities and impulses of dry friction at the end of a step."""
         if len(q) > MOST_COUPLED:
-            return slowed_by_arrays(self, q, qd, torque, h)
-        time_step = np.array([h])
-        return solved(lambda s: self._rounds(q, qd, torque, time_step, s), qd)
+            return slowed_by_arrays(self, q, qd, torque, h, dry)
+        given = [x for x in dry if x is not None]
+        rounds, time_step = self._rounds(len(given)), np.array([h])
+        return solved(lambda s: rounds(q, qd, torque, time_step, s, *given), qd)
 
     @made_once
-    def _rounds(self) -> Callable[..., Slowed]:
-        def rounds(robot: Robot, *scalars: Scalars) -> Slowed:
-            q, qd, tau, (h,), s = scalars
-            return simulation_step.held_friction(robot.tree, robot.friction(), q, qd, tau, h, s)
+    def _rounds(self) -> Callable[[int], Callable[..., Slowed]]:
+        """Return rounds for friction of one vector, without memory, or of all three."""
 
-        n = self.arm.model.n
-        inputs = {'q': n, 'qd': n, 'tau': n, 'time_step': 1, 's': n}
-        return self.arm.programs.compiled('held_friction', rounds, inputs, result=Slowed).call
+        def rounds(robot: Robot, *scalars: Scalars) -> Slowed:
+            q, qd, tau, (h,), s, *dry = scalars
+            viscous = robot.friction().viscous
+            return held_friction(robot.tree, viscous, DryFriction(*dry), q, qd, tau, h, s)
+
+        def compiled(given: int) -> Callable[..., Slowed]:
+            names = ('q', 'qd', 'tau', 'time_step', 's', *DryFriction._fields[:given])
+            inputs = {**dict.fromkeys(names, self.arm.model.n), 'time_step': 1}
+            key = f'held_friction of {given}'
+            return self.arm.programs.compiled(key, rounds, inputs, result=Slowed).call
+
+        return functools.cache(compiled)
 
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
         """Return compiled steps of an explicit integrator with a part of the friction."""
