@@ -112,13 +112,9 @@ def _offered(profile: QoSProfile) -> Any:
     """
     from rosbags import interfaces as rosbags
 
+    times = profile.deadline, profile.lifespan, profile.liveliness_lease_duration
     deadline, lifespan, lease = (
-        rosbags.QosTime(*divmod(duration.nanoseconds, messages.SECOND))
-        for duration in (
-            profile.deadline,
-            profile.lifespan,
-            profile.liveliness_lease_duration,
-        )
+        rosbags.QosTime(*divmod(time.nanoseconds, messages.SECOND)) for time in times
     )
     return rosbags.Qos(
         rosbags.QosHistory(profile.history),
