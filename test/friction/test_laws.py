@@ -13,7 +13,7 @@ from robot_dynamics.friction.laws import (
     friction_law,
     moved_direction,
 )
-from robot_dynamics.friction.memory import tracked
+from robot_dynamics.friction.memory import FrictionWithOffset, tracked
 
 TAU = np.array([3.0, -8.0])
 
@@ -158,3 +158,21 @@ def test_tracked_friction_is_that_of_the_recorded_motion():
 def test_friction_without_memory_needs_no_tracking():
     friction = some_friction('load')
     assert tracked(friction) is friction
+
+
+@pytest.mark.parametrize('law', ['load', 'load_memory'])
+@pytest.mark.parametrize('sign', [1, -1])
+def test_an_offset_is_added_to_friction_that_depends_on_load_and_on_the_motion(law, sign):
+    friction = JointFriction(LAWS[law], {'coulomb': np.array([0.4, 0.2]), 'load': np.array(0.1)})
+    offset, tau = sign * np.array([0.7, -0.3]), sign * np.array([5.0, -8.0])
+    alone, shifted = tracked(friction), FrictionWithOffset(tracked(friction), offset)
+    assert shifted.uses_load
+    for q in (np.zeros(2), sign * np.array([1.0, -1.0])):
+        alone.move(q)
+        shifted.move(q)
+    qd = sign * np.array([-0.5, 0.5])  # it turns back: with memory the direction stays
+    expected = alone.torque(qd, tau)
+    np.testing.assert_array_equal(shifted.torque(qd, tau), expected + offset)
+    # c + k |tau|, in the direction of the motion that it knows
+    direction = sign * np.array([1.0, -1.0]) * (1 if law == 'load_memory' else -1)
+    np.testing.assert_allclose(expected, direction * [0.9, 1.0], rtol=1e-6)
