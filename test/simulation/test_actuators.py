@@ -263,3 +263,19 @@ def test_a_simulator_with_every_property_returns_to_a_snapshot_bit_for_bit():
 def test_invalid_drives_are_rejected(actuators, message):
     with pytest.raises(ModelError, match=message):
         simulator(actuators)
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+@pytest.mark.parametrize('joint', [0, 1])
+@pytest.mark.parametrize(('name', 'value'), [('gain', 1.2), ('offset', 0.3), ('ripple', 0.4)])
+def test_one_drive_alone_may_report_another_torque(elbow, name, value, joint, sign):
+    given = {'gain': np.ones(2), 'offset': np.zeros(2), 'ripple': np.zeros(2)}
+    given[name][joint] = value
+    drives = Drives(elbow.model, Actuators(**given), time_step=1e-3)
+    assert not drives.ideal
+    effort, theta = sign * np.array([2.0, -3.0]), sign * np.array([0.7, 0.4])
+    # torque = gain effort - offset + ripple sin(theta)
+    torque = given['gain'] * effort - given['offset'] + given['ripple'] * np.sin(theta)
+    assert torque[joint] != effort[joint]
+    np.testing.assert_allclose(drives.on_joints(effort, theta), torque, rtol=1e-14)
+    np.testing.assert_allclose(drives.reported(torque, theta), effort, rtol=1e-14)
