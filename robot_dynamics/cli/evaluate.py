@@ -63,7 +63,7 @@ def evaluate_recording(options: argparse.Namespace) -> int:
         arm = Dynamics(recorded_robot(options, bag))
     names = arm.model.joint_names
     allowed = None if options.max_rms is None else per_joint('--max-rms', options.max_rms, names)
-    with recording_named(options.bag):
+    with recording_named(options.bag, arm.model):
         found = evaluate(
             arm,
             bag.recording(names),

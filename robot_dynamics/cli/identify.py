@@ -45,6 +45,7 @@ from robot_dynamics.identification.estimation.identified_files import (
 from robot_dynamics.identification.estimation.identified_text import text
 from robot_dynamics.identification.estimation.identified_validation import WORSE
 from robot_dynamics.model.joint_values import per_joint
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
@@ -108,17 +109,17 @@ def identify_robot(options: argparse.Namespace) -> int:
     estimated = estimated_links(model, urdf)
     scale = options.effort_scale
     coupling = None if options.coupling is None else read_coupling(options.coupling, names)
-    with recording_named(options.bag):
+    with recording_named(options.bag, model):
         found = identify(
             arm,
             bag.recording(names),
             efforts=options.efforts,
             friction=options.friction,
-            test=None if options.test is None else _recording(options, options.test, names),
+            test=None if options.test is None else _recording(options, options.test, model),
             effort_scale=None if scale is None else per_joint('--effort-scale', scale, names),
             effort_gravity_compensated=options.effort_gravity_compensated,
             cutoff=options.cutoff,
-            payload=_payload(options, names),
+            payload=_payload(options, model),
             kept=estimated.kept,
             coupling=coupling,
             refuse=_overridden if options.force else refused,
@@ -210,13 +211,13 @@ def _description(options: argparse.Namespace, recorded: str) -> bytes:
     return contents if isinstance(contents, bytes) else contents.encode()
 
 
-def _recording(options: argparse.Namespace, path: Path, names: tuple[str, ...]) -> Recording:
-    with recording_named(path):
+def _recording(options: argparse.Namespace, path: Path, model: RobotModel) -> Recording:
+    with recording_named(path, model):
         source = read_recording(path, options.topic, False, options.columns)
-        return source.recording(names)
+        return source.recording(model.joint_names)
 
 
-def _payload(options: argparse.Namespace, names: tuple[str, ...]) -> PayloadRecording | None:
+def _payload(options: argparse.Namespace, model: RobotModel) -> PayloadRecording | None:
     if options.payload_bag is None:
         return None
     link, *words = options.payload
@@ -224,7 +225,7 @@ def _payload(options: argparse.Namespace, names: tuple[str, ...]) -> PayloadReco
         mass, *com = map(number(), words)
     except argparse.ArgumentTypeError as error:
         raise ModelError(f'--payload: {error}') from None
-    recording = _recording(options, options.payload_bag, names)
+    recording = _recording(options, options.payload_bag, model)
     return PayloadRecording(recording, link, mass, np.array(com))
 
 

@@ -57,7 +57,7 @@ def payload(options: argparse.Namespace) -> int:
     with concise_warnings():
         arm = Dynamics(recorded_robot(options, bag))
     names = arm.model.joint_names
-    with recording_named(options.bag):
+    with recording_named(options.bag, arm.model):
         found = estimate_payload(
             arm,
             bag.recording(names),

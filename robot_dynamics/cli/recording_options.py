@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.identification import Bag, RecordingError, read_recording
 from robot_dynamics.identification.recordings.drives import Drives
+from robot_dynamics.identification.recordings.recording import MissingJointsError
 from robot_dynamics.identification.recordings.recording_files import CsvFile
+from robot_dynamics.kinematics import jacobian
 from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameter_files import read_parameters
@@ -213,12 +215,41 @@ def effort_scale(options: argparse.Namespace, model: RobotModel) -> Array:
 
 
 @contextmanager
-def recording_named(file: Path) -> Iterator[None]:
-    """Give errors of a recording the name of its file."""
+def recording_named(file: Path, model: RobotModel) -> Iterator[None]:
+    """Give errors of a recording the name of its file, and options that leave out joints."""
     try:
         yield
+    except MissingJointsError as error:
+        advice = without(model, error.joints)
+        raise RecordingError(f'{file}: {error}{advice}') from error
     except RecordingError as error:
         raise type(error)(f'{file}: {error}') from error
+
+
+def without(model: RobotModel, missing: Sequence[str]) -> str:
+    """Return the options that keep the other joints of a model, as the end of a sentence.
+
+    Args:
+        model: with all of its joints.
+        missing: names of joints that are not recorded.
+    """
+    others = set(model.joint_names) - set(missing)
+    if not others:
+        return ''
+    # A joint moves a link if it has a column in its Jacobian.
+    q = np.random.default_rng(0).uniform(-1, 1, model.n)
+    chains = {
+        link: {model.joint_names[j] for j in np.flatnonzero(jacobian(model, q, link).any(axis=0))}
+        for link in reversed(model.link_names)
+    }
+    tips = [link for link, joints in chains.items() if others <= joints]
+    options = [f'--lock {" ".join(missing)}']
+    if tips:
+        tip = min(tips, key=lambda link: len(chains[link]))
+        fixed = [name for name in missing if name in chains[tip]]
+        lock = f' --lock {" ".join(fixed)}' if fixed else ''
+        options.insert(0, f'--tip-link {tip}{lock}')
+    return f'; expected {" or ".join(options)} (JOINT=X where a joint is not at 0)'
 
 
 def _locked(words: list[str]) -> dict[str, float]:

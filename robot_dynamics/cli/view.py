@@ -176,7 +176,7 @@ def _recorded(options: argparse.Namespace) -> _Subject:
         state = _first_state(described_robot(options, bag), options)
     names, given = state.model.joint_names, measured(options, state.model)
     drives = given['drives']
-    with recording_named(options.bag):
+    with recording_named(options.bag, state.model):
         recording = bag.recording(names)
         effort = given['effort_scale'] * recording.effort - drives.offset
         recording = drives.aligned(replace(recording, effort=effort))

@@ -58,6 +58,18 @@ class JointSample(NamedTuple):
     effort: Array
 
 
+class MissingJointsError(RecordingError):
+    """Joints of the model are not recorded.
+
+    Attributes:
+        joints: their names.
+    """
+
+    def __init__(self, message: str, joints: Sequence[str] = ()):
+        super().__init__(message)
+        self.joints = tuple(joints)
+
+
 @dataclass(frozen=True, eq=False)
 class Recording:
     """Samples of all joints, in the order they were recorded.
@@ -156,9 +168,10 @@ def _check_names(samples: Sequence[JointSample], names: tuple[str, ...]) -> None
     seen = dict.fromkeys(name for known in {s.names for s in samples} for name in known)
     missing = [name for name in names if name not in seen]
     if missing:
-        raise RecordingError(
+        raise MissingJointsError(
             f'no joint states of {", ".join(missing)}; there are {", ".join(seen) or "none"}: '
-            'another robot, or joints to be locked'
+            'another robot, or joints to be locked',
+            missing,
         )
 
 
@@ -240,9 +253,11 @@ def _finite(rows: Array, names: tuple[str, ...]) -> Array:
     result = np.ones(len(rows), dtype=bool)
     for quantity, i in (('positions', POSITION), ('efforts', EFFORT)):
         finite = np.isfinite(rows[:, i])
-        for j in np.flatnonzero(~finite.any(axis=0)):
-            raise RecordingError(
-                f'{names[j]} has no finite {quantity} in any of {len(rows)} samples'
+        missing = [names[j] for j in np.flatnonzero(~finite.any(axis=0))]
+        if missing:
+            raise MissingJointsError(
+                f'{", ".join(missing)} has no finite {quantity} in any of {len(rows)} samples',
+                missing,
             )
         result &= finite.all(axis=1)
     if not result.any():

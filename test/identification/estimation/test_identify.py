@@ -22,6 +22,7 @@ from robot_dynamics.identification.estimation.estimation import PayloadRecording
 from robot_dynamics.identification.estimation.excitation_check import (
     LowExcitationError,
     RefusedError,
+    require_motion,
 )
 from robot_dynamics.identification.estimation.identified_text import text, verdict
 from robot_dynamics.identification.estimation.identified_validation import Validation
@@ -273,17 +274,20 @@ def test_a_test_recording_without_motion_is_rejected():
         (lambda r: replace(r, q=r.q * (np.arange(7) == 1), qd=r.qd * (np.arange(7) == 1)), '6 of'),
         (lambda r: replace(r, effort=r.effort[:, [2, 4, 3, 6, 5, 0, 1]]), '% of panda_joint7'),
         (lambda r: replace(r, effort=np.roll(r.effort, len(r.t) // 5, axis=0)), 'the times of'),
+        (lambda r: permuted(r, [2, 4, 3, 6, 5, 0, 1]), 'in another order.*joint6 as panda_joint1'),
     ],
-    ids=['at rest', 'one joint', 'permuted', 'another time'],
+    ids=['at rest', 'one joint', 'permuted efforts', 'another time', 'permuted joints'],
 )
 @pytest.mark.parametrize('sign', [1.0, -1.0])
 def test_refusals_name_the_reason_and_can_be_overridden(change, joints, sign):
     r = recorded(wrong(PANDA, viscous=1.0, coulomb=0.6), duration=10.0, rate=200.0)
     one = change(replace(r, q=sign * r.q, qd=sign * r.qd, effort=sign * r.effort))
+    limits = np.sort([sign * PANDA.lower, sign * PANDA.upper], axis=0)
+    arm = Dynamics(replace(PANDA, axis=sign * PANDA.axis, lower=limits[0], upper=limits[1]))
     with pytest.raises(RefusedError, match=rf'{joints}.*record a motion of all joints'):
-        identify(Dynamics(PANDA), one)
+        identify(arm, one)
     reasons = []
-    found = identify(Dynamics(PANDA), one, refuse=reasons.append)
+    found = identify(arm, one, refuse=reasons.append)
     assert reasons
     for reason in reasons:
         assert f'identified although refused: {reason}' in text(found)
@@ -297,6 +301,22 @@ def test_few_determined_parameters_are_a_note():
     )
     assert found.inertia.base.determined.sum() < 0.25 * len(found.inertia.base.value)
     assert found.validation.verdict == 'better'
+
+
+@pytest.mark.parametrize('name', EXACT)
+@pytest.mark.parametrize('size', [0.15, 0.5])
+def test_only_another_order_of_joints_is_refused(name, size):
+    true = wrong(EXACT[name], seed=3, size=size, viscous=1.0, coulomb=0.6)
+    r, arm, rng = recorded(true, 2, rate=100.0), Dynamics(EXACT[name]), RNG(7)
+    require_motion(arm, observations(arm, r, 5.0))
+    for _ in range(3):
+        order = rng.permutation(true.n)
+        with pytest.raises(RefusedError, match='appear to be in another order'):
+            require_motion(arm, observations(arm, permuted(r, order), 5.0))
+
+
+def permuted(one, order):
+    return replace(one, q=one.q[:, order], qd=one.qd[:, order], effort=one.effort[:, order])
 
 
 def shortened(one, duration):

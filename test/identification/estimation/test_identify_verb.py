@@ -360,3 +360,38 @@ def test_a_full_disk_leaves_the_old_pair(identified, tmp_path, monkeypatch, at):
     file = tmp_path / list(before)[at - 1]
     assert error.splitlines()[-1] == (f'robot-dynamics: --output {file}: No space left on device')
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
+
+
+BRANCH = """
+<link name="{0}_link"><inertial><mass value="0.2"/><inertia ixx="0.001" iyy="0.001" izz="0.001"
+  ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{0}_link"/>
+  <origin xyz="0.1 0 0"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="5" velocity="5"/>
+</joint></robot>"""
+
+
+@pytest.mark.parametrize(
+    ('missing', 'tip'),
+    [
+        (['finger', 'head'], '--tip-link forearm'),
+        (['shoulder', 'finger', 'head'], '--tip-link forearm --lock shoulder'),
+        (['finger'], None),
+    ],
+)
+def test_options_that_leave_out_joints_are_named_and_work(run, tmp_path, missing, tip):
+    text = ELBOW
+    for joint, parent in (('finger', 'forearm'), ('head', 'base')):
+        text = text.replace('</robot>', BRANCH.format(joint, parent))
+    urdf = tmp_path / 'branched.urdf'
+    urdf.write_text(text)
+    listed = [name for name in load_urdf(urdf).joint_names if name in missing]
+    one = recorded(load_urdf(urdf, locked_joints=dict.fromkeys(missing, 0.0)), duration=1.0)
+    states = samples(one.joint_names, one.t, one.q, one.qd, one.effort)
+    folder = write_bag(tmp_path / 'run', {'/joint_states': states})
+    code, _, said = run(folder, '--robot', urdf)
+    assert code == 2
+    found = re.search(r'expected (--.*) \(JOINT=X where', said.splitlines()[-1])[1].split(' or ')
+    assert found == [*([tip] if tip else []), f'--lock {" ".join(listed)}']
+    for words in found:
+        _, _, said = run(folder, '--robot', urdf, *words.split())
+        assert 'expected at least 2 s' in said
