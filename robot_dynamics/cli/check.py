@@ -41,6 +41,11 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         metavar='KIND',
         help='repair findings of this kind only (repeatable); for kinds see docs/guides/check.md',
     )
+    parser.add_argument(
+        '--reference',
+        metavar='URDF',
+        help='compare with this description of the robot, joint by joint and link by link, by name',
+    )
     add_package_path(parser)
     parser.add_argument(
         '--picture',
@@ -54,7 +59,7 @@ def check(options: argparse.Namespace) -> int:
     """Print joints, limits and masses of a robot description, its faults and their repairs."""
     if options.only and not options.fix:
         raise RobotDynamicsError('--only chooses the repairs of --fix; expected --fix OUT.urdf')
-    examination = examine(options.robot, options.package_path)
+    examination = examine(options.robot, options.package_path, options.reference)
     if examination.robot.model is not None:
         _print_model(examination.robot.model)
     _print_findings(examination)
@@ -135,6 +140,11 @@ def _lines(kind: str, group: list[Finding]) -> Iterator[str]:
     """Yield the lines of the findings of one kind and severity."""
     severity = group[0].severity
     yield f'{LABELS[severity]} {kind} ({group[0].tier}): {KINDS[kind].why}'
+    if kind == 'cannot-tell':
+        for message in dict.fromkeys(f.message for f in group):
+            names = [f.element for f in group if f.message == message]
+            yield f'  {message}: {", ".join(names)}'
+        return
     if severity == 'info' and len(group) > 1:
         names = list(dict.fromkeys(f.element for f in group))
         more = f', ... ({len(names)} in all)' if len(names) > MAX_LINES else ''

@@ -18,6 +18,7 @@ from robot_dynamics.urdf_check.findings import Finding, inertial_repair
 MIN_SHARE = 2e-3  # of the robot's mass: lighter links are remarks
 # Other frames with tensors computed for a part may be rotors, say, that are not drawn.
 LARGE_SHARE, FEW = 0.01, 2
+UNSEEN = ('mass-unit', 'inertia-unit', 'com-unit', 'com-sign', 'inertia-permuted')  # by shape
 SAME_PLACE = 0.02  # of the radius of gyration
 
 
@@ -97,7 +98,8 @@ def asset_findings(robot: Description) -> Iterator[Finding]:
             else:
                 yield Finding('info', 'mesh-unread', link.name, str(error))
         if link.body.mass > 0 and not link.geometry.solids:
-            yield Finding('info', 'not-checked', link.name, f'mass and tensor not checked: {why}')
+            message = f'mass and tensor not checked: {why}'
+            yield Finding('info', 'not-checked', link.name, message, slips=UNSEEN)
 
 
 def _material_faults(robot: Description) -> Iterator[Finding]:

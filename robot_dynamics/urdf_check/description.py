@@ -64,6 +64,7 @@ class Joint:
     parent: str
     child: str
     placement: Array  # (4, 4) pose in the parent link
+    rpy: Array  # (3,) its angles as written, rad
     axis: Array  # (3,) as written
     lower: float
     upper: float
@@ -100,6 +101,11 @@ class Description:
         for joint in self.joints.values():
             joints.setdefault(joint.parent, []).append(joint)
         return joints
+
+    @cached_property
+    def offsets(self) -> Array:
+        """Magnitudes (joints, 3) of the coordinates of the joints in their parents."""
+        return np.abs([joint.placement[:3, 3] for joint in self.joints.values()])
 
     @cached_property
     def placements(self) -> Mapping[str, Array]:
@@ -214,6 +220,7 @@ def _joint(joint: Element) -> Joint:
         parent=parent,
         child=child,
         placement=place if np.isfinite(place).all() else np.eye(4),
+        rpy=np.nan_to_num(_numbers(joint, 'origin', 'rpy', '0 0 0', 3)),
         axis=axis,
         lower=lower,
         upper=upper,

@@ -18,12 +18,20 @@ from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import parse_urdf, robot_file, urdf_text
 from robot_dynamics.urdf_check.body_rules import asset_findings, frame_findings, payload_findings
 from robot_dynamics.urdf_check.description import Description, read_description
+from robot_dynamics.urdf_check.doubt_rules import doubt_findings
 from robot_dynamics.urdf_check.findings import SEVERITIES, TIERS, Finding
 from robot_dynamics.urdf_check.gravity_rules import gravity_findings
 from robot_dynamics.urdf_check.inertia_rules import inertia_findings
 from robot_dynamics.urdf_check.joint_rules import axis_findings, limit_findings
+from robot_dynamics.urdf_check.placement_rules import placement_findings
+from robot_dynamics.urdf_check.reference_rules import reference_findings
 from robot_dynamics.urdf_check.structure_rules import structure_findings
-from robot_dynamics.urdf_check.twin_rules import twin_inertia_findings, twin_joint_findings
+from robot_dynamics.urdf_check.twin_rules import (
+    told_directions,
+    twin_inertia_findings,
+    twin_joint_findings,
+    twin_limits,
+)
 from robot_dynamics.urdf_check.twins import Twins, find_twins
 
 
@@ -59,44 +67,101 @@ class Examination:
         }
 
 
-def examine(path: str | os.PathLike[str], package_paths: Sequence[Path] = ()) -> Examination:
+def examine(
+    path: str | os.PathLike[str],
+    package_paths: Sequence[Path] = (),
+    reference: str | os.PathLike[str] | None = None,
+) -> Examination:
     """Return the findings about a URDF or xacro file, or a bundled robot.
 
     Args:
         path: the file or name.
         package_paths: folders of packages, searched before the ament index, ROS_PACKAGE_PATH and
             the parents of the file.
+        reference: a description of the same robot to compare with, file or name.
 
     Raises:
         ModelError: the file cannot be read, or is no robot description.
     """
-    try:
-        file = robot_file(path)
-        contents = urdf_text(path)
-        text = contents.encode() if isinstance(contents, str) else contents
-        robot = read_description(text, mesh_folders(file, package_paths))
-    except ModelError as error:
-        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
+    folders = mesh_folders(robot_file(path), package_paths)
+    robot, text, expanded = _read(path, folders)
+    right = None if reference is None else _read(reference, ())[0]
+    written = robot
+    found = [*structure_findings(robot)]
+    robot, readable = _read_repaired(robot, text, found, folders)
+    different = [] if right is None else list(reference_findings(robot, right))
+    # Rules of inertias, twins and gravity see the joints where they should be.
+    places = list(placement_findings(robot))
+    joints = [f for f in different + _without(places, different) if f.tag == 'joint']
+    robot, readable = _read_repaired(robot, readable, joints, folders)
     twins = find_twins(robot)
-    found = [
-        *structure_findings(robot),
+    plausible = [
         *_inertias(robot, twins),
         *frame_findings(robot),
         *payload_findings(robot),
         *axis_findings(robot),
-        *limit_findings(robot),
+        *limit_findings(robot, twin_limits(robot, twins)),
         *twin_joint_findings(robot, twins),
         *asset_findings(robot),
     ]
+    found += different + _without(places + plausible, different)
     found = _without_unsafe_repairs(found)
-    found += _gravity(text, robot, found)
+    found += _doubts(robot, twins, found, right)
+    found += _gravity(readable, robot, found)
     found.sort(key=lambda f: (SEVERITIES.index(f.severity), TIERS.index(f.tier)))
-    return Examination(robot, text, isinstance(contents, str), tuple(found))
+    return Examination(written, text, expanded, tuple(found))
+
+
+def _read(
+    path: str | os.PathLike[str], folders: Sequence[Path]
+) -> tuple[Description, bytes, bool]:
+    """Return a description, its text, and whether that was expanded from xacro."""
+    try:
+        contents = urdf_text(path)
+        text = contents.encode() if isinstance(contents, str) else contents
+        return read_description(text, folders), text, isinstance(contents, str)
+    except ModelError as error:
+        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
+
+
+def _read_repaired(
+    robot: Description, text: bytes, found: list[Finding], folders: Sequence[Path]
+) -> tuple[Description, bytes]:
+    """Return the description and the text with the repairs of some findings."""
+    if changes := [change for finding in found for change in finding.changes()]:
+        with suppress(ModelError):
+            repaired = edited(text, changes)
+            return read_description(repaired, folders), repaired
+    return robot, text
+
+
+def _without(found: list[Finding], different: list[Finding]) -> list[Finding]:
+    """Return the findings but what is only plausible of elements that a reference tells."""
+    known = {(f.tag, f.element) for f in different if f.severity != 'info'}
+    return [
+        f
+        for f in found
+        if (f.tag, f.element) not in known or f.tier not in ('physics', 'plausibility')
+    ]
+
+
+def _doubts(
+    robot: Description, twins: list[Twins], found: list[Finding], right: Description | None
+) -> Iterator[Finding]:
+    """Yield what cannot be told, except of what is named."""
+    named = {(f.element, f.kind) for f in found}
+    for doubt in doubt_findings(robot, twins, told_directions(robot, twins), right):
+        if not any((doubt.element, kind) in named for kind in doubt.slips):
+            yield doubt
 
 
 def _without_unsafe_repairs(found: list[Finding]) -> list[Finding]:
     """Return the findings, without repairs of elements that are ambiguous or malformed."""
-    unsafe = {f.element for f in found if f.kind in ('duplicate-name', 'invalid-element')}
+    unsafe = {
+        f.element
+        for f in found
+        if f.kind == 'duplicate-name' or (f.kind == 'invalid-element' and not f.repair)
+    }
     defaults = {f.element for f in found if f.kind == 'default-inertial'}
     return [
         replace(f, repair=()) if f.element in unsafe else f
@@ -108,7 +173,13 @@ def _without_unsafe_repairs(found: list[Finding]) -> list[Finding]:
 def _inertias(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
     """Yield one finding per link: that of the mirrored twin, whose numbers are exact, if any."""
     by_twin = {f.element: f for f in twin_inertia_findings(robot, twins)}
-    for finding in inertia_findings(robot):
+    found = list(inertia_findings(robot))
+    # A slip of one sign is not made on both sides.
+    signs = {finding.element for finding in found if finding.kind == 'com-sign'}
+    pairs = [{pair.one.name, pair.two.name} for pair in twins]
+    if both := set[str]().union(*(pair for pair in pairs if pair <= signs)):
+        found = list(inertia_findings(robot, both))
+    for finding in found:
         yield by_twin.pop(finding.element, finding)
     yield from by_twin.values()
 

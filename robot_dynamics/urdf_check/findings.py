@@ -47,6 +47,7 @@ KINDS = {
     'mass-unit': Kind('plausibility', 'gravity and inertia torques scale with the mass'),
     'inertia-unit': Kind('plausibility', 'inertia torques scale with the tensor'),
     'com-unit': Kind('plausibility', 'gravity torques scale with the lever of the weight'),
+    'com-sign': Kind('plausibility', 'gravity torques have the opposite sign'),
     'inertia-about-origin': Kind(
         'plausibility', 'm d^2 of the centre of mass is counted twice in inertia torques'
     ),
@@ -62,11 +63,18 @@ KINDS = {
         'plausibility', 'the tensor does not belong to a part of this size'
     ),
     'joint-flipped': Kind('plausibility', 'torque and motion have the opposite sign on this side'),
+    'origin-unit': Kind('plausibility', 'every lever beyond the joint is wrong'),
+    'rpy-degrees': Kind('plausibility', 'the axes beyond the joint have other directions'),
+    'limit-empty': Kind('plausibility', 'the joint may not move'),
     'limit-zero': Kind('plausibility', 'the joint may not move, or the limit is ignored'),
     'limit-absurd': Kind('plausibility', 'commands are not limited to what the motor can do'),
     'limit-degrees': Kind('plausibility', 'angles are in rad: the joint is limited far too late'),
     'gravity-above-effort': Kind('plausibility', 'the motor cannot hold the arm at rest'),
     'gravity-zero': Kind('plausibility', 'the weight beyond the joint has no lever'),
+    'differs-from-reference': Kind('plausibility', 'one of the two descriptions is wrong'),
+    'cannot-tell': Kind(
+        'plausibility', 'a slip would not be seen; a right description, --reference, tells it'
+    ),
     'mesh-unresolved': Kind('assets', 'mass and tensor cannot be compared with the geometry'),
     'mesh-unread': Kind('assets', 'mass and tensor cannot be compared with the geometry'),
     'not-checked': Kind('assets', 'mass and tensor were not compared with geometry'),
@@ -91,6 +99,7 @@ class Finding:
     message: str  # the number seen and the number expected
     repair: tuple[Repair, ...] = ()
     tag: str = 'link'
+    slips: tuple[str, ...] = ()  # kinds that a remark cannot exclude
 
     @property
     def tier(self) -> str:
@@ -111,6 +120,7 @@ class Finding:
             'kind': self.kind,
             'element': self.element,
             'message': self.message,
+            'cannot_exclude': list(self.slips),
             'why': KINDS[self.kind].why,
             'repair': [{'attribute': r.attribute, 'from': r.old, 'to': r.new} for r in self.repair]
             or None,

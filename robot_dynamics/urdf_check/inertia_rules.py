@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from robot_dynamics.urdf_check.evidence import (
     Typical,
     best_fit,
     entry_hypotheses,
+    misplaced,
     tensor_distance,
     tensor_hypotheses,
     tensor_slip,
@@ -34,26 +35,35 @@ FITS = 0.5
 FLOOR = 1e-6  # second moment of a repaired tensor, of the largest
 
 
-def inertia_findings(robot: Description) -> Iterator[Finding]:
-    """Yield the faults of inertias, at most one per link."""
+def inertia_findings(robot: Description, both_sides: Collection[str] = ()) -> Iterator[Finding]:
+    """Yield the faults of inertias, at most one per link.
+
+    Args:
+        robot: the description.
+        both_sides: links whose twins have a centre of mass of the same, unlikely sign.
+    """
     placeholders = {finding.element: finding for finding in _placeholders(robot)}
     typical = typical_fit(robot)
     for link in robot.links.values():
         if link.name in placeholders:
             yield placeholders[link.name]
         elif link.has_inertial:
-            yield from _inertia(robot, link, typical)
+            # Without a tree the other side is not known.
+            unknown = link.name in both_sides or not robot.rigid
+            yield from _inertia(robot, link, typical, unknown)
         else:
             yield from _missing(robot, link)
 
 
-def _inertia(robot: Description, link: Link, typical: Typical) -> Iterator[Finding]:
+def _inertia(
+    robot: Description, link: Link, typical: Typical, both_sides: bool
+) -> Iterator[Finding]:
     """Yield the fault of a link with numbers that can be read."""
     body = link.body
     reason = inconsistency(body)
     if reason is None and body.mass == 0:
         return
-    if slip := unit_slip(link, typical):
+    if slip := unit_slip(link, typical, both_sides):
         message = f'{slip.slip}: {_numbers(link, slip, typical)}'
         severity = _impossible(robot, link) if reason else _severity(robot, link, slip.body)
         repair = inertial_repair(body, slip.body)
@@ -91,11 +101,12 @@ def _numbers(link: Link, slip: Hypothesis, typical: Typical) -> str:
     if not link.geometry.solids:
         density = 'compared with the masses of the other links'
         size = f'{now.size:.3g} times that of a link of its length, {then.size:.3g}'
+    place = f'{now.excess:.3g} diagonals of the geometry outside, {then.excess:.2g} if repaired'
     return {
         'mass-unit': density,
         'inertia-unit': f'radius of gyration {size} if repaired',
-        'com-unit': f'{now.excess:.3g} diagonals of the geometry outside, {then.excess:.2g} if '
-        'repaired',
+        'com-unit': place,
+        'com-sign': place,
     }[slip.kind]
 
 
@@ -187,10 +198,19 @@ def _consistent(link: Link) -> tuple[Inertial, str]:
         signs = [pair for pair in scored if pair[1].slip.startswith('sign of')]
         if signs and not 2 * distance < signs[0][0] < np.inf:
             distance, best = 0.0, signs[0][1]
+    # Without geometry: products larger than the moments stand in the places of moments.
+    if best is not None and not np.isfinite(distance) and _products_dominate(link.body):
+        orders = [h for h in misplaced(link.body) if inconsistency(h.body) is None]
+        distance, best = (0.0, orders[0]) if orders else (distance, best)
     if best is not None and distance <= MAX_DISTANCE:
         return best.body, f'{best.slip} explains it'
     nearest = Inertial(link.body.mass, link.body.com, _nearest(link.body.inertia_com))
     return nearest, 'the repair is the nearest physically consistent tensor'
+
+
+def _products_dominate(body: Inertial) -> bool:
+    moments = np.abs(np.diag(body.inertia_com))
+    return bool(np.abs(body.inertia_com).max() > moments.max())
 
 
 def _nearest(tensor: Array) -> Array:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,8 @@ MAX_ANGLE = 4 * np.pi  # rad, above the range of multi-turn joints
 MAX_DEGREES = 800.0
 FASTEST = 60.0  # rad/s that a velocity in degrees may stand for
 DEGREE = np.pi / 180
+SYMMETRY = 1e-3  # rad or m
+MOSTLY, MIN_RANGES = 0.75, 3  # share of joints with symmetric limits, of at least so many
 
 
 class _Bound(NamedTuple):
@@ -57,8 +59,16 @@ def axis_findings(robot: Description) -> Iterator[Finding]:
                 yield Finding('warning', 'axis-not-unit', joint.name, message, repair, 'joint')
 
 
-def limit_findings(robot: Description) -> Iterator[Finding]:
-    """Yield limits of zero, of absurd size, and in degrees."""
+def limit_findings(
+    robot: Description, twins: Mapping[str, tuple[float, float]]
+) -> Iterator[Finding]:
+    """Yield limits of zero, of absurd size, in degrees, and without a range.
+
+    Args:
+        robot: the description.
+        twins: position limits by joint, as those of the mirrored twin say.
+    """
+    yield from _empty(robot, twins)
     driven = [j for j in robot.joints.values() if j.moves and j.has_limit and not j.mimic]
     for joint in driven:
         others = [other for other in driven if other is not joint and other.type == joint.type]
@@ -67,6 +77,30 @@ def limit_findings(robot: Description) -> Iterator[Finding]:
     for joint in robot.joints.values():
         if joint.type == 'revolute' and joint.has_limit:
             yield from _angles(joint)
+
+
+def _empty(robot: Description, twins: Mapping[str, tuple[float, float]]) -> Iterator[Finding]:
+    """Yield position limits that are equal; the range is that of the twin, or symmetric."""
+    limited = [j for j in robot.joints.values() if j.type in ('revolute', 'prismatic')]
+    ranges = [(j.lower, j.upper) for j in limited if j.lower < j.upper]
+    symmetric = sum(abs(low + high) < SYMMETRY for low, high in ranges) / max(len(ranges), 1)
+    for joint in limited:
+        if joint.lower != joint.upper or joint.mimic:
+            continue
+        value = joint.lower
+        ends = twins.get(joint.name, (np.nan, np.nan))
+        if not np.isclose(value, ends, atol=SYMMETRY).any():
+            ends = (-abs(value), abs(value))
+            if symmetric < MOSTLY or len(ranges) < MIN_RANGES or value == 0:
+                ends = (value, value)
+        repair = tuple(
+            Repair(f'limit/@{key}', value, end)
+            for key, end in zip(('lower', 'upper'), ends, strict=True)
+            if abs(end - value) > SYMMETRY
+        )
+        expected = 'a range' if not repair else f'{ends[0]:.4g} to {ends[1]:.4g}'
+        message = f'lower and upper limit are both {value:.4g}; expected {expected}'
+        yield Finding('warning', 'limit-empty', joint.name, message, repair, 'joint')
 
 
 def _size(joint: Joint, key: str, others: list[float]) -> Iterator[Finding]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.urdf.rules import MIN_AXIS, checked_element
 from robot_dynamics.urdf_check.description import Description, Joint
-from robot_dynamics.urdf_check.findings import Finding
+from robot_dynamics.urdf_check.findings import Finding, Repair
 
 
 def structure_findings(robot: Description) -> Iterator[Finding]:
@@ -39,11 +42,38 @@ def _elements(robot: Description) -> Iterator[Finding]:
             checked_element(element, position)
         except ModelError as error:
             if not (element.tag == 'joint' and name in zero_axes and '<axis>' in str(error)):
-                label = name or f'number {position}'
-                yield Finding('error', 'invalid-element', label, str(error), tag=element.tag)
+                label, repair = name or f'number {position}', _without_commas(element, position)
+                message = f'{error}; without decimal commas it is valid' if repair else str(error)
+                yield Finding('error', 'invalid-element', label, message, repair, element.tag)
         if element.get('type') in ('revolute', 'prismatic') and element.find('limit') is None:
             message = 'has no <limit>; expected one with effort and velocity'
             yield Finding('warning', 'invalid-element', name, message, tag='joint')
+
+
+def _without_commas(element: Element, position: int) -> tuple[Repair, ...]:
+    """Return the repairs of numbers with commas, if they make an element valid."""
+    meant, repairs = deepcopy(element), []
+    for path, owner, key in _attributes(meant):
+        text = owner.get(key, '')
+        for new in (text.replace(',', '.'), text.replace(',', ' ')) if ',' in text else ():
+            with suppress(ValueError):
+                numbers = [float(word) for word in new.split()]
+                owner.set(key, new)
+                repairs.append(Repair(path, None, numbers if len(numbers) > 1 else numbers[0]))
+                break
+    try:
+        checked_element(meant, position)
+    except ModelError:
+        return ()
+    return tuple(repairs)
+
+
+def _attributes(element: Element, path: str = '') -> Iterator[tuple[str, Element, str]]:
+    """Yield the attributes below an element that can be named by a path."""
+    for child in element:
+        if child.tag not in ('visual', 'collision'):
+            yield from ((f'{path}{child.tag}/@{key}', child, key) for key in child.attrib)
+            yield from _attributes(child, f'{path}{child.tag}/')
 
 
 def _names(robot: Description) -> Iterator[Finding]:

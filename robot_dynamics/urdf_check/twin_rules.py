@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from robot_dynamics.urdf_check.twins import Twins, agree, tensors_agree
 
 LIMIT_TOLERANCE = 1e-3  # rad or m
 RULES = ('same axis', 'mirrored motion')
-MIN_OTHERS = 2  # pairs of twins that follow one rule
+MIN_OTHERS, MIN_COPIES = 2, 3  # pairs of twins that follow one rule, or have equal axes
 SNAP = 1e-9  # of the largest moment: differences of rounding size are none
 
 
@@ -57,18 +58,23 @@ def _hypotheses(robot: Description, pair: Twins, link: Link, twin: Link) -> list
     expected = pair.image(robot, twin, link)
     if inconsistency(expected):
         return []
-    candidates = [
-        *unit_hypotheses(link.body),
-        *tensor_hypotheses(link),
-        *entry_hypotheses(link.body),
-    ]
-    found = [h for h in candidates if agree(expected, h.body)]
+    found = explanations(link, expected)
     if not found and inconsistency(link.body):
         meant = Inertial(link.body.mass, link.body.com, _snapped(expected, link.body))
         if agree(expected, meant) and not tensors_agree(expected, link.body):
             slip = f'{inconsistency(link.body)}; tensor of the twin'
             found = [Hypothesis('inertia-inconsistent', meant, slip)]
     return found
+
+
+def explanations(link: Link, expected: Inertial) -> list[Hypothesis]:
+    """Return the single slips without which a link has the expected inertia."""
+    candidates = [
+        *unit_hypotheses(link.body),
+        *tensor_hypotheses(link),
+        *entry_hypotheses(link.body),
+    ]
+    return [h for h in candidates if agree(expected, h.body)]
 
 
 def _snapped(expected: Inertial, old: Inertial) -> Array:
@@ -130,33 +136,72 @@ def twin_joint_findings(robot: Description, twins: list[Twins]) -> Iterator[Find
     Evidence are limits that belong to the other direction, or one pair of joints that does not
     follow the rule of all others of the robot: the same axis, or the mirrored motion.
     """
-    pairs = [axes for pair in twins if (axes := _axes(robot, pair)) is not None]
-    conventions = Counter(axes.convention for axes in pairs)
+    pairs = _all_axes(robot, twins)
     for axes in pairs:
-        limits = _limits(axes)
-        rare = conventions[axes.convention] == 1 and not axes.turned
-        others = conventions.total() - conventions['any'] - 1
-        usual, times = max(
-            ((rule, conventions[rule]) for rule in RULES if rule != axes.convention),
-            key=lambda pair: pair[1],
-        )
-        if limits == 'opposite':
-            reason = 'the limits are those of the other direction'
-        elif limits != 'symmetric' or not rare or axes.convention == 'any':
-            continue
-        elif axes.convention == 'none':
-            reason = 'neither motion nor axis is that of the other side'
-        elif times == others >= MIN_OTHERS:
-            reason = f'all other twins that tell have the {usual}'
-        else:
-            continue
-        yield _flipped(axes, reason)
+        if reason := _reason(axes, pairs):
+            yield _flipped(axes, pairs, reason)
 
 
-def _flipped(axes: _Axes, reason: str) -> Finding:
-    """Return the finding of the joint whose axis points to the negative side."""
+def told_directions(robot: Description, twins: list[Twins]) -> set[str]:
+    """Return the joints whose mirrored twins would show an opposite axis."""
+    pairs = _all_axes(robot, twins)
+    told = set()
+    for axes in pairs:
+        opposite = axes._replace(two=replace(axes.two, axis=-axes.two.axis), b=-axes.b)
+        if _reason(opposite, [opposite if other is axes else other for other in pairs]):
+            told |= {axes.one.name, axes.two.name}
+    return told
+
+
+def _all_axes(robot: Description, twins: list[Twins]) -> list[_Axes]:
+    return [axes for pair in twins if (axes := _axes(robot, pair)) is not None]
+
+
+def _reason(axes: _Axes, pairs: list[_Axes]) -> str:
+    """Return why one of two twin joints turns the wrong way, or ''."""
+    conventions = Counter(pair.convention for pair in pairs)
+    rare = conventions[axes.convention] == 1 and not axes.turned
+    others = conventions.total() - conventions['any'] - 1
+    usual, times = max(
+        ((rule, conventions[rule]) for rule in RULES if rule != axes.convention),
+        key=lambda pair: pair[1],
+    )
+    limits = _limits(axes)
+    copies = [pair.turned for pair in pairs if pair is not axes]
+    if limits == 'opposite':
+        return 'the limits are those of the other direction'
+    if not axes.turned and len(copies) >= MIN_COPIES and all(copies):
+        return 'all other twins have the same axis in their own coordinates'
+    if limits != 'symmetric' or not rare or axes.convention == 'any':
+        return ''
+    if axes.convention == 'none':
+        return 'neither motion nor axis is that of the other side'
+    if times == others >= MIN_OTHERS:
+        return f'all other twins that tell have the {usual}'
+    return ''
+
+
+def twin_limits(robot: Description, twins: list[Twins]) -> dict[str, tuple[float, float]]:
+    """Return the position limits of joints that those of their mirrored twins say."""
+    found = {}
+    for axes in _all_axes(robot, twins):
+        for joint, twin in ((axes.one, axes.two), (axes.two, axes.one)):
+            ranges = [(twin.lower, twin.upper), (-twin.upper, -twin.lower)]
+            order = ranges if axes.image @ axes.b > 0 else ranges[::-1]
+            # A joint without a range has one end of that of its twin.
+            fits = (r for r in order if np.isclose(joint.lower, r, atol=LIMIT_TOLERANCE).any())
+            found[joint.name] = next(fits, order[0])
+    return found
+
+
+def _flipped(axes: _Axes, pairs: list[_Axes], reason: str) -> Finding:
+    """Return the finding of the joint whose axis points to the rarer side, else the negative."""
     wrong, twin = axes.one, axes.two
-    if direction(wrong).sum() >= direction(twin).sum():
+    others = [joint for pair in pairs if pair is not axes for joint in pair[:2]]
+    line = np.abs(direction(wrong))
+    signs = [direction(j).sum() for j in others if np.allclose(np.abs(direction(j)), line)]
+    usual = np.sign(np.sign(signs).sum()) or 1.0
+    if usual * direction(wrong).sum() >= usual * direction(twin).sum():
         wrong, twin = twin, wrong
     flipped = (0.0 - direction(wrong)).tolist()
     message = (

@@ -66,6 +66,12 @@ class Twins(NamedTuple):
             for signs in itertools.product((1.0, -1.0), repeat=3)
         )
 
+    def same(self, robot: Description) -> bool:
+        """Return whether both have the same numbers: in their own axes, or mirrored."""
+        one = Inertial(self.one.body.mass, self.one.body.com, self.one.tensor)
+        two = Inertial(self.two.body.mass, self.two.body.com, self.two.tensor)
+        return agree(one, two) or agree(self.image(robot, self.one, self.two), self.two.body)
+
     def image(self, robot: Description, source: Link, target: Link) -> Inertial:
         """Return the inertia of one twin mirrored, in the axes of the other's <inertial>."""
         S = self.plane.reflection

@@ -162,18 +162,20 @@ class Drawn(NamedTuple):
     known: frozenset  # findings of the description without the fault
 
 
-def draw(seed):
-    """Yield the faults of a seed."""
+def draw(seed, file):
+    """Yield the faults of a seed; a file is overwritten by descriptions without the faults."""
     rng = np.random.default_rng(seed)
     sound = {}
     for kind, (where, fault) in DRAWN.items():
         left = EACH
         while left:
             path = ROBOTS[int(rng.integers(len(ROBOTS)))]
-            file = robots.example_robot_data() / path
+            source = robots.example_robot_data() / path
+            text = source.read_bytes()
             if path not in sound:
-                sound[path] = examine(file)
-            text, robot = file.read_bytes(), sound[path].robot
+                file.write_bytes(text)
+                sound[path] = examine(file, source.resolve().parents)
+            robot = sound[path].robot
             known = frozenset(
                 (f.element, f.kind) for f in sound[path].findings if f.severity != 'info'
             )
@@ -201,7 +203,7 @@ def answers(drawn, file, reference=None):
     file.write_bytes(drawn.fault.text)
     source = robots.example_robot_data() / drawn.path
     options = {} if reference is None else {'reference': reference}
-    found = examine(file, [*source.resolve().parents], **options).findings
+    found = examine(file, source.resolve().parents, **options).findings
     mine = [f for f in found if f.element == drawn.fault.element]
     named = [f for f in mine if f.severity != 'info' and f.kind in drawn.fault.kinds]
     if any(same(drawn.fault.repair, f.repair) for f in named):
