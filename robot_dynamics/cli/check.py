@@ -44,7 +44,7 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--reference',
         metavar='URDF',
-        help='compare with this description of the robot, joint by joint and link by link, by name',
+        help='compare joints and links with those of the same names in this description',
     )
     add_package_path(parser)
     parser.add_argument(

@@ -39,8 +39,8 @@ def doubt_findings(
     Args:
         robot: the description.
         twins: its mirrored twins.
-        told: joints whose twins tell their direction.
-        compared: the reference; elements that it has are told.
+        told: joints whose twins show their direction.
+        compared: the reference; elements that it has are compared with it.
     """
     alike = {link.name for pair in twins if pair.same(robot) for link in (pair.one, pair.two)}
     typical = typical_fit(robot)

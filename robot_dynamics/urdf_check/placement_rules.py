@@ -23,7 +23,7 @@ DEGREE = np.pi / 180
 FAR_GAP, NEAR_GAP = 0.6, 0.25  # over the sum of the diagonals of the boxes
 # Without geometry: times the longest other joint, of at least so many, and in all, m.
 LONG, MIN_OTHERS, LONGEST, SHORT = 3.0, 3, 5.0, 0.5
-SAME = 1e-3  # relative difference of equal offsets
+SAME, TINY = 1e-3, 1e-8  # difference of equal offsets, relative and m
 STEP = np.pi / 12  # designers choose angles that are multiples of 15 degrees
 ANGLE_TOLERANCE = 2e-3  # rad: angles written with few digits
 
@@ -100,8 +100,8 @@ def round_angles(joint: Joint) -> bool:
 
 def same_place(robot: Description, joint: Joint, p: Array) -> bool:
     """Return whether another joint has the same offset, but for signs."""
-    own = np.abs(joint.placement[:3, 3])
-    same = np.asarray(np.isclose([own, *robot.offsets], np.abs(p), rtol=SAME)).all(axis=1)
+    rows = np.vstack([np.abs(joint.placement[:3, 3]), robot.offsets])
+    same = (np.abs(rows - np.abs(p)) <= SAME * np.abs(p) + TINY).all(axis=1)
     return bool(p.any() and same[1:].sum() > same[0])
 
 
