@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
-from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.rollout import check_friction, checked_time_step
@@ -110,12 +109,13 @@ class Simulator:
         """
         check_friction(friction)
         self._time_step = checked_time_step(time_step)
-        self._law: JointFriction | None = None
+        self._unmoved: Sliding | None = None
         if friction == 'none':
             arm = arm.without_friction()
         elif isinstance(joint_models.friction, FrictionSettings):
-            self._law = joint_models.friction.of(arm.model)
-            viscous = self._law.coefficients['viscous']
+            law, still = joint_models.friction.of(arm.model), np.zeros(arm.model.n)
+            self._unmoved = Sliding(law, still, still)
+            viscous = law.coefficients['viscous']
             arm = Dynamics(
                 arm.model.with_actuation(viscous=viscous, coulomb=0.0),
                 snap=arm.programs.snap,
@@ -203,7 +203,7 @@ class Simulator:
         self.steps = 0
         protect(self._y, self._yd, self.effort)
         self._drive_state = None if self._drives is None else self._drives.rest()
-        self._sliding = None if self._law is None else Sliding(still, still)
+        self._sliding = self._unmoved
         self._balance = Balance.start(*self._energy())
 
     # -- stepping ---------------------------------------------------------------------------
@@ -256,8 +256,8 @@ class Simulator:
         force = body.force(torque, outside)
         sliding = self._sliding
         y, yd = self._moving(sliding, force).step(self._y, self._yd, force)
-        if self._law is not None and sliding is not None:
-            sliding = sliding.after(self._law, force, y - self._y, yd)
+        if sliding is not None:
+            sliding = sliding.after(force, y - self._y, yd)
         energy, work = self._motion.energy(y, yd), float(force @ (y - self._y))
         balance = self._balance.after(energy.kinetic, energy.gravity, work, energy.springs)
         # A value that is not finite makes this sum not finite; 0 times inf is NaN.
@@ -271,9 +271,9 @@ class Simulator:
 
     def _moving(self, sliding: Sliding | None, force: Array) -> Motion:
         """Return the steps under the present dry friction."""
-        if self._law is None or sliding is None:
+        if sliding is None:
             return self._motion
-        return self._motion.rubbing(sliding.dry(self._law, self._yd, force))
+        return self._motion.rubbing(sliding.dry(self._yd, force))
 
     def _outside(
         self, external: ArrayLike | None, wrenches: Mapping[str, ArrayLike] | None

@@ -53,25 +53,27 @@ class SlidingState(NamedTuple):
 
 
 class Sliding(NamedTuple):
-    """What a friction law remembers between the steps of a simulator; (n,) each."""
+    """Friction of n joints by a law, and what it remembers between the steps of a simulator."""
 
-    z: Array  # direction of sliding
-    lost: Array  # friction in the last step, N m or N, if it depends on the load
+    friction: JointFriction
+    z: Array  # (n,) direction of sliding
+    lost: Array  # (n,) friction in the last step, N m or N, if it depends on the load
 
-    def dry(self, friction: JointFriction, qd: Array, force: Array) -> DryFriction:
+    def dry(self, qd: Array, force: Array) -> DryFriction:
         """Return the dry friction of a step from velocities (n,) under torques (n,)."""
-        level = friction.sliding_level(qd, force - self.lost)
-        memory = friction.law.memory
-        return DryFriction(level, self.z, friction.presliding) if memory else DryFriction(level)
+        level = self.friction.sliding_level(qd, force - self.lost)
+        if not self.friction.law.memory:
+            return DryFriction(level)
+        return DryFriction(level, self.z, self.friction.presliding)
 
-    def after(self, friction: JointFriction, force: Array, dq: Array, qd: Array) -> Sliding:
+    def after(self, force: Array, dq: Array, qd: Array) -> Sliding:
         """Return the state after a step with displacements (n,), at velocities (n,)."""
-        z, lost = self
+        friction, z, lost = self
         if friction.law.memory:
             z = moved_direction(z, dq, friction.presliding)
         if friction.uses_load:
             lost = friction.torque(qd, force - lost, z if friction.law.memory else None)
-        return Sliding(z, lost)
+        return Sliding(friction, z, lost)
 
 
 def friction_step(arm: Dynamics, memory: bool, carrier: str | None = None) -> CompiledFunction:
