@@ -85,7 +85,6 @@ class Motion:
         """Select the checks of a step. Raises as `Simulator`."""
         b, c = body.friction
         self._integrator, self._h = integrator, h
-        self._has_friction = bool((b > 0).any() or (c > 0).any())
         limited = np.isfinite(body.lower).any() or np.isfinite(body.upper).any()
         self._has_stops = joint_models.stops is not None and bool(limited)
         rate = fastest_of(body, np.diag(b)) if (b > 0).any() else 0.0
@@ -113,7 +112,7 @@ class Motion:
         """Return the steps under other dry friction, which does not stick."""
         other = Motion.__new__(Motion)
         other.__dict__.update(self.__dict__)
-        other._dry, other._has_friction, other._holds = dry, True, True
+        other._dry, other._holds = dry, True
         return other
 
     def warm_up(self, y: Array) -> None:
@@ -121,7 +120,7 @@ class Motion:
         at_rest = y, 0 * y, 0 * y
         self._plain(*at_rest, self._h)
         self.energy(y, 0 * y)
-        if self._has_friction and not self._sticks:
+        if self._holds and not self._sticks:
             self.body.slowed(*at_rest, self._h, self._dry)
         if self._sticks or self._has_stops:
             self.body.mass_matrix(y)
@@ -141,7 +140,7 @@ class Motion:
 
     def step(self, y: Array, yd: Array, force: Array) -> State:
         """Return the state after one step under forces (m,)."""
-        if not (self._has_friction or self._has_stops):
+        if not (self._holds or self._has_stops):
             return self._plain(y, yd, force, self._h)
         if not self._has_stops:
             return self._slowed_step(y, yd, force, self._h)
