@@ -426,11 +426,13 @@ def test_a_trajectory_of_positions_begins_and_ends_early_without_a_step_in_veloc
     assert_holds(follower.present, [0.6, 0.3])
 
 
-def test_a_stream_that_begins_where_the_arm_was_led_begins_softly(follower):
+@pytest.mark.parametrize('count', [1, 2])
+def test_a_stream_that_begins_where_the_arm_was_led_begins_softly(follower, count):
     sampled(follower, 1.0)
     led = (0.5, -0.5)
     sampled(follower, 1.001, q=led)
-    stream(follower, moving_to(led))
+    for _ in range(count):
+        stream(follower, moving_to(led))
     reference, _ = sampled(follower, 1.002, q=led)
     assert_holds(reference, led)
     assert follower.placed

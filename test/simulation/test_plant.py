@@ -70,6 +70,17 @@ def test_brakes_hold_and_release(plant, arm):
     np.testing.assert_array_equal(plant.qd, [0, 0])
 
 
+def test_a_wrench_that_is_taken_away_acts_no_longer(plant, arm):
+    plant.apply(EffortCommand(TAU))
+    plant.apply(ExternalWrench(tip(arm), np.ones(6)))
+    plant.apply(ExternalWrench(tip(arm), None))
+    plant.apply(ExternalWrench(tip(arm), None))
+    plant.step()
+    free = Simulator(arm, integrator='semi_implicit_euler')
+    free.step(TAU)
+    np.testing.assert_array_equal(plant.qd, free.qd)
+
+
 def test_a_wrench_is_given_in_the_axes_of_its_frame():
     # Any arm, any posture: the torque is that of the wrench turned into the world's axes.
     rng = np.random.default_rng(0)
