@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import pytest
+
 from robot_dynamics.control.joint_reading import StampRateLimit
 
 MS = 1_000_000
@@ -16,6 +18,13 @@ def test_stamps_that_go_back_restart_the_limit():
     assert limit.is_due(20 * MS)
     assert not limit.is_due(119 * MS)
     assert limit.is_due(120 * MS)
+
+
+@pytest.mark.parametrize('repeat', [False, True])
+def test_a_stamp_that_comes_again_is_due_if_it_is_to_be_repeated(repeat):
+    limit = StampRateLimit(250.0, repeat)
+    found = [limit.is_due(k * MS) for k in (3, 3, 4, 4, 7, 7)]
+    assert found == [True, repeat, False, False, True, repeat]
 
 
 def test_a_rate_of_zero_is_no_limit():

@@ -24,6 +24,18 @@ TOLERANCES = Tolerances(np.full(2, 0.05), np.full(2, 0.01), 0.0, 0.2)
 DEFAULT = Tolerances(np.array([0.1, 0.2]), np.array([0.3, 0.4]), 0.01, 2.0)
 
 
+def test_the_codes_are_those_of_the_action():
+    """The constants of control_msgs/action/FollowJointTrajectory.action, commit 220a84b."""
+    assert {code.name: code.value for code in Code} == {
+        'SUCCESSFUL': 0,
+        'INVALID_GOAL': -1,
+        'INVALID_JOINTS': -2,
+        'OLD_HEADER_TIMESTAMP': -3,
+        'PATH_TOLERANCE_VIOLATED': -4,
+        'GOAL_TOLERANCE_VIOLATED': -5,
+    }
+
+
 def trajectory(*rows):
     rows = rows or ((0.0, 0.0), (0.4, 0.2), (0.0, 0.5))
     return Trajectory(NAMES, np.arange(len(rows)), rows, np.zeros((len(rows), 2)))

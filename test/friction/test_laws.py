@@ -172,6 +172,8 @@ def test_an_offset_is_added_to_friction_that_depends_on_load_and_on_the_motion(l
         shifted.move(q)
     qd = sign * np.array([-0.5, 0.5])  # it turns back: with memory the direction stays
     expected = alone.torque(qd, tau)
+    for model in (alone, shifted):
+        np.testing.assert_array_equal(model.torque(qd), model.torque(qd, 0.0))
     np.testing.assert_array_equal(shifted.torque(qd, tau), expected + offset)
     # c + k |tau|, in the direction of the motion that it knows
     direction = sign * np.array([1.0, -1.0]) * (1 if law == 'load_memory' else -1)

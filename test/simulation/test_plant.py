@@ -70,6 +70,22 @@ def test_brakes_hold_and_release(plant, arm):
     np.testing.assert_array_equal(plant.qd, [0, 0])
 
 
+@pytest.mark.parametrize('error', [np.linalg.LinAlgError('singular'), NotFinite('torque is nan')])
+def test_the_brakes_hold_the_arm_where_a_step_failed(plant, monkeypatch, error):
+    def failing(*_args, **_options):
+        raise error
+
+    plant.apply(EffortCommand(TAU))
+    plant.step()
+    q = plant.q.copy()
+    monkeypatch.setattr(plant.simulator, 'step', failing)
+    with pytest.raises(SimulationDiverged, match=str(error)):
+        plant.step()
+    assert plant.braked
+    assert not plant.qd.any()
+    np.testing.assert_array_equal(plant.q, q)
+
+
 def test_a_wrench_that_is_taken_away_acts_no_longer(plant, arm):
     plant.apply(EffortCommand(TAU))
     plant.apply(ExternalWrench(tip(arm), np.ones(6)))
