@@ -87,6 +87,33 @@ class Columns(NamedTuple):
         return self._replace(of_joints=columns)
 
 
+class Comparison(NamedTuple):
+    """What a search of causes compares: recorded efforts of a motion, and a model.
+
+    Attributes:
+        arm: the model.
+        link: of a possible payload.
+        columns: of the motion.
+        perturbed: the same with the motion's noise added, and subtracted; or none.
+        effort: (n,) root mean square of the measured efforts.
+        measured: (n,) bool: the joint has measured efforts.
+    """
+
+    arm: Dynamics
+    link: str
+    columns: Columns
+    perturbed: Sequence[Columns]
+    effort: Array
+    measured: Array
+
+    def with_scale_of(self, of_joints: Array, of_robot: Array) -> Comparison:
+        """Return the same with scales of the torque that these unknowns correct."""
+        columns, *perturbed = (
+            one.with_scale_of(of_joints, of_robot) for one in (self.columns, *self.perturbed)
+        )
+        return self._replace(columns=columns, perturbed=perturbed)
+
+
 def columns_of(arm: Dynamics, stretches: Sequence[Stretch], drives: Drives) -> Columns:
     """Return the columns of a motion.
 

@@ -27,7 +27,7 @@ from robot_dynamics.identification.evaluation.autoregression import (
     whitened,
     whitened_rows,
 )
-from robot_dynamics.identification.evaluation.cause_columns import OF_JOINTS, Columns
+from robot_dynamics.identification.evaluation.cause_columns import OF_JOINTS, Comparison
 from robot_dynamics.identification.evaluation.hypotheses import Hypothesis, exclusive
 from robot_dynamics.identification.evaluation.selection import Regression, Solution
 from robot_dynamics.spatial import Array
@@ -41,25 +41,16 @@ TINY = 1e-30
 class Equations:
     """Residuals, the columns of hypotheses, and the samples that are used."""
 
-    def __init__(
-        self,
-        hypotheses: Sequence[Hypothesis],
-        columns: Columns,
-        perturbed: Sequence[Columns],
-        effort: Array,
-        used: Array,
-    ):
+    def __init__(self, hypotheses: Sequence[Hypothesis], compared: Comparison, used: Array):
         """Store the columns.
 
         Args:
             hypotheses: G possible causes.
-            columns: of the motion.
-            perturbed: the same with the motion's noise added, and subtracted; or none.
-            effort: (n,) root mean square of the measured efforts.
+            compared: efforts and model.
             used: (R, n) bool, of the independent rows.
         """
-        self.hypotheses, self.columns = hypotheses, columns
-        self._perturbed, self._effort, self._used = perturbed, effort, used
+        self.hypotheses, self.compared = hypotheses, compared
+        self._effort, self._used = compared.effort, used
         self._directions = np.concatenate([h.directions for h in hypotheses])
         ends = np.cumsum([0, *(len(h.prior) for h in hypotheses)])
         self.groups = [range(*pair) for pair in pairwise(ends)]
@@ -70,23 +61,20 @@ class Equations:
             small.get((h.kind, h.joint)) if h.joint >= 0 and not h.small else None
             for h in hypotheses
         ]
-        count = len(perturbed)
+        count = len(compared.perturbed)
         self._stacks = [
-            (2.0 if count else 1.0, columns.stacked()),
-            *((-1.0 / count, one.stacked()) for one in perturbed),
+            (2.0 if count else 1.0, compared.columns.stacked()),
+            *((-1.0 / count, one.stacked()) for one in compared.perturbed),
         ]
 
     def with_hypotheses(self, more: Sequence[Hypothesis]) -> Equations:
         """Return the equations of further hypotheses as well."""
-        every = [*self.hypotheses, *more]
-        return Equations(every, self.columns, self._perturbed, self._effort, self._used)
+        return Equations([*self.hypotheses, *more], self.compared, self._used)
 
     def with_scale_of(self, x: Array) -> Equations:
         """Return equations with scales of the torque that x corrects, not of the model's."""
-        errors = self._errors(x)
-        perturbed = [one.with_scale_of(*errors) for one in self._perturbed]
-        columns = self.columns.with_scale_of(*errors)
-        return Equations(self.hypotheses, columns, perturbed, self._effort, self._used)
+        compared = self.compared.with_scale_of(*self._errors(x))
+        return Equations(self.hypotheses, compared, self._used)
 
     def with_small(self, chosen: Sequence[int], small: Sequence[int]) -> list[int]:
         """Return the chosen hypotheses, and the small errors that they do not replace."""
@@ -141,19 +129,19 @@ class Equations:
 
     def first_noise(self) -> Noise:
         """Return white noise of the size of the residual."""
-        rest = self._rest(self.columns.residual)
+        rest = self._rest(self.compared.columns.residual)
         rms = np.sqrt((rest**2).sum(axis=0) / np.maximum(1, self._used.sum(axis=0)))
         return Noise(self.floored(rms), np.zeros((ORDER, len(self._effort))))
 
     def noise(self, solution: Solution) -> Noise:
         """Return the noise that a solution leaves."""
-        rest = self._rest(self.columns.residual - self.torque(solution.x))
+        rest = self._rest(self.compared.columns.residual - self.torque(solution.x))
         noise = noise_of(rest, self._used, int(np.count_nonzero(solution.x)))
         return noise._replace(sigma=self.floored(noise.sigma))
 
     def _rest(self, residual: Array) -> Array:
         """Return a residual at the independent rows (R, n), zero where unused."""
-        return np.where(self._used, residual[self.columns.rows], 0.0)
+        return np.where(self._used, residual[self.compared.columns.rows], 0.0)
 
     def floored(self, sigma: Array) -> Array:
         """Return standard deviations (n,) that are not below the floor."""
@@ -167,15 +155,16 @@ class Equations:
         several joints; the weights do not.
         """
         x, C = solution
-        scores = np.zeros((len(self._used) - ORDER, len(x)))
+        chosen = np.flatnonzero(C.diagonal())  # the others' covariance is zero
+        scores = np.zeros((len(self._used) - ORDER, len(chosen)))
         for _, at, _, ((_, Z),) in self._whitened(self._stacks[:1], noise):
-            D = self._directions[:, at]
-            rest = Z[:, -1] - Z[:, :-1] @ (x @ D)
+            D = self._directions[chosen][:, at]
+            rest = Z[:, -1] - Z[:, :-1] @ (x[chosen] @ D)
             scores += rest[:, None] * (Z[:, :-1] @ D.T)
         together = np.add.reduceat(scores, np.arange(0, len(scores), TOGETHER), axis=0)
-        varied = ((together @ C) ** 2).sum(axis=0)
-        size = C.diagonal()
-        more = np.sqrt(np.maximum(1.0, varied / np.where(size > 0, size, 1.0)))
+        C_chosen, more = C[np.ix_(chosen, chosen)], np.ones(len(x))
+        varied = ((together @ C_chosen) ** 2).sum(axis=0)
+        more[chosen] = np.sqrt(np.maximum(1.0, varied / C_chosen.diagonal()))
         return Solution(x, C * np.outer(more, more))
 
     def of(self, g: int, solution: Solution) -> tuple[Array, Array]:
@@ -191,7 +180,7 @@ class Equations:
 
     def torque(self, x: Array) -> Array:
         """Return the torque (G, n) of all unknowns."""
-        return self.columns.torque(*self._errors(x))
+        return self.compared.columns.torque(*self._errors(x))
 
     def _errors(self, x: Array) -> tuple[Array, Array]:
         """Return the errors of joints (6, n) and of the robot (P,)."""

@@ -24,13 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.evaluation.autoregression import Noise
 from robot_dynamics.identification.evaluation.cause_columns import (
     OF_JOINTS,
     OF_MOTION,
     OF_TORQUE,
-    Columns,
+    Comparison,
 )
 from robot_dynamics.identification.evaluation.cause_equations import BLOCKS, Equations
 from robot_dynamics.identification.evaluation.hypotheses import (
@@ -61,28 +60,13 @@ VISIBLE = 0.05  # of the effort: an error of this size should be
 SHOULD_BE_VISIBLE = ('dry friction', 'Stribeck friction', 'viscous friction', 'scale')
 
 
-def find_causes(
-    arm: Dynamics,
-    link: str,
-    columns: Columns,
-    perturbed: Sequence[Columns],
-    effort: Array,
-    measured: Array,
-) -> Findings:
-    """Return the causes of the residuals, if there is enough motion.
-
-    Args:
-        arm: the model.
-        link: of a possible payload.
-        columns: of the motion.
-        perturbed: the same with the motion's noise added, and subtracted; or none.
-        effort: (n,) root mean square of the measured efforts.
-        measured: (n,) bool: the joint has measured efforts.
-    """
-    search = _Search(arm, link, columns, perturbed, effort, measured)
+def find_causes(compared: Comparison) -> Findings:
+    """Return the causes of the residuals, if there is enough motion."""
+    search = _Search(compared)
     if not search.searchable:
-        nothing = np.zeros_like(columns.residual)
-        return Findings(False, False, (), rms(columns.residual), nothing, (0.0, math.inf), ())
+        residual = compared.columns.residual
+        nothing = np.zeros_like(residual)
+        return Findings(False, False, (), rms(residual), nothing, (0.0, math.inf), ())
     return search.findings()
 
 
@@ -104,16 +88,9 @@ class _Choice(NamedTuple):
 class _Search:
     """Equations of the possible causes and of small errors."""
 
-    def __init__(
-        self,
-        arm: Dynamics,
-        link: str,
-        columns: Columns,
-        perturbed: Sequence[Columns],
-        effort: Array,
-        measured: Array,
-    ):
-        self._model, self._link, self._effort = arm.model, link, effort
+    def __init__(self, compared: Comparison):
+        self._model, self._effort = compared.arm.model, compared.effort
+        columns, measured = compared.columns, compared.measured
         rows = moves(columns.qd[columns.rows])
         standing = rows.sum(axis=0) < max(MOTION.samples, MOTION.share * len(rows))
         self.searchable = bool((measured & ~standing).any())  # a single posture fits any cause
@@ -121,14 +98,15 @@ class _Search:
         rows[:, ~measured] = False
         determined = np.tile(measured, (len(OF_JOINTS), 1))
         determined[OF_MOTION] &= ~standing
-        found = hypotheses(arm, link, columns, effort, determined)
+        found = hypotheses(compared, determined)
         self._possible = found
         drives, links = inexact(found), inexact_links(found, SMALL.of_link)
         every = [*found, *drives, *links]
-        self._equations = Equations(every, columns, perturbed, effort, rows)
+        self._equations = Equations(every, compared, rows)
         ends = len(found), len(found) + len(drives), len(every)
         self._drives, self._links = (list(range(*pair)) for pair in pairwise(ends))
         self._common = [g for g, h in enumerate(found) if h.kind in COMMON]
+        (self._one_scale,) = (g for g, h in enumerate(found) if (h.kind, h.place) == ('scale', ''))
 
     def findings(self) -> Findings:
         """Return the causes that remain after all checks."""
@@ -169,7 +147,7 @@ class _Search:
             True,
             dropped,
             fit.causes(reported, allowed),
-            rms(equations.columns.residual - torque),
+            rms(equations.compared.columns.residual - torque),
             torque,
             fit.delay(),
             self._undetermined(fit, reported),
@@ -183,35 +161,34 @@ class _Search:
             first = len(equations.hypotheses)
             equations = equations.with_hypotheses(inexact_links(self._possible, SMALL.of_several))
             small = [*small, *range(first, len(equations.hypotheses))]
-        return LastFit(
-            self._model, self._link, equations, found.noise, found.causes, assumed, small
-        )
+        return LastFit(equations, found.noise, found.causes, assumed, small)
 
     def _best(self, allowed: Sequence[int]) -> _Choice:
-        """Return the most probable choice of several searches.
-
-        A few wrong links may explain much of what many drives do, so that one search begins with
-        the causes of single joints, and others assume small errors. Scales are those of each
-        joint, or one of all.
-        """
-        kinds = [(h.joint >= 0, h.kind == 'scale' and not h.place) for h in self._possible]
-        apart = [g for g in allowed if not kinds[g][1]]
-        of_joints = [g for g in apart if kinds[g][0]]
-        noise = self._equations.first_noise()
-        first = self._converged(of_joints, noise, (), ())
-        found = [
-            self._converged(apart, first.noise, first.causes, ()),
-            self._converged(apart, noise, (), ()),
-            *(self._converged(apart, noise, (), small) for small in self._kinds_of_small()),
-        ]
-        if len(apart) < len(allowed):
-            found.append(self._converged(allowed, noise, (), ()))
-        found = [self._with_large(one, apart, CERTAIN) for one in found]
+        """Return the most probable choice whose small errors explain the smaller part."""
+        apart = [g for g in allowed if g != self._one_scale]
+        found = [self._with_large(one, apart, CERTAIN) for one in self._searches(allowed, apart)]
         for one in sorted(found, key=self._log_probability, reverse=True):
             best = self._with_large(one, apart, 0.0)
             if self._minor(best):
                 break
         return best
+
+    def _searches(self, allowed: Sequence[int], apart: Sequence[int]) -> list[_Choice]:
+        """Return the choices of several searches.
+
+        A few wrong links may explain much of what many drives do, so that one search begins with
+        the causes of single joints, and others assume small errors. Scales are those of each
+        joint, or one of all.
+        """
+        noise = self._equations.first_noise()
+        of_joints = [g for g in apart if self._possible[g].joint >= 0]
+        first = self._converged(of_joints, noise, (), ())
+        return [
+            self._converged(apart, first.noise, first.causes, ()),
+            self._converged(apart, noise, (), ()),
+            *(self._converged(apart, noise, (), small) for small in self._kinds_of_small()),
+            *([self._converged(allowed, noise, (), ())] if len(apart) < len(allowed) else []),
+        ]
 
     def _kinds_of_small(self) -> list[list[int]]:
         """Return small errors: gains alone, all of the drives, and those of the links as well."""
@@ -229,7 +206,7 @@ class _Search:
         unit = np.where(self._effort > 0, self._effort, np.inf)
         sizes = [
             np.linalg.norm(rms(np.atleast_2d(one)) / unit * self._equations.measured)
-            for one in (torque, self._equations.columns.residual)
+            for one in (torque, self._equations.compared.columns.residual)
         ]
         return bool(sizes[0] <= SMALL.minor * sizes[1])
 
@@ -292,7 +269,7 @@ class _Search:
         self, fit: LastFit, reported: Sequence[int], small: Sequence[int]
     ) -> list[int]:
         """Return causes that together make no joint's residual worse."""
-        residual = self._equations.columns.residual
+        residual = self._equations.compared.columns.residual
         before, measured = self._equations.floored(rms(residual)), self._equations.measured
 
         def rms_without(torque: Array) -> Array:
@@ -305,7 +282,7 @@ class _Search:
         """Return the size of a cause relative to the smallest that is reported."""
         h, value = self._possible[g], x[self._equations.groups[g]]
         share = REPORTED.of_gravity if h.kind == 'gravity' else REPORTED.of_effort
-        residual = rms(self._equations.columns.residual)
+        residual = rms(self._equations.compared.columns.residual)
         least = np.maximum(REPORTED.of_residual * residual, share * self._effort)
         size = rms(self._equations.torque_of(g, x))
         if h.kind in OF_TORQUE:
@@ -327,6 +304,6 @@ class _Search:
 
     def _hidden(self, fit: LastFit, g: int, j: int) -> bool:
         kind = self._possible[g].kind
-        column = fit.equations.columns.of_joints[OF_JOINTS.index(kind), :, j]
+        column = fit.equations.compared.columns.of_joints[OF_JOINTS.index(kind), :, j]
         unit = 1.0 if kind in OF_TORQUE else float(rms(column))
         return fit.least(g) * unit > VISIBLE * float(self._effort[j])

@@ -20,6 +20,7 @@ from robot_dynamics.identification.evaluation.cause_columns import (
     OF_JOINTS,
     OF_MOTION,
     Columns,
+    Comparison,
     columns_of,
 )
 from robot_dynamics.identification.evaluation.causes import find_causes
@@ -211,7 +212,9 @@ def evaluate(
     noise = motion_noise(recording)
     noisy = [noise.added(recording, np.random.default_rng(0), sign) for sign in (1.0, -1.0)]
     perturbed = [columns_of(shown, smooth(one, cutoff)[0], drives) for one in noisy]
-    findings = find_causes(shown, link, columns, perturbed, rms(curves.effort), measured)
+    findings = find_causes(
+        Comparison(shown, link, columns, perturbed, rms(curves.effort), measured)
+    )
     found = _at_all_times(columns, findings.torque, stretches)
     curves = curves._replace(corrected=curves.model + found)
     return Evaluation(

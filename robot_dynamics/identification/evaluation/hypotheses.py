@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.evaluation.cause_columns import (
     BODIES,
     DELAY,
@@ -27,7 +26,7 @@ from robot_dynamics.identification.evaluation.cause_columns import (
     OF_JOINTS,
     OF_TORQUE,
     PER_BODY,
-    Columns,
+    Comparison,
 )
 from robot_dynamics.identification.evaluation.search_numbers import (
     CERTAIN,
@@ -104,24 +103,20 @@ class Findings(NamedTuple):
     undetermined: tuple[tuple[str, str], ...]  # kinds and joints of errors it would not show
 
 
-def hypotheses(
-    arm: Dynamics, link: str, columns: Columns, effort: Array, determined: Array
-) -> list[Hypothesis]:
+def hypotheses(compared: Comparison, determined: Array) -> list[Hypothesis]:
     """Return the possible causes.
 
     Args:
-        arm: the model.
-        link: of a possible payload.
-        columns: of the motion.
-        effort: (n,) root mean square of the measured efforts.
+        compared: efforts and model.
         determined: (6, n) bool: the motion excites this cause of this joint.
     """
+    arm, columns = compared.arm, compared.columns
     names, n = arm.model.joint_names, arm.model.n
     own = len(OF_JOINTS) * n
     size = np.sqrt((columns.of_joints**2).mean(axis=1))
     # As much torque as the joint has.
     of_torque = np.isin(OF_JOINTS, OF_TORQUE)[:, None]
-    prior = effort / np.where(size > 0, np.where(of_torque, 1.0, size), np.inf)
+    prior = compared.effort / np.where(size > 0, np.where(of_torque, 1.0, size), np.inf)
     prior[OF_JOINTS.index('scale')] = PRIORS.scale
     unit = np.eye(own + len(columns.of_robot))
     at = {kind: k * n for k, kind in enumerate(OF_JOINTS)}
@@ -137,7 +132,10 @@ def hypotheses(
     found.append(Hypothesis('delay', '', of_robot[[DELAY]], np.array([PRIORS.delay])))
     if columns.of_robot[GRAVITY].any():
         found += _of_gravity(arm.model.gravity, of_robot[GRAVITY])
-    return [*found, *_of_bodies(arm.model, int(arm.tree.frame(link).body), of_robot[BODIES])]
+    return [
+        *found,
+        *_of_bodies(arm.model, int(arm.tree.frame(compared.link).body), of_robot[BODIES]),
+    ]
 
 
 def _of_gravity(gravity: Array, unit: Array) -> Iterator[Hypothesis]:

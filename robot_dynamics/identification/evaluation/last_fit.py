@@ -25,7 +25,6 @@ from robot_dynamics.identification.evaluation.hypotheses import (
 )
 from robot_dynamics.identification.evaluation.search_numbers import PRICES
 from robot_dynamics.identification.evaluation.selection import Solution
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 
@@ -34,8 +33,6 @@ class LastFit:
 
     def __init__(
         self,
-        model: RobotModel,
-        link: str,
         equations: Equations,
         noise: Noise,
         chosen: Sequence[int],
@@ -45,15 +42,13 @@ class LastFit:
         """Fit.
 
         Args:
-            model: the model.
-            link: of a possible payload.
             equations: of all hypotheses.
             noise: that the causes leave.
             chosen: hypotheses.
             assumed: small errors of an inexact model, or none.
             small: those that standard deviations allow for.
         """
-        self._model, self._link = model, link
+        self._model = equations.compared.arm.model
         self.equations, self.chosen = equations, chosen
         self._assumed, self._small = assumed, small
         self._noise, self._regression = noise, equations.regression(noise)
@@ -65,7 +60,7 @@ class LastFit:
 
     def torque(self, causes: Sequence[int]) -> Array:
         """Return the torque (G, n) of some causes."""
-        zero = np.zeros_like(self.equations.columns.qd)
+        zero = np.zeros_like(self.equations.compared.columns.qd)
         return sum((self.equations.torque_of(g, self.solution.x) for g in causes), zero)
 
     def causes(self, reported: Sequence[int], allowed: Sequence[int]) -> tuple[Cause, ...]:
@@ -97,7 +92,7 @@ class LastFit:
         value, covariance = self.equations.of(g, solution)
         value = within_limits(self._model, h, value, covariance)
         torque = self.equations.torque_of(g, solution.x)
-        return cause(self._model, self._link, h, value, covariance, torque)
+        return cause(self._model, self.equations.compared.link, h, value, covariance, torque)
 
     def _alternatives(self, g: int, allowed: Sequence[int]) -> tuple[Cause, ...]:
         """Return possible causes that explain the residual nearly as well as one of the chosen."""
