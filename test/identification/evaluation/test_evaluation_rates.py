@@ -2,22 +2,33 @@
 """Rates of false causes, of recordings of correct models.
 
 docs/appendices/evaluation_rates.md has the table of `python -m benchmarks.evaluation`; here are
-parts of it.
+parts of it. With at most one false cause, a rate of 8 % (10 % of realistic arms) fails with 96 %.
 """
+
+from itertools import product
 
 import pytest
 
-from benchmarks.evaluation import NOISES, Noise, Realistic, outcomes, rates
+from benchmarks.evaluation import MOTIONS, NOISES, ROBOTS, Noise, Realistic, outcomes, rates
 
 WHITE = [k for k, noise in enumerate(NOISES) if isinstance(noise, Noise)]
 REALISTIC = [k for k, noise in enumerate(NOISES) if isinstance(noise, Realistic)]
 # The largest noise of velocities, and none, at the lowest rate.
 WORST = [NOISES.index(Noise(velocity, 250.0)) for velocity in (0.02, None)]
-FALSE = 0.05
 
 
 def joined(table):
     return [one for of in table.values() for one in of]
+
+
+def in_turn(noises, turns):
+    """Return the outcomes of correct models: every robot with every noise, in turning motions."""
+    found = []
+    for turn, k, (i, name) in product(range(turns), noises, enumerate(ROBOTS)):
+        of = MOTIONS[(turn + k + i) % len(MOTIONS)]
+        seed = len(ROBOTS) * (len(NOISES) * turn + k) + i
+        found += joined(outcomes(['correct'], [k], [name], [of], first_seed=seed))
+    return found
 
 
 def test_a_correct_model_of_one_robot_has_no_causes():
@@ -26,11 +37,13 @@ def test_a_correct_model_of_one_robot_has_no_causes():
 
 @pytest.mark.slow
 def test_correct_models_have_few_false_causes():
-    found = joined(outcomes(['correct'], WHITE))
-    assert len(found) == 12 * len(WHITE)
-    assert rates(found)[1] <= FALSE
+    found = in_turn(WHITE, 1)
+    assert len(found) == 64
+    assert sum(one.false > 0 for one in found) <= 1
 
 
 @pytest.mark.slow
 def test_correct_models_of_realistic_arms_have_few_false_causes():
-    assert rates(joined(outcomes(['correct'], REALISTIC, seeds=2)))[1] <= FALSE
+    found = in_turn(REALISTIC, 4)
+    assert len(found) == 48
+    assert sum(one.false > 0 for one in found) <= 1
