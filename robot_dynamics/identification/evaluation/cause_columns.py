@@ -123,16 +123,16 @@ def columns_of(arm: Dynamics, stretches: Sequence[Stretch], drives: Drives) -> C
         drives: friction and offset.
     """
     parts = [_of_stretch(arm, s, drives) for s in stretches]
-    ends = np.cumsum([0, *(len(part.t) for part in parts)])
-    rows = np.concatenate([end + part.rows for end, part in zip(ends, parts, strict=False)])
-    joined = {
-        name: np.concatenate([getattr(part, name) for part in parts], axis=axis)
-        for name, axis in (
-            *(('t', 0), ('of_joints', 1), ('of_robot', 1)),
-            *(('residual', 0), ('qd', 0), ('gravity_torque', 0)),
-        )
-    }
-    return Columns(lengths=tuple(np.diff(ends)), rows=rows, **joined)
+    t, _, rows, of_joints, of_robot, *of_samples = zip(*parts, strict=True)
+    ends = np.cumsum([0, *(len(one) for one in t)])
+    return Columns(
+        np.concatenate(t),
+        tuple(np.diff(ends)),
+        np.concatenate([end + one for end, one in zip(ends, rows, strict=False)]),
+        np.concatenate(of_joints, axis=1),
+        np.concatenate(of_robot, axis=1),
+        *map(np.concatenate, of_samples),
+    )
 
 
 def _of_stretch(arm: Dynamics, s: Stretch, drives: Drives) -> Columns:

@@ -60,13 +60,13 @@ VISIBLE = 0.05  # of the effort: an error of this size should be
 SHOULD_BE_VISIBLE = ('dry friction', 'Stribeck friction', 'viscous friction', 'scale')
 
 
-def find_causes(compared: Comparison) -> Findings:
-    """Return the causes of the residuals, if there is enough motion."""
+def find_causes(compared: Comparison) -> tuple[Findings, Array]:
+    """Return the causes of the residuals, if there is enough motion, and their torque (G, n)."""
     search = _Search(compared)
     if not search.searchable:
         residual = compared.columns.residual
         nothing = np.zeros_like(residual)
-        return Findings(False, False, (), rms(residual), nothing, (0.0, math.inf), ())
+        return Findings(False, False, (), rms(residual), (0.0, math.inf), ()), nothing
     return search.findings()
 
 
@@ -108,8 +108,8 @@ class _Search:
         self._common = [g for g, h in enumerate(found) if h.kind in COMMON]
         (self._one_scale,) = (g for g, h in enumerate(found) if (h.kind, h.place) == ('scale', ''))
 
-    def findings(self) -> Findings:
-        """Return the causes that remain after all checks."""
+    def findings(self) -> tuple[Findings, Array]:
+        """Return the causes that remain after all checks, and their torque (G, n)."""
         equations, allowed = self._equations, list(range(len(self._possible)))
         dropped = False
         while True:
@@ -143,15 +143,15 @@ class _Search:
         reported = self._sufficient(fit, named, [g for g in valid if g not in large])
         dropped = dropped or any(g not in reported for g in named)
         torque = fit.torque(reported)
-        return Findings(
+        found_causes = Findings(
             True,
             dropped,
             fit.causes(reported, allowed),
             rms(equations.compared.columns.residual - torque),
-            torque,
             fit.delay(),
             self._undetermined(fit, reported),
         )
+        return found_causes, torque
 
     def _last_fit(self, equations: Equations, found: _Choice, several: bool) -> LastFit:
         """Return the fit with small errors; larger ones of the links if several are wrong."""

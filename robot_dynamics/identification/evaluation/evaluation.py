@@ -24,7 +24,7 @@ from robot_dynamics.identification.evaluation.cause_columns import (
     columns_of,
 )
 from robot_dynamics.identification.evaluation.causes import find_causes
-from robot_dynamics.identification.evaluation.hypotheses import Cause
+from robot_dynamics.identification.evaluation.hypotheses import Findings
 from robot_dynamics.identification.recordings.drives import AS_DESCRIBED, Drives
 from robot_dynamics.identification.recordings.gravity_setting import Posture, Postures, remedy
 from robot_dynamics.identification.recordings.noise import motion_noise
@@ -67,8 +67,8 @@ class Curves(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
-    """Comparison of a recording with a model; arrays (n,) in N m or N.
+class Evaluation(Findings):
+    """Comparison of a recording with a model, and the causes found; arrays (n,) in N m or N.
 
     Attributes:
         robot: its name.
@@ -83,13 +83,6 @@ class Evaluation:
         notes: remarks on the recording.
         noise: root mean square of the recorded efforts above the cut-off frequency.
         moving: share of the time in which the joint moves.
-        searched: whether causes were searched: joints moved enough, below the cut-off frequency.
-        doubtful: whether causes were dropped as physically impossible, or invalid in some block
-            of the recording.
-        causes: errors of the model, ordered by the share of the residual they explain.
-        unexplained: root mean square of the residual without the causes.
-        delay: of the efforts against the motion, s, and its standard deviation.
-        undetermined: kinds and joints of errors of 5 % of the effort that would not be found.
         correlations: of the residual with gravity torque, sign(qd), qd and qdd, -1 to 1; NaN if
             one of them is constant.
     """
@@ -106,12 +99,6 @@ class Evaluation:
     notes: tuple[str, ...]
     noise: Array
     moving: Array
-    searched: bool
-    doubtful: bool
-    causes: tuple[Cause, ...]
-    unexplained: Array
-    delay: tuple[float, float]
-    undetermined: tuple[tuple[str, str], ...]
     correlations: Mapping[str, Array]
 
     @property
@@ -212,11 +199,10 @@ def evaluate(
     noise = motion_noise(recording)
     noisy = [noise.added(recording, np.random.default_rng(0), sign) for sign in (1.0, -1.0)]
     perturbed = [columns_of(shown, smooth(one, cutoff)[0], drives) for one in noisy]
-    findings = find_causes(
-        Comparison(shown, link, columns, perturbed, rms(curves.effort), measured)
-    )
-    found = _at_all_times(columns, findings.torque, stretches)
-    curves = curves._replace(corrected=curves.model + found)
+    compared = Comparison(shown, link, columns, perturbed, rms(curves.effort), measured)
+    findings, torque = find_causes(compared)
+    torque = _at_all_times(columns, torque, stretches)
+    curves = curves._replace(corrected=curves.model + torque)
     return Evaluation(
         robot=arm.model.name,
         joint_names=arm.model.joint_names,
@@ -230,13 +216,8 @@ def evaluate(
         notes=notes,
         noise=rms(np.concatenate([_above_cutoff(stretch) for stretch in stretches])),
         moving=moves(curves.qd).mean(axis=0),
-        searched=findings.searched,
-        doubtful=findings.doubtful,
-        causes=findings.causes,
-        unexplained=findings.unexplained,
-        delay=findings.delay,
-        undetermined=findings.undetermined,
         correlations=_correlations(columns),
+        **vars(findings),
     )
 
 

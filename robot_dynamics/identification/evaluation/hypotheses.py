@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -91,16 +90,26 @@ class Cause:
     alternatives: tuple[Cause, ...] = field(default=())
 
 
-class Findings(NamedTuple):
-    """Causes of the residuals."""
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """Causes of residuals.
 
-    searched: bool  # whether joints moved enough to search causes
-    doubtful: bool  # whether causes were dropped as impossible, or invalid in some block
-    causes: tuple[Cause, ...]  # ordered by the share of the residual they explain
-    unexplained: Array  # (n,) root mean square of the remaining residual
-    torque: Array  # (G, n) of the causes
-    delay: tuple[float, float]  # s, of the efforts, and its standard deviation
-    undetermined: tuple[tuple[str, str], ...]  # kinds and joints of errors it would not show
+    Attributes:
+        searched: whether causes were searched: joints moved enough, below the cut-off frequency.
+        doubtful: whether causes were dropped as physically impossible, or invalid in some block
+            of the recording.
+        causes: errors of the model, ordered by the share of the residual they explain.
+        unexplained: (n,) root mean square of the residual without the causes, N m or N.
+        delay: of the efforts against the motion, s, and its standard deviation.
+        undetermined: kinds and joints of errors of 5 % of the effort that would not be found.
+    """
+
+    searched: bool
+    doubtful: bool
+    causes: tuple[Cause, ...]
+    unexplained: Array
+    delay: tuple[float, float]
+    undetermined: tuple[tuple[str, str], ...]
 
 
 def hypotheses(compared: Comparison, determined: Array) -> list[Hypothesis]:
