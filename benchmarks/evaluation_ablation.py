@@ -84,7 +84,7 @@ def changed(changes: Changes) -> Iterator[None]:
 class _Asked:
     """The search of causes, which keeps its arguments."""
 
-    def __call__(self, *arguments: Any) -> hypotheses.Findings:
+    def __call__(self, *arguments: Any) -> tuple[hypotheses.Findings, Any]:
         self.arguments = arguments
         return causes.find_causes(*arguments)
 
@@ -111,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             whole = rates.outcome(evaluation.evaluate(rates.arm(name), recording), wanted, noise)
         for label, changes in variants.items():
             with changed(changes):
-                found = causes.find_causes(*asked.arguments)
+                found, _ = causes.find_causes(*asked.arguments)
             table[label].append((whole, rates.outcome(found, wanted, noise)))
     print('| without | recordings | named | false cause | cannot tell | changed |')
     for label, of_label in table.items():
