@@ -45,8 +45,11 @@ def doubt_findings(
     alike = {link.name for pair in twins if pair.same(robot) for link in (pair.one, pair.two)}
     typical = typical_fit(robot)
     for joint in robot.joints.values():
-        carries = joint.child in robot.links and robot.links[joint.child].body.mass
-        if (joint.moves or carries) and not (compared and joint.name in compared.joints):
+        if not {joint.parent, joint.child} <= robot.links.keys():
+            continue  # the rules of the tree name it
+        if (joint.moves or robot.links[joint.child].body.mass) and not (
+            compared and joint.name in compared.joints
+        ):
             yield from _doubts(joint.name, 'joint', _joint(robot, joint, told))
     for link in robot.links.values():
         moved = robot.rigid.get(link.name) in robot.inward and link.body.mass

@@ -40,43 +40,34 @@ def reference_findings(robot: Description, reference: Description) -> Iterator[F
 def _joint(joint: Joint, right: Joint) -> Iterator[Finding]:
     p, q = joint.placement[:3, 3], right.placement[:3, 3]
     R, S = joint.placement[:3, :3], right.placement[:3, :3]
-    if not np.allclose(p, q, rtol=0, atol=SAME):
-        units = [u for k, u in LENGTHS.items() if np.allclose(p * k, q, rtol=SLIP, atol=SAME)]
-        large = float(np.linalg.norm(p - q)) > DISTANCE
-        yield _difference(joint, 'origin/@xyz', p, q, 'origin-unit' if units else '', large,
-                          f'in {units[0]}' if units else 'm')  # fmt: skip
-    if not np.allclose(R, S, rtol=0, atol=SAME):
-        slip = np.allclose(rotation_rpy(*(joint.rpy * DEGREE)), S, rtol=0, atol=SLIP)
-        large = float(np.linalg.norm(R - S)) > ANGLE
-        yield _difference(joint, 'origin/@rpy', joint.rpy, right.rpy,
-                          'rpy-degrees' if slip else '', large,
-                          'in degrees' if slip else 'rad')  # fmt: skip
-    if not (joint.moves and right.moves):
-        return
-    a, b = direction(joint), direction(right)
-    if not np.allclose(a, b, rtol=0, atol=SLIP):
-        slip = np.allclose(-a, b, rtol=0, atol=SLIP)
-        yield _difference(joint, 'axis/@xyz', joint.axis, right.axis,
-                          'joint-flipped' if slip else '', True,
-                          'the opposite direction' if slip else 'another direction')  # fmt: skip
-    for key in ('lower', 'upper'):
-        here, there = getattr(joint, key), getattr(right, key)
-        if abs(here - there) > SAME:  # false if one is missing
-            empty = joint.lower == joint.upper
-            yield _difference(joint, f'limit/@{key}', np.array(here), np.array(there),
-                              'limit-empty' if empty else '', empty,
-                              'without a range' if empty else 'rad or m')  # fmt: skip
+    unit = any(np.allclose(p * k, q, rtol=SLIP, atol=SAME) for k in LENGTHS)
+    degrees = np.allclose(rotation_rpy(*(joint.rpy * DEGREE)), S, rtol=0, atol=SLIP)
+    # attribute, here, in the reference, how far apart, the most by calibration, slip
+    rows: list[tuple[str, Array, Array, float, float, str]] = [
+        ('origin/@xyz', p, q, _norm(p - q), DISTANCE, 'origin-unit' * unit),
+        ('origin/@rpy', joint.rpy, right.rpy, _norm(R - S), ANGLE, 'rpy-degrees' * degrees),
+    ]
+    # An axis without direction, or of no numbers, has its own finding.
+    if joint.moves and right.moves and np.linalg.norm(joint.axis) > 0:
+        a, b = direction(joint), direction(right)
+        flipped = 'joint-flipped' * np.allclose(-a, b, rtol=0, atol=SLIP)
+        rows.append(('axis/@xyz', joint.axis, right.axis, _norm(a - b), ANGLE, flipped))
+        for key in ('lower', 'upper'):
+            here, there = np.array(getattr(joint, key)), np.array(getattr(right, key))
+            empty = 'limit-empty' * (joint.lower == joint.upper)
+            rows.append((f'limit/@{key}', here, there, _norm(here - there), np.inf, empty))
+    for attribute, here, there, apart, most, slip in rows:
+        if apart > SAME:  # false where numbers are missing
+            message = f'{attribute} is {short(here)}; the reference has {short(there)}'
+            loud = bool(slip) or apart > most
+            repair = (Repair(attribute, here.tolist(), there.tolist()),) if loud else ()
+            kind = slip or 'differs-from-reference'
+            severity = 'warning' if loud else 'info'
+            yield Finding(severity, kind, joint.name, message, repair, 'joint')
 
 
-def _difference(
-    joint: Joint, attribute: str, here: Array, there: Array, slip: str, large: bool, what: str
-) -> Finding:
-    """Return the finding of an attribute that is not that of the reference."""
-    message = f'{attribute} is {short(here)}, {what}; the reference has {short(there)}'
-    severity = 'warning' if slip or large else 'info'
-    repair = (Repair(attribute, here.tolist(), there.tolist()),) if severity == 'warning' else ()
-    kind = slip or 'differs-from-reference'
-    return Finding(severity, kind, joint.name, message, repair, 'joint')
+def _norm(difference: Array) -> float:
+    return float(np.linalg.norm(difference))
 
 
 def _link(link: Link, right: Link) -> Iterator[Finding]:

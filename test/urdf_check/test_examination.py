@@ -103,6 +103,7 @@ def test_published_robots_of_sound_numbers_have_no_fault(path):
     [
         (robot(LINK.format('a'), LINK.format('a')), 'duplicate-name', 'a'),
         (robot(LINK.format('a'), JOINT.format('j', 'a', 'x')), 'unknown-link', 'j'),
+        (robot(LINK.format('a'), JOINT.format('j', 'x', 'a')), 'unknown-link', 'j'),
         (
             robot(*map(LINK.format, 'abc'), *(JOINT.format(p + 'c', p, 'c') for p in 'ab')),
             'two-parents',
