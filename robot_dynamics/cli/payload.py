@@ -17,7 +17,7 @@ from robot_dynamics.cli.recording_options import (
     recording_named,
 )
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.identification.estimation.parameter_fit import INEXACT
+from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.payload.payload import FRICTION, estimate_payload
 from robot_dynamics.identification.payload.payload_report import as_json, text
 from robot_dynamics.reporting.json_files import write_json

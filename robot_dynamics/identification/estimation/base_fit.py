@@ -20,8 +20,9 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.estimation.base_parameters import (
     base_parameters,
 )
-from robot_dynamics.identification.estimation.parameter_fit import INEXACT, PRIOR, RANK, Fit
-from robot_dynamics.identification.estimation.pseudo_inertia import divergence_curvature
+from robot_dynamics.identification.estimation.covariance import INEXACT
+from robot_dynamics.identification.estimation.parameter_fit import RANK, Fit
+from robot_dynamics.identification.estimation.pseudo_inertia import PRIOR, divergence_curvature
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
@@ -78,17 +79,19 @@ def base_estimate(arm: Dynamics, fit: Fit) -> BaseEstimate:
         own = np.zeros((len(terms.Y), n))
         own[:, j] = x.gain[j] * terms.qdd[:, j] * problem.excited[j]
         inertial = np.column_stack([x.gain[j] * terms.Y[:, j], own])[:, base.columns]
-        others = np.ones((len(own), 1))
+        others = terms.of_recordings()
         if problem.excited[j]:
             others = np.column_stack([others, terms.features[:, j]])
         w = fit.weight[:, j, None]
         Q = np.linalg.qr(w * others)[0]
-        both = w * np.column_stack([inertial, terms.effort[:, j] - x.gain[j] * terms.known[:, j]])
+        both = w * np.column_stack(
+            [inertial, terms.effort[:, j] - x.gain[j] * terms.load[:, j] @ x.load]
+        )
         both = both - Q @ (Q.T @ both)  # without what friction and offset explain
         R = np.asarray(np.linalg.qr(both, mode='r'))
         rows.append(R[:, :-1])
         right.append(R[:, -1])
-    inexact = 0.0 if problem.gains else INEXACT
+    inexact = INEXACT * ~problem.unknown
     value, error, condition = _least_squares(rows, right, fit.spread, inexact)
     grouping = base.grouping
     drive = x.rotor / x.gain
@@ -111,7 +114,7 @@ def base_estimate(arm: Dynamics, fit: Fit) -> BaseEstimate:
 
 
 def _least_squares(
-    A: Sequence[Array], b: Sequence[Array], spread: Array, inexact: float
+    A: Sequence[Array], b: Sequence[Array], spread: Array, inexact: Array
 ) -> tuple[Array, Array, float]:
     """Return the solution, standard deviations and the condition number of the scaled matrix.
 
@@ -119,7 +122,7 @@ def _least_squares(
         A: columns of the rows of each joint.
         b: their right-hand sides.
         spread: (n,) variance of a row of each joint, times the rows that count as one.
-        inexact: relative standard deviation of the scale of each joint's right-hand side.
+        inexact: (n,) relative standard deviation of the scale of each joint's right-hand side.
     """
     every = np.concatenate(A)
     size = np.linalg.norm(every, axis=0)
@@ -131,7 +134,7 @@ def _least_squares(
     parts = np.split(inverse, np.cumsum([len(rows) for rows in A])[:-1], axis=1)
     by_joint = np.array([part @ of_joint for part, of_joint in zip(parts, b, strict=True)])
     noise = [own * (part**2).sum(axis=1) for part, own in zip(parts, spread, strict=True)]
-    variance = np.sum(noise, axis=0) + inexact**2 * (by_joint**2).sum(axis=0)
+    variance = np.sum(noise, axis=0) + inexact**2 @ by_joint**2
     value, error = np.zeros(every.shape[1]), np.full(every.shape[1], np.inf)
     value[seen] = by_joint.sum(axis=0)
     # Parameters with a part in directions that no row sees are not determined.

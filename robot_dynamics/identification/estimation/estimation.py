@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification of an arm: a physically consistent model that predicts the recorded efforts.
 
-1. The recording is filtered without lag and decimated (`observations`); a constant delay of the
-   efforts is estimated and removed (`delay`), repeated periods are averaged (`periods`).
+1. The recordings are filtered without lag and decimated (`observations`); a constant delay of the
+   efforts is estimated and, if certain, removed (`delay`); repeated periods are averaged
+   (`periods`).
 2. The friction law is chosen, if not given, by the residual held out (`friction_choice`).
 3. All parameters are fitted at once, closest to the description (`parameter_fit`,
    `pseudo_inertia`); base parameters by least squares are reported beside them (`base_fit`).
-4. The result is validated on data that were not fitted: the last third, or another recording.
+4. The result is validated on data that were not fitted: the last third, or blocks of a short
+   recording, or another recording. Then all data are fitted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +28,8 @@ from robot_dynamics.identification.estimation.base_fit import (
     BaseEstimate,
     base_estimate,
 )
-from robot_dynamics.identification.estimation.delay import Delay, delay_of
+from robot_dynamics.identification.estimation.delay import CUTOFFS, Delay, delay_of
+from robot_dynamics.identification.estimation.equations import Estimate, Load, Problem, Seen
 from robot_dynamics.identification.estimation.excitation_check import (
     Refusals,
     RefusedError,
@@ -35,23 +38,30 @@ from robot_dynamics.identification.estimation.excitation_check import (
     require_motion,
     require_prediction,
 )
-from robot_dynamics.identification.estimation.friction_choice import AUTO, CHOICES, choose_law
+from robot_dynamics.identification.estimation.friction_choice import (
+    AUTO,
+    CHOICES,
+    choose_law,
+    with_law,
+)
 from robot_dynamics.identification.estimation.identified_validation import (
     Drift,
     Validation,
     drift_of,
     validate,
 )
-from robot_dynamics.identification.estimation.observations import Observations, observations
+from robot_dynamics.identification.estimation.observations import (
+    BY_ROW,
+    Observations,
+    observations,
+)
 from robot_dynamics.identification.estimation.parameter_fit import (
-    Estimate,
     Fit,
-    Problem,
     coefficient,
     fit,
     gains_of,
 )
-from robot_dynamics.identification.estimation.pseudo_inertia import bodies
+from robot_dynamics.identification.estimation.pseudo_inertia import bodies, displacement
 from robot_dynamics.identification.estimation.solver import single_thread, solver
 from robot_dynamics.identification.recordings.coupling import Coupling
 from robot_dynamics.identification.recordings.periods import Averaged, averaged
@@ -63,13 +73,15 @@ from robot_dynamics.identification.recordings.recording import (
 )
 from robot_dynamics.identification.recordings.smoothing import cutoff_of
 from robot_dynamics.identification.recordings.velocities import with_better_velocities
-from robot_dynamics.model.inertia import from_parameters
+from robot_dynamics.model.inertia import Inertial, from_parameters, to_parameters
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 EFFORTS = ('torques', 'currents', 'link-side')
 FITTED = 2 / 3  # of the recording; the rest validates
 GAP = 1.0  # s between both, longer than the filter's memory
+SHORT, BLOCKS = 15.0, 4  # s: a shorter recording is validated by so many blocks
+EXTENT = 0.15  # m: a payload of unknown centre of mass is about so large
 DERIVED = 'velocities are derivatives of the positions, which have less noise than those recorded'
 CERTAIN_SIGN = 3.0  # standard deviations of dry friction
 OPPOSITE = 0.3  # least size of a factor between torques of opposite sign
@@ -78,12 +90,29 @@ SCALE_CERTAIN = 0.1  # relative error of a drive gain that counts as identified
 
 
 class PayloadRecording(NamedTuple):
-    """A recording of the arm with a known payload, which fixes the scale of the drive gains."""
+    """A recording of the arm with a payload of known mass: it fixes the scale of the drive gains.
+
+    Attributes:
+        recording: with the payload.
+        link: that carries it.
+        mass: kg.
+        com: centre of mass of a point mass in the frame of the link, m; None if it is unknown:
+            centre of mass and tensor are estimated.
+    """
 
     recording: Recording
     link: str
-    mass: float  # kg
-    com: ArrayLike = (0.0, 0.0, 0.0)  # m, frame of the link
+    mass: float
+    com: ArrayLike | None = None
+
+
+class IdentifiedLoad(NamedTuple):
+    """What a link carries in the recording with a payload."""
+
+    link: str
+    mass: float  # kg, as given
+    com: Array  # (3,) m, frame of the link
+    com_error: Array  # (3,) standard deviations, 0 if it was given
 
 
 class IdentifiedFriction(NamedTuple):
@@ -154,7 +183,8 @@ class Identification:
         drift: of friction and offset over the recording.
         signals: delays, filter and number of samples.
         validation: on data that were not fitted.
-        fit: the fit, in units of the recorded efforts.
+        fit: the fit of all samples, in units of the recorded efforts.
+        load: in the recording with a payload.
     """
 
     model: RobotModel
@@ -168,17 +198,18 @@ class Identification:
     signals: FittedSignals
     validation: Validation
     fit: Fit
+    load: IdentifiedLoad | None = None
 
 
 @single_thread()
 def identify(
     arm: Dynamics,
-    recording: Recording,
+    recordings: Recording | Sequence[Recording],
     *,
     efforts: str = 'torques',
     friction: str = 'coulomb',
     test: Recording | None = None,
-    effort_scale: ArrayLike | None = None,
+    effort_scale: ArrayLike | Mapping[str, float] | None = None,
     effort_gravity_compensated: bool = False,
     cutoff: float | None = None,
     payload: PayloadRecording | None = None,
@@ -191,16 +222,18 @@ def identify(
 
     Args:
         arm: the dynamics of the description.
-        recording: of its joints, as `by_joint` makes it.
+        recordings: of its joints, as `by_joint` makes them. Several are fitted together, each with
+            offsets of its own; errors include the variance of friction between them.
         efforts: 'torques' of the drives; 'currents' of the motors, one unknown gain per joint; or
             'link-side' torques, measured behind the rotors.
         friction: a name of `friction.laws.LAWS`, or 'auto'.
-        test: another recording for the validation; the last third of the first if None.
+        test: another recording for the validation; the last third of each if None, or, if they are
+            short, blocks.
         effort_scale: recorded effort times this is N m or N; one number or (n,). With currents it
-            fixes the gains.
+            fixes the gains; by joint name, it fixes those of some, and the others follow.
         effort_gravity_compensated: the efforts do not include the gravity torque.
         cutoff: Hz, of the low-pass; by default where the motion ends.
-        payload: a second recording, of currents with a known payload.
+        payload: a recording of currents with a payload of known mass.
         kept: (nb, 10) inertial parameters within each body that are not estimated, such as those
             of links fixed to it; zeros if None.
         coupling: of motors that turn by several joints. Currents, and effort_scale with them, are
@@ -216,63 +249,85 @@ def identify(
         FrictionLawError: no such law.
         SolverError: cvxpy or clarabel is missing, or fails.
     """
-    _check(arm, efforts, friction, payload)
-    for one in (recording, test, None if payload is None else payload.recording):
+    several = [recordings] if isinstance(recordings, Recording) else list(recordings)
+    _check(arm, several, efforts, friction, payload)
+    for one in (*several, test, None if payload is None else payload.recording):
         if one is not None:
             require_joints(one, arm.model)
     if coupling is not None:
         of_motors = partial(coupling.recording, efforts=efforts)
-        arm, recording = Dynamics(coupling.robot(arm.model)), of_motors(recording)
+        arm, several = Dynamics(coupling.robot(arm.model)), [of_motors(one) for one in several]
         test = None if test is None else of_motors(test)
         if payload is not None:
             payload = payload._replace(recording=of_motors(payload.recording))
     solver()  # before the work
-    scale = scale_of(arm.model, 1.0 if effort_scale is None else effort_scale)
+    scale, unknown = _scale(arm.model, efforts, effort_scale)
     if coupling is not None and efforts != 'currents' and np.ptp(scale):
         raise RecordingError(
             f'effort_scale is {scale.tolist()}; expected one number for torques of coupled joints'
         )
-    cutoff = min(cutoff_of(recording), HIGHEST) if cutoff is None else cutoff
+    cutoff = min(HIGHEST, *map(cutoff_of, several)) if cutoff is None else cutoff
     rows = _Rows(arm, cutoff, scale, effort_gravity_compensated)
     refusals = Refusals(refuse)
     progress(f'regressor, low-pass at {cutoff:.3g} Hz')
-    recording, lag, derived = with_better_velocities(recording, cutoff)
-    whole = rows(recording)
-    fitted, held_out = _split(whole) if test is None else (whole, rows.aligned(test))
-    fitted = fitted.independent()
+    better = [with_better_velocities(one, cutoff) for one in several]
+    whole = [Seen(rows(one.recording), k) for k, one in enumerate(better)]
     with refusals():
-        require_motion(arm, whole)
-    if test is not None:
+        require_motion(arm, _together(whole))
+    tested = None if test is None else rows.aligned(test)
+    if tested is not None:
         with refusals('test recording: '):
-            require_motion(arm, held_out)
-    problem = _problem(arm.model, fitted, efforts, effort_scale is None, kept)
-    sign = _signs(problem)
-    progress('delay of the efforts')
-    delay = delay_of(problem)
-    seen = [fitted]
-    repeated = averaged(recording if test is not None else _until(recording, fitted.t[-1]), cutoff)
-    if repeated is not None:
-        progress(f'average of {repeated.number} periods of {repeated.period:.4g} s')
-        seen = [rows(repeated.recording).independent()]
+            require_motion(arm, tested)
+    folds, source = _folds(whole, tested)
+    first = whole if source == 'blocks' else folds[0].fitted
+    loaded, load = [], None
     if payload is not None:
         progress('recording with the payload')
-        seen.append(rows.loaded(payload).independent())
+        load = _load(arm.model, payload)
+        loaded = [Seen(rows.aligned(payload.recording), len(whole), loaded=True)]
+    seen = _together([one._replace(rows=one.rows.independent()) for one in first])
+    problem = _problem(arm.model, seen, efforts, unknown, kept, load, len(whole) + len(loaded))
+    sign = _signs(replace(problem, recordings=first))
+    progress('delay of the efforts')
+    ends = [one.rows.t[-1] for one in first]
+    used = [_until(one.recording, end) for one, end in zip(better, ends, strict=True)]
+    delay = delay_of(_variants(problem, rows, used))
+
+    def adjusted(seen: Sequence[Seen]) -> list[Seen]:
+        moved = partial(Observations.delayed, delay=delay.removed, scale=sign)
+        return [one._replace(rows=moved(one.rows)) for one in seen]
+
+    def prepared(fitted: Sequence[Seen], of: Recording) -> tuple[Problem, Averaged | None]:
+        """Return the problem of these rows, those of repeated periods averaged."""
+        single = len(several) == 1 and source != 'blocks'
+        repeated = averaged(of, cutoff) if single else None
+        if repeated is not None:
+            progress(f'average of {repeated.number} periods of {repeated.period:.4g} s')
+            fitted = [Seen(rows(repeated.recording))]
+        independent = [one._replace(rows=one.rows.independent()) for one in (*fitted, *loaded)]
+        return replace(problem, recordings=adjusted(independent)), repeated
+
+    of_first, repeated = prepared(first, used[0])
     names = CHOICES if friction == AUTO else [friction]
-    problem = replace(problem, recordings=[one.delayed(delay.value, sign) for one in seen])
-    problem, residuals = choose_law(problem, names, progress)
-    result = fit(problem, progress)
-    base = base_estimate(rows.gravity_shown(), result)
-    progress('validation')
-    validation = validate(
-        result,
-        fitted.delayed(delay.value, sign),
-        held_out.delayed(delay.value, sign),
-        'last third' if test is None else 'test',
-    )
+    of_first, residuals = choose_law(of_first, names, progress)
+    problem = with_law(problem, of_first.law, of_first.presliding)
+    validated: list[tuple[Fit, list[Seen]]] = []
+    for fold in folds:
+        progress(f'fit of {len(validated) + 1} of {len(folds)} parts, for the validation')
+        own = of_first if source != 'blocks' else prepared(fold.fitted, used[0])[0]
+        validated.append((fit(own, progress), adjusted(fold.held_out)))
+    validation = validate(validated, source)
     with refusals():
         require_prediction(arm, validation)
-    x, error, known = _in_si(result, payload is not None)
+    result = validated[0][0]
+    if source != 'test':
+        progress('fit of all samples')
+        of_all, repeated = prepared(whole, better[0].recording)
+        result = fit(of_all, progress)
+    base = base_estimate(rows.gravity_shown(), result)
+    x, error, known = _in_si(result)
     scale = scale * x.gain
+    notes = [*dict.fromkeys(note for one in better for note in one.recording.notes)]
     return Identification(
         model=_identified(arm.model, x, problem.law),
         description=arm.model,
@@ -291,24 +346,29 @@ def identify(
             rotor_inertia=x.rotor,
             rotor_error=error.rotor,
             effort_scale=scale * sign,
-            scale_error=np.where(known & problem.gains, np.abs(scale) * error.gain, np.nan),
+            scale_error=np.where(known & problem.unknown, np.abs(scale) * error.gain, np.nan),
             scale_known=known,
             excited=problem.excited,
         ),
         inertia=IdentifiedInertia(
             x.theta, error.theta, error.theta < DETERMINED * result.prior, base
         ),
-        drift=drift_of(result, whole.independent().delayed(delay.value, sign)),
+        drift=drift_of(result, adjusted(whole[:1])[0]),
         signals=FittedSignals(
             cutoff=cutoff,
-            samples=int((recording.t <= fitted.t[-1]).sum()),
+            samples=sum(len(one.t) for one in several),
             delay=delay,
-            velocity_lag=lag,
+            velocity_lag=better[0].lag,
             periods=repeated,
-            notes=(*recording.notes, *([DERIVED] if derived else []), *refusals.overridden),
+            notes=(
+                *notes,
+                *([DERIVED] if any(one.derived for one in better) else []),
+                *refusals.overridden,
+            ),
         ),
         validation=validation.scaled(x.gain) if problem.gains and known.all() else validation,
         fit=result,
+        load=None if payload is None else _identified_load(payload, result),
     )
 
 
@@ -320,49 +380,48 @@ class _Rows(NamedTuple):
     scale: Array
     compensated: bool  # the efforts do not include the gravity torque
 
-    def __call__(self, recording: Recording, loaded: Dynamics | None = None) -> Observations:
+    def __call__(self, recording: Recording) -> Observations:
         return observations(
             self.arm,
             recording,
             self.cutoff,
             effort_scale=self.scale,
             effort_gravity_compensated=self.compensated,
-            loaded=loaded,
         )
 
-    def loaded(self, payload: PayloadRecording) -> Observations:
-        """Return the rows of the recording with a payload."""
-        arm = self.arm.with_payload(payload.link, payload.mass, payload.com)
-        return self.aligned(payload.recording, arm)
-
-    def aligned(self, recording: Recording, loaded: Dynamics | None = None) -> Observations:
+    def aligned(self, recording: Recording) -> Observations:
         """Return the rows of a recording with the better velocities."""
-        return self(with_better_velocities(recording, self.cutoff).recording, loaded)
+        return self(with_better_velocities(recording, self.cutoff).recording)
 
     def gravity_shown(self) -> Dynamics:
         """Return the arm with the gravity that efforts show: without, they show less of it."""
         return self.arm.with_gravity(np.zeros(3)) if self.compensated else self.arm
 
 
-def _in_si(result: Fit, payload: bool) -> tuple[Estimate, Estimate, Array]:
+def _in_si(result: Fit) -> tuple[Estimate, Estimate, Array]:
     """Return the estimate from units of the recorded efforts to N m or N.
 
     Args:
-        result: the fit.
-        payload: a recording with a known payload shows the scale of currents.
+        result: the fit; a load of known mass, or one known gain, shows the scale of currents.
 
     Returns:
-        The estimate, with N m or N per recorded effort as gain; its standard deviations, those of
-        the scale included where it is known, with the relative one of the gain; whether the scale
-        of each joint is known (n,).
+        The estimate, with the mean of the offsets, and N m or N per recorded effort as gain; its
+        standard deviations, those of the scale included where it is known, with the relative one
+        of the gain; whether the scale of each joint is known (n,).
     """
-    x = result.estimate
-    error = _deviations(result.covariance, x)
-    si, of_gain = 1 / x.gain, error.gain / np.abs(x.gain)
-    known = np.ones(len(si), dtype=bool)
-    if result.problem.gains:
-        known = (of_gain < SCALE_CERTAIN) & payload
-    of_scale = np.where(known & result.problem.gains, of_gain, 0.0)
+    x, error, problem = result.estimate, result.error, result.problem
+    number = len(x.offset)
+    own = (error.offset**2).mean(axis=0) / number
+    if number > 1:
+        own = own + x.offset.var(axis=0, ddof=1) / number
+    x, error = (
+        replace(x, offset=x.offset.mean(axis=0)),
+        replace(error, offset=np.sqrt(own)),
+    )
+    si, of_gain = 1 / x.gain, error.gain / x.gain
+    shown = problem.load is not None or not problem.unknown.all()
+    known = ~problem.unknown | (shown & (of_gain < SCALE_CERTAIN))
+    of_scale = np.where(known, of_gain, 0.0)
 
     def scaled(value: Array) -> Array:
         return np.asarray((si * value.T).T)
@@ -389,7 +448,15 @@ def _in_si(result: Fit, payload: bool) -> tuple[Estimate, Estimate, Array]:
     )
 
 
-def _check(arm: Dynamics, efforts: str, friction: str, payload: PayloadRecording | None) -> None:
+def _check(
+    arm: Dynamics,
+    several: Sequence[Recording],
+    efforts: str,
+    friction: str,
+    payload: PayloadRecording | None,
+) -> None:
+    if not several:
+        raise RecordingError('there is no recording; expected one or more')
     if efforts not in EFFORTS:
         raise RecordingError(f'efforts is {efforts!r}; expected {", ".join(EFFORTS)}')
     if friction != AUTO:
@@ -402,11 +469,102 @@ def _check(arm: Dynamics, efforts: str, friction: str, payload: PayloadRecording
         raise RecordingError(f'the payload is {payload.mass} kg; expected a positive mass')
 
 
-def _split(seen: Observations) -> tuple[Observations, Observations]:
-    """Return the rows that are fitted, and those that validate."""
-    end = seen.t[0] + FITTED * (seen.t[-1] - seen.t[0])
-    late = seen.t > end + GAP
-    return seen.select(seen.t < end), seen.select(late if late.any() else seen.t >= end)
+def _scale(
+    model: RobotModel, efforts: str, given: ArrayLike | Mapping[str, float] | None
+) -> tuple[Array, Array]:
+    """Return the factors (n,) of the efforts, 1 where unknown, and a mask (n,) of unknown ones."""
+    names = np.array(model.joint_names)
+    if given is None:
+        return np.ones(model.n), np.full(model.n, efforts == 'currents')
+    if not isinstance(given, Mapping):
+        return scale_of(model, given), np.zeros(model.n, dtype=bool)
+    if efforts != 'currents':
+        raise RecordingError(
+            f'effort_scale is of {", ".join(given)}; expected one number, or one for '
+            f'each joint, of {efforts}: those of some joints fix currents alone'
+        )
+    if strange := [name for name in given if name not in names]:
+        raise RecordingError(
+            f'effort_scale is of {", ".join(strange)}; expected joints, {", ".join(names)}'
+        )
+    return scale_of(model, [given.get(name, 1.0) for name in names]), ~np.isin(names, [*given])
+
+
+class _Fold(NamedTuple):
+    """Rows that are fitted, and those that validate."""
+
+    fitted: list[Seen]
+    held_out: list[Seen]
+
+
+def _folds(whole: list[Seen], test: Observations | None) -> tuple[list[_Fold], str]:
+    """Return what validates, and its name as the source of a Validation."""
+    if test is not None:
+        return [_Fold(whole, [Seen(test, -1)])], 'test'
+
+    def fold(first: float, last: float, gap: float) -> _Fold:
+        """Hold out the rows between two shares of each recording, with a gap [s] at both ends."""
+        parts = _Fold([], [])
+        for one in whole:
+            t, duration = one.rows.t - one.rows.t[0], one.rows.t[-1] - one.rows.t[0]
+            start, end = first * duration, last * duration
+            out = (t >= start) & (t <= end)
+            near = (t > start - gap) & (t < end + gap)
+            parts.held_out.append(one._replace(rows=one.rows.select(out)))
+            parts.fitted.append(one._replace(rows=one.rows.select(~near)))
+        return parts
+
+    duration = sum(one.rows.t[-1] - one.rows.t[0] for one in whole)
+    if duration >= SHORT:
+        return [fold(FITTED, 1.0, GAP)], 'last third'
+    gap = min(GAP, duration / BLOCKS**2)
+    return [fold(k / BLOCKS, (k + 1) / BLOCKS, gap) for k in range(BLOCKS)], 'blocks'
+
+
+def _together(seen: Sequence[Seen]) -> Observations:
+    """Return the rows of several recordings as of one, for checks."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(one.rows, name) for one in seen]) for name in BY_ROW
+    }
+    return replace(seen[0].rows, **columns)
+
+
+def _variants(problem: Problem, rows: _Rows, recordings: Sequence[Recording]) -> Iterator[Problem]:
+    """Return the problem with several low-passes, and both sources of the velocities."""
+    for share in CUTOFFS:
+        for source in (recordings, [replace(one, qd=None) for one in recordings]):
+            if source is not recordings and all(one.qd is None for one in recordings):
+                continue
+            own = rows._replace(cutoff=share * rows.cutoff)
+            try:
+                seen = [Seen(own(one), k) for k, one in enumerate(source)]
+            except RecordingError:  # too short for this low-pass
+                continue
+            yield replace(problem, recordings=seen)
+
+
+def _load(model: RobotModel, payload: PayloadRecording) -> Load:
+    """Return a payload as a load.
+
+    Raises:
+        FrameNotFound: the model has no such link.
+        ModelError: the link is fixed to the base, or a value is not finite.
+    """
+    com = np.zeros(3) if payload.com is None else np.asarray(payload.com, dtype=float)
+    model.with_payload(payload.link, payload.mass, com)  # checks
+    frame = model.frame_names.index(payload.link)
+    body = model.frame_body[frame]
+    placement = np.zeros((10 * model.nb, 10))
+    placement[10 * body : 10 * body + 10] = displacement(model.frame_placement[frame])
+    value = to_parameters(Inertial(payload.mass, com))
+    size = payload.mass * np.array([0.0, *[EXTENT] * 3, *[EXTENT**2] * 6])
+    return Load(placement, value, size * (payload.com is None))
+
+
+def _identified_load(payload: PayloadRecording, result: Fit) -> IdentifiedLoad:
+    m = payload.mass
+    com, error = result.estimate.load[1:4] / m, result.error.load[1:4] / m
+    return IdentifiedLoad(payload.link, m, com, error)
 
 
 def _until(recording: Recording, end: float) -> Recording:
@@ -421,27 +579,38 @@ def _until(recording: Recording, end: float) -> Recording:
 
 
 def _problem(
-    model: RobotModel, seen: Observations, efforts: str, free: bool, kept: Array | None
+    model: RobotModel,
+    seen: Observations,
+    efforts: str,
+    unknown: Array,
+    kept: Array | None,
+    load: Load | None,
+    number: int,
 ) -> Problem:
-    """Return the problem with the description as its start, and the default friction law."""
+    """Return the problem with the description as its start, and the default friction law.
+
+    Its recordings, of this number, are to be given.
+    """
     theta, n = model.inertial_parameters(), model.n
     described = Estimate(
         theta=theta,
         X=np.tile(np.eye(4), (model.nb, 1, 1)),
         friction=np.column_stack([model.viscous, model.coulomb]),
-        offset=np.zeros(n),
+        offset=np.zeros((number, n)),
         rotor=model.reflected_inertia * (efforts != 'link-side'),
         gain=np.ones(n),
+        load=np.zeros(10) if load is None else load.value,
     )
     return Problem(
-        recordings=[seen],
+        recordings=(),
         law=LAWS['coulomb'],
         presliding=np.full(n, PRESLIDING),
         scaled=bodies(theta.reshape(-1, 10), np.zeros((model.nb, 10)) if kept is None else kept),
         start=described,
         excited=excited_joints(seen),
         rotors=efforts != 'link-side',
-        gains=efforts == 'currents' and free,
+        unknown=unknown,
+        load=load,
     )
 
 
@@ -451,7 +620,7 @@ def _signs(problem: Problem) -> Array:
     Raises:
         RecordingError: torques have the opposite sign of those of the description.
     """
-    terms = problem.terms(problem.start.theta)
+    terms = problem.terms(problem.start)
     _, gain = gains_of(terms, problem.start, problem.excited)
     if not problem.gains:
         if (gain[terms.effort.any(axis=0)] < -OPPOSITE).all():
@@ -460,29 +629,17 @@ def _signs(problem: Problem) -> Array:
                 'the same: --effort-scale -1'
             )
         return np.ones(len(gain))
-    sign = np.where(gain < 0, -1.0, 1.0)
+    sign = np.where((gain < 0) & problem.unknown, -1.0, 1.0)
     dry = problem.law.terms.index('coulomb')
-    for j in np.flatnonzero(problem.excited):
+    for j in np.flatnonzero(problem.excited & problem.unknown):
         others = [terms.Y[:, j], np.delete(terms.features[:, j], dry, axis=1)]
-        others += [terms.qdd[:, j, None], np.ones((len(terms.Y), 1))]
+        others += [terms.qdd[:, j, None], terms.of_recordings()]
         value, error = coefficient(
             terms.features[:, j, dry], np.column_stack(others), terms.effort[:, j], terms.block
         )
         if abs(value) > CERTAIN_SIGN * error:
             sign[j] = np.sign(value)
     return sign
-
-
-def _deviations(covariance: Array, x: Estimate) -> Estimate:
-    """Return the standard deviations of an estimate, in its fields."""
-    n, T = x.friction.shape
-    p = len(x.theta)
-    deviation = np.zeros(p + n * (T + 3))
-    deviation[: len(covariance)] = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
-    theta, friction, offset, rotor, gain = np.split(
-        deviation, p + n * np.array([0, T, T + 1, T + 2])
-    )
-    return Estimate(theta, x.X, friction.reshape(n, T), offset, rotor, gain)
 
 
 def _identified(model: RobotModel, x: Estimate, law: FrictionLaw) -> RobotModel:

@@ -20,7 +20,8 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynamics.friction.laws import LAWS, PRESLIDING, FrictionLaw
-from robot_dynamics.identification.estimation.parameter_fit import Problem, Terms, estimate
+from robot_dynamics.identification.estimation.equations import Estimate, Problem, Terms
+from robot_dynamics.identification.estimation.parameter_fit import estimate
 from robot_dynamics.model.joint_values import rms
 from robot_dynamics.spatial import Array
 
@@ -53,11 +54,9 @@ def choose_law(
         return chosen, sizes
     for _ in range(ROUNDS):
         progress(f'fit with friction law {chosen.law.name}')
-        terms = chosen.terms(chosen.start.theta)
-        x, _ = estimate(chosen, terms)
-        torque = x.gain * terms.rigid(x)
+        x, _ = estimate(chosen, chosen.terms(chosen.start))
         progress('residuals held out of friction laws')
-        found = [_with_lengths(problem, LAWS[name], x.theta, torque) for name in names]
+        found = [_with_lengths(problem, LAWS[name], x) for name in names]
         chosen, least = found[0]
         for candidate, residual in found[1:]:
             if _lowers(np.log(residual / least)):
@@ -83,14 +82,12 @@ def _lowers(change: Array) -> bool:
     return bool(arm < np.log(1 - WORTH) and arm < -noise and not worse.any())
 
 
-def _with_lengths(
-    problem: Problem, law: FrictionLaw, theta: Array, torque: Array
-) -> tuple[Problem, Array]:
+def _with_lengths(problem: Problem, law: FrictionLaw, x: Estimate) -> tuple[Problem, Array]:
     """Return the problem with a law, each joint with its best length; residuals (folds, n)."""
     n = len(problem.excited)
     lengths = LENGTHS if law.memory else (PRESLIDING,)
     tried = [with_law(problem, law, np.full(n, length)) for length in lengths]
-    residuals = np.array([held_out(one, one.terms(theta), torque) for one in tried])
+    residuals = np.array([held_out(one, one.terms(x), x) for one in tried])
     best = rms(residuals.swapaxes(0, 1)).argmin(axis=0)
     chosen = with_law(problem, law, np.array(lengths)[best])
     return chosen, residuals[best, :, np.arange(n)].T
@@ -105,16 +102,17 @@ def with_law(problem: Problem, law: FrictionLaw, presliding: Array) -> Problem:
     return replace(problem, law=law, presliding=presliding, start=start)
 
 
-def held_out(problem: Problem, terms: Terms, torque: Array) -> Array:
+def held_out(problem: Problem, terms: Terms, x: Estimate) -> Array:
     """Return the root mean squares (folds, n) of the residuals of folds that were not fitted.
 
     Args:
         problem: with the law.
         terms: its rows.
-        torque: (K, n) of the rigid bodies, in units of the effort.
+        x: a fit; its rigid-body torque and its offsets of the recordings are taken.
     """
     from scipy.optimize import lsq_linear
 
+    torque, effort = x.gain * terms.rigid(x), terms.effort - terms.offsets(x)
     fold = np.arange(len(torque)) * FOLDS // len(torque)
     residual = np.empty_like(torque)
     for j in range(torque.shape[1]):
@@ -122,15 +120,15 @@ def held_out(problem: Problem, terms: Terms, torque: Array) -> Array:
         if problem.excited[j]:
             columns += [*terms.features[:, j].T]
             columns += [terms.qdd[:, j]] if problem.rotors else []
-        A = np.column_stack([*columns, terms.effort[:, j]])
+        A = np.column_stack([*columns, effort[:, j]])
         A /= np.maximum(np.linalg.norm(A, axis=0), 1e-300)
         lower = np.where(np.arange(len(columns)) == 0, -np.inf, 0.0)
         parts = [A[fold == k].T @ A[fold == k] for k in range(FOLDS)]
         for k in range(FOLDS):
             G = sum(parts) - parts[k]
             L = np.linalg.cholesky(G + 1e-12 * np.eye(len(G))).T
-            x = lsq_linear(L[:, :-1], L[:, -1], (lower, np.inf), method='bvls').x
-            residual[fold == k, j] = A[fold == k] @ np.append(-x, 1.0)
-        residual[:, j] *= np.linalg.norm(terms.effort[:, j])
+            own = lsq_linear(L[:, :-1], L[:, -1], (lower, np.inf), method='bvls').x
+            residual[fold == k, j] = A[fold == k] @ np.append(-own, 1.0)
+        residual[:, j] *= np.linalg.norm(effort[:, j])
     floor = 1e-9 * np.abs(terms.effort).max(axis=0) + 1e-300
     return np.asarray([rms(residual[fold == k]) for k in range(FOLDS)] + floor)

@@ -15,9 +15,9 @@ import numpy as np
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.friction.laws import STRIBECK_SPEED, TERMS
 from robot_dynamics.identification.estimation.base_fit import PARAMETERS
+from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.estimation import Identification
 from robot_dynamics.identification.estimation.identified_text import units
-from robot_dynamics.identification.estimation.parameter_fit import INEXACT
 from robot_dynamics.identification.estimation.pseudo_inertia import consistent
 from robot_dynamics.model.inertia import (
     Inertial,
@@ -132,7 +132,7 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
         'rotor_inertia': _floats(found.drives.rotor_inertia),
         'effort_scale': _floats(found.drives.effort_scale),
         'effort_offset': _floats(found.drives.offset),
-        'effort_delay': _rounded(found.signals.delay.value),
+        'effort_delay': _rounded(found.signals.delay.removed),
     }
     head = (
         f'# Identified parameters of {quoted(found.model.name)}: friction law {law.name},\n'
@@ -215,7 +215,11 @@ def as_json(found: Identification) -> dict[str, Any]:
             'determined': base.determined.sum(),
             'moving': [name for name, moves in zip(names, drives.excited, strict=True) if moves],
         },
-        'delay': {'value': signals.delay.value, 'standard_error': signals.delay.error},
+        'delay': {
+            'value': signals.delay.value,
+            'standard_error': signals.delay.error,
+            'applied': signals.delay.applied,
+        },
         'velocity_lag': signals.velocity_lag,
         'drift': [
             {

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics.friction.laws import TERMS
+from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.estimation import Identification
 from robot_dynamics.identification.estimation.identified_validation import SAME, Validation
-from robot_dynamics.identification.estimation.parameter_fit import INEXACT
 from robot_dynamics.model.joint_values import unit_of
 from robot_dynamics.reporting.numbers import measured, three_digits
 from robot_dynamics.reporting.tables import aligned
@@ -30,7 +30,11 @@ def text(found: Identification) -> str:
 def verdict(found: Identification) -> str:
     """Return the verdict as a sentence."""
     v = found.validation
-    where = 'the last third of the recording' if v.source == 'last third' else 'the test recording'
+    where = {
+        'last third': 'the last third of the recording',
+        'blocks': 'each quarter of the recording, by a fit of the others,',
+        'test': 'the test recording',
+    }[v.source]
     change = f'{100 * v.ratio:.3g} % of that of the description (geometric mean of the joints)'
     worse = np.array(found.model.joint_names)[v.worse_joints]
     sentence = f'on {where} the residual is {change}'
@@ -89,8 +93,9 @@ def remarks(found: Identification) -> list[str]:
     signals, drives = found.signals, found.drives
     periods, law = signals.periods, found.friction.law
     base, names = found.inertia.base, np.array(found.model.joint_names)
+    after = '' if found.validation.source == 'test' else ', all of them after the validation'
     lines = [
-        f'{signals.samples} samples fitted, low-pass at {signals.cutoff:.3g} Hz; '
+        f'{signals.samples} samples fitted{after}, low-pass at {signals.cutoff:.3g} Hz; '
         f'{int(base.determined.sum())} of {len(base.value)} base parameters determined, condition '
         f'number {base.condition:.3g}'
     ]
@@ -107,7 +112,8 @@ def remarks(found: Identification) -> list[str]:
     if signals.delay.value:
         lines.append(
             f'efforts {measured(1e3 * abs(signals.delay.value), 1e3 * signals.delay.error)} ms '
-            f'{"later" if signals.delay.value > 0 else "earlier"} than the motion: removed'
+            f'{"later" if signals.delay.value > 0 else "earlier"} than the motion: '
+            f'{"removed" if signals.delay.applied else "not certain, not removed"}'
         )
     if not drives.excited.all():
         lines.append(

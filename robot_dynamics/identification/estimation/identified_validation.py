@@ -7,14 +7,16 @@ description is given the drive gains that fit it best: otherwise it predicts not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.identification.estimation.equations import Seen
 from robot_dynamics.identification.estimation.friction_choice import with_law
-from robot_dynamics.identification.estimation.observations import BLOCK, Observations
+from robot_dynamics.identification.estimation.observations import BLOCK
 from robot_dynamics.identification.estimation.parameter_fit import (
     Fit,
     gains_of,
@@ -36,7 +38,7 @@ class Validation:
     """Measured and predicted efforts; arrays (n,) or (K, n), in `unit`.
 
     Attributes:
-        source: 'last third' or 'test'.
+        source: 'last third', 'test', or 'blocks': each predicted by a fit of the others.
         unit: of the efforts: 'SI' (N m, N), or 'as recorded'.
         t: (K,) s.
         effort: (K, n) measured.
@@ -155,35 +157,39 @@ class Drift(NamedTuple):
             )
 
 
-def validate(result: Fit, fitted: Observations, held_out: Observations, source: str) -> Validation:
-    """Return the prediction of rows that were not fitted."""
-    problem, x = result.problem, result.estimate
-    described = with_law(problem, LAWS['coulomb'], problem.presliding)
-    start = described.start
-    if problem.gains:
-        gain, _ = gains_of(described.terms(start.theta, [fitted]), start, problem.excited)
-        start = replace(start, gain=gain, friction=gain[:, None] * start.friction)
-    terms = problem.terms(x.theta, [held_out])
-    return Validation(
-        source,
-        'as recorded' if problem.gains else 'SI',
-        held_out.t,
-        terms.effort,
-        described.terms(start.theta, [held_out]).predicted(start),
-        terms.predicted(x),
-        held_out.moving,
-        held_out.noise,
+def validate(folds: Sequence[tuple[Fit, Sequence[Seen]]], source: str) -> Validation:
+    """Return the prediction of rows by fits of others, one fold after the other."""
+    parts, end = [], 0.0
+    for result, held_out in folds:
+        problem, x = result.problem, result.estimate
+        described = with_law(problem, LAWS['coulomb'], problem.presliding)
+        start = described.start
+        if problem.gains:
+            gain, _ = gains_of(described.terms(start), start, problem.excited)
+            gain = np.where(problem.unknown, gain, start.gain)
+            start = replace(start, gain=gain, friction=gain[:, None] * start.friction)
+        for seen in held_out:
+            terms, t = problem.terms(x, [seen]), seen.rows.t
+            t = t + max(0.0, end - t[0])
+            before = described.terms(start, [seen]).predicted(start)
+            parts.append((t, terms.effort, before, terms.predicted(x), seen.rows.moving))
+            end = float(2 * t[-1] - t[-2])
+    t, effort, before, after, moving = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
     )
+    unit = 'as recorded' if folds[0][0].problem.gains else 'SI'
+    noise = rms(np.array([seen.rows.noise for _, held_out in folds for seen in held_out]))
+    return Validation(source, unit, t, effort, before, after, moving, noise)
 
 
-def drift_of(result: Fit, seen: Observations) -> Drift:
+def drift_of(result: Fit, seen: Seen) -> Drift:
     """Return the change of friction and offset from the beginning to the end of a recording."""
     problem, x = result.problem, result.estimate
-    terms = problem.terms(x.theta, [seen])
+    terms = problem.terms(x, [seen])
     residual = terms.effort - terms.predicted(x)
     friction = np.einsum('kjt,jt->kj', terms.features, x.friction)
-    duration = float(seen.t[-1] - seen.t[0])
-    u = (seen.t - seen.t.mean()) / max(duration, 1e-300)
+    duration = float(seen.rows.t[-1] - seen.rows.t[0])
+    u = (seen.rows.t - seen.rows.t.mean()) / max(duration, 1e-300)
     w = inverse_deviations(terms, residual)
     wide = np.sqrt(np.maximum(spreads(terms, w * residual), 1.0))
     n = len(problem.excited)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the identification problem: what a recording says of each joint, without lag.
 
-    effort = g (Y theta + known + B qdd) + friction + offset
+    effort = g (Y theta + B qdd) + friction + offset
 
 Motion is smoothed first; then every term, nonlinear ones included, passes the low-pass of the
 efforts, and few samples per period of the cut-off frequency are kept. So both sides of the
@@ -31,7 +31,7 @@ PER_PERIOD = 8  # rows per period of the cut-off frequency, of which
 INDEPENDENT = 4  # : every fourth is independent of the one before
 CHUNK = 4000  # samples of the regressor computed at a time
 BLOCK = 1.0  # s: residuals farther apart count as independent
-BY_ROW = ('t', 'Y', 'q', 'qd', 'qdd', 'effort', 'slope', 'known', 'moving', 'block', 'row')
+BY_ROW = ('t', 'Y', 'q', 'qd', 'qdd', 'effort', 'slope', 'moving', 'block', 'row')
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,6 @@ class Observations:
         qdd: (K, n) accelerations, the column of the rotor inertias.
         effort: (K, n) times effort_scale.
         slope: (K, n) its time derivative.
-        known: (K, n) torque of a payload that is not among the parameters.
         moving: (K, n) bool; otherwise the joint is at rest.
         block: (K,) number of the block of time.
         noise: (n,) root mean square of the noise of the low-passed efforts, from their spectrum
@@ -76,7 +75,6 @@ class Observations:
     qdd: Array
     effort: Array
     slope: Array
-    known: Array
     moving: Array
     block: Array
     noise: Array
@@ -140,7 +138,6 @@ def observations(
     *,
     effort_scale: Array | float = 1.0,
     effort_gravity_compensated: bool = False,
-    loaded: Dynamics | None = None,
 ) -> Observations:
     """Return the rows of a recording.
 
@@ -150,7 +147,6 @@ def observations(
         cutoff: Hz, of the low-pass.
         effort_scale: recorded effort times this enters; one number or (n,).
         effort_gravity_compensated: the efforts do not include the gravity torque.
-        loaded: the model with a known payload that the arm carried.
 
     Raises:
         RecordingError: too few samples for the cut-off frequency.
@@ -169,12 +165,6 @@ def observations(
         if effort_gravity_compensated:
             own = Y - _regressor(arm, s.q[at], 0 * s.qd[at], 0 * s.qdd[at])
         effort = s.smoothed(effort_scale * s.effort)
-        known = np.zeros_like(s.q)
-        if loaded is not None:
-            states = (s.q, s.qd, s.qdd)
-            known = loaded.inverse_dynamics(*states) - arm.inverse_dynamics(*states)
-            if effort_gravity_compensated:
-                known = known - loaded.gravity_torque(s.q) + arm.gravity_torque(s.q)
         t = s.t[s.inner][kept]
         parts.append(
             (
@@ -185,7 +175,6 @@ def observations(
                 piece.rows(s.qdd),
                 effort[kept],
                 np.gradient(effort, s.step, axis=0)[kept],
-                piece.rows(known),
                 moves(s.qd[s.inner][kept]),
                 first_block + ((t - t[0]) // BLOCK).astype(int),
             )

@@ -26,6 +26,7 @@ from robot_dynamics.identification.estimation.solver import SolverError, solver
 from robot_dynamics.model.inertia import Inertial, inconsistency, second_moment, symmetric
 from robot_dynamics.spatial import Array
 
+PRIOR = 1.0  # lambda: the weight of the description, in independent samples
 SMALLEST = 1e-4  # eps: of the description's pseudo-inertia
 MASS_FLOOR = 1e-3  # of the arm's mass: least mass of a body of J0
 SIZE_FLOOR = 0.01  # m: least radius of gyration of a body of J0
@@ -77,6 +78,13 @@ def consistent(body: Inertial) -> Inertial:
     sigma = with_extent(body.mass, second_moment(body.inertia_com)) * (body.mass > 0)
     # I = tr(Sigma) 1 - Sigma
     return replace(body, inertia_com=np.trace(sigma) * np.eye(3) - sigma)
+
+
+def displacement(T: Array) -> Array:
+    """Return the matrix (10, 10) of parameters in the frame in which their frame has pose T."""
+    units = [to_pseudo_inertia(unit) for unit in np.eye(10)]
+    # J' = T J T^T
+    return np.array([from_pseudo_inertia(T @ J @ T.T) for J in units]).T
 
 
 class Bodies(NamedTuple):

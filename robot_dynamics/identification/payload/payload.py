@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.identification.estimation.parameter_fit import INEXACT
+from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.pseudo_inertia import (
     from_pseudo_inertia,
     to_pseudo_inertia,

@@ -136,7 +136,7 @@ def test_a_delay_of_the_efforts_is_found(delay):
     assert found.signals.delay.value == pytest.approx(
         delay, abs=max(4 * found.signals.delay.error, 2e-4)
     )
-    assert (found.signals.delay.value == 0) == (delay == 0)
+    assert found.signals.delay.applied == (delay != 0)
 
 
 @pytest.mark.parametrize('lag', [0.005, -0.005])
@@ -185,7 +185,7 @@ def test_repeated_periods_are_averaged():
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), motion=periodic(5))
     found = identify(Dynamics(ELBOW), one)
     assert found.signals.periods is not None
-    assert found.signals.periods.number == 3  # of the first two thirds
+    assert found.signals.periods.number == 4  # between the ends, where the filter has transients
     assert found.signals.periods.period == pytest.approx(8.0, rel=1e-4)
     # White noise below the cut-off frequency, of that below half the sample rate.
     noise = 0.01 * one.effort.std(axis=0) * np.sqrt(found.signals.cutoff / (rate / 2))
@@ -299,7 +299,7 @@ def test_few_determined_parameters_are_a_note():
     found = identify(
         Dynamics(ELBOW), replace(one, effort=one.effort + 0.7 * one.effort.std(axis=0) * slow)
     )
-    assert found.inertia.base.determined.sum() < 0.25 * len(found.inertia.base.value)
+    assert found.inertia.base.determined.sum() < 0.3 * len(found.inertia.base.value)
     assert found.validation.verdict == 'better'
 
 

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certainty of the fitted parameters.
+
+    H^-1 (sum_j c_j v_j A_j^T A_j + sum_b A_b^T A_b D A_b^T A_b + prior) H^-1,
+    H = sum_j A_j^T A_j + prior
+
+with the weighted equations A_j of a joint, the mean square v_j of its weighted residuals and the
+number c_j of neighbouring rows that count as one. D is the variance of friction between recordings
+b, such as of different days: each recording has its own, and the fit their mean.
+
+Sources: Liang and Zeger, "Longitudinal data analysis using generalized linear models", Biometrika
+73(1), 1986; DerSimonian and Laird, "Meta-analysis in clinical trials", Controlled Clinical Trials
+7(3), 1986.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.identification.estimation.equations import (
+    Estimate,
+    Problem,
+    Terms,
+    linear_problem,
+    rows_of_joint,
+    split,
+)
+from robot_dynamics.identification.estimation.pseudo_inertia import PRIOR, divergence_curvature
+from robot_dynamics.spatial import Array
+
+INEXACT = 0.02  # standard deviation of the scale of a joint's efforts, if it is not estimated
+
+
+class Pooled(NamedTuple):
+    """Mean of several estimates of one value, which differ by more than their errors."""
+
+    value: float
+    error: float
+    between: float  # variance of the value between the estimates
+
+
+def pooled(values: Array, errors: Array) -> Pooled:
+    """Return the mean of estimates (k,) with standard deviations (k,): DerSimonian and Laird."""
+    w = 1 / errors**2
+    mean = float(w @ values / w.sum())
+    # Q = sum w (x - mean)^2,   between = (Q - (k - 1)) / (sum w - sum w^2 / sum w)
+    excess = float(w @ (values - mean) ** 2) - (len(values) - 1)
+    scale = float(w.sum() - w @ w / w.sum())
+    between = max(0.0, excess / scale) if len(values) > 1 else 0.0
+    w = 1 / (errors**2 + between)
+    return Pooled(float(w @ values / w.sum()), float(1 / np.sqrt(w.sum())), between)
+
+
+def covariance_of(
+    problem: Problem, terms: Terms, weight: Array, spread: Array, x: Estimate
+) -> tuple[Array, Array]:
+    """Return the covariance (P, P) of an estimate, and the prior deviations (10 nb,).
+
+    Efforts of a scale that is not estimated are exact but for a factor 1 + INEXACT e of each
+    joint, with e of unit variance: the estimate changes with it by H^-1 A_j^T b_j.
+
+    Bounds are disregarded: the errors of coefficients that are 0 are those they would have.
+    """
+    p, scaled = len(x.theta), problem.scaled
+
+    def equations(of: Terms, w: Array, j: int) -> tuple[Array, Array]:
+        R = rows_of_joint(problem, of, w, x, j)
+        return np.column_stack([scaled.columns(R[:, :p]), R[:, p:-1]]), R[:, -1]
+
+    A, _ = linear_problem(problem, terms, weight, x)
+    A = np.column_stack([scaled.columns(A[:, :p]), A[:, p:]])
+    H = A.T @ A
+    middle = H.copy()
+    own = [equations(terms, weight, j) for j in range(len(x.gain))]
+    for size, (R, _) in zip(spread, own, strict=True):
+        middle += (size - 1) * R.T @ R
+    of = split(problem, np.arange(len(H)))
+    numbers = np.unique(terms.recording)
+    between = _between(terms, weight, x, numbers)
+    for number in numbers:
+        rows = terms.recording == number
+        for j in np.flatnonzero(between.any(axis=1)).tolist():
+            R, _ = equations(terms.select(rows), weight[rows], j)
+            change = R.T @ R[:, of.friction[j]]
+            middle += change * between[j] @ change.T
+    # At the description: near a bound the divergence rises steeply, which is no information.
+    curvature = PRIOR / 2 * divergence_curvature(np.eye(4)[None])[0]
+    maps = np.zeros_like(H)
+    maps[p:, p:] = np.eye(len(H) - p)
+    prior = np.zeros(p)
+    for i, M in enumerate(scaled.maps):
+        at = slice(10 * i, 10 * i + 10)
+        H[at, at] += curvature
+        middle[at, at] += curvature
+        maps[at, at] = M
+        prior[at] = np.sqrt((M @ np.linalg.inv(curvature) @ M.T).diagonal())
+    known = [of.gain[~problem.unknown]]
+    known += [of.load if problem.load is None else of.load[~problem.load.unknown]]
+    free = np.setdiff1d(np.flatnonzero(H.diagonal() > 0), np.concatenate(known))
+    unit = np.sqrt(H.diagonal()[free])
+    inverse = np.zeros_like(H)
+    inverse[np.ix_(free, free)] = np.linalg.pinv(
+        H[np.ix_(free, free)] / np.outer(unit, unit), rcond=1e-14, hermitian=True
+    ) / np.outer(unit, unit)
+    cov = inverse @ middle @ inverse
+    by_scale = [INEXACT * R.T @ b for j, (R, b) in enumerate(own) if not problem.unknown[j]]
+    if by_scale:
+        change = np.array(by_scale) @ inverse
+        cov = cov + change.T @ change
+    return maps @ cov @ maps.T, prior
+
+
+def _between(terms: Terms, weight: Array, x: Estimate, recordings: Array) -> Array:
+    """Return the variance (n, terms) of the friction coefficients between recordings.
+
+    Those of each recording are estimated by the residual of the fit, with an offset.
+    """
+    residual, variance = terms.effort - terms.predicted(x), np.zeros_like(x.friction)
+    for j in range(len(variance) if len(recordings) > 1 else 0):
+        found = []
+        for number in recordings:
+            rows = terms.recording == number
+            F = np.column_stack([terms.features[rows, j], np.ones(rows.sum())])
+            F, r = weight[rows, j, None] * F, weight[rows, j] * residual[rows, j]
+            G = np.linalg.pinv(F.T @ F, rcond=1e-10, hermitian=True)
+            change = G @ F.T @ r
+            scores = (F * (r - F @ change)[:, None]).T
+            sums = np.array([np.bincount(terms.block[rows], score) for score in scores])
+            found.append((change[:-1], np.sqrt((G @ sums @ sums.T @ G).diagonal())[:-1]))
+        values, errors = (np.array(part) for part in zip(*found, strict=True))
+        for k in np.flatnonzero((errors > 0).all(axis=0)):
+            variance[j, k] = pooled(values[:, k], errors[:, k]).between
+    return variance
