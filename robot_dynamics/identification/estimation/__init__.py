@@ -3,7 +3,9 @@
 
 estimation           `identify`: the steps from a recording to a model
 observations         rows of a recording: regressor, efforts, friction features, filtered
-parameter_fit        weighted fit of all parameters, drive gains included
+equations            unknowns and weighted equations, linearised where drive gains are unknown
+parameter_fit        weights, and the fit of all parameters
+covariance           certainty, with correlated residuals and friction that differs by recording
 pseudo_inertia       the convex problem, closest to the description; `solver` solves it
 base_parameters      combinations of inertial parameters that torques determine
 base_fit             least squares on the base parameters
