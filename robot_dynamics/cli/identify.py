@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import new_file, number
+from robot_dynamics.cli.options import new_file, nonzero
 from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     add_chain,
-    add_efforts,
+    add_compensated_efforts,
     add_gravity,
     add_recording,
     chosen,
+    payload_of,
     recorded,
     recording_named,
 )
@@ -48,6 +49,7 @@ from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.ros.parameter_files import check_identified
+from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 
 WORSE_MODEL = 1  # exit code
@@ -55,11 +57,19 @@ WORSE_MODEL = 1  # exit code
 
 def add_identify_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `identify`."""
-    add_recording(parser)
+    add_recording(parser, '+')
     robot = parser.add_argument_group('the robot')
     add_chain(robot)
     add_gravity(robot)
-    efforts = add_efforts(parser)
+    efforts = add_compensated_efforts(parser)
+    efforts.add_argument(
+        '--effort-scale',
+        type=_scale,
+        nargs='+',
+        metavar='X',
+        help='factor to N m or N: one or one per joint (1); with currents JOINT=X of some joints, '
+        'which fixes the others',
+    )
     efforts.add_argument(
         '--efforts',
         choices=EFFORTS,
@@ -68,13 +78,16 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
         'link side of the rotors (torques)',
     )
     efforts.add_argument(
-        '--payload-bag', type=Path, help='a recording with a known payload: the scale of currents'
+        '--payload-bag',
+        type=Path,
+        help='a recording with a payload of known mass: the scale of currents',
     )
     efforts.add_argument(
         '--payload',
-        nargs=5,
-        metavar=('LINK', 'MASS', 'X', 'Y', 'Z'),
-        help='that payload: kg, centre of mass in the frame of the link, m',
+        nargs='+',
+        metavar='X',
+        help='that payload, LINK MASS [X Y Z]: kg, and m of a point mass in the frame of the link '
+        '(centre of mass and tensor are estimated)',
     )
     efforts.add_argument(
         '--coupling', type=Path, help='YAML file of motors that turn by several joints'
@@ -96,27 +109,31 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
 
 
 def identify_robot(options: argparse.Namespace) -> int:
-    """Identify inertias and friction from a recording; exit code 1 if the result is worse.
+    """Identify inertias and friction from recordings; exit code 1 if the result is worse.
 
     Needs cvxpy, clarabel and rosbags: pip install robot_dynamics[identify,bags].
     """
     _check(options)
-    bag = recorded(options)
-    urdf = _description(options, bag.description)
+    bags = [recorded(options, file) for file in options.bag]
+    urdf = _description(options, {bag.description for bag in bags} - {''})
     with concise_warnings():
         model = parse_urdf(urdf, **chosen(options))
     arm, names = Dynamics(model), model.joint_names
     estimated = estimated_links(model, urdf)
-    scale = options.effort_scale
     coupling = None if options.coupling is None else read_coupling(options.coupling, names)
-    with recording_named(options.bag, model):
+    recordings = []
+    for file, bag in zip(options.bag, bags, strict=True):
+        with recording_named(file, model):
+            recordings.append(bag.recording(names))
+    files = ', '.join(map(str, options.bag))
+    with recording_named(files, model):
         found = identify(
             arm,
-            bag.recording(names),
+            recordings,
             efforts=options.efforts,
             friction=options.friction,
             test=None if options.test is None else _recording(options, options.test, model),
-            effort_scale=None if scale is None else per_joint('--effort-scale', scale, names),
+            effort_scale=_effort_scale(options, names),
             effort_gravity_compensated=options.effort_gravity_compensated,
             cutoff=options.cutoff,
             payload=_payload(options, model),
@@ -125,7 +142,8 @@ def identify_robot(options: argparse.Namespace) -> int:
             refuse=_overridden if options.force else refused,
             progress=_Progress(),
         )
-    print(f'{options.bag}, {bag.topic}')
+    for file, bag in zip(options.bag, bags, strict=True):
+        print(f'{file}, {bag.topic}')
     print(text(found))
     return _write(options, found, identified_urdf(found, urdf, estimated))
 
@@ -148,7 +166,7 @@ def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> i
     if options.report is not None:
         from robot_dynamics.identification.estimation.identified_report import html
 
-        write_file(options.report, html(found, str(options.bag)))
+        write_file(options.report, html(found, ', '.join(map(str, options.bag))))
     return WORSE_MODEL if v.verdict == WORSE else 0
 
 
@@ -195,8 +213,14 @@ def _check(options: argparse.Namespace) -> None:
         raise ModelError(f'--output {options.output} is the description: expected another file')
 
 
-def _description(options: argparse.Namespace, recorded: str) -> bytes:
-    """Return the URDF text; that of a xacro file is its expansion."""
+def _description(options: argparse.Namespace, recorded: set[str]) -> bytes:
+    """Return the URDF text; that of a xacro file is its expansion.
+
+    Args:
+        options: of the verb.
+        recorded: the different descriptions in the recordings.
+    """
+    files = ', '.join(map(str, options.bag))
     if options.robot is not None:
         try:
             contents = urdf_text(options.robot)
@@ -204,10 +228,12 @@ def _description(options: argparse.Namespace, recorded: str) -> bytes:
             raise ModelError(f'{options.robot}: {error}') from error
         if options.robot.suffix == '.xacro':
             print(f'{options.robot} is expanded: the result is a URDF', file=sys.stderr)
+    elif len(recorded) == 1:
+        (contents,) = recorded
     elif recorded:
-        contents = recorded
+        raise ModelError(f'{files} have different robot_descriptions: name a file, --robot FILE')
     else:
-        raise ModelError(f'{options.bag} has no robot_description: name a file, --robot FILE')
+        raise ModelError(f'{files} has no robot_description: name a file, --robot FILE')
     return contents if isinstance(contents, bytes) else contents.encode()
 
 
@@ -220,13 +246,33 @@ def _recording(options: argparse.Namespace, path: Path, model: RobotModel) -> Re
 def _payload(options: argparse.Namespace, model: RobotModel) -> PayloadRecording | None:
     if options.payload_bag is None:
         return None
-    link, *words = options.payload
-    try:
-        mass, *com = map(number(), words)
-    except argparse.ArgumentTypeError as error:
-        raise ModelError(f'--payload: {error}') from None
+    link, mass, com = payload_of(options.payload)
     recording = _recording(options, options.payload_bag, model)
-    return PayloadRecording(recording, link, mass, np.array(com))
+    known = len(options.payload) > 2
+    return PayloadRecording(recording, link, mass, np.array(com) if known else None)
+
+
+def _scale(word: str) -> tuple[str, float]:
+    """Return joint and factor of JOINT=X; X alone has the joint ''."""
+    joint, _, value = word.rpartition('=')
+    return joint, nonzero(value)
+
+
+def _effort_scale(
+    options: argparse.Namespace, names: tuple[str, ...]
+) -> Array | dict[str, float] | None:
+    """Return the factors of all joints (n,), or those of some by name."""
+    if options.effort_scale is None:
+        return None
+    joints, values = zip(*options.effort_scale, strict=True)
+    if not any(joints):
+        return per_joint('--effort-scale', list(values), names)
+    if unknown := [joint for joint in joints if joint not in names]:
+        raise ModelError(
+            f'--effort-scale names {unknown[0] or "no joint"}; expected JOINT=X of '
+            f'{", ".join(names)}, or numbers alone'
+        )
+    return dict(options.effort_scale)
 
 
 class _Progress:

@@ -30,10 +30,15 @@ from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 PER_JOINT: dict[str, Any] = {'nargs': '+', 'metavar': 'X'}
 
 
-def add_recording(parser: argparse.ArgumentParser) -> None:
-    """Add the argument `bag`, `--robot` and `--topic`."""
+def add_recording(parser: argparse.ArgumentParser, number: str | None = None) -> None:
+    """Add the argument `bag`, `--robot`, `--topic` and `--columns`.
+
+    Args:
+        parser: of the verb.
+        number: of recordings, as `nargs`.
+    """
     add = parser.add_argument
-    add('bag', type=Path, help='a rosbag2 folder, or an .mcap, .db3 or .csv file')
+    add('bag', type=Path, nargs=number, help='a rosbag2 folder, or an .mcap, .db3 or .csv file')
     add('--robot', type=Path, help='.urdf or .xacro file (the robot_description of the recording)')
     add_source(parser)
 
@@ -52,10 +57,18 @@ def add_source(group: Any, when: str = '') -> None:
     )
 
 
-def recorded(options: argparse.Namespace) -> Bag | CsvFile:
-    """Return the recording of the options, with its description unless a robot is given."""
+def recorded(options: argparse.Namespace, file: Path | None = None) -> Bag | CsvFile:
+    """Return a recording of the options, with its description unless a robot is given.
+
+    Args:
+        options: of `add_recording`.
+        file: one of several recordings.
+    """
     return read_recording(
-        options.bag, options.topic, description=options.robot is None, columns=options.columns
+        file or options.bag,
+        options.topic,
+        description=options.robot is None,
+        columns=options.columns,
     )
 
 
@@ -71,7 +84,8 @@ def add_robot_changes(parser: argparse.ArgumentParser) -> None:
     robot = parser.add_argument_group('the robot')
     add_chain(robot)
     add = robot.add_argument
-    add('--payload', nargs='+', metavar='X', help='LINK MASS [X Y Z]: a point mass on a link')
+    point = 'LINK MASS [X Y Z]: a point mass at (X Y Z) m in the frame of a link (0 0 0)'
+    add('--payload', nargs='+', metavar='X', help=point)
     add_gravity(robot)
     add(
         '--params',
@@ -98,14 +112,20 @@ def add_gravity(group: Any) -> None:
 
 def add_efforts(parser: argparse.ArgumentParser) -> Any:
     """Add the options of the recorded efforts, and return their group."""
-    efforts = parser.add_argument_group('the efforts')
-    add = efforts.add_argument
-    add(
+    efforts = add_compensated_efforts(parser)
+    efforts.add_argument(
         '--effort-scale',
         type=nonzero,
         **PER_JOINT,
         help='factor to N m or N: one or one per joint (1)',
     )
+    return efforts
+
+
+def add_compensated_efforts(parser: argparse.ArgumentParser) -> Any:
+    """Add the options of the recorded efforts but their scale, and return their group."""
+    efforts = parser.add_argument_group('the efforts')
+    add = efforts.add_argument
     add(
         '--effort-gravity-compensated',
         action='store_true',
@@ -215,7 +235,7 @@ def effort_scale(options: argparse.Namespace, model: RobotModel) -> Array:
 
 
 @contextmanager
-def recording_named(file: Path, model: RobotModel) -> Iterator[None]:
+def recording_named(file: Path | str, model: RobotModel) -> Iterator[None]:
     """Give errors of a recording the name of its file, and options that leave out joints."""
     try:
         yield

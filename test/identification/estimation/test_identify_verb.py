@@ -204,6 +204,15 @@ def test_a_refused_recording_is_fitted_by_force(bags, run, tmp_path):
         (['{fit}', '--robot', '/nowhere.urdf'], '/nowhere.urdf'),
         (['{fit}', '--payload', 'panda_link7', '1', '0', '0', '0'], 'expected both or neither'),
         (['{fit}', '--effort-scale', '1', '2', '--tip-link', 'panda_link8'], 'has 2 values'),
+        (
+            ['{fit}', '--effort-scale', 'a=2', '--tip-link', 'panda_link8'],
+            'scale names a; expected',
+        ),
+        (
+            ['{fit}', '--payload-bag', '{test}', '--payload', 'a', '1', '0'],
+            'expected LINK MASS or',
+        ),
+        (['{test}', '{other}'], 'has no robot_description: name a file'),
         (['{fit}', '--cutoff', '150', '--tip-link', 'panda_link8'], 'too few'),
         (['{fit}', '--tip-link', 'panda_link8', '--test', '{still}x'], 'No such file'),
     ],
@@ -395,3 +404,26 @@ def test_options_that_leave_out_joints_are_named_and_work(run, tmp_path, missing
     for words in found:
         _, _, said = run(folder, '--robot', urdf, *words.split())
         assert 'expected at least 2 s' in said
+
+
+def test_several_recordings_and_scales_of_some_joints_are_arguments(strange, run, monkeypatch):
+    given = {}
+
+    def kept(_, recordings, **options):
+        given.update(options, recordings=recordings)
+        return strange[1]
+
+    monkeypatch.setattr('robot_dynamics.cli.identify.identify', kept)
+    folder = strange[0]
+    payload = ['--payload-bag', folder, '--payload', 'forearm', '1.5']
+    code, shown, _ = run(folder, folder, '--effort-scale', '_1e5=0.5', *payload)
+    assert code == 0
+    assert shown.startswith(2 * f'{folder}, /joint_states\n')
+    first, second = given['recordings']
+    np.testing.assert_array_equal(first.q, second.q)
+    assert given['effort_scale'] == {'_1e5': 0.5}
+    assert (given['payload'].link, given['payload'].mass) == ('forearm', 1.5)
+    assert given['payload'].com is None
+    run(folder, *payload, '0', '0.1', '0', '--effort-scale', '2', '3')
+    np.testing.assert_array_equal(given['payload'].com, [0.0, 0.1, 0.0])
+    np.testing.assert_array_equal(given['effort_scale'], [2.0, 3.0])
