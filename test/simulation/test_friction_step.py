@@ -23,6 +23,7 @@ from robot_dynamics.simulation import (
     simulate,
 )
 from robot_dynamics.simulation.joint_models.friction_step import friction_step, step_inputs
+from robot_dynamics.simulation.steps import rigid_arm
 
 ARM = Dynamics(planar_2r())
 FREE = Dynamics(planar_2r().with_gravity((0.0, 0.0, 0.0)))
@@ -326,3 +327,20 @@ def test_a_law_needs_rigid_joints_and_a_fixed_step():
         JointModels(FrictionSettings(), elasticity=Elasticity(1e3))
     with pytest.raises(ValueError, match='the simulator has friction with a law'):
         simulate(simulator('coulomb'), None, 0.1, solver=Adaptive())
+
+
+@pytest.mark.parametrize('integrator', ['semi_implicit_euler', 'explicit_euler', 'rk4'])
+@pytest.mark.parametrize('sign', [1, -1])
+def test_joints_too_many_for_compiled_rounds_take_the_same_steps(monkeypatch, integrator, sign):
+    """Joint 2 sticks now and then."""
+    model = replace(planar_2r(), viscous=np.array([0.3, 0.2]), coulomb=np.array([1.5, 4.0]))
+    arm = Dynamics(model.with_gravity((0.0, 0.0, 0.0)))
+    ends = []
+    for most in (2, 1):
+        monkeypatch.setattr(rigid_arm, 'MOST_COUPLED', most)
+        q, qd = sign * np.array([[0.3, -0.2], [0.5, -0.3]])
+        simulator = Simulator(arm, q=q, qd=qd, integrator=integrator)
+        for _ in range(300):
+            simulator.step(sign * np.array([3.0, -1.0]))
+        ends.append([simulator.q, simulator.qd])
+    np.testing.assert_allclose(*ends, rtol=1e-7, atol=1e-9)
