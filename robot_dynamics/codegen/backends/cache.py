@@ -10,8 +10,8 @@ remember) and machine code.
 * Entries are written whole or not at all: readers, and other processes, see a whole entry or none.
 * Entries with a wrong checksum, or that another user may change, are not used; they are compiled
   again and replaced.
-* The total size is bounded: writing removes the least recently used entries, and those that have
-  not been used for long, such as entries of earlier versions.
+* The total size is bounded: one write in sixteen removes the least recently used entries, and
+  those that have not been used for long, such as entries of earlier versions.
 * If the directory cannot be written, there is one warning, and each process compiles.
 """
 
@@ -41,6 +41,10 @@ CHECKSUM_SIZE = hashlib.sha256().digest_size
 LARGEST_ENTRY = 1 << 26
 LARGEST_TOTAL = 1 << 28
 LONGEST_UNUSED = 90 * 86400.0  # s
+
+# Entries whose names sort before this, one in sixteen, lead to a removal when they are written: to
+# look at twenty thousand entries takes longer than to compile one.
+CLEANING = '1'
 
 # Names of entries and of the temporary files of interrupted writers.
 OURS = re.compile(rf'[0-9a-f]{{40}}\.bin|{TEMPORARY.pattern}(\.bin)?')
@@ -137,7 +141,8 @@ def write(key: str, remembered: Any, code: bytes) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Readable to all, as an entry that an administrator precompiled must be.
         replace_file(path, MAGIC + hashlib.sha256(body).digest() + body, 0o644)
-        _remove_unused(path.parent)
+        if path.name < CLEANING:
+            _remove_unused(path.parent)
     except OSError as error:
         _warn_once(
             f'compiled programs cannot be kept {where}, '

@@ -181,6 +181,7 @@ def test_a_program_works_for_a_user_without_home_and_passwd_entry(monkeypatch, b
 
 def test_the_least_recently_used_are_removed(own_directory, monkeypatch):
     monkeypatch.setattr(cache, 'LARGEST_TOTAL', 4 * len(CODE))
+    monkeypatch.setattr(cache, 'CLEANING', 'g')  # with every entry
     own_directory.mkdir(parents=True)
     foreign = own_directory / 'notes.bin'
     foreign.write_bytes(100 * CODE)
@@ -196,7 +197,17 @@ def test_the_least_recently_used_are_removed(own_directory, monkeypatch):
     assert foreign.exists()
 
 
-def test_entries_unused_for_long_are_removed(own_directory):
+def test_one_write_in_sixteen_removes_entries(own_directory, monkeypatch):
+    folders = []
+    monkeypatch.setattr(cache, '_remove_unused', folders.append)
+    for k in range(1600):
+        cache.write(str(k), None, b'')
+    assert set(folders) == {own_directory}
+    assert 60 < len(folders) < 140  # 100 +- 10, by the names of the entries
+
+
+def test_entries_unused_for_long_are_removed(own_directory, monkeypatch):
+    monkeypatch.setattr(cache, 'CLEANING', 'g')  # with every entry
     cache.write('old', None, CODE)
     interrupted = own_directory / f'.{16 * "a"}'
     kept = own_directory / '.keep'
