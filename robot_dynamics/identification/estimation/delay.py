@@ -76,7 +76,7 @@ def _of_variant(problem: Problem) -> Pooled:
     lags = [
         np.concatenate(
             [
-                rows.friction_features(LAWS['load_memory'], length, start.theta)
+                rows.friction_features(LAWS['load_memory'], length, start.theta, start.rotor)
                 for rows, *_ in problem.recordings
             ]
         )

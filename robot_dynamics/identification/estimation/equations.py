@@ -166,7 +166,8 @@ class Problem:
             if loaded and self.load is not None:
                 theta = theta + self.load.placement @ x.load
                 load = rows.Y @ self.load.placement
-            phi = rows.friction_features(self.law, self.presliding, theta)
+            rotor = x.rotor / x.gain  # kg m^2 or kg
+            phi = rows.friction_features(self.law, self.presliding, theta, rotor)
             block = first + rows.block
             first = int(block[-1]) + 1
             of = np.full(len(block), number)

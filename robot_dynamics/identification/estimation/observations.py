@@ -109,7 +109,7 @@ class Observations:
         return replace(self, effort=effort, slope=slope, noise=np.abs(scale) * self.noise)
 
     def friction_features(
-        self, law: FrictionLaw, presliding: Array | float, theta: Array
+        self, law: FrictionLaw, presliding: Array | float, theta: Array, rotor: Array
     ) -> Array:
         """Return the low-passed features (K, n, terms) of a friction law.
 
@@ -117,6 +117,7 @@ class Observations:
             law: the law.
             presliding: one number or (n,), rad or m.
             theta: (10 nb,) inertial parameters, for the load.
+            rotor: (n,) rotor inertias at the joints, for the load, kg m^2 or kg.
         """
         parts = []
         for piece in self.pieces:
@@ -126,6 +127,7 @@ class Observations:
                 sparse = piece.Y @ theta
                 for j in range(load.shape[1]):
                     load[:, j] = np.interp(s.t, s.t[piece.sparse], sparse[:, j])
+                load += rotor * s.qdd
             z = law.sliding_direction(s.q, s.qd, presliding)
             parts.append(piece.rows(law.features(s.qd, load, z)))
         return np.concatenate(parts)[self.row]

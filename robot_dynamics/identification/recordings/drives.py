@@ -39,9 +39,7 @@ class Drives:
             return np.asarray(arm.motor_torque(q, qd, qdd) + self.offset)
         tau = arm.inverse_dynamics(q, qd, qdd)
         z = self.friction.law.sliding_direction(q, qd, self.friction.presliding)
-        # The load of a gear is that of the links, as identify takes it: rotors are before it.
-        load = tau - arm.model.reflected_inertia * qdd
-        return np.asarray(tau + self.friction.torque(qd, load, z) + self.offset)
+        return np.asarray(tau + self.friction.torque(qd, tau, z) + self.offset)
 
     def aligned(self, recording: Recording) -> Recording:
         """Return a recording with the efforts earlier by the delay."""

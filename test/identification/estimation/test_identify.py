@@ -56,7 +56,8 @@ def floor(found, test, true, arm):
     """Return the residual (n,) that the true model leaves on a recording, by the same filter."""
     actual, law = Dynamics(true), LAWS['coulomb']
     seen = observations(actual, test, found.signals.cutoff)
-    features = seen.friction_features(law, np.full(true.n, 1e-3), true.inertial_parameters())
+    theta, rotor = true.inertial_parameters(), true.reflected_inertia
+    features = seen.friction_features(law, np.full(true.n, 1e-3), theta, rotor)
     friction = np.column_stack([true.viscous, true.coulomb])
     predicted = seen.Y @ true.inertial_parameters() + true.reflected_inertia * seen.qdd
     predicted = predicted + np.einsum('kjt,jt->kj', features, friction)
@@ -394,7 +395,7 @@ def least_squares_of_each_joint(cutoff, fitted, test):
     """Return the residual (n,) of each joint's own least squares, viscous and Coulomb friction."""
     arm, law = Dynamics(UR5), LAWS['coulomb']
     seen = [observations(arm, one, cutoff) for one in (fitted, test)]
-    features = [s.friction_features(law, np.full(6, 1e-3), s.Y[0, 0]) for s in seen]
+    features = [s.friction_features(law, np.full(6, 1e-3), s.Y[0, 0], np.zeros(6)) for s in seen]
     result = np.empty(6)
     for j in range(6):
         A, B = (
