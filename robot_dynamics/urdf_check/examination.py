@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,8 @@ def examine(
     Raises:
         ModelError: the file cannot be read, or is no robot description.
     """
-    folders = mesh_folders(robot_file(path), package_paths)
+    with _named(path):
+        folders = mesh_folders(robot_file(path), package_paths)
     robot, text, expanded = _read(path, folders)
     right = None if reference is None else _read(reference, ())[0]
     written = robot
@@ -116,10 +117,17 @@ def _read(
     path: str | os.PathLike[str], folders: Sequence[Path]
 ) -> tuple[Description, bytes, bool]:
     """Return a description, its text, and whether that was expanded from xacro."""
-    try:
+    with _named(path):
         contents = urdf_text(path)
         text = contents.encode() if isinstance(contents, str) else contents
         return read_description(text, folders), text, isinstance(contents, str)
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Begin the errors of a file with its name."""
+    try:
+        yield
     except ModelError as error:
         raise ModelError(f'{os.fsdecode(path)}: {error}') from error
 

@@ -18,6 +18,7 @@ from robot_dynamics.identification.estimation.equations import Seen
 from robot_dynamics.identification.estimation.friction_choice import with_law
 from robot_dynamics.identification.estimation.observations import BLOCK
 from robot_dynamics.identification.estimation.parameter_fit import (
+    FLOOR,
     Fit,
     gains_of,
     inverse_deviations,
@@ -29,7 +30,6 @@ from robot_dynamics.spatial import Array
 
 WORTH = 0.02  # relative change of the residual (geometric mean): less is no difference
 JOINT_WORSE = 0.1  # relative, of one joint, beyond the noise
-ROUNDING = 1e-9  # of the effort
 BETTER, SAME, WORSE = 'better', 'no better', 'worse'
 
 
@@ -86,17 +86,21 @@ class Validation:
 
     @property
     def ratio(self) -> float:
-        """Geometric mean over the measured joints of the residual after, relative to before."""
+        """Geometric mean over the measured joints of the residual after, relative to before.
+
+        Residuals below FLOOR of the effort count as equal.
+        """
         measured = self.effort.any(axis=0)
-        tiny = ROUNDING * self.effort_rms + 1e-300
-        ratios = (self.after_rms + tiny) / (self.before_rms + tiny)
+        least = FLOOR * self.effort_rms + 1e-300
+        ratios = np.maximum(self.after_rms, least) / np.maximum(self.before_rms, least)
         return float(np.exp(np.log(ratios[measured]).mean()))
 
     @property
     def worse_joints(self) -> Array:
         """(n,) bool: the residual has grown, beyond the noise."""
         growth = self.after_rms - self.before_rms
-        grows = (growth > JOINT_WORSE * self.before_rms) & (growth > 0.5 * self.noise)
+        least = np.maximum(0.5 * self.noise, FLOOR * self.effort_rms)
+        grows = (growth > JOINT_WORSE * self.before_rms) & (growth > least)
         return np.asarray(grows & self.effort.any(axis=0))
 
     @property
@@ -116,8 +120,8 @@ class Validation:
     def certainly_worse(self) -> Array:
         """(n,) bool: the residual has grown by more than the standard error of its growth."""
         growth, error = self.growth
-        tiny = ROUNDING * self.effort_rms
-        return np.asarray((growth > error + tiny) & self.effort.any(axis=0))
+        least = FLOOR * self.effort_rms
+        return np.asarray((growth > error + least) & self.effort.any(axis=0))
 
     @property
     def harmless(self) -> bool:

@@ -131,3 +131,12 @@ def test_a_drift_is_significant_beyond_its_error_and_three_percent(sign):
     friction = sign * np.array([0.05, 0.05, 0.02, np.nan])
     drift = Drift(friction, np.array([0.01, 0.02, 1e-3, np.nan]), zeros, zeros, 60.0)
     assert drift.significant.tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_residuals_far_below_the_effort_are_equal(sign):
+    # The efforts are 10 on average: an exact description, and a model that is nearly exact
+    one = validation([1e-4, 1e-4], [9e-4, 2e-4], sign=sign)
+    assert one.verdict == SAME
+    assert not one.worse_joints.any()
+    assert one.harmless
