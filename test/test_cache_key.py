@@ -65,7 +65,7 @@ makers = {
     'simulation/ensembles/perturbations.py': lambda: Perturbations(viscous=0.2).step(
         Dynamics(arm), 'semi_implicit_euler'
     ),
-    'simulation/steps/rigid_arm.py': lambda: RigidArm(Dynamics(arm))._rounds,
+    'simulation/steps/rigid_arm.py': lambda: RigidArm(Dynamics(arm))._rounds(1),
 }
 
 

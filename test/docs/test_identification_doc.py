@@ -16,6 +16,7 @@ from robot_dynamics import cli
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / 'docs' / 'guides' / 'identification.md').read_text()
 # Those of a robot, `record` and `send`, run in test/nodes/test_record_and_send.py.
+BLOCK = re.compile(r'^```(\w*)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r'^(?:sed |robot-dynamics (?!record|send)|python ).*$', re.MULTILINE)
 
 
@@ -37,7 +38,9 @@ def test_the_chain_runs_and_ends_with_a_better_model(tmp_path):
         'PATH': f'{Path(sys.executable).parent}:{os.environ["PATH"]}',
     }
     shown = {}
-    for block in re.findall(r'```\n(.*?)```', PAGE, re.DOTALL):
+    for language, block in BLOCK.findall(PAGE):
+        if language:
+            continue
         for command in COMMAND.findall(block):
             done = subprocess.run(
                 ['bash', '-c', command],

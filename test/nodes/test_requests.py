@@ -120,7 +120,7 @@ def test_an_exception_of_any_callback_rejects_its_input(graph, error, capfd):
 def test_a_watchdog_that_fails_ends_the_node(graph, monkeypatch):
     """Torques without a watchdog would go on though joint states are missing."""
 
-    def failing(self, now):
+    def failing(self):
         raise ZeroDivisionError('a fault of the program')
 
     monkeypatch.setattr(FeedforwardNode, '_bridge_silence', failing)
