@@ -90,8 +90,8 @@ def outcome(found: Evaluation, mass: float, com: Array) -> Payload:
     return Payload(mass, com, named, other, covered)
 
 
-def recordings(arms: int, first_seed: int) -> Iterator[tuple[Dynamics, str, Recording, Array]]:
-    """Yield identified model, motion, recording and payload (4,), m and c, of all arms."""
+def outcomes(arms: int, first_seed: int, verbose: bool = False) -> Iterator[Payload]:
+    """Yield the outcomes of all arms, motions and payloads."""
     description = load_urdf(share_file('urdf/panda.urdf'))
     for seed in range(first_seed, first_seed + arms):
         true, profile = arm(description, seed)
@@ -108,17 +108,11 @@ def recordings(arms: int, first_seed: int) -> Iterator[tuple[Dynamics, str, Reco
                 mass = 0.0
             loaded = true.with_payload(LINK, mass, com) if mass > 0 else true
             other = recorded(loaded, description, profile, of, 1000 + 10 * seed + k)
-            yield model, of, other, np.array([mass, *com])
-
-
-def outcomes(arms: int, first_seed: int, verbose: bool = False) -> Iterator[Payload]:
-    """Yield the outcomes of all arms, motions and payloads."""
-    for model, of, other, payload in recordings(arms, first_seed):
-        found = evaluate(model, other)
-        one = outcome(found, float(payload[0]), payload[1:])
-        if verbose and (one.other or (one.mass > 0 and not one.covered)):
-            print(f'--- {first_seed}, {of}: {one}\n{text(found)}', flush=True)
-        yield one
+            found = evaluate(model, other)
+            one = outcome(found, mass, com)
+            if verbose and (one.other or (mass > 0 and not one.covered)):
+                print(f'--- {seed}, {of}: {one}\n{text(found)}', flush=True)
+            yield one
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -74,7 +74,8 @@ class _Choice(NamedTuple):
     """A choice of hypotheses, its equations and the noise that it leaves."""
 
     causes: list[int]
-    small: list[int]  # small errors that are assumed
+    small: list[int]  # small errors, except those that causes replace
+    inexact: bool  # small errors are assumed
     regression: Regression
     noise: Noise
 
@@ -104,7 +105,6 @@ class _Search:
         self._equations = Equations(every, compared, rows)
         ends = len(found), len(found) + len(drives), len(every)
         self._drives, self._links = (list(range(*pair)) for pair in pairwise(ends))
-        self._small = [*self._drives, *self._links]
         self._common = [g for g, h in enumerate(found) if h.kind in COMMON]
         (self._one_scale,) = (g for g, h in enumerate(found) if (h.kind, h.place) == ('scale', ''))
 
@@ -155,8 +155,8 @@ class _Search:
 
     def _last_fit(self, equations: Equations, found: _Choice, several: bool) -> LastFit:
         """Return the fit with small errors; larger ones of the links if several are wrong."""
-        small = self._small if found.small else self._drives
-        assumed = small if found.small else []
+        small = [*self._drives, *self._links] if found.inexact else self._drives
+        assumed = small if found.inexact else []
         if several:
             first = len(equations.hypotheses)
             equations = equations.with_hypotheses(inexact_links(self._possible, SMALL.of_several))
@@ -165,23 +165,38 @@ class _Search:
 
     def _best(self, allowed: Sequence[int]) -> _Choice:
         """Return the most probable choice whose small errors explain the smaller part."""
-        found = sorted(self._searches(allowed), key=self._log_probability, reverse=True)
-        return next((one for one in found if self._minor(one)), found[-1])
+        apart = [g for g in allowed if g != self._one_scale]
+        found = [self._with_large(one, apart, CERTAIN) for one in self._searches(allowed, apart)]
+        for one in sorted(found, key=self._log_probability, reverse=True):
+            best = self._with_large(one, apart, 0.0)
+            if self._minor(best):
+                break
+        return best
 
-    def _searches(self, allowed: Sequence[int]) -> list[_Choice]:
+    def _searches(self, allowed: Sequence[int], apart: Sequence[int]) -> list[_Choice]:
         """Return the choices of several searches.
 
-        A few wrong links may explain much of what many drives do, so that some searches assume
-        small errors: of gains, or of drives and links. Scales are those of each joint, or one of
-        all.
+        A few wrong links may explain much of what many drives do, so that one search begins with
+        the causes of single joints, and others assume small errors. Scales are those of each
+        joint, or one of all.
         """
-        apart = [g for g in allowed if g != self._one_scale]
+        noise = self._equations.first_noise()
+        of_joints = [g for g in apart if self._possible[g].joint >= 0]
+        first = self._converged(of_joints, noise, (), ())
+        return [
+            self._converged(apart, first.noise, first.causes, ()),
+            self._converged(apart, noise, (), ()),
+            *(self._converged(apart, noise, (), small) for small in self._kinds_of_small()),
+            *([self._converged(allowed, noise, (), ())] if len(apart) < len(allowed) else []),
+        ]
+
+    def _kinds_of_small(self) -> list[list[int]]:
+        """Return small errors: gains alone, all of the drives, and those of the links as well."""
         gains = [g for g in self._drives if self._equations.hypotheses[g].kind == 'scale']
-        found = [self._converged(apart, small) for small in ([], gains, self._small)]
-        return found if apart == allowed else [*found, self._converged(allowed, [])]
+        return [gains, self._drives, [*self._drives, *self._links]]
 
     def _log_probability(self, found: _Choice) -> float:
-        price = PRICES.cause if found.small else 0.0
+        price = PRICES.cause if found.inexact else 0.0
         return found.regression.log_probability(found.chosen) - price
 
     def _minor(self, found: _Choice) -> bool:
@@ -195,10 +210,14 @@ class _Search:
         ]
         return bool(sizes[0] <= SMALL.minor * sizes[1])
 
-    def _converged(self, allowed: Sequence[int], small: Sequence[int]) -> _Choice:
-        """Return the chosen hypotheses beside small errors, and the noise that they leave."""
-        causes: list[int] = []
-        noise = self._equations.first_noise()
+    def _converged(
+        self,
+        allowed: Sequence[int],
+        noise: Noise,
+        causes: Sequence[int],
+        small: Sequence[int],
+    ) -> _Choice:
+        """Return the chosen hypotheses and the noise that they leave, from a first choice."""
         for _ in range(ITERATION.rounds):
             before, regression = set(causes), self._equations.regression(noise)
             causes = regression.select(allowed, causes, small)
@@ -207,7 +226,30 @@ class _Search:
             noise = after
             if set(causes) == before and change < ITERATION.close:
                 break
-        return _Choice(causes, list(small), self._equations.regression(noise), noise)
+        return _Choice(
+            list(causes), list(small), bool(small), self._equations.regression(noise), noise
+        )
+
+    def _with_large(self, found: _Choice, allowed: Sequence[int], least: float) -> _Choice:
+        """Return the choice with causes instead of small errors that explain as much as one.
+
+        Args:
+            found: the choice.
+            allowed: possible causes.
+            least: smallest of these errors, in standard deviations of their priors.
+        """
+        x = found.regression.solution(found.chosen).x
+        for b in found.small:
+            unknowns = self._equations.groups[b]
+            if (np.abs(x[unknowns]) < least * self._equations.hypotheses[b].prior).all():
+                continue
+            rest = found._replace(small=[other for other in found.small if other != b])
+            instead = [g for g in allowed if self._equations.replaces[g] == b]
+            gains = found.regression.gains(rest.chosen, instead)
+            g = int(np.argmax(gains))
+            if gains[g] > 0:
+                found = rest._replace(causes=[*rest.causes, g])
+        return found
 
     # -- validity ---------------------------------------------------------------------------
 
