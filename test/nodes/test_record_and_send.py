@@ -439,7 +439,7 @@ def test_without_a_node_nothing_is_sent(graph, motion):
 
 def test_a_node_without_joint_states_is_not_ready(graph, motion):
     Robot(graph)
-    code, output = result(graph, verb('send', motion, '--timeout', '1'))
+    code, output = result(graph, verb('send', motion, '--timeout', '4'))
     assert (code, '/feedforward_node/status: waiting' in output) == (2, True), output
 
 
