@@ -42,10 +42,11 @@ class ObserverSettings:
         '1/s',
         POLES,
     )
-    effort_delay: float = setting(
+    effort_lead: float = setting(
         0.0,
         'Time by which measured efforts are earlier than positions and velocities, such as a '
-        'velocity filter makes them: 1 / (2 pi f_c) and half a period',
+        'velocity filter makes them: 1 / (2 pi f_c) and half a period. It is the negative of an '
+        'identified effort_delay',
         's',
         (0.0, 0.1),
     )
@@ -158,8 +159,8 @@ class MomentumObserver:
         return p, rate - self._friction.torque(sample.qd, sample.effort, direction)
 
     def _delayed(self, t: float, effort: Array) -> Array:
-        """Return the effort of the time t less the delay, between those received."""
-        wanted, efforts = t - self._settings.effort_delay, self._efforts
+        """Return the effort at the time t less the lead, interpolated between those received."""
+        wanted, efforts = t - self._settings.effort_lead, self._efforts
         efforts.append((t, effort))
         while len(efforts) > 2 and efforts[1][0] <= wanted:
             efforts.popleft()

@@ -158,7 +158,7 @@ def test_a_joint_at_rest_feels_what_its_friction_does_not_hold(arm):
 
 
 @pytest.mark.parametrize(
-    'wrong', [{'poles': 0.0}, {'poles': np.nan}, {'play': [1e-5]}, {'effort_delay': -1.0}]
+    'wrong', [{'poles': 0.0}, {'poles': np.nan}, {'play': [1e-5]}, {'effort_lead': -1.0}]
 )
 def test_settings_out_of_range_are_rejected(arm, wrong):
     (name,) = wrong
@@ -171,7 +171,7 @@ def test_efforts_are_delayed_by_a_fraction_of_the_interval(arm):
     early = np.append(effort[1:], effort[-1:], axis=0)  # each effort arrives one state early
 
     def found(efforts, delay):
-        settings = ObserverSettings(effort_delay=delay * STEP)
+        settings = ObserverSettings(effort_lead=delay * STEP)
         return observed(MomentumObserver(arm, NONE, settings), q, qd, efforts)
 
     exact, none, part, whole = (
