@@ -98,6 +98,7 @@ OWNERS = [
             *('settings.py', 'friction/friction_settings.py', 'simulation/sensors.py'),
             'simulation/joint_models/',
             'control/feedforward.py',
+            'control/impedance.py',
             'control/momentum_observer.py',
         ),
     ),

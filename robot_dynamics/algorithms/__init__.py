@@ -22,6 +22,9 @@ reflected inertia of rotors is included throughout; friction, whose formulas are
 | `momentum.py`           | p = M qd, and C^T qd - g                        | n                  |
 | `jacobian.py`           | pose, J, Jd and J^T F of a frame                | depth              |
 | `operational_space.py`  | Lambda, eta, mu, p of a frame                   | n depth^2          |
+| `cartesian_impedance.py` | torque of a spring and a damper at a frame     | n depth^2          |
+| `symmetric_eigen.py`    | eigenvalues and vectors of a small matrix       | 6 sweeps of k^3    |
+| `rotation_vector.py`    | log R, and the moment of a rotational spring    | 1                  |
 | `momentum_observer.py`  | external torque, from momentum and efforts      | n                  |
 | `integrators.py`        | a time step of any state                        | 1                  |
 | `simulation_step.py`    | a time step of the robot, with friction         | as qdd             |

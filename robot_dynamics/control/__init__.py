@@ -6,11 +6,17 @@ at any time), `limits` (trajectory against the limits of the robot), `feedforwar
 reference), `feasibility` (torques of a trajectory, its largest feasible speed), `trajectory_file`
 (trajectories as YAML), `control_laws` (other laws), `gains` (feedback gains of a robot),
 `torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
-`momentum_observer` (torques from outside),
+`momentum_observer` (torques from outside), `impedance` (a spring between a frame and a target),
 `transitions` (stops and joins), `swing` (a trajectory for any robot).
 """
 
-from robot_dynamics.control.control_laws import LAWS, computed_torque, gravity_only, pd_plus
+from robot_dynamics.control.control_laws import (
+    LAWS,
+    computed_torque,
+    gravity_only,
+    joint_impedance,
+    pd_plus,
+)
 from robot_dynamics.control.feedforward import (
     FeedForward,
     Gains,
@@ -20,14 +26,18 @@ from robot_dynamics.control.feedforward import (
 )
 from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
 from robot_dynamics.control.gains import feedback_eigenvalue, free_inertias, pd_gains
+from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
 from robot_dynamics.control.limits import violations
 from robot_dynamics.control.trajectory import Reference, Trajectory
 
 __all__ = [
     'LAWS',
     'AccelerationFilter',
+    'CartesianImpedance',
     'FeedForward',
     'Gains',
+    'Impedance',
+    'PoseReference',
     'Reference',
     'Switches',
     'Trajectory',
@@ -37,6 +47,7 @@ __all__ = [
     'feedforward',
     'free_inertias',
     'gravity_only',
+    'joint_impedance',
     'pd_gains',
     'pd_plus',
     'violations',

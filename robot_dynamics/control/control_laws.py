@@ -6,6 +6,7 @@ With e = q_d - q, and friction(qd_d) added to each:
     feedforward       tau = M(q) qdd_d + C(q, qd) qd   + g(q) + Kp e + Kd e'       `feedforward.py`
     pd_plus           tau = M(q) qdd_d + C(q, qd) qd_d + g(q) + Kp e + Kd e'
     computed_torque   tau = M(q) (qdd_d + Kp e + Kd e') + C(q, qd) qd + g(q)
+    joint_impedance   as pd_plus, with Kp = K and Kd = D(q)
     gravity_only      tau = g(q) - Kd qd
 
 PD+ multiplies C by the desired velocity: the error then obeys M e'' + C e' + Kd e' + Kp e = 0, and
@@ -14,8 +15,14 @@ skew-symmetric. For a constant reference it is PD with gravity compensation. Com
 linear, decoupled error dynamics, e'' + Kd e' + Kp e = 0, with gains in 1/s^2 and 1/s; it relies on
 an accurate M. Gravity compensation alone allows hand guiding.
 
+Joint impedance has a stiffness K and the damping ratios Z of the arm's natural modes (double
+diagonalization):
+
+    D = 2 (Z K)^1/2 U diag(1 / sqrt(w^2 + w_min^2)) U^T (Z K)^1/2,   K^1/2 M^-1 K^1/2 = U w^2 U^T
+
 Source: Paden and Panja, Int. J. Control 47 (1988), for PD+; Takegaki and Arimoto, ASME J. Dyn.
-Syst. 103 (1981), for PD with gravity; Lynch and Park, Modern Robotics (2017), section 11.4.
+Syst. 103 (1981), for PD with gravity; Albu-Schäffer, Ott, Frese and Hirzinger, ICRA 2003, for D;
+Lynch and Park, Modern Robotics (2017), section 11.4.
 """
 
 from __future__ import annotations
@@ -26,6 +33,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.algorithms.cartesian_impedance import DAMPED_FREQUENCY
 from robot_dynamics.control.feedforward import (
     EVERYTHING,
     NO_FEEDBACK,
@@ -36,6 +44,7 @@ from robot_dynamics.control.feedforward import (
     feedforward,
     inertia_torque,
 )
+from robot_dynamics.control.gains import inverse
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.memory import FrictionModel
@@ -83,6 +92,36 @@ def computed_torque(
     return replace(parts, feedback=inertia_torque(arm, q, parts.feedback))
 
 
+def joint_impedance(
+    arm: Dynamics,
+    reference: Reference,
+    q: ArrayLike,
+    qd: ArrayLike,
+    switches: Switches = EVERYTHING,
+    gains: Gains = NO_FEEDBACK,
+    friction: FrictionModel | None = None,
+) -> FeedForward:
+    """Return the torque of joint impedance: kp is a stiffness, kd a damping ratio of each joint.
+
+    Other arguments and errors are those of `feedforward`. A joint without stiffness has no
+    damping.
+
+    Raises:
+        ModelError: the mass matrix is singular.
+    """
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    parts = pd_plus(arm, reference, q, qd, switches, Gains(gains.kp), friction)
+    stiffness = np.broadcast_to(gains.kp, arm.model.n)
+    roots, damped = np.sqrt(stiffness), np.sqrt(stiffness * gains.kd)
+    if not roots.any():
+        return parts
+    squares, U = np.linalg.eigh(roots[:, None] * inverse(arm.mass_matrix(q)) * roots)
+    # U^T (Z K)^1/2 (qd_d - qd)
+    modes = np.swapaxes(U, -1, -2) @ (damped * (reference.qd - qd))[..., None]
+    modes = modes / np.sqrt(np.maximum(squares, 0.0) + DAMPED_FREQUENCY**2)[..., None]
+    return replace(parts, feedback=parts.feedback + 2.0 * damped * (U @ modes)[..., 0])
+
+
 def gravity_only(
     arm: Dynamics,
     reference: Reference,
@@ -112,6 +151,7 @@ LAWS: dict[str, Law] = {
     'feedforward': feedforward,
     'pd_plus': pd_plus,
     'computed_torque': computed_torque,
+    'joint_impedance': joint_impedance,
     'gravity_only': gravity_only,
 }
 

@@ -54,7 +54,7 @@ def pd_gains(
     massless = arm.model.massless_joints()
     if massless:
         raise ModelError(f'no feedback gains suit joints that move no mass: {", ".join(massless)}')
-    M_inverse = _inverse(M)
+    M_inverse = inverse(M)
     locked, free = _diagonal(M).mean(axis=0), 1 / _diagonal(M_inverse).max(axis=0)
     m = np.sqrt(locked * free)
     # h lambda_max(M^-1 Kd) = 2 zeta w h lambda_max(M^-1 diag(m))
@@ -102,7 +102,7 @@ def feedback_eigenvalue(arm: Dynamics, q: ArrayLike, kd: ArrayLike, time_step: f
         ValueError: the time step is not positive and finite.
     """
     h = checked_time_step(time_step)
-    M_inverse = _inverse(_mass_matrices(arm, q))
+    M_inverse = inverse(_mass_matrices(arm, q))
     return h * _largest_eigenvalue(M_inverse, np.asarray(kd, dtype=float))
 
 
@@ -115,7 +115,8 @@ def _mass_matrices(arm: Dynamics, q: ArrayLike) -> Array:
     return M
 
 
-def _inverse(M: Array) -> Array:
+def inverse(M: Array) -> Array:
+    """Return M^-1 (..., n, n). Raises ModelError if a mass matrix is singular."""
     try:
         return np.linalg.inv(M)
     except np.linalg.LinAlgError as error:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.control import LAWS, Gains, Switches
-from robot_dynamics.control.control_laws import Law, computed_torque, gravity_only
+from robot_dynamics.control.control_laws import Law, computed_torque, gravity_only, joint_impedance
 from robot_dynamics.control.feasibility import CORNER_TIME
 from robot_dynamics.control.motion_start import SHORTEST_PERIOD
 from robot_dynamics.control.tolerances import Tolerances
@@ -42,7 +42,8 @@ class FeedforwardParameters(LiveRobotParameters):
         'feedforward',
         'Control law: feedforward, pd_plus (Coriolis torque of '
         'the desired velocity), computed_torque (feedback times the mass matrix; gains in 1/s^2 '
-        'and 1/s), gravity_only (the arm can be led by hand).',
+        'and 1/s), joint_impedance (pd_plus with damping_ratio instead of kd), '
+        'gravity_only (the arm can be led by hand).',
         choices=tuple(LAWS),
         live=True,
     )
@@ -54,6 +55,12 @@ class FeedforwardParameters(LiveRobotParameters):
     compensate_friction: bool = parameter(True, 'Add friction(qd_d).', live=True)
     kp: tuple[float, ...] = parameter_of(Gains, 'kp', live=True)
     kd: tuple[float, ...] = parameter_of(Gains, 'kd', live=True)
+    damping_ratio: tuple[float, ...] = parameter(
+        [0.7],
+        'Damping ratio of the natural modes under joint_impedance; one or one per joint.',
+        (0.0, 10.0),
+        live=True,
+    )
     lead_friction: float = parameter(
         0.0,
         'Fraction of the friction at the measured velocity that gravity_only compensates; the '
@@ -235,9 +242,11 @@ class FeedforwardParameters(LiveRobotParameters):
                 )
         # |per_torque tau| <= max_command
         command_limit = np.where(most > 0, most, np.inf) / np.abs(per_torque)
+        law = LAWS[self.control_law]
+        damping = 'damping_ratio' if law is joint_impedance else 'kd'
         return Settings(
-            law=LAWS[self.control_law],
-            gains=Gains(self.of_joints('kp', model), self.of_joints('kd', model)),
+            law=law,
+            gains=Gains(self.of_joints('kp', model), self.of_joints(damping, model)),
             switches=Switches(
                 gravity=self.compensate_gravity,
                 coriolis=self.compensate_coriolis,
@@ -288,23 +297,32 @@ def gain_warnings(
         names: of the joints, in the model's order.
     """
     kp, kd = settings.gains.kp, settings.gains.kd
-    if not (kp.any() or kd.any()):
+    impedance = settings.law is joint_impedance
+    if not (kp.any() or (kd.any() and not impedance)):
         published = parameters.start_enabled or parameters.publish_commands
         if not published or settings.law is gravity_only:
             return []
         return [
-            'kp and kd are 0 for every joint: the torques have no feedback, and the arm drifts '
-            'from its reference; robot-dynamics gains computes gains for a robot'
+            f'{"kp is" if impedance else "kp and kd are"} 0 for every joint: the torques have no '
+            'feedback, and the arm drifts from its reference; robot-dynamics gains computes gains '
+            'for a robot'
         ]
     rate = parameters.expected_rate
     if settings.law is computed_torque:
         numbers, number, where = kd / rate, 'kd dt', ''
+    elif impedance:
+        with np.errstate(divide='ignore', invalid='ignore'):
+            # The largest natural frequency is at least sqrt(kp (M^-1)_jj)
+            numbers = 2 * kd * np.sqrt(kp / inertias) / rate
+        number = '2 damping_ratio dt sqrt(kp (M^-1)_jj)'
+        where = f', the largest of {POSTURES} random postures'
     else:
         with np.errstate(divide='ignore', invalid='ignore'):
             numbers = kd / rate / inertias  # inf where a joint moves no mass, NaN without kd
         number, where = 'kd dt (M^-1)_jj', f', the largest of {POSTURES} random postures'
+    gain_name = 'damping_ratio' if impedance else 'kd'
     return [
-        f'joint {name!r}: {number} is {value:.3g} with kd = {gain:g} at {rate:g} Hz '
+        f'joint {name!r}: {number} is {value:.3g} with {gain_name} = {gain:g} at {rate:g} Hz '
         f'(expected_rate){where}; expected at most {LARGEST_FEEDBACK_NUMBER:g}, unstable above 2; '
         'robot-dynamics gains computes gains for a robot and a rate'
         for name, value, gain in zip(names, numbers, kd, strict=True)

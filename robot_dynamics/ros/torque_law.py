@@ -24,7 +24,7 @@ from robot_dynamics.ros.part import Part
 from robot_dynamics.spatial import Array
 
 # Parameters with which the faults of `_warn` may come or go.
-WARNED_OF = {'kp', 'kd', 'control_law', 'expected_rate', 'on_timeout'}
+WARNED_OF = {'kp', 'kd', 'damping_ratio', 'control_law', 'expected_rate', 'on_timeout'}
 
 
 class TorqueLaw(Part):

@@ -15,9 +15,10 @@ from robot_dynamics.control import (
     computed_torque,
     feedforward,
     gravity_only,
+    joint_impedance,
     pd_plus,
 )
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.friction.coefficients import coulomb_friction
 from robot_dynamics.model.robots import planar_2r
 
@@ -93,6 +94,36 @@ def test_the_energy_of_the_error_under_pd_plus_is_dissipated_by_the_damping(arm,
         M, C = arm.mass_matrix(q), arm.coriolis_matrix(q, qd)
         # M e'' + C e' + Kd e' + Kp e = 0
         np.testing.assert_allclose(M @ edd + C @ ed + kd * ed + kp * e, 0, atol=1e-11)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_modes_under_joint_impedance_have_the_damping_ratio(arm, rng, sign):
+    K, ratio = np.array([80.0, 5.0]), 0.3
+    still = np.zeros(2)
+    for _ in range(20):
+        q = sign * rng.normal(size=2)
+        wanted = Reference(q, still, still)
+
+        def feedback(q, qd, wanted=wanted):
+            return joint_impedance(arm, wanted, q, qd, gains=Gains(K, ratio)).feedback
+
+        D = -np.column_stack([feedback(q, e) for e in np.eye(2)])
+        stiffness = -np.column_stack([feedback(q + e, still) for e in np.eye(2)])
+        np.testing.assert_allclose(stiffness, np.diag(K), atol=1e-12)
+        np.testing.assert_allclose(D, D.T, atol=1e-12)
+        # M x'' + D x' + K x = 0: each pair of roots is that of an oscillator
+        M = arm.mass_matrix(q)
+        lower = -np.linalg.solve(M, np.hstack([np.diag(K), D]))
+        roots = np.linalg.eigvals(np.vstack([np.eye(4)[2:], lower]))
+        w = np.abs(roots)
+        np.testing.assert_allclose(-roots.real / w, ratio * w / np.hypot(w, 1.0), rtol=1e-9)
+
+
+def test_joint_impedance_needs_inertia(arm):
+    bodiless = Dynamics(planar_2r(masses=(1.0, 0.0), inertias=(0.1, 0.0)))
+    rest = Reference(*np.zeros((3, 2)))
+    with pytest.raises(ModelError, match='the mass matrix is singular'):
+        joint_impedance(bodiless, rest, np.zeros(2), np.zeros(2), gains=Gains(1.0, 1.0))
 
 
 def test_pd_plus_converges_and_its_lyapunov_function_never_increases(arm):

@@ -65,6 +65,15 @@ def test_computed_torque_has_gains_in_other_units():
     assert len(warned(control_law='computed_torque', kp=[1600.0], kd=[1500.0])) == 7
 
 
+def test_joint_impedance_has_a_damping_ratio():
+    assert warned(control_law='joint_impedance', kp=[100.0], kd=[10.0]) == []
+    (warning,) = warned(control_law='joint_impedance', kd=[10.0])
+    assert warning.startswith('kp is 0 for every joint')
+    stiff = warned(control_law='joint_impedance', kp=[100.0], damping_ratio=[10.0])
+    assert stiff
+    assert all('with damping_ratio = 10 at 1000 Hz' in line for line in stiff)
+
+
 def test_no_feedback_is_reported_where_torques_are_published():
     (warning,) = warned(publish_commands=True, start_enabled=False)
     assert warning.startswith('kp and kd are 0 for every joint')

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cartesian impedance of an arm: the compiled law, its settings, and stiffness that rises.
+
+    tau = CartesianImpedance(arm, 'tool').torque(q, qd, PoseReference(T, V), Impedance()).tau
+
+The equations are in `algorithms.cartesian_impedance`. Friction is not included; neither are limits
+of a target, which are those of `pose_following`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.algorithms.cartesian_impedance import (
+    ImpedanceTorque,
+    Springs,
+    cartesian_impedance,
+)
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.friction.coefficients import coefficients
+from robot_dynamics.programs import Robot
+from robot_dynamics.settings import GAIN, joint_setting, setting
+from robot_dynamics.spatial import Array
+
+NO_WRENCH = np.zeros(6)
+PER_AXIS = ((), (3,))
+SIZES = {
+    'translational_stiffness': PER_AXIS,
+    'rotational_stiffness': PER_AXIS,
+    'damping_ratio': ((),),
+    'posture_stiffness': ((),),
+    'posture_damping': ((),),
+}
+# Fastest rise of a stiffness: of K, N m/rad/s and N/m/s; of the posture's, N m/rad/s or N/m/s
+RISE, POSTURE_RISE = np.repeat([50.0, 1000.0], 3), 20.0
+
+
+class PoseReference(NamedTuple):
+    """Target of a frame, in the base frame."""
+
+    pose: Array  # (..., 4, 4)
+    velocity: Array  # (..., 6) world-aligned at its origin, angular part first, rad/s and m/s
+
+
+@dataclass(frozen=True, eq=False)
+class Impedance:
+    """Stiffness and damping of a frame, and of the posture in the null space.
+
+    Attributes:
+        translational_stiffness: one, or (3,) along the axes of the target, N/m.
+        rotational_stiffness: likewise, N m/rad.
+        damping_ratio: zeta of every natural mode at the frame.
+        posture_stiffness: one, or (n,) per joint, N m/rad or N/m. Above 0 the law is not passive:
+            the projection of a spring on the null space has no potential.
+        posture_damping: rate at which motion in the null space decays, 1/s.
+        stiffness: the diagonal of K (6,), angular part first.
+        damping: (2,) damping_ratio and posture_damping.
+
+    Raises:
+        ValueError: a value is negative, not finite, or has another shape.
+    """
+
+    translational_stiffness: Array = setting(600.0, 'Stiffness', 'N/m', GAIN)
+    rotational_stiffness: Array = setting(30.0, 'Stiffness', 'N m/rad', GAIN)
+    damping_ratio: Array = setting(0.7, 'Damping ratio of every mode')
+    posture_stiffness: Array = joint_setting(0.0, 'Stiffness', 'N m/rad or N/m', GAIN)
+    posture_damping: Array = setting(5.0, 'Damping of the null space', '1/s')
+    stiffness: Array = field(init=False)
+    damping: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        rows = {}
+        for name, sizes in SIZES.items():
+            rows[name] = value = coefficients(name, getattr(self, name))
+            if value.shape not in sizes and not (name == 'posture_stiffness' and value.ndim == 1):
+                raise ValueError(f'{name} has shape {value.shape}; expected one of {sizes}')
+        angular_first = rows['rotational_stiffness'], rows['translational_stiffness']
+        K = np.concatenate([np.broadcast_to(part, 3) for part in angular_first])
+        object.__setattr__(self, 'stiffness', K)
+        damping = np.array([rows['damping_ratio'], rows['posture_damping']])
+        object.__setattr__(self, 'damping', damping)
+
+
+class CartesianTorque(NamedTuple):
+    """Torque of the law and its parts, (..., n) each, and the error."""
+
+    impedance: Array  # N m or N
+    gravity: Array
+    error: Array  # (..., 6) of the frame from the target, in the target's axes, rad and m
+
+    @property
+    def tau(self) -> Array:
+        """The sum of the parts."""
+        return self.impedance + self.gravity
+
+
+class CartesianImpedance:
+    """The law for one frame of an arm."""
+
+    def __init__(self, arm: Dynamics, frame: str):
+        """Compile the law.
+
+        Args:
+            arm: the arm, with its payload.
+            frame: a name of `model.frame_names`.
+
+        Raises:
+            FrameNotFound: the arm has no frame of that name.
+        """
+        arm.tree.frame(frame)
+        n = arm.model.n
+
+        def law(
+            robot: Robot,
+            q: Any,
+            qd: Any,
+            target: Any,
+            velocity: Any,
+            wrench: Any,
+            posture: Any,
+            stiffness: Any,
+            posture_stiffness: Any,
+            damping: Any,
+        ) -> ImpedanceTorque:
+            springs = Springs(stiffness, damping[0], posture, posture_stiffness, damping[1])
+            rows = [target[k : k + 4] for k in range(0, 16, 4)]
+            return cartesian_impedance(robot.tree, frame, springs, rows, velocity, wrench, q, qd)
+
+        inputs = {'q': n, 'qd': n, 'target': 16, 'velocity': 6, 'wrench': 6, 'posture': n}
+        inputs |= {'stiffness': 6, 'posture_stiffness': n, 'damping': 2}
+        key = f'cartesian_impedance of {frame}'
+        self._zero = np.zeros(n)
+        self._law = arm.programs.compiled(key, law, inputs, result=ImpedanceTorque).call
+
+    def torque(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        target: PoseReference,
+        impedance: Impedance,
+        *,
+        posture: ArrayLike | None = None,
+        wrench: ArrayLike = NO_WRENCH,
+    ) -> CartesianTorque:
+        """Return the torque that pulls the frame to its target.
+
+        Args:
+            q: (..., n) positions, rad or m.
+            qd: (..., n) velocities.
+            target: of the frame; its distance should stay below half a turn.
+            impedance: stiffness and damping.
+            posture: (..., n) q_n, to which `posture_stiffness` pulls; q if None.
+            wrench: (..., 6) moment and force on the environment, world-aligned at the frame's
+                origin, N m and N.
+
+        Raises:
+            ShapeError: an argument has another shape.
+        """
+        pose = np.asarray(target.pose, dtype=float)
+        k_n = self._zero + impedance.posture_stiffness
+        return CartesianTorque(
+            *self._law(
+                q,
+                qd,
+                pose.reshape(*pose.shape[:-2], 16),
+                target.velocity,
+                wrench,
+                q if posture is None else posture,
+                impedance.stiffness,
+                k_n,
+                impedance.damping,
+            )
+        )
+
+
+class StiffnessRamp:
+    """Stiffness that falls at once and rises slowly: a spring that is stretched gains energy.
+
+    Attributes:
+        present: the impedance in force.
+        energy: what has been added to the spring of the frame by rises, J: 1/2 e^T dK e.
+    """
+
+    def __init__(self, impedance: Impedance):
+        """Begin with this impedance."""
+        self.present, self.energy = impedance, 0.0
+
+    def advance(self, wanted: Impedance, dt: float, error: Array) -> Impedance:
+        """Return the impedance after one more interval.
+
+        Args:
+            wanted: what it is to become. Damping is in force at once.
+            dt: s, since the last call.
+            error: (6,) of the last torque, rad and m.
+        """
+        before = self.present.stiffness
+        stiffness = np.minimum(wanted.stiffness, before + RISE * dt)
+        # 1/2 e^T dK e
+        self.energy += 0.5 * float(error**2 @ np.maximum(stiffness - before, 0.0))
+        own = self.present.posture_stiffness + POSTURE_RISE * dt
+        self.present = replace(
+            wanted,
+            rotational_stiffness=stiffness[:3],
+            translational_stiffness=stiffness[3:],
+            posture_stiffness=np.minimum(wanted.posture_stiffness, own),
+        )
+        return self.present
