@@ -143,6 +143,7 @@ MOTIONS = [
     (trajectory, {}, 'compensate_coriolis', False),
     (trajectory, {}, 'compensate_inertia', False),
     (trajectory, {}, 'compensate_friction', False),
+    (trajectory, {'control_law': 'joint_impedance'}, 'damping_ratio', [0.1, 1.0]),
     (trajectory, {}, 'kp', [70.0, 30.0]),
     (trajectory, {}, 'kd', [7.0, 3.0]),
     (swing, BY_HAND, 'lead_friction', 0.5),
