@@ -130,9 +130,10 @@ def test_the_json_has_its_documented_keys(start):
     assert set(json.loads(demo.figures.read_text())) == {
         'robot', 'joints', 'simulated_s', 'rms_error_feedforward_rad', 'rms_error_pd_rad',
         'max_error_feedforward_rad', 'max_error_pd_rad', 'error_ratio', 'torque_scale',
-        'pybullet_residual_rel', 'judge', 'verdict', 'verdict_notes', 'real_time_factor',
-        'state_rate_hz', 'states_heard', 'latency_p50_us', 'latency_p99_us', 'latency_max_us',
-        'missed_commands', 'restarts', 'locked_joints', 'still_joints',
+        'pybullet_residual_rel', 'reference_engine', 'verdict', 'verdict_notes',
+        'real_time_factor', 'state_rate_hz', 'states_recorded', 'latency_p50_us',
+        'latency_p99_us', 'latency_max_us', 'missed_commands', 'restarts',
+        'locked_joints', 'still_joints',
     }  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def test_the_summary_holds_the_figures_of_both_runs(tmp_path):
     assert found['pybullet_residual_rel'] == pytest.approx(2e-9)
     assert found['real_time_factor'] == pytest.approx(0.5)
     assert found['state_rate_hz'] == pytest.approx(500)
-    assert found['states_heard'] == pytest.approx(1.0)
+    assert found['states_recorded'] == pytest.approx(1.0)
     assert found['latency_p99_us'] == pytest.approx(250)
     assert found['missed_commands'] == 3
     assert found['verdict_notes'] == ['a']
