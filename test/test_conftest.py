@@ -108,6 +108,7 @@ def ignore_signals():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('processes', [(), ('-n', '1')])
 def test_children_of_tests_do_not_inherit_ignored_signals(tmp_path, processes):
     file = tmp_path / 'test_signals.py'

@@ -52,6 +52,7 @@ def every(count, names):
 COUNTS = [8, pytest.param(100, marks=pytest.mark.slow)]
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize('count', COUNTS)
 def test_an_interrupt_during_an_import_is_one_line(count):

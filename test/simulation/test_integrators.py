@@ -192,6 +192,7 @@ def test_energy_drift_of_a_fall_is_at_most_that_of_an_independent_runge_kutta(na
     assert max(ours) <= 1.5 * max(theirs)
 
 
+@pytest.mark.slow
 def test_the_midpoint_rule_keeps_the_energy_bounded_without_trend():
     errors = drift('ur5', 'implicit_midpoint', 20.0)
     first, second = np.abs(errors[:10_000]), np.abs(errors[10_000:])

@@ -65,6 +65,7 @@ def test_the_seed_determines_the_study(arm, result):
         assert (other.tracking_error[name] != error).all()
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_bits(arm, result):
     pytest.importorskip('distributed')
     with monte_carlo.local_cluster(2) as executor:

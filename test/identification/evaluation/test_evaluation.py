@@ -144,6 +144,7 @@ def test_physically_impossible_causes_are_not_named(kind, change):
     assert 'not determined by this recording' in text(found)
 
 
+@pytest.mark.slow
 def test_causes_of_a_part_of_the_time_are_not_named():
     """Friction that a joint has in one third of the recording only, as before it is warm."""
     t, q, qd, qdd = lively(MODEL, rate=RATE)
@@ -156,6 +157,7 @@ def test_causes_of_a_part_of_the_time_are_not_named():
     assert 'not determined by this recording: no cause is valid in all parts of it' in text(found)
 
 
+@pytest.mark.slow
 def test_the_residual_of_an_exact_model_is_the_noise_that_passes():
     found = evaluate(ARM, recorded(MODEL, motion_noise=0), cutoff=CUTOFF)
     noise = NOISE * np.random.default_rng(1).normal(size=(20_000, 1))
@@ -194,6 +196,7 @@ def test_an_error_of_a_drive_is_found(kind, drives, value, seed):
     assert float(said[1]) == pytest.approx(abs(value), rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_model_without_friction_and_rotors_underestimates_all_of_them():
     bare = Dynamics(load_urdf(share_file('urdf/panda.urdf')).with_actuation(viscous=0, coulomb=0))
     found = evaluate(bare, recorded(MODEL))
@@ -237,6 +240,7 @@ def faster(factor, low_speed_friction, seed=0):
     return Recording(NAMES, t, q, qd, tau + NOISE * rng.normal(size=tau.shape))
 
 
+@pytest.mark.slow
 def test_friction_at_low_speed_is_undetermined_if_the_low_pass_hides_it():
     """Passages through low speed are short in fast motion."""
     cause = ('Stribeck friction', 'panda_joint4')
@@ -325,6 +329,7 @@ def nearly(model, seed):
     return HardwareProfile(model_error=(0.01, 0.02)).actual(model, seed), 1 + signs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('seed', range(3))
 def test_a_payload_of_a_nearly_exact_model_is_named_with_the_link_that_explains_as_much(seed):
     mass, com = 0.8, np.array([0.0, 0.0, 0.1])
@@ -355,6 +360,7 @@ def test_a_tilted_base_is_found():
     assert 'check the mounting of the base' in text(found)
 
 
+@pytest.mark.slow
 def test_efforts_without_gravity_are_found_and_can_be_given():
     weightless = recorded(MODEL.with_gravity([0, 0, 0]))
     found = evaluate(ARM, weightless)
@@ -365,6 +371,7 @@ def test_efforts_without_gravity_are_found_and_can_be_given():
     assert (given.explained > 0.999).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('sign', [1, -1])
 def test_efforts_with_gravity_are_found_where_none_is_expected(sign):
     limits = (MODEL.lower, MODEL.upper) if sign > 0 else (-MODEL.upper, -MODEL.lower)
@@ -376,6 +383,7 @@ def test_efforts_with_gravity_are_found_where_none_is_expected(sign):
     assert 'set gravity to it, and effort_gravity_compensated to false' in text(found)
 
 
+@pytest.mark.slow
 def test_efforts_in_another_unit_are_found_and_can_be_given():
     scale = np.array([1, 1, 1 / 1.15, 1, 1, 1, 1])
     currents = recorded(MODEL, scale=scale)
@@ -385,6 +393,7 @@ def test_efforts_in_another_unit_are_found_and_can_be_given():
     assert evaluate(ARM, currents, effort_scale=scale).causes == ()
 
 
+@pytest.mark.slow
 def test_every_figure_is_in_units_of_the_scaled_effort():
     """Currents of either sign, times their scale, are the efforts."""
     scale = np.array([2.0, -0.5, 30.0, 1.0, -7.0, 0.1, 4.0])
@@ -431,6 +440,7 @@ def test_an_offset_of_a_sensor_is_found(offset):
     assert 'constant offset of the efforts, ' in text(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('late', [0.004, -0.004])
 def test_a_delay_of_efforts_is_found(late):
     found = evaluate(ARM, recorded(MODEL, late=late))
@@ -459,6 +469,7 @@ def test_gaps_make_no_difference():
     assert (found.rms_residual[:3] < 0.15).all()
 
 
+@pytest.mark.slow
 def test_friction_of_a_joint_at_rest_is_not_determined():
     run = recorded(MODEL)
     t, q, qd, qdd = lively(MODEL, rate=RATE)
@@ -513,12 +524,14 @@ def test_joints_in_another_order_are_rejected():
         evaluate(ARM, turned)
 
 
+@pytest.mark.slow
 def test_another_robot_explains_nothing():
     run = recorded(MODEL)
     run = Recording(NAMES, run.t, run.q, run.qd, -run.effort)
     assert 'nothing is explained' in text(evaluate(ARM, run))
 
 
+@pytest.mark.slow
 def test_explained_is_a_share_of_the_changes():
     found = evaluate(ARM, recorded(MODEL.with_payload(LINK, 2.0)))
     effort, residual = found.curves.effort, found.curves.residual
@@ -528,6 +541,7 @@ def test_explained_is_a_share_of_the_changes():
     assert np.allclose(found.largest, np.abs(residual).max(axis=0))
 
 
+@pytest.mark.slow
 def test_correlations_are_those_with_the_motion():
     run = recorded(MODEL.with_actuation(coulomb=[3, 3, 3, 4.9, 3, 3, 3]))
     found = evaluate(ARM, run)

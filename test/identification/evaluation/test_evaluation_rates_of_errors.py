@@ -20,11 +20,13 @@ def joined(table):
     return [one for of in table.values() for one in of]
 
 
+@pytest.mark.slow
 def test_errors_of_one_robot_are_named():
     found = joined(outcomes(ERRORS, LITTLE[1:], ['panda'], ['slow']))
     assert rates(found)[:2] == (1.0, 0.0)
 
 
+@pytest.mark.slow
 def test_errors_of_one_arm_with_inexact_gains_cover_the_truth():
     found = joined(outcomes(['payload', 'scale'], GAINS, ['panda'], ['slow']))
     assert rates(found)[0] == 1

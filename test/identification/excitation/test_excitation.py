@@ -263,6 +263,7 @@ def test_a_trajectory_is_accepted_from_anywhere(found):
 # -- contact and floor ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_links_stay_above_the_floor():
     arm = Dynamics(PANDA)
     kept = clearance(arm, [], floor=0.4, floor_links=['panda_link7'])

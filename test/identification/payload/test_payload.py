@@ -101,6 +101,7 @@ def realistic(seed, described=MODEL):
     return Recording(NAMES, r.t, r.q, r.qd, r.effort)
 
 
+@pytest.mark.slow
 def test_inexact_scales_of_efforts_are_errors_and_named():
     found = [estimate_payload(ARM, realistic(seed), LINK) for seed in range(4)]
     assert np.abs([errors(one)[1] for one in found]).max() < 3

@@ -106,6 +106,7 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_evaluate_with_the_parameters_blames_none_of_their_values(files, capsys):
     words = ['evaluate', files / 'run.csv', '--robot', URDF]
     assert cli.main([*map(str, words), '--params', str(files / 'run.yaml')]) == 0
@@ -116,6 +117,7 @@ def test_evaluate_with_the_parameters_blames_none_of_their_values(files, capsys)
     assert 'rotor inertia' in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_options_replace_parameters(files, capsys):
     words = ['evaluate', files / 'run.csv', '--robot', URDF, '--params', files / 'run.yaml']
     assert cli.main([*map(str, words), '--rotor-inertia', '0']) == 0
