@@ -97,6 +97,7 @@ OWNERS = [
         files=(
             *('settings.py', 'friction/friction_settings.py', 'simulation/sensors.py'),
             'simulation/joint_models/',
+            'simulation/environment.py',
             'control/feedforward.py',
             'control/impedance.py',
             'control/momentum_observer.py',

@@ -32,6 +32,7 @@ from robot_dynamics.simulation import (
     Sensors,
     Simulator,
     SpringDamperStop,
+    load_environment,
 )
 from robot_dynamics.simulation.joint_models.stops import Stops
 from robot_dynamics.simulation.plant import Plant, SetPayload
@@ -113,6 +114,10 @@ class SimulatorParameters(DriveParameters):
         'Frames of external wrenches, compiled at start; at another frame the first wrench waits '
         'for the compiler.',
     )
+    environment: str = parameter(
+        '',
+        'YAML file of planes and spheres, and of points of links that touch them; empty: none.',
+    )
     hold_until_command: bool = parameter(
         True, 'Brakes hold the arm until the first command; false: it starts without torque.'
     )
@@ -169,8 +174,9 @@ class SimulatorParameters(DriveParameters):
 
         Raises:
             ParameterError: a parameter has neither one value nor one for each joint.
-            ModelError: a joint model does not fit this arm.
-            FrameNotFound: the payload link or a wrench frame does not exist.
+            ModelError: a joint model does not fit this arm, or the environment is invalid.
+            FrameNotFound: the payload link, a wrench frame or a link of a touch point does not
+                exist.
         """
         frames = given(self.wrench_frames)
         for frame in frames:
@@ -183,6 +189,7 @@ class SimulatorParameters(DriveParameters):
                 joint_models=self.joint_models(arm.model),
                 payload_links=given((self.payload__link,)),
                 wrench_frames=frames,
+                environment=load_environment(self.environment) if self.environment else None,
             )
         )
 

@@ -4,14 +4,23 @@
 `simulator` holds the state of one arm; `run` returns a motion as arrays, `run_figures` draws it;
 `joint_models` are friction, stops, elasticity and drives; `steps` are integrators and contact.
 Torques known in advance are faster in `Dynamics.simulate` and `rollout`. `ensembles` simulates
-batches of arms, `closed_chains` mechanisms with kinematic loops. `plant` is a simulated arm with
-brakes, and its inputs; `scheduling` and `run_control` step it by a clock and by requests.
+batches of arms, `closed_chains` mechanisms with kinematic loops. `environment` has planes and
+spheres to touch. `plant` is a simulated arm with brakes, and its inputs; `scheduling` and
+`run_control` step it by a clock and by requests.
 """
 
 from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation.closed_chains import ClosedLoopSimulator
 from robot_dynamics.simulation.ensembles.batch import BatchRun, PerStep, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
+from robot_dynamics.simulation.environment import (
+    Environment,
+    Material,
+    Plane,
+    Sphere,
+    TouchPoint,
+    load_environment,
+)
 from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
 from robot_dynamics.simulation.hardware import HardwareProfile, ProfileError, load_profile
 from robot_dynamics.simulation.joint_models.actuators import Actuators
@@ -37,13 +46,16 @@ __all__ = [
     'BatchRun',
     'ClosedLoopSimulator',
     'Elasticity',
+    'Environment',
     'FrictionSettings',
     'HardwareProfile',
     'InelasticStop',
     'JointModels',
+    'Material',
     'NotFinite',
     'PerStep',
     'Perturbations',
+    'Plane',
     'ProfileError',
     'Run',
     'Sensors',
@@ -51,9 +63,12 @@ __all__ = [
     'SimulationDiverged',
     'Simulator',
     'Snapshot',
+    'Sphere',
     'SpringDamperStop',
+    'TouchPoint',
     'animate_run',
     'encoder_resolution',
+    'load_environment',
     'load_profile',
     'payload_parameters',
     'plot_run',

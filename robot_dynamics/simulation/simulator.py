@@ -19,12 +19,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.rollout import check_friction, checked_time_step
 from robot_dynamics.simulation.argument_checks import finite_vector, finite_wrench, protect
+from robot_dynamics.simulation.converged import inverse
+from robot_dynamics.simulation.environment import Environment, PointContacts, touching_step
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.joint_models.actuators import DriveState, drives_of, stored_torques
 from robot_dynamics.simulation.joint_models.friction_step import Sliding
@@ -53,6 +56,7 @@ class Snapshot:
     steps: int  # since the last reset
     drives: DriveState | None
     sliding: Sliding | None
+    contact_forces: Array  # (m, 3) N
     payloads: Mapping[str, Inertial]
     balance: Balance
 
@@ -67,6 +71,8 @@ class Simulator:
             law.
         effort: (n,) torques of the drives in the last step, after clamping, as they report them:
             without gain error and ripple.
+        contact_forces: (m, 3) N, mean forces of the environment on its touch points over the last
+            step, in the axes of the base link.
         steps: number of steps taken since the last reset.
         payloads: attached payloads by link.
     """
@@ -83,6 +89,7 @@ class Simulator:
         joint_models: JointModels = JointModels(),  # noqa: B008  (frozen)
         payload_links: Sequence[str] = (),
         wrench_frames: Sequence[str] = (),
+        environment: Environment | None = None,
     ):
         """Start at (q, qd), by default at rest at q = 0.
 
@@ -98,6 +105,7 @@ class Simulator:
             payload_links: links for `attach`, whose programs are compiled now; at another link the
                 first payload waits for the compiler.
             wrench_frames: frames of external wrenches, likewise.
+            environment: bodies that the arm touches; None: none.
 
         Raises:
             ShapeError: q or qd does not have n entries.
@@ -134,10 +142,16 @@ class Simulator:
         )
         for frame in wrench_frames:
             self._wrench_torque(frame)
+        self._contacts = None if environment is None else PointContacts(arm, environment)
+        points = () if environment is None else environment.touch_points
+        self._no_forces = np.zeros((len(points), 3))
         self._carry({})
         self.reset(q, qd)
         with np.errstate(all='ignore'):
             self._moving(self._sliding, self.effort).warm_up(self._y)
+            if self._contacts is not None:
+                self.body.mass_matrix(self._y)
+                self._contacts.jacobian(self.q)
 
     @property
     def time_step(self) -> float:
@@ -153,6 +167,11 @@ class Simulator:
     def joint_models(self) -> JointModels:
         """Friction, stops, elasticity and actuators."""
         return self._joint_models
+
+    @property
+    def has_environment(self) -> bool:
+        """Whether the arm can touch bodies."""
+        return self._contacts is not None
 
     @property
     def arm(self) -> Dynamics:
@@ -200,8 +219,9 @@ class Simulator:
         qd = self._vector('qd', still if qd is None else qd)
         self._y, self._yd = self._motion.body.start(q, qd)
         self.effort: Array = still
+        self.contact_forces = self._no_forces
         self.steps = 0
-        protect(self._y, self._yd, self.effort)
+        protect(self._y, self._yd, self.effort, self.contact_forces)
         self._drive_state = None if self._drives is None else self._drives.rest()
         self._sliding = self._unmoved
         self._balance = Balance.start(*self._energy())
@@ -255,19 +275,44 @@ class Simulator:
         body = self._motion.body
         force = body.force(torque, outside)
         sliding = self._sliding
-        y, yd = self._moving(sliding, force).step(self._y, self._yd, force)
+        (y, yd), total, forces = self._stepped(sliding, force)
         if sliding is not None:
-            sliding = sliding.after(force, y - self._y, yd)
-        energy, work = self._motion.energy(y, yd), float(force @ (y - self._y))
+            sliding = sliding.after(total, y - self._y, yd)
+        # Springs of the environment are part of the energy, not of the work.
+        energy, work = self._energy_of(y, yd), float(force @ (y - self._y))
         balance = self._balance.after(energy.kinetic, energy.gravity, work, energy.springs)
         # A value that is not finite makes this sum not finite; 0 times inf is NaN.
         if balance.explodes or not math.isfinite(balance.energy + float(y @ yd)):
             raise self._divergence(y, yd, balance)
-        protect(y, yd, effort)
+        protect(y, yd, effort, forces)
         self._y, self._yd = y, yd
-        self.effort, self._balance = effort, balance
+        self.effort, self._balance, self.contact_forces = effort, balance, forces
         self._drive_state, self._sliding = drive_state, sliding
         self.steps += 1
+
+    def _stepped(self, sliding: Sliding | None, force: Array) -> tuple[State, Array, Array]:
+        """Return the state after a step, all forces (m,) in it, and those on touch points."""
+        y, yd, n = self._y, self._yd, self._n
+        if self._contacts is None:
+            return self._moving(sliding, force).step(y, yd, force), force, self._no_forces
+
+        def with_contact(torque: Array) -> Array:
+            total = force.copy()
+            total[:n] += torque
+            return total
+
+        def step(torque: Array) -> State:
+            total = with_contact(torque)
+            return self._moving(sliding, total).step(y, yd, total)
+
+        def mobility() -> Array:
+            return inverse(self._motion.body.mass_matrix(y))[:n, :n]
+
+        links = State(y[:n], yd[:n])
+        touching = touching_step(
+            self._contacts, links, self.contact_forces, mobility, step, self._time_step
+        )
+        return touching.state, with_contact(touching.torque), touching.forces
 
     def _moving(self, sliding: Sliding | None, force: Array) -> Motion:
         """Return the steps under the present dry friction."""
@@ -312,7 +357,13 @@ class Simulator:
 
     def _energy(self) -> Energy:
         with np.errstate(all='ignore'):
-            return self._motion.energy(self._y, self._yd)
+            return self._energy_of(self._y, self._yd)
+
+    def _energy_of(self, y: Array, yd: Array) -> Energy:
+        energy = self._motion.energy(y, yd)
+        if self._contacts is None:
+            return energy
+        return energy._replace(springs=energy.springs + self._contacts.energy(y[: self._n]))
 
     # -- payloads ---------------------------------------------------------------------------
 
@@ -370,6 +421,7 @@ class Simulator:
             self.steps,
             self._drive_state,
             self._sliding,
+            self.contact_forces,
             self.payloads,
             self._balance,
         )
@@ -378,7 +430,7 @@ class Simulator:
         """Return to a snapshot of this simulator, or of one with the same arguments.
 
         Raises:
-            ShapeError: the snapshot is of another robot, or of other actuators.
+            ShapeError: the snapshot is of another robot, other actuators or another environment.
         """
         if snapshot.y.shape != self._y.shape:
             raise ShapeError(
@@ -389,13 +441,18 @@ class Simulator:
             raise ShapeError(
                 f'drives of the snapshot store {stored} torques, those of this simulator {wanted}'
             )
+        points, wanted_points = len(snapshot.contact_forces), len(self._no_forces)
+        if points != wanted_points:
+            raise ShapeError(
+                f'the snapshot has {points} touch points, this simulator {wanted_points}'
+            )
         if snapshot.payloads is not self.payloads:
             self._carry(snapshot.payloads)
         protect(snapshot.y, snapshot.yd, snapshot.effort)
         self._y, self._yd = snapshot.y, snapshot.yd
         self.effort, self.steps = snapshot.effort, snapshot.steps
         self._drive_state, self._balance = snapshot.drives, snapshot.balance
-        self._sliding = snapshot.sliding
+        self._sliding, self.contact_forces = snapshot.sliding, snapshot.contact_forces
 
     def _vector(self, name: str, value: ArrayLike) -> Array:
         return finite_vector(self._unloaded.body.arm.model, name, value)

@@ -204,3 +204,20 @@ def test_elastic_joints_with_a_friction_law_are_rejected_with_the_laws_that_are_
             rotor_inertia=[0.1],
             friction__law='load',
         )
+
+
+def test_an_arm_rests_on_the_plane_of_an_environment_file(graph, elbow, tmp_path):
+    file = tmp_path / 'world.yaml'
+    file.write_text(
+        'planes: {floor: {point: [0, 0, -0.4], normal: [0, 0, 1], damping: 200}}\n'
+        'touch_points: {hand: {link: forearm, point: [0.4, 0, 0]}}\n'
+    )
+    view = SimulatorView(
+        graph, real_time_factor=0.0, hold_until_command=False, environment=str(file)
+    )
+    graph.until(lambda: view.node.loop.time > 3, 'the end of the fall')
+    poses = [elbow.forward_kinematics(message.position, 'forearm') for message in view.states]
+    heights = [(T @ [0.4, 0.0, 0.0, 1.0])[2] for T in poses]
+    assert -0.41 < min(heights) < -0.4
+    with pytest.raises(RobotDynamicsError, match=r'none\.yaml: No such file'):
+        graph.start(SimulatorNode, environment=str(tmp_path / 'none.yaml'))
