@@ -7,6 +7,7 @@ reference), `feasibility` (torques of a trajectory, its largest feasible speed),
 (trajectories as YAML), `control_laws` (other laws), `gains` (feedback gains of a robot),
 `torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
 `momentum_observer` (torques from outside), `impedance` (a spring between a frame and a target),
+`pose_following` (targets along a stream of poses),
 `transitions` (stops and joins), `swing` (a trajectory for any robot).
 """
 
