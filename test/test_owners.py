@@ -100,7 +100,8 @@ OWNERS = [
             'simulation/environment.py',
             'control/feedforward.py',
             'control/impedance.py',
-            'control/momentum_observer.py',
+            *('control/momentum_observer.py', 'control/contact.py'),
+            'control/contact_thresholds.py',
         ),
     ),
     Row(

@@ -26,6 +26,7 @@ reflected inertia of rotors is included throughout; friction, whose formulas are
 | `symmetric_eigen.py`    | eigenvalues and vectors of a small matrix       | 6 sweeps of k^3    |
 | `rotation_vector.py`    | log R, and the moment of a rotational spring    | 1                  |
 | `momentum_observer.py`  | external torque, from momentum and efforts      | n                  |
+| `tool_wrench.py`        | wrench and covariance, from external torques    | depth              |
 | `integrators.py`        | a time step of any state                        | 1                  |
 | `simulation_step.py`    | a time step of the robot, with friction         | as qdd             |
 | `friction_step.py`      | velocities after a step with dry friction       | n depth^2          |

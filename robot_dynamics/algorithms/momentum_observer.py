@@ -39,7 +39,7 @@ from robot_dynamics.algorithms.vectors import Vector, inner
 from robot_dynamics.friction.coulomb import sliding_direction
 from robot_dynamics.friction.laws import moved_direction, played, sliding_level
 from robot_dynamics.model.canonical import CanonicalTree
-from robot_dynamics.scalars import Scalar, decay
+from robot_dynamics.scalars import Scalar, decay, maximum
 
 STILL = 2e-3  # E, J
 
@@ -51,6 +51,7 @@ class ObserverState(NamedTuple):
     u: Any  # its rate without efforts, N m or N
     y: Any  # position behind the play operator, rad or m
     z: Any  # direction of sliding of friction with memory
+    unknown: Any  # part of the unknown first value of z in it, 1 at the start
     across: Any  # d - w behind its first pole, N m or N
     across2: Any  # and behind its second
     along: Any  # w behind its first pole
@@ -64,6 +65,7 @@ class ObserverUpdate(NamedTuple):
     u: Any
     y: Any
     z: Any
+    unknown: Any
     across: Any
     across2: Any
     along: Any
@@ -119,6 +121,13 @@ def observe(
         moved_direction(s, to - at, length)
         for s, to, at, length in zip(before.z, y, before.y, friction.presliding, strict=True)
     ]
+    # The first z is unknown, and forgotten as z itself:  x <- x e^(-|dy| / delta)
+    unknown = [
+        share * decay(maximum(to - at, at - to) / length)
+        for share, to, at, length in zip(
+            before.unknown, y, before.y, friction.presliding, strict=True
+        )
+    ]
     p, rate = momentum(tree, q, qd)
     u = [
         own - lost
@@ -134,7 +143,7 @@ def observe(
     across, across2 = _low_passed(others, before.across, before.across2, b * h)
     along, along2 = _low_passed(w, before.along, before.along2, b_w * h)
     total = [a + c for a, c in zip(across2, along2, strict=True)]
-    return ObserverUpdate(p, u, y, z, across, across2, along, along2, total)
+    return ObserverUpdate(p, u, y, z, unknown, across, across2, along, along2, total)
 
 
 def _friction_torque(

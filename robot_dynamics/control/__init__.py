@@ -6,7 +6,8 @@ at any time), `limits` (trajectory against the limits of the robot), `feedforwar
 reference), `feasibility` (torques of a trajectory, its largest feasible speed), `trajectory_file`
 (trajectories as YAML), `control_laws` (other laws), `gains` (feedback gains of a robot),
 `torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
-`momentum_observer` (torques from outside), `impedance` (a spring between a frame and a target),
+`momentum_observer` (torques from outside), `contact` (what they mean, with `contact_thresholds`,
+`contact_wrench` and `payload_test`), `impedance` (a spring between a frame and a target),
 `pose_following` (targets along a stream of poses),
 `transitions` (stops and joins), `swing` (a trajectory for any robot).
 """

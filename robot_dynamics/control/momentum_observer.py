@@ -7,6 +7,7 @@ where the stream is interrupted.
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from robot_dynamics.settings import TIME, checked, joint_setting, setting
 from robot_dynamics.spatial import Array
 
 POLES = (0.1, 1e5)  # 1/s
+FORGOTTEN = np.exp(-3.0)  # part of an unknown direction of friction that does not matter
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,10 @@ class MomentumObserver:
 
     Attributes:
         external_torque: (n,) N m or N, of the last update; zero at the start.
+        state: after the last update; None at the start.
+        settings: of the observer.
+        friction: of its joints.
+        arm: the arm, with its payload.
     """
 
     def __init__(self, arm: Dynamics, friction: JointFriction, settings: ObserverSettings):
@@ -92,34 +98,48 @@ class MomentumObserver:
             ModelError: a setting is out of range, or has another number of joints.
         """
         values = checked(settings, arm.model.n)
-        self._settings, n = settings, arm.model.n
+        self.settings, n = settings, arm.model.n
         per_joint = [*friction.coefficients.values(), friction.presliding, values.play]
         self._constants = (
             np.array([values.poles, values.poles_along_momentum]),
             *(np.array(np.broadcast_to(value, n)) for value in per_joint),
         )
-        self._friction = friction
+        self.friction = friction
         self._use(arm)
         self.restart()
+
+    @property
+    def friction_known(self) -> Array:
+        """Of which joints (n,) the direction of friction is known: they moved, or need not."""
+        if not self.friction.law.memory or self.state is None:
+            return np.full(self.arm.model.n, self.state is not None)
+        return np.asarray(self.state.unknown < FORGOTTEN)
 
     def restart(self) -> None:
         """Begin anew with the next state."""
         self._last: Sample | None = None
-        self._state: ObserverState | None = None
+        self.state: ObserverState | None = None
         self._efforts: deque[tuple[float, Array]] = deque()
-        self.external_torque = np.zeros(self._arm.model.n)
+        self.external_torque = np.zeros(self.arm.model.n)
+
+    def continued_with(self, arm: Dynamics) -> MomentumObserver:
+        """Return an observer that goes on from here with another payload or gravity."""
+        other = copy.copy(self)
+        other._efforts = self._efforts.copy()
+        other.use(arm)
+        return other
 
     def use(self, arm: Dynamics) -> None:
         """Use the same arm with another payload or gravity from the next update on."""
         self._use(arm)
-        if self._last is not None and self._state is not None:
+        if self._last is not None and self.state is not None:
             # The momentum of the last sample, as the new model sees it: no jump.
-            p, u = self._balance(self._last, self._state.z)
-            self._state = self._state._replace(p=p, u=u)
+            p, u = self._balance(self._last, self.state.z)
+            self.state = self.state._replace(p=p, u=u)
 
     def _use(self, arm: Dynamics) -> None:
-        self._arm = arm
-        self._observe = observer_program(arm, self._friction)
+        self.arm = arm
+        self._observe = observer_program(arm, self.friction)
 
     def update(self, t: float, q: Array, qd: Array, effort: Array) -> bool:
         """Take the next state of the joints; return whether it gave an external torque.
@@ -133,14 +153,14 @@ class MomentumObserver:
             effort: (n,) efforts of the drives that act until t, N m or N.
         """
         last, sample = self._last, Sample(t, q, qd, effort)
-        if last is None or self._state is None or not 0 < t - last.t <= self._settings.max_gap:
+        if last is None or self.state is None or not 0 < t - last.t <= self.settings.max_gap:
             self._begin(sample)
             return False
         delayed = self._delayed(t, effort)
         found = self._observe(
-            q, qd, delayed, np.array([t - last.t]), *self._constants, *self._state
+            q, qd, delayed, np.array([t - last.t]), *self._constants, *self.state
         )
-        self._state = ObserverState(*found[:-1])
+        self.state = ObserverState(*found[:-1])
         self._last, self.external_torque = sample._replace(effort=delayed), found.external_torque
         return True
 
@@ -150,17 +170,18 @@ class MomentumObserver:
         self._efforts.append((sample.t, sample.effort))
         self._last = sample
         p, u = self._balance(sample, zero)
-        self._state = ObserverState(p, u, sample.q, zero, zero, zero, zero, zero)
+        one = np.ones_like(sample.q)
+        self.state = ObserverState(p, u, sample.q, zero, one, zero, zero, zero, zero)
 
     def _balance(self, sample: Sample, z: Array) -> tuple[Array, Array]:
         """Return momentum and its rate without efforts at a sample."""
-        p, rate = self._arm.momentum(sample.q, sample.qd)
-        direction = z if self._friction.law.memory else None
-        return p, rate - self._friction.torque(sample.qd, sample.effort, direction)
+        p, rate = self.arm.momentum(sample.q, sample.qd)
+        direction = z if self.friction.law.memory else None
+        return p, rate - self.friction.torque(sample.qd, sample.effort, direction)
 
     def _delayed(self, t: float, effort: Array) -> Array:
         """Return the effort at the time t less the lead, interpolated between those received."""
-        wanted, efforts = t - self._settings.effort_lead, self._efforts
+        wanted, efforts = t - self.settings.effort_lead, self._efforts
         efforts.append((t, effort))
         while len(efforts) > 2 and efforts[1][0] <= wanted:
             efforts.popleft()

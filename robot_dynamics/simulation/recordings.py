@@ -98,6 +98,8 @@ def record_tracking(
     seeds: Sequence[int] = (0,),
     controller: Dynamics | None = None,
     gains: Gains | None = None,
+    external: Array | None = None,
+    grasp: tuple[int, Dynamics] | None = None,
     rate: float = RATE,
     substeps: int = SUBSTEPS,
 ) -> list[SimulatedRecording]:
@@ -114,11 +116,13 @@ def record_tracking(
         seeds: of the measurement errors; the arms are simulated side by side.
         controller: the robot in the controller's model; None: the true one.
         gains: of the feedback; None: `pd_gains` of the controller's model at `FREQUENCY`.
+        external: (k, n) joint torques of the environment, or (k, N, n) of N arms; None: zero.
+        grasp: sample from which on the robot is another one, which carries a payload.
         rate: samples, and updates of the controller, per second.
         substeps: steps of the simulation per sample; semi-implicit Euler, of first order.
 
     Raises:
-        ShapeError: the motion is not (k, n).
+        ShapeError: the motion, or the external torque, is not (k, n).
         ModelError, FrictionLawError: the profile does not fit the robot.
         SimulationDiverged: the feedback or the step is unstable.
         ValueError: substeps is not an integer of 1 or more.
@@ -131,12 +135,18 @@ def record_tracking(
     ahead = believed.motor_torque(*motion)
     plant = _Plant(arm, profile, rate, substeps, motion, ahead[0], len(seeds))
     sensing = Sensing(arm.model, profile.sensors, 1 / rate, seeds)
+    outside = _external(external, ahead, len(seeds))
     rows = []
-    for q_d, qd_d, tau in zip(motion.q, motion.qd, ahead, strict=True):
+    for k, (q_d, qd_d, tau, pushed) in enumerate(
+        zip(motion.q, motion.qd, ahead, outside, strict=True)
+    ):
+        if grasp is not None and k == grasp[0]:
+            plant.use(grasp[1])
         measured = sensing.read(plant.q, plant.qd, plant.effort)
         rows.append((*measured, plant.q, plant.qd, plant.torque, plant.lost))
         # tau = tau_d + Kp (q_d - q) + Kd (qd_d - qd)
-        plant.step(tau + gains.kp * (q_d - measured.q) + gains.kd * (qd_d - measured.qd))
+        command = tau + gains.kp * (q_d - measured.q) + gains.kd * (qd_d - measured.qd)
+        plant.step(command, pushed)
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     if not np.isfinite(columns[3]).all():
         raise SimulationDiverged(
@@ -161,11 +171,10 @@ class _Plant:
     ):
         """Start at the first point of the motion, with drives that supply tau (n,)."""
         self._substeps = checked_period('substeps', substeps)
-        friction = _friction(arm, profile)
+        self._friction = friction = _friction(arm, profile)
         self._drives = Drives(arm.model, profile.drives, 1 / rate)
-        step = friction_step(arm, friction.law.memory)
-        h = 1 / (rate * self._substeps)
-        self._step = step.bind(**step_inputs(friction), time_step=[h])
+        self._time_step = 1 / (rate * self._substeps)
+        self.use(arm)
         self.q, self.qd = (np.repeat(x[:1], arms, axis=0) for x in (motion.q, motion.qd))
         self._z = np.zeros_like(self.q)
         held = np.repeat(tau[None], arms, axis=0)
@@ -175,13 +184,18 @@ class _Plant:
         self.torque = self._drives.on_joints(held, self.q)
         self.lost = friction.torque(self.qd, self.torque)
 
-    def step(self, command: Array) -> None:
-        """Advance by one sample under commanded torques (N, n)."""
+    def use(self, arm: Dynamics) -> None:
+        """Simulate this robot from now on, with the friction of the first."""
+        step = friction_step(arm, self._friction.law.memory)
+        self._step = step.bind(**step_inputs(self._friction), time_step=[self._time_step])
+
+    def step(self, command: Array, external: Array) -> None:
+        """Advance by one sample under commanded and external torques (N, n)."""
         self.effort, self._drive_state = self._drives.apply(self._drive_state, command, self.qd)
         self.torque = self._drives.on_joints(self.effort, self.q)
         for _ in range(self._substeps):
             self.q, self.qd, self._z, self.lost = self._step(
-                self.q, self.qd, self._z, self.lost, self.torque
+                self.q, self.qd, self._z, self.lost, self.torque + external
             )
 
 
@@ -198,6 +212,19 @@ def _checked(arm: Dynamics, motion: Reference) -> Reference:
                 'others'
             )
     return Reference(q, qd, qdd)
+
+
+def _external(external: Array | None, of_motion: Array, arms: int) -> Array:
+    """Return external torques (k, N, n)."""
+    k, n = of_motion.shape
+    given = np.zeros((k, 1, n)) if external is None else np.asarray(external, dtype=float)
+    if given.ndim == 2:
+        given = given[:, None]
+    if given.shape not in ((k, 1, n), (k, arms, n)):
+        raise ShapeError(
+            f'external has shape {given.shape}; it must be ({k}, {n}) or ({k}, {arms}, {n})'
+        )
+    return np.broadcast_to(given, (k, arms, n))
 
 
 def _repeated(x: Array, arms: int) -> Array:

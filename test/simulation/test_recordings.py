@@ -184,3 +184,26 @@ def test_the_feedback_is_of_the_measured_state(name, noisy):
 def test_no_substeps_are_rejected():
     with pytest.raises(ValueError, match='substeps is 0'):
         record_tracking(ARM, fourier(2, 0.1), HardwareProfile(), substeps=0)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_the_environment_pushes_the_arm_and_a_payload_is_grasped(sign):
+    arm = Dynamics(planar_2r())
+    motion = Reference(*(np.zeros((1200, 2)) for _ in range(3)))
+    push = sign * np.array([1.0, 2.0])
+    pushed = np.zeros((1200, 2, 2))
+    pushed[:, 1] = push
+    free, held = record_tracking(arm, motion, HardwareProfile(), seeds=(0, 1), external=pushed)
+    loaded = arm.with_payload(arm.model.moving_links[-1], 2.0, [0.1, 0.0, 0.0])
+    (grasped,) = record_tracking(arm, motion, HardwareProfile(), grasp=(200, loaded))
+    np.testing.assert_array_equal(grasped.q[:200], free.q[:200])
+    # At rest the drives hold the weight, less what the environment exerts.
+    for one, robot, external in ((free, arm, 0.0), (held, arm, push), (grasped, loaded, 0.0)):
+        weight = robot.gravity_torque(one.true_q[-1])
+        assert np.abs(one.effort[-1] + external - weight).max() < 1e-3 * np.abs(weight).max()
+
+
+def test_external_torques_of_another_shape_are_rejected():
+    motion = Reference(*(np.zeros((10, ARM.model.n)) for _ in range(3)))
+    with pytest.raises(ShapeError, match='external'):
+        record_tracking(ARM, motion, HardwareProfile(), external=np.zeros((9, ARM.model.n)))

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contact, collision and untold payloads, from the external torques of a momentum observer.
+
+Kinds of contact:
+    none            every joint is as in free motion
+    contact         a joint is above contact_factor times its largest torque of free motion
+    collision       above collision_factor times it
+    payload         the external torques of the motion since are those of a body on the last link
+    like a payload  so far they are, but the arm has not moved: a force down is the same
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics.control.contact_thresholds import ContactThresholds, Debounced
+from robot_dynamics.control.momentum_observer import MomentumObserver
+from robot_dynamics.control.payload_test import PayloadTest, UntoldPayload
+from robot_dynamics.settings import checked, setting
+from robot_dynamics.spatial import Array
+
+FACTOR = (1.0, 1e6)
+TINY = 1e-12  # N m or N
+UNKNOWN = 2.2  # of the Coulomb friction: threshold where its direction is not known
+
+
+@dataclass(frozen=True)
+class ContactSettings:
+    """Settings of the detection of contact."""
+
+    contact_factor: float = setting(
+        1.5,
+        'Multiple of the largest external torque of free motion that is contact: 1.7 where '
+        'poles_along_momentum is below poles',
+        bounds=FACTOR,
+    )
+    collision_factor: float = setting(
+        3.0,
+        'Multiple of the largest external torque of free motion that is a collision',
+        bounds=FACTOR,
+    )
+
+
+class Contact(NamedTuple):
+    """What the environment does to an arm."""
+
+    kind: str  # none, contact, collision, payload or like a payload
+    joint: int = -1  # with the largest excess; -1 without thresholds
+    excess: float = 0.0  # its torque, in multiples of the threshold of contact
+    payload: UntoldPayload | None = None
+
+
+NONE = Contact('none')
+
+
+class ContactDetector:
+    """Detector of contact along the updates of a momentum observer.
+
+    Contact ends when all joints are within the torques of free motion again.
+
+    Attributes:
+        contact: of the last update.
+    """
+
+    def __init__(
+        self,
+        observer: MomentumObserver,
+        link: str,
+        thresholds: ContactThresholds,
+        settings: ContactSettings = ContactSettings(),
+    ):
+        """Begin without contact.
+
+        Args:
+            observer: of the arm, with its payload.
+            link: that may grasp another one.
+            thresholds: of free motion of the arm.
+            settings: of the detection.
+
+        Raises:
+            FrameNotFound: the arm has no such link.
+            ModelError: a setting is out of range, or the link is fixed to the base.
+        """
+        self._observer, self._link = observer, link
+        n = observer.arm.model.n
+        self.thresholds = ContactThresholds(**vars(checked(thresholds, n)))
+        self._settings = checked(settings, n)
+        self._level = np.asarray(self.thresholds.level)
+        self.use_arm()
+
+    def use_arm(self) -> None:
+        """Begin anew with the arm that the observer has now."""
+        self._payloads = PayloadTest(self._observer, self._link)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew, without contact."""
+        self._debounced = Debounced()
+        self.contact = NONE
+
+    def update(self, t: float, q: Array, qd: Array, effort: Array) -> Contact:
+        """Return the contact after an update of the observer that gave an external torque.
+
+        Args:
+            t: time, s; with the others the arguments of that update.
+            q: (n,) positions.
+            qd: (n,) velocities.
+            effort: (n,) efforts.
+        """
+        state = self._observer.state
+        assert state is not None  # it has been updated
+        sigma, threshold = self._at(state.p)
+        excess = self._debounced.add(t, self._observer.external_torque) / threshold
+        j = int(np.argmax(excess))
+        touched = self.contact.kind != 'none'
+        # Contact lasts while a joint is above the torques of free motion.
+        if excess[j] < (1 / self._settings.contact_factor if touched else 1.0):
+            self.contact = NONE
+            return NONE
+        if not touched:
+            self._payloads.start(t, q)
+            found = None
+        else:
+            found = self._payloads.update(t, q, qd, effort, sigma)
+        self.contact = Contact(self._kind(float(excess[j]), found), j, float(excess[j]), found)
+        return self.contact
+
+    def _kind(self, excess: float, found: UntoldPayload | None) -> str:
+        if found is not None:
+            return 'payload' if found.moved else 'like a payload'
+        collision = self._settings.collision_factor / self._settings.contact_factor
+        return 'collision' if excess >= collision else 'contact'
+
+    def _at(self, p: Array) -> tuple[Array, Array]:
+        """Return standard deviations and thresholds of contact (n,) at momenta p (n,)."""
+        sigma = self.thresholds.sigma(p)
+        coulomb = self._observer.friction.coefficients['coulomb']
+        floor = np.where(self._observer.friction_known, 0.0, UNKNOWN * coulomb)
+        threshold = np.maximum(self._settings.contact_factor * self._level * sigma, floor)
+        # A joint whose threshold was not learned has no contact.
+        return sigma, np.where(self._level > 0, np.maximum(threshold, TINY), np.inf)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contact, collision and payloads on motions under external torques that are known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import robot_dynamics as rd
+from robot_dynamics.control.contact import NONE, ContactDetector, ContactSettings
+from robot_dynamics.control.contact_thresholds import ContactThresholds
+from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
+from robot_dynamics.errors import ModelError
+from robot_dynamics.friction.coefficients import JointFriction, coulomb_friction
+from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.model.robots import planar_2r
+
+STEP = 1e-3  # s
+# Contact above 1.5 * 2 * 0.1 = 0.3 N m, collision above 0.6 N m
+THRESHOLDS = ContactThresholds(noise=0.1, level=2.0, learned=600.0)
+NO_FRICTION = coulomb_friction(0.0, 0.0)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return rd.Dynamics(planar_2r())
+
+
+def detector_of(arm, thresholds=THRESHOLDS, friction=NO_FRICTION, **settings):
+    observer = MomentumObserver(arm, friction, ObserverSettings(play=1e-5))
+    link = arm.model.link_names[-1]
+    return observer, ContactDetector(observer, link, thresholds, ContactSettings(**settings))
+
+
+def at_rest(arm, pushes, detector, observer, q=(-0.9, 0.6), start=0):
+    """Return the contacts of an arm that its drives hold under external torques (k, n)."""
+    q, qd, found = np.array(q), np.zeros(2), []
+    for k, push in enumerate(pushes, start):
+        effort = arm.gravity_torque(q) - push
+        given = observer.update(STEP * k, q, qd, effort)
+        found.append(detector.update(STEP * k, q, qd, effort) if given else NONE)
+    return found
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize(
+    ('torque', 'kinds'),
+    [(0.28, {'none'}), (0.35, {'none', 'contact'}), (0.9, {'none', 'contact', 'collision'})],
+)
+def test_torques_above_the_thresholds_are_contact_and_collision(arm, sign, torque, kinds):
+    observer, detector = detector_of(arm)
+    pushes = np.zeros((300, 2))
+    pushes[100:, 1] = sign * torque
+    found = at_rest(arm, pushes, detector, observer, q=(sign * -0.9, sign * 0.6))
+    assert {one.kind for one in found} == kinds
+    assert {one.kind for one in found[:100]} == {'none'}
+    if 'contact' in kinds:
+        assert found[-1].joint == 1
+        assert found[-1].excess == pytest.approx(torque / 0.3, rel=1e-3)
+
+
+def test_contact_ends_within_the_torques_of_free_motion(arm):
+    observer, detector = detector_of(arm)
+    pushes = np.zeros((600, 2))
+    pushes[100:300, 0], pushes[300:500, 0] = 0.35, 0.25  # below contact, above 2 * 0.1 N m
+    kinds = [one.kind for one in at_rest(arm, pushes, detector, observer)]
+    assert kinds[299] == kinds[499] == 'contact'
+    assert kinds[-1] == 'none'
+    # 0.25 N m alone are no contact.
+    assert {one.kind for one in at_rest(arm, pushes[300:500], detector, observer, start=600)} == {
+        'none'
+    }
+
+
+def test_without_thresholds_there_is_no_contact(arm):
+    observer, detector = detector_of(arm, ContactThresholds())
+    found = at_rest(arm, np.full((200, 2), 50.0), detector, observer)
+    assert {one.kind for one in found} == {'none'}
+
+
+def test_what_unknown_friction_may_hold_is_no_contact(arm):
+    friction = JointFriction(LAWS['coulomb_memory'], {'coulomb': np.array(1.0)}, np.array(5e-4))
+    pushes = np.zeros((300, 2))
+    pushes[50:, 0] = 2.0  # the friction of the joint, and twice its error
+    observer, detector = detector_of(arm, friction=friction)
+    assert {one.kind for one in at_rest(arm, pushes, detector, observer)} == {'none'}
+    # Once the joint has moved, its friction is known.
+    for k, q in enumerate(np.linspace(0.0, 0.1, 100)):
+        state = STEP * (300 + k), np.array([q - 0.9, q + 0.6]), np.zeros(2)
+        observer.update(*state, arm.gravity_torque(state[1]) + 1.0)
+        detector.restart()
+    at, known = (-0.8, 0.7), np.full((300, 2), -1.0)  # the efforts overcome the friction
+    known[50:, 0] += 0.5
+    found = at_rest(arm, known, detector, observer, q=at, start=400)
+    assert {one.kind for one in found[:50]} == {'none'}
+    assert found[-1].kind == 'contact'
+
+
+def swinging(arm, loaded, at, count, sign=1.0):
+    """Return states of an arm that moves, and is another one from a sample on."""
+    t = STEP * np.arange(count)[:, None]
+    rate = np.array([2.0, 3.1])
+    q = sign * (np.array([-0.8, 0.5]) + 0.4 * np.sin(rate * t))
+    qd, qdd = sign * 0.4 * rate * np.cos(rate * t), -sign * 0.4 * rate**2 * np.sin(rate * t)
+    effort = arm.inverse_dynamics(q, qd, qdd)
+    effort[at:] = loaded.inverse_dynamics(q, qd, qdd)[at:]
+    return t[:, 0], q, qd, effort
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_an_untold_payload_is_named_in_motion(arm, sign):
+    observer, detector = detector_of(arm)
+    link, com = arm.model.link_names[-1], np.array([0.1, -0.05, 0.0])
+    loaded = arm.with_payload(link, 0.7, com)
+    found = []
+    for state in zip(*swinging(arm, loaded, 300, 1300, sign), strict=True):
+        given = observer.update(*state)
+        found.append(detector.update(*state) if given else NONE)
+    assert {one.kind for one in found[:300]} == {'none'}
+    last = found[-1]
+    assert last.kind == 'payload'
+    assert last.payload.mass == pytest.approx(0.7, rel=0.05)
+    # In the plane of the motion
+    assert np.abs(last.payload.com - com)[:2].max() < 0.03
+
+
+def test_the_same_at_rest_is_like_a_payload(arm):
+    observer, detector = detector_of(arm)
+    q = np.array([-0.9, 0.6])
+    loaded = arm.with_payload(arm.model.link_names[-1], 0.7, [0.1, -0.05, 0.0])
+    pushes = np.zeros((800, 2))
+    pushes[200:] = arm.gravity_torque(q) - loaded.gravity_torque(q)
+    found = at_rest(arm, pushes, detector, observer, q)
+    assert found[-1].kind == 'like a payload'
+
+
+def test_a_push_in_motion_is_no_payload(arm):
+    observer, detector = detector_of(arm)
+    t, q, qd, effort = swinging(arm, arm, 0, 1300)
+    J = arm.jacobian(q, arm.model.link_names[-1])
+    effort[300:] -= np.einsum('kij,i->kj', J, [0, 0, 0, -6.0, 3.0, 0.0])[300:]
+    kinds = set()
+    for state in zip(t, q, qd, effort, strict=True):
+        given = observer.update(*state)
+        kinds.add((detector.update(*state) if given else NONE).kind)
+    assert 'contact' in kinds
+    assert not kinds & {'payload', 'like a payload'}
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'name'),
+    [(ContactSettings(contact_factor=0.5), 'contact_factor'), (None, 'noise')],
+)
+def test_settings_out_of_range_are_rejected(arm, wrong, name):
+    observer, _ = detector_of(arm)
+    thresholds = THRESHOLDS if wrong else replace(THRESHOLDS, noise=[0.1, 0.1, 0.1])
+    with pytest.raises(ModelError, match=name):
+        ContactDetector(observer, 'link2', thresholds, wrong or ContactSettings())
