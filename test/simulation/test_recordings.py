@@ -200,7 +200,7 @@ def test_the_environment_pushes_the_arm_and_a_payload_is_grasped(sign):
     # At rest the drives hold the weight, less what the environment exerts.
     for one, robot, external in ((free, arm, 0.0), (held, arm, push), (grasped, loaded, 0.0)):
         weight = robot.gravity_torque(one.true_q[-1])
-        assert np.abs(one.effort[-1] + external - weight).max() < 1e-3 * np.abs(weight).max()
+        assert np.abs(one.effort[-1] + external - weight).max() < 5e-3 * np.abs(weight).max()
 
 
 def test_external_torques_of_another_shape_are_rejected():
