@@ -189,9 +189,9 @@ def test_no_substeps_are_rejected():
 @pytest.mark.parametrize('sign', [1.0, -1.0])
 def test_the_environment_pushes_the_arm_and_a_payload_is_grasped(sign):
     arm = Dynamics(planar_2r())
-    motion = Reference(*(np.zeros((1200, 2)) for _ in range(3)))
+    motion = Reference(*(np.zeros((4000, 2)) for _ in range(3)))
     push = sign * np.array([1.0, 2.0])
-    pushed = np.zeros((1200, 2, 2))
+    pushed = np.zeros((4000, 2, 2))
     pushed[:, 1] = push
     free, held = record_tracking(arm, motion, HardwareProfile(), seeds=(0, 1), external=pushed)
     loaded = arm.with_payload(arm.model.moving_links[-1], 2.0, [0.1, 0.0, 0.0])
