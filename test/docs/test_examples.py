@@ -16,7 +16,7 @@ PAGES = [
     for page in sorted((ROOT / 'docs' / folder).glob('*.md'))
     if page.stem not in TESTED
 ]
-GUIDES = ('batches_and_derivatives', 'contact', 'payloads')
+GUIDES = ('batches_and_derivatives', 'contact', 'impedance', 'payloads')
 PAGES += [ROOT / 'docs' / 'guides' / f'{name}.md' for name in GUIDES]
 
 
