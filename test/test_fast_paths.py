@@ -10,6 +10,7 @@ import inspect
 import numpy as np
 import pytest
 from compiling import *  # noqa: F403  (fixtures)
+from tiers import slow
 
 from robot_dynamics import Dynamics
 from robot_dynamics.codegen.backends import machine_code, python
@@ -202,7 +203,7 @@ def test_batches_in_lanes(made, form):
 
 @pytest.mark.usefixtures('machine')
 @pytest.mark.parametrize('form', FORMS)
-@pytest.mark.parametrize('largest', [0, 10**6])
+@pytest.mark.parametrize('largest', [0, *slow([10**6])])
 def test_batches_in_parts_for_threads(made, monkeypatch, form, largest):
     """Loops take rows one by one where results are large, else side by side."""
     monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'portable')

@@ -18,6 +18,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
+from tiers import slow
 
 from benchmarks.shared_memory import remove_segments, shared_memory
 from robot_dynamics.errors import RobotDynamicsError
@@ -42,7 +43,7 @@ def robot_file(tmp_path, elbow_urdf):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize('number', [signal.SIGINT, *slow([signal.SIGTERM, signal.SIGHUP])])
 @pytest.mark.parametrize('node', NODES)
 def test_a_signal_ends_a_node_cleanly(node, number, robot_file):
     process = start_node(node, '-p', robot_file)
