@@ -25,6 +25,7 @@ import numpy as np
 
 from robot_dynamics.cli.demo_hardware import TRACKING, Hardware, hardware
 from robot_dynamics.cli.demo_nodes import NODES, TIME_STEP, node_parameters, started_nodes
+from robot_dynamics.cli.demo_touch import demo_touch
 from robot_dynamics.cli.options import new_file, new_picture, number, ros_needed
 from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.control import Trajectory, pd_gains
@@ -59,6 +60,11 @@ def add_demo_options(parser: argparse.ArgumentParser) -> None:
         metavar='PROFILE',
         help='also with an arm of this hardware profile (config/realistic_panda.yaml)',
     )
+    parser.add_argument(
+        '--touch',
+        action='store_true',
+        help='instead, the bundled panda is pushed, loaded and meets a wall; without ROS',
+    )
     parser.add_argument('--json', type=new_file, help='write the figures to this file')
     parser.add_argument(
         '--picture', type=new_picture, default=Path('demo.png'), help='figure file (demo.png)'
@@ -72,8 +78,11 @@ def demo(options: argparse.Namespace) -> int:
     """Simulate an arm that follows a trajectory, checked by another engine. Needs ROS 2.
 
     Exit code 0: every node ran to the end, and the reference engine does not disagree. 1: it
-    disagrees, or a node did not start, ended early or did not end cleanly.
+    disagrees, or a node did not start, ended early or did not end cleanly. With --touch, the
+    contacts of a simulated arm are compared with those it feels, see docs/guides/contact.md.
     """
+    if options.touch:
+        return demo_touch(options)
     with ros_needed('demo'):
         from robot_dynamics.cli.demo_client import DemoFailed
         from robot_dynamics.cli.demo_figure import draw

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demonstration of touch: its motion and pushes, its verdict, and its files."""
+
+import json
+
+import numpy as np
+import pytest
+
+from robot_dynamics.cli import main
+from robot_dynamics.cli.demo_touch import (
+    APPROACH,
+    END,
+    GRASP,
+    LEARNING,
+    PUSHES,
+    RETREAT,
+    STEP,
+    TOUCHES,
+    Demonstration,
+    Row,
+    pushes_at,
+    summarize,
+)
+from robot_dynamics.reporting.json_files import write_json
+from robot_dynamics.resources import share_file
+
+
+@pytest.fixture(scope='module')
+def demonstration():
+    return Demonstration(share_file('config/realistic_panda.yaml'))
+
+
+def test_the_velocity_of_the_path_is_the_rate_of_its_pose(demonstration):
+    d = 1e-5
+    for t in (0.7, 1.9, 11.0, LEARNING + APPROACH + 0.8, LEARNING + RETREAT + 1.3):
+        before, now, after = (demonstration.target(t + s) for s in (-d, 0, d))
+        R = now.pose[:3, :3]
+        rate = (after.pose - before.pose) / (2 * d)
+        np.testing.assert_allclose(now.velocity[3:], rate[:3, 3], atol=1e-8)
+        # dR/dt R^T = [w]
+        W = rate[:3, :3] @ R.T
+        np.testing.assert_allclose(now.velocity[:3], [W[2, 1], W[0, 2], W[1, 0]], atol=1e-8)
+
+
+def test_pushes_are_half_sines_of_the_stated_force():
+    for start, length, link, force in PUSHES.values():
+        assert np.linalg.norm(force) == pytest.approx(
+            20.0 if link == 'panda_link4' else 15.0, 0.01
+        )
+        F = np.array([pushes_at(start + s * length)[link] for s in (0.0, 0.25, 0.5)])
+        np.testing.assert_allclose(F[:, 3:], np.outer([0, np.sqrt(0.5), 1], force), atol=1e-9)
+        assert not F[:, :3].any()
+        assert pushes_at(start - STEP) == pushes_at(start + length + STEP) == {}
+
+
+def felt(change=lambda t, kind: kind):
+    """Return the samples of an arm that feels every contact 20 ms late."""
+    rows = []
+    for t in np.arange(0, END, 0.01):
+        touch = next((one for one in TOUCHES if one.start <= t < one.end), None)
+        force = np.zeros(3) if touch is None else np.array([0.0, 0.0, -9.0])
+        late = touch is not None and t >= touch.start + 0.02
+        kind = 'none'
+        if late:
+            kind = 'payload' if touch.start == GRASP else 'contact'
+        mass = 1.02 if kind == 'payload' else np.nan
+        torque = np.append(force, np.zeros(4))
+        rows.append(Row(t, change(t, kind), mass, torque, torque, force, force, np.zeros(3)))
+    return rows
+
+
+def test_an_arm_that_feels_everything_passes():
+    figures = summarize(felt())
+    assert (figures['verdict'], figures['false_contacts']) == ('PASS', 0)
+    assert all(abs(one['found_after_s'] - 0.02) < 1e-6 for one in figures['touches'])
+
+
+@pytest.mark.parametrize(
+    ('change', 'failed'),
+    [
+        (lambda t, kind: 'contact' if 1 < t < 1.1 else kind, ['free motion']),
+        (lambda t, kind: 'none' if t < 3.2 else kind, ['push at link 4']),
+        (lambda _, kind: kind.replace('payload', 'contact'), ['payload']),
+        (lambda t, kind: 'payload' if 6.1 < t < 6.3 else kind, ['push at link 6']),
+        (lambda t, kind: 'none' if t > 15 else kind, ['wall']),
+    ],
+    ids=['false contact', 'late', 'payload not named', 'push named payload', 'wall not felt'],
+)
+def test_an_arm_that_feels_something_else_fails(change, failed, tmp_path):
+    figures = summarize(felt(change))
+    assert (figures['verdict'], figures['failed']) == ('FAIL', failed)
+    # A contact that was not found has no delay; JSON has null there.
+    write_json(tmp_path / 'figures.json', figures)
+
+
+@pytest.mark.slow
+def test_the_demonstration_passes_and_writes_what_it_felt(tmp_path, capsys):
+    files = tmp_path / 'figures.json', tmp_path / 'touch.png'
+    assert main(['demo', '--touch', '--json', str(files[0]), '--picture', str(files[1])]) == 0
+    figures = json.loads(files[0].read_text())
+    assert set(figures) == {
+        *('robot', 'learned_s', 'simulated_s', 'false_contacts', 'free_motion_s'),
+        *('rms_error_free_m', 'touches', 'failed', 'verdict'),
+    }
+    assert figures['verdict'] == 'PASS'
+    assert figures['free_motion_s'] > 10
+    assert figures['rms_error_free_m'] < 1.5e-3
+    touches = {one['name']: one for one in figures['touches']}
+    assert [*touches] == [*PUSHES, 'payload', 'wall']
+    for one in touches.values():
+        wanted = max(0.5, 0.3 * abs(one['true_torque_nm']))
+        assert one['estimated_torque_nm'] == pytest.approx(one['true_torque_nm'], abs=wanted)
+    wall = touches['wall']
+    assert np.linalg.norm(wall['true_force_n']) > 5
+    assert np.linalg.norm(np.subtract(wall['true_force_n'], wall['estimated_force_n'])) < 3
+    assert touches['payload']['mass_kg'] == pytest.approx(1.0, abs=0.15)
+    assert files[1].stat().st_size > 10_000
+    assert 'PASS' in capsys.readouterr().out
