@@ -320,9 +320,9 @@ def gain_warnings(
         with np.errstate(divide='ignore', invalid='ignore'):
             numbers = kd / rate / inertias  # inf where a joint moves no mass, NaN without kd
         number, where = 'kd dt (M^-1)_jj', f', the largest of {POSTURES} random postures'
-    gain_name = 'damping_ratio' if impedance else 'kd'
+    with_gain = 'with damping_ratio =' if impedance else 'with kd ='
     return [
-        f'joint {name!r}: {number} is {value:.3g} with {gain_name} = {gain:g} at {rate:g} Hz '
+        f'joint {name!r}: {number} is {value:.3g} {with_gain} {gain:g} at {rate:g} Hz '
         f'(expected_rate){where}; expected at most {LARGEST_FEEDBACK_NUMBER:g}, unstable above 2; '
         'robot-dynamics gains computes gains for a robot and a rate'
         for name, value, gain in zip(names, numbers, kd, strict=True)
