@@ -38,6 +38,7 @@ from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf, robot_file
 
 LINES = 5  # of progress, per run
+ROBOT, DURATION = Path('panda'), 10.0  # defaults; s
 REPORT, SIMULATION = '/pybullet_validator_node', '/simulator_node: health'  # diagnostics
 
 
@@ -46,11 +47,11 @@ def add_demo_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--robot',
         type=Path,
-        default=Path('panda'),
+        default=ROBOT,
         help='path of a .urdf or .xacro file, or a bundled robot (panda)',
     )
     parser.add_argument(
-        '--duration', type=number(0.01, 3600.0), default=10.0, help='of each run, s (10)'
+        '--duration', type=number(0.01, 3600.0), default=DURATION, help='of each run, s (10)'
     )
     parser.add_argument(
         '--realistic',
@@ -82,6 +83,8 @@ def demo(options: argparse.Namespace) -> int:
     contacts of a simulated arm are compared with those it feels, see docs/guides/contact.md.
     """
     if options.touch:
+        if (options.robot, options.duration) != (ROBOT, DURATION):
+            raise ModelError('--touch takes no --robot and no --duration: the arm is the panda')
         return demo_touch(options)
     with ros_needed('demo'):
         from robot_dynamics.cli.demo_client import DemoFailed

@@ -143,7 +143,9 @@ class Environment:
 
 def _vector(name: str, value: Any) -> Array:
     """Return a vector (3,). Raises ModelError."""
-    numbers = isinstance(value, (list, tuple, np.ndarray)) and all(is_number(x) for x in value)
+    numbers = isinstance(value, (list, tuple, np.ndarray)) and all(
+        is_number(x) or isinstance(x, np.number) for x in value
+    )
     if not numbers or len(value) != 3 or not np.isfinite(value).all():
         raise ModelError(f'{name} is {value!r}; expected 3 finite numbers')
     return np.array(value, dtype=float)

@@ -93,6 +93,12 @@ def test_an_arm_that_feels_something_else_fails(change, failed, tmp_path):
     write_json(tmp_path / 'figures.json', figures)
 
 
+@pytest.mark.parametrize('option', [('--robot', 'planar_2r'), ('--duration', '3')])
+def test_options_of_the_other_demonstration_are_rejected(option, capsys):
+    assert main(['demo', '--touch', *option]) != 0
+    assert '--touch takes no --robot and no --duration' in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_the_demonstration_passes_and_writes_what_it_felt(tmp_path, capsys):
     files = tmp_path / 'figures.json', tmp_path / 'touch.png'

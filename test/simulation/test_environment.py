@@ -316,6 +316,13 @@ touch_points:
 """
 
 
+def test_vectors_are_any_three_numbers():
+    for normal in ((0, 0, 1), [0.0, 0.0, 1.0], np.array([0, 0, 1]), np.float32([0, 0, 1])):
+        assert Plane((0, 0, 0), normal).depth(np.array([[1.0, 2.0, -0.5]])) == [0.5]
+    with pytest.raises(ModelError, match='normal is'):
+        Plane((0, 0, 0), np.eye(3))
+
+
 def test_a_file_is_read(tmp_path):
     file = tmp_path / 'world.yaml'
     file.write_text(FILE)
