@@ -3,9 +3,11 @@
 
 Rows of a joint are weighted with 1 / (sigma sqrt(c)), those in motion and those at rest by
 themselves: sigma is the standard deviation of the residual of the joint's own least squares, and c
-the number of neighbouring rows that count as one, since residuals of an arm are not white. With
-unknown gains the problem is solved by Gauss-Newton steps, which are halved where they do not lower
-the objective.
+the number of neighbouring rows that count as one, since residuals of an arm are not white. Where
+the scale of a joint's efforts is given, but not exactly, joints disagree about the links that they
+share: sigma includes what the fit leaves for it, as far as that scale explains it. With unknown
+gains the problem is solved by Gauss-Newton steps, which are halved where they do not lower the
+objective.
 
 Sources: Gautier, Dynamic identification of robots with power model, ICRA 1997 (weights per
 joint); Liang and Zeger, "Longitudinal data analysis using generalized linear models", Biometrika
@@ -19,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynamics.identification.estimation.covariance import covariance_of
+from robot_dynamics.identification.estimation.covariance import INEXACT, covariance_of
 from robot_dynamics.identification.estimation.equations import (
     Estimate,
     Problem,
@@ -33,6 +35,7 @@ from robot_dynamics.identification.estimation.pseudo_inertia import PRIOR, close
 from robot_dynamics.spatial import Array
 
 MAX_STEPS = 10
+WEIGHTINGS = 3  # fits with weights that include what inexact scales leave
 HALVINGS = (1.0, 0.5, 0.25, 0.125)  # of a step that does not lower the objective
 CONVERGED = 1e-3  # relative change of the objective
 CERTAIN_GAIN = 5.0  # standard deviations of a drive gain that the description shows
@@ -85,7 +88,40 @@ def estimate(
     problem: Problem, terms: Terms, progress: Callable[[str], None] = lambda _: None
 ) -> tuple[Estimate, Array]:
     """Return the physically consistent parameters that fit best, and the weights (K, n)."""
-    x, weight = start(problem, terms), own_weights(problem, terms)
+    own, alike = own_weights(problem, terms)
+    x, weight = start(problem, terms), own / np.sqrt(alike)
+    x, terms = _weighted_estimate(problem, terms, weight, x, progress)
+    for _ in range(0 if problem.gains else WEIGHTINGS):
+        weight = own / np.sqrt(alike * (1 + inexact_part(terms, own, x)))
+        x, terms = _weighted_estimate(problem, terms, weight, x, progress)
+    return x, weight
+
+
+def inexact_part(terms: Terms, own: Array, x: Estimate) -> Array:
+    """Return the variance (n,) that inexact scales add to the weighted residuals of each joint.
+
+    It is bounded, so that a joint that the model fits badly for another reason keeps its weight:
+
+        min(v_j - 1, INEXACT^2 mean (w_j effort_j)^2),    v_j = mean (w_j r_j)^2
+
+    Args:
+        terms: the rows.
+        own: (K, n) weights by which the residuals of each joint's own fit have variance 1.
+        x: the fit of all joints.
+    """
+    left = (own**2 * (terms.effort - terms.predicted(x)) ** 2).mean(axis=0) - 1
+    largest = INEXACT**2 * (own**2 * terms.effort**2).mean(axis=0)
+    return np.asarray(np.clip(left, 0.0, largest))
+
+
+def _weighted_estimate(
+    problem: Problem,
+    terms: Terms,
+    weight: Array,
+    x: Estimate,
+    progress: Callable[[str], None],
+) -> tuple[Estimate, Terms]:
+    """Return the solution for given weights, from an estimate; and the rows with its load."""
     lower, loaded = lower_bounds(x), 'load' in problem.law.terms
     if loaded:
         terms = problem.terms(x)
@@ -95,7 +131,7 @@ def estimate(
         A, b = linear_problem(problem, terms, weight, x)
         found = unpacked(problem, x, *closest_consistent(A, b, problem.scaled, lower, PRIOR))
         if not (problem.gains or loaded):
-            return found, weight
+            return found, terms
         previous = size
         for share in HALVINGS:
             candidate = x.towards(found, share, problem.scaled)
@@ -104,11 +140,11 @@ def estimate(
             if size < previous:
                 break
         else:
-            return x, weight
+            break
         x, terms = candidate, of_load
         if previous - size < CONVERGED * size:
             break
-    return x, weight
+    return x, terms
 
 
 def _objective(problem: Problem, terms: Terms, weight: Array, x: Estimate) -> float:
@@ -171,8 +207,8 @@ def coefficient(a: Array, others: Array, b: Array, block: Array) -> tuple[float,
     return x, float(np.linalg.norm(scores)) / square
 
 
-def own_weights(problem: Problem, terms: Terms) -> Array:
-    """Return the weights (K, n), from unconstrained least squares of each joint by itself.
+def own_weights(problem: Problem, terms: Terms) -> tuple[Array, float]:
+    """Return 1 / sigma_j (K, n), from unconstrained least squares of each joint by itself, and c.
 
         w_j = 1 / (sigma_j sqrt(c)),    c = median over the joints of c_j
 
@@ -190,7 +226,7 @@ def own_weights(problem: Problem, terms: Terms) -> Array:
         residual[:, j] = (b - A @ x) / np.sqrt(freedom)
     w = inverse_deviations(terms, residual)
     c = np.maximum(spreads(terms, w * residual), 1.0)[terms.effort.any(axis=0)]
-    return np.asarray(w / np.sqrt(np.median(c)))
+    return w, float(np.median(c))
 
 
 def joint_columns(problem: Problem, terms: Terms, j: int) -> Array:

@@ -9,8 +9,12 @@ from arms_to_identify import recorded, wrong
 from recorded_runs import lively
 
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.estimation import identify
-from robot_dynamics.identification.estimation.parameter_fit import coefficient
+from robot_dynamics.identification.estimation.parameter_fit import (
+    coefficient,
+    own_weights,
+)
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -33,6 +37,31 @@ def test_a_joint_with_correlated_residuals_keeps_its_weight():
     weighted = np.median(fits[1].weight, axis=0) * rms[1]
     assert weighted[1] == pytest.approx(weighted[0], rel=0.5)
     assert fits[1].spread[1] > 3 * fits[1].spread[0]
+
+
+def fitted(effort):
+    """Return the fit of a recording, and v = mean (w r)^2 (2,) of its weighted residuals."""
+    one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.003)
+    found = identify(Dynamics(ELBOW), replace(one, effort=one.effort * effort), cutoff=8.0).fit
+    r = found.terms.effort - found.terms.predicted(found.estimate)
+    return found, (found.weight**2 * r**2).mean(axis=0)
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_joints_of_inexact_scales_have_weights_of_what_the_fit_leaves(side):
+    exact, inexact = fitted([1.0, 1.0])[1], fitted(1 + 0.02 * side * np.array([1.0, -1.0]))[1]
+    # Weights are 1 / sqrt(c) of what is left, whether noise or scales leave it.
+    assert exact[0] == pytest.approx(exact[1], rel=0.3)
+    assert inexact[0] == pytest.approx(inexact[1], rel=0.3)
+
+
+def test_a_joint_that_is_fitted_badly_keeps_its_weight():
+    found, left = fitted([1.0, 1.3])  # no scale that is known to 2 %
+    own, alike = own_weights(found.problem, found.terms)
+    variance = (own**2 / found.weight**2 / alike).mean(axis=0)
+    largest = 1 + INEXACT**2 * (own**2 * found.terms.effort**2).mean(axis=0)
+    assert (variance <= 1.01 * largest).all()
+    assert left.max() > 2
 
 
 def test_the_coefficient_of_a_column_beside_others_and_its_error():
