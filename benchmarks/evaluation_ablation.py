@@ -139,6 +139,7 @@ def outcomes(
     variants, rng = (halved if halve else stages)(), random.Random(seeds.start)
     for seed in seeds:
         kind, noise = rng.choice(kinds), rates.NOISES[rng.choice(noises)]
+        kind = kind if rates.possible(kind, noise) else 'correct'
         name, of = rng.choice(list(rates.ROBOTS)), rng.choice(rates.MOTIONS)
         true = rates.error(name, kind, of, seed)
         recording = rates.recording(true, of, noise, seed)

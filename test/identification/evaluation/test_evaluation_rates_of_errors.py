@@ -27,6 +27,10 @@ def test_errors_of_one_robot_are_named():
 
 
 @pytest.mark.slow
+def test_realistic_arms_have_stribeck_friction_of_their_own():
+    assert not outcomes(['Stribeck friction'], GAINS)
+
+
 def test_errors_of_one_arm_with_inexact_gains_cover_the_truth():
     found = joined(outcomes(['payload', 'scale'], GAINS, ['panda'], ['slow']))
     assert rates(found)[0] == 1
