@@ -219,5 +219,23 @@ def test_an_arm_rests_on_the_plane_of_an_environment_file(graph, elbow, tmp_path
     poses = [elbow.forward_kinematics(message.position, 'forearm') for message in view.states]
     heights = [(T @ [0.4, 0.0, 0.0, 1.0])[2] for T in poses]
     assert -0.41 < min(heights) < -0.4
-    with pytest.raises(RobotDynamicsError, match=r'none\.yaml: No such file'):
-        graph.start(SimulatorNode, environment=str(tmp_path / 'none.yaml'))
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        (None, r'world\.yaml: No such file'),
+        ('planes: [1]', r'world\.yaml: planes is \[1\]; expected entries by name'),
+        (
+            '{planes: {a: {point: [0, 0, 0], normal: [0, 0, 1]}}, touch_points: {b: {link: paw}}}',
+            "no frame 'paw'",
+        ),
+    ],
+    ids=['missing', 'invalid', 'unknown link'],
+)
+def test_an_environment_that_does_not_fit_rejects_the_node(graph, tmp_path, content, message):
+    file = tmp_path / 'world.yaml'
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(RobotDynamicsError, match=message):
+        graph.start(SimulatorNode, environment=str(file))
