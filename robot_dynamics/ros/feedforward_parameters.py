@@ -302,10 +302,10 @@ def gain_warnings(
         published = parameters.start_enabled or parameters.publish_commands
         if not published or settings.law is gravity_only:
             return []
+        zero = 'kp is 0 for every joint' if impedance else 'kp and kd are 0 for every joint'
         return [
-            f'{"kp is" if impedance else "kp and kd are"} 0 for every joint: the torques have no '
-            'feedback, and the arm drifts from its reference; robot-dynamics gains computes gains '
-            'for a robot'
+            f'{zero}: the torques have no feedback, and the arm drifts from its reference; '
+            'robot-dynamics gains computes gains for a robot'
         ]
     rate = parameters.expected_rate
     if settings.law is computed_torque:
