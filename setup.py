@@ -11,6 +11,7 @@ NODES = [
     'feedforward_node',
     'simulator_node',
     'pybullet_validator_node',
+    'momentum_observer_node',
     'markers_node',
     'state_publisher_node',
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics of a running robot: state publisher, dynamics_node, and optionally markers and rviz2.
+"""Dynamics of a running robot: state publisher, dynamics_node, optionally others and rviz2.
 
     ros2 launch robot_dynamics dynamics.launch.py robot_description_file:=/path/to/robot.urdf
 
@@ -58,6 +58,11 @@ ARGUMENTS = [
         description='Parameters of markers_node.',
     ),
     DeclareLaunchArgument(
+        'observer_params_file',
+        default_value=share('config', 'momentum_observer_node.yaml'),
+        description='Parameters of momentum_observer_node, as robot-dynamics thresholds writes.',
+    ),
+    DeclareLaunchArgument(
         'namespace', default_value='', description='Namespace of every node and topic.'
     ),
     DeclareLaunchArgument(
@@ -100,6 +105,12 @@ ARGUMENTS = [
         default_value='false',
         choices=['true', 'false'],
         description='Start markers_node: weights, torques and inertias as arrows and ellipsoids.',
+    ),
+    DeclareLaunchArgument(
+        'observer',
+        default_value='false',
+        choices=['true', 'false'],
+        description='Start momentum_observer_node: external torques, wrench and contact.',
     ),
     DeclareLaunchArgument(
         'tip_frame',
@@ -194,7 +205,7 @@ def nodes(context):
     arguments = context.launch_configurations
     check_namespace(arguments)
     check_packages(arguments)
-    check_files(arguments, 'params_file', 'markers_params_file')
+    check_files(arguments, 'params_file', 'markers_params_file', 'observer_params_file')
     urdf = description(arguments)
     frame = arguments['fixed_frame'] or arguments['frame_prefix'] + root_link(urdf)
     discovery = [
@@ -237,6 +248,15 @@ def nodes(context):
             # Draw the payload of dynamics_node.
             remappings=[('payload', 'dynamics_node/payload')],
             condition=when('markers'),
+        ),
+        node(
+            context,
+            'momentum_observer_node',
+            LaunchConfiguration('observer_params_file'),
+            {'frame_prefix': text('frame_prefix')},
+            # The payload that dynamics_node knows.
+            remappings=[('payload', 'dynamics_node/payload')],
+            condition=when('observer'),
         ),
         # Reads the robot from the topic robot_description.
         Node(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The six nodes of the package, for tests that hold for every node."""
+"""The seven nodes of the package, for tests that hold for every node."""
 
 import sys
 from types import SimpleNamespace
@@ -10,6 +10,7 @@ NODES = {
     'dynamics_node': 'DynamicsNode',
     'feedforward_node': 'FeedforwardNode',
     'simulator_node': 'SimulatorNode',
+    'momentum_observer_node': 'MomentumObserverNode',
     'markers_node': 'MarkersNode',
     'state_publisher_node': 'StatePublisherNode',
     'pybullet_validator_node': 'PyBulletValidatorNode',

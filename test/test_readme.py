@@ -28,6 +28,7 @@ TABLES = {
     'LiveRobotParameters': 'ros.robot_parameters',
     'DynamicsParameters': 'nodes.dynamics_node',
     'FeedforwardParameters': 'ros.feedforward_parameters',
+    'ObserverParameters': 'ros.observer_parameters',
     'SimulatorParameters': 'ros.simulator_parameters',
     'ValidatorParameters': 'nodes.pybullet_validator_node',
     'MarkersParameters': 'nodes.markers_node',
@@ -99,6 +100,7 @@ FILES = {
     'feedforward_node': 'FeedforwardParameters',
     'markers_node': 'MarkersParameters',
     'pybullet_validator_node': 'ValidatorParameters',
+    'momentum_observer_node': 'ObserverParameters',
     'simulator_node': 'SimulatorParameters',
     'state_publisher_node': 'StatePublisherParameters',
 }

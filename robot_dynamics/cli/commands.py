@@ -25,6 +25,7 @@ from robot_dynamics.cli.record import add_record_options, record_topics
 from robot_dynamics.cli.send import add_send_options, send_motion
 from robot_dynamics.cli.simulate import add_simulate_options, simulate_robot
 from robot_dynamics.cli.terms import add_terms_options, terms
+from robot_dynamics.cli.thresholds import add_thresholds_options, thresholds
 from robot_dynamics.cli.trajectory import add_trajectory_options, trajectory
 from robot_dynamics.cli.validate import add_validate_options, validate_robot
 from robot_dynamics.cli.view import add_view_options, view
@@ -102,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
     add_simulate_options(verb('simulate', simulate_robot))
     add_evaluate_options(verb('evaluate', evaluate_recording))
     add_payload_options(verb('payload', payload))
+    add_thresholds_options(verb('thresholds', thresholds))
     add_excite_options(verb('excite', excite_robot))
     add_identify_options(verb('identify', identify_robot))
     add_view_options(verb('view', view))

@@ -113,25 +113,37 @@ def add_gravity(group: Any) -> None:
 def add_efforts(parser: argparse.ArgumentParser) -> Any:
     """Add the options of the recorded efforts, and return their group."""
     efforts = add_compensated_efforts(parser)
+    add_scale(efforts)
+    return efforts
+
+
+def add_scale(efforts: Any) -> None:
+    """Add `--effort-scale` to the group of the efforts."""
     efforts.add_argument(
         '--effort-scale',
         type=nonzero,
         **PER_JOINT,
         help='factor to N m or N: one or one per joint (1)',
     )
-    return efforts
 
 
 def add_compensated_efforts(parser: argparse.ArgumentParser) -> Any:
     """Add the options of the recorded efforts but their scale, and return their group."""
+    efforts = add_compensation(parser)
+    efforts.add_argument(
+        '--cutoff', type=positive, help='cut-off frequency, Hz (where the motion ends)'
+    )
+    return efforts
+
+
+def add_compensation(parser: argparse.ArgumentParser) -> Any:
+    """Add `--effort-gravity-compensated`, and return the group of the efforts."""
     efforts = parser.add_argument_group('the efforts')
-    add = efforts.add_argument
-    add(
+    efforts.add_argument(
         '--effort-gravity-compensated',
         action='store_true',
         help='they do not include the gravity torque',
     )
-    add('--cutoff', type=positive, help='cut-off frequency, Hz (where the motion ends)')
     return efforts
 
 

@@ -35,11 +35,13 @@ BLOCK = 10.0  # s
 FEWEST_BLOCKS = 12
 CLEAN = 0.9  # probability of an hour without a false contact
 ENOUGH = 600.0  # s of free motion to learn from
-ALONG = 0.7  # correlation with the momentum above which slower poles along it pay
+ALONG = (
+    0.4  # share of the torques along the momentum, beyond that of chance, of stamps that jitter
+)
 SLOW_POLES = 60.0  # 1/s: those poles
 SLOW_FACTOR = 1.7  # of contact with those poles; the default is that without
 KEPT = np.float32
-MOST_SAMPLES = 4_000_000
+MOST_SAMPLES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,32 @@ class Learned(NamedTuple):
     @property
     def stamps_jitter(self) -> bool:
         """Whether slower poles along the momentum suppress most of the external torques."""
-        return self.correlation > ALONG
+        # Of n independent joints 1 / n is along any direction.
+        chance = 1 / np.size(self.thresholds.level)
+        return self.correlation**2 > chance + ALONG * (1 - chance)
+
+    def text(self, joint_names: tuple[str, ...], contact_factor: float) -> str:
+        """Return in a sentence how far the thresholds can be relied on."""
+        seconds = self.thresholds.learned
+        parts = [f'learned from {seconds:.0f} s of free motion']
+        if np.isfinite(self.factor):
+            margin = 100 * (contact_factor / self.factor - 1)
+            parts.append(
+                f'{100 * CLEAN:.0f} % of hours are clean at the factor {self.factor:.2f}; the '
+                f'margin of {contact_factor:g} is {margin:.0f} %'
+            )
+        if seconds < ENOUGH:
+            parts.append(f'learn for {(ENOUGH - seconds) / 60:.1f} more minutes')
+        if self.missing:
+            names = ', '.join(joint_names[j] for j in self.missing)
+            parts.append(f'no thresholds for {names}: move them')
+        parts.append(f'correlation with the momentum {self.correlation:.2f}')
+        if self.stamps_jitter:
+            parts.append(
+                f'as of stamps that jitter: observer.poles_along_momentum {SLOW_POLES:g} and '
+                f'detection.contact_factor {SLOW_FACTOR:g} suppress it'
+            )
+        return '; '.join(parts)
 
 
 class FreeMotion:
@@ -107,9 +134,8 @@ class FreeMotion:
     def __init__(self, n: int):
         """Begin without samples of n joints."""
         self._n, self._debounced = n, Debounced()
-        self._samples = array('f')  # t, |r| (n), p (n), one row per sample
+        self._samples = array('f')  # t, |r|, p, and r behind one pole: (3 n + 1) per sample
         self._start: float | None = None
-        self._along, self._all = np.zeros(n), np.zeros(n)
         self.seconds = 0.0
         self._last = -np.inf
 
@@ -121,18 +147,17 @@ class FreeMotion:
             self.seconds += t - self._last
         self._last = t
         r = self._debounced.add(t, observer.external_torque)
-        if len(self._samples) >= MOST_SAMPLES * (2 * self._n + 1):
+        if len(self._samples) >= MOST_SAMPLES * (3 * self._n + 1):
             return
         known = np.where(observer.friction_known, r, np.nan)
-        row = np.concatenate([[self.seconds], known, state.p], dtype=KEPT)
+        fast = state.along + state.across
+        row = np.concatenate([[self.seconds], known, state.p, fast], dtype=KEPT)
         self._samples.frombytes(row.tobytes())
-        self._along += state.along**2
-        self._all += (state.along + state.across) ** 2
 
     def learned(self) -> Learned:
         """Return the thresholds."""
-        table = np.array(self._samples, dtype=float).reshape(-1, 2 * self._n + 1)
-        t, r, p = table[:, 0], table[:, 1 : self._n + 1], table[:, self._n + 1 :]
+        table = np.array(self._samples, dtype=float).reshape(-1, 3 * self._n + 1)
+        t, (r, p, fast) = table[:, 0], np.split(table[:, 1:], 3, axis=1)
         used = np.isfinite(r)
         fits = [_fit(r[used[:, j], j], p[used[:, j], j]) for j in range(self._n)]
         noise, slope = np.array(fits).T
@@ -145,8 +170,7 @@ class FreeMotion:
         return Learned(
             ContactThresholds(noise, slope, level, self.seconds),
             _factor(t, excess),
-            # Of torques in the units of their size.
-            float(np.sqrt(np.mean(self._along / np.maximum(self._all, 1e-300)))),
+            _correlation(fast, p),
             missing,
         )
 
@@ -163,6 +187,15 @@ def _fit(r: Array, p: Array) -> tuple[float, float]:
     R = np.asarray(np.linalg.qr(np.column_stack([X, r**2]), 'r'))
     variance, slope = nnls(R[:, :2], R[:, 2])[0]
     return float(np.sqrt(variance)), float(np.sqrt(slope / size))
+
+
+def _correlation(d: Array, p: Array) -> float:
+    """Return the share of torques d (k, n), in the units of their size, along p; its root."""
+    size = np.maximum(np.sqrt(np.mean(d**2, axis=0)), 1e-300) if len(d) else 1.0
+    d, p = d / size, p / size
+    # (d . p)^2 / |p|^2
+    along = (d * p).sum(axis=1) ** 2 / np.maximum((p**2).sum(axis=1), 1e-300)
+    return float(np.sqrt(along.sum() / max(float((d**2).sum()), 1e-300)))
 
 
 def _factor(t: Array, excess: Array) -> float:

@@ -5,6 +5,7 @@
     feedforward_node          torques that follow a trajectory or a stream of references
     simulator_node            simulation of an effort-controlled arm
     pybullet_validator_node   comparison of published torques with a reference engine
+    momentum_observer_node    torques and contact of the environment
     markers_node              weights, torques and inertias as rviz markers
     state_publisher_node      transforms of all links
 

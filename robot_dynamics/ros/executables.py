@@ -23,6 +23,7 @@ NODES = {
     'feedforward_node': 'FeedforwardNode',
     'simulator_node': 'SimulatorNode',
     'pybullet_validator_node': 'PyBulletValidatorNode',
+    'momentum_observer_node': 'MomentumObserverNode',
     'markers_node': 'MarkersNode',
     'state_publisher_node': 'StatePublisherNode',
 }
@@ -88,6 +89,7 @@ dynamics_node = partial(start, 'dynamics_node')
 feedforward_node = partial(start, 'feedforward_node')
 simulator_node = partial(start, 'simulator_node')
 pybullet_validator_node = partial(start, 'pybullet_validator_node')
+momentum_observer_node = partial(start, 'momentum_observer_node')
 markers_node = partial(start, 'markers_node')
 state_publisher_node = partial(start, 'state_publisher_node')
 

@@ -271,7 +271,8 @@ class DriveParameters(RobotParameters):
     effort_delay: float = parameter(
         0.0,
         'Time by which the efforts of the drives are later than the motion, s; negative: earlier. '
-        'robot-dynamics evaluate, payload and view remove it from recordings; nodes do not.',
+        'robot-dynamics evaluate, payload and view remove it from recordings; of the nodes, '
+        'momentum_observer_node removes a negative one.',
         (-1.0, 1.0),
     )
 

@@ -29,10 +29,12 @@ EVERYWHERE = {
     'state_publisher': ['someone'],
     'joint_state_publisher_gui': ['on'],
     'markers': [''],
+    'observer': ['perhaps'],
     'rviz': ['True '],
     'on_exit': ['restart', 'true'],
     'log_level': ['loud'],
     'markers_params_file': [NO_FILE],
+    'observer_params_file': [NO_FILE],
 }
 BAD = {
     DISPLAY: {**EVERYWHERE, 'params_file': [NO_FILE]},
@@ -133,7 +135,12 @@ def test_a_missing_package_raises_before_any_node_is_started(
 
 def test_valid_arguments_start_the_nodes_with_the_computed_values():
     context, error = launched(
-        SIMULATION, namespace='cell', frame_prefix='left/', time_step='2e-3', markers='true'
+        SIMULATION,
+        namespace='cell',
+        frame_prefix='left/',
+        time_step='2e-3',
+        markers='true',
+        observer='true',
     )
     assert error is None
     nodes = {name: (parameters, arguments) for name, _, parameters, arguments in context.started}
@@ -141,6 +148,7 @@ def test_valid_arguments_start_the_nodes_with_the_computed_values():
         'robot_state_publisher',
         'dynamics_node',
         'markers_node',
+        'momentum_observer_node',
         'rviz2',
         'simulator_node',
         'feedforward_node',

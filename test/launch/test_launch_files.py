@@ -21,6 +21,7 @@ OURS = {
     'simulator_node',
     'pybullet_validator_node',
     'markers_node',
+    'momentum_observer_node',
     'state_publisher_node',
 }
 # What every launch file takes, itself or through the one it includes.
@@ -31,6 +32,7 @@ COMMON = {
     'log_level',
     'markers',
     'namespace',
+    'observer',
     'on_exit',
     'quick_discovery',
     'robot_description_file',

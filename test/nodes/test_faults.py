@@ -22,6 +22,7 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.nodes.markers_node import MarkersNode
+from robot_dynamics.nodes.momentum_observer_node import MomentumObserverNode
 from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.nodes.state_publisher_node import StatePublisherNode
@@ -175,6 +176,7 @@ NODES = {
     'feedforward_node': FeedforwardNode,
     'simulator_node': SimulatorNode,
     'pybullet_validator_node': PyBulletValidatorNode,
+    'momentum_observer_node': MomentumObserverNode,
     'markers_node': MarkersNode,
     'state_publisher_node': StatePublisherNode,
 }

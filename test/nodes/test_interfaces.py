@@ -25,6 +25,7 @@ NODES = {  # class, and the parameters that switch optional topics on
     'feedforward_node': ('FeedforwardNode', {'publish_commands': True}),
     'simulator_node': ('SimulatorNode', {'publish_clock': True, 'publish_true_state': True}),
     'pybullet_validator_node': ('PyBulletValidatorNode', {}),
+    'momentum_observer_node': ('MomentumObserverNode', {}),
     'markers_node': ('MarkersNode', {}),
     'state_publisher_node': ('StatePublisherNode', {}),
 }

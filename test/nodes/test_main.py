@@ -30,6 +30,7 @@ NODES = [
     'feedforward_node',
     'simulator_node',
     'pybullet_validator_node',
+    'momentum_observer_node',
     'markers_node',
 ]
 DEADLINE = 30.0  # s

@@ -34,6 +34,7 @@ OUTPUTS = {
     'dynamics_node': (JointState, 'dynamics_node/gravity_torque'),
     'feedforward_node': (JointState, 'feedforward_node/feedforward_torque'),
     'simulator_node': (JointState, 'joint_states'),
+    'momentum_observer_node': (JointState, 'momentum_observer_node/external_torque'),
     'markers_node': (MarkerArray, 'markers_node/markers'),
     'state_publisher_node': (MultiDOFJointTrajectoryPoint, '/tf'),
 }

@@ -15,6 +15,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.nodes.markers_node import MarkersNode
+from robot_dynamics.nodes.momentum_observer_node import MomentumObserverNode
 from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.urdf.loading import parse_urdf
@@ -23,6 +24,7 @@ from robot_dynamics.validation.engines import ENGINES, installed
 NODES = {
     'dynamics_node': DynamicsNode,
     'feedforward_node': FeedforwardNode,
+    'momentum_observer_node': MomentumObserverNode,
     'markers_node': MarkersNode,
     'pybullet_validator_node': PyBulletValidatorNode,
 }

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verb `thresholds`: thresholds of contact from a recording of free motion."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics.cli.options import new_file
+from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.recording_options import (
+    add_compensation,
+    add_recording,
+    add_robot_changes,
+    add_scale,
+    chosen,
+    compensated,
+    effort_scale,
+    friction,
+    payload_of,
+    recorded,
+    recorded_robot,
+    recording_named,
+)
+from robot_dynamics.control.contact_thresholds import (
+    SLOW_FACTOR,
+    SLOW_POLES,
+    FreeMotion,
+    Learned,
+)
+from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.files import write_file
+from robot_dynamics.friction.friction_settings import FrictionSettings
+from robot_dynamics.identification import Recording, RecordingError
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.ros.observer_parameters import ObserverParameters
+from robot_dynamics.ros.parameter_files import read_back
+from robot_dynamics.ros.parameters import parameter_values, values
+from robot_dynamics.ros.robot_parameters import MeasuredParameters
+from robot_dynamics.spatial import Array
+from robot_dynamics.yaml_text import yaml_text
+
+DIGITS = 4  # significant, of the thresholds
+
+
+def add_thresholds_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `thresholds`."""
+    add_recording(parser)
+    add_robot_changes(parser)
+    add_scale(add_compensation(parser))
+    result = parser.add_argument_group('the result')
+    result.add_argument(
+        '--output', type=new_file, help='YAML file for momentum_observer_node (printed)'
+    )
+
+
+def thresholds(options: argparse.Namespace) -> int:
+    """Learn thresholds of contact from free motion, as parameters of momentum_observer_node.
+
+    Prints the margin that is left, and how long to learn for. Where time stamps jitter, slower
+    poles along the momentum are chosen. Needs rosbags: pip install rosbags, or in a checkout
+    pip install '.[bags]'.
+    """
+    bag = recorded(options)
+    with concise_warnings():
+        arm = Dynamics(recorded_robot(options, bag))
+    model = arm.model
+    with recording_named(options.bag, model):
+        recording = _in_torques(options, arm, bag.recording(model.joint_names))
+        given: MeasuredParameters = options.params
+        settings = ObserverParameters(effort_delay=given.effort_delay).observer_settings(model)
+        learned = _learned(options, arm, recording, settings)
+        factor = ObserverParameters().detection.contact_factor
+        if learned.stamps_jitter:
+            settings = replace(settings, poles_along_momentum=SLOW_POLES)
+            learned, factor = _learned(options, arm, recording, settings), SLOW_FACTOR
+    if learned.missing == tuple(range(model.n)):
+        raise RecordingError(f'{options.bag}: no joint moves; expected free motion')
+    print(f'# {learned.text(model.joint_names, factor)}'.replace('; ', '\n# '))
+    robot = _robot_parameters(options, model)
+    text = node_parameters(model, robot, learned, settings, factor)
+    if options.output is None:
+        print(text, end='')
+    else:
+        write_file(options.output, text)
+        print(f'written: {options.output}')
+    return 0
+
+
+def node_parameters(
+    model: RobotModel,
+    robot: dict[str, Any],
+    learned: Learned,
+    settings: ObserverSettings,
+    contact_factor: float,
+) -> str:
+    """Return the parameters of the node as YAML; it accepts them.
+
+    Args:
+        model: the robot.
+        robot: parameters of the robot and its efforts, lists in the model's order.
+        learned: the thresholds.
+        settings: of the observer that they were learned with.
+        contact_factor: that belongs to them.
+    """
+    parameters = robot | {
+        'observer.poles': settings.poles,
+        'observer.poles_along_momentum': settings.poles_along_momentum,
+        'detection.contact_factor': contact_factor,
+    }
+    thresholds = parameter_values('thresholds', learned.thresholds)
+    parameters |= {name: _rounded(value) for name, value in thresholds.items()}
+    text = yaml_text({'/**/momentum_observer_node': {'ros__parameters': parameters}})
+    read_back(text, ObserverParameters).contact_thresholds(model)
+    return text
+
+
+def _robot_parameters(options: argparse.Namespace, model: RobotModel) -> dict[str, Any]:
+    """Return the parameters of the options and their `--params`, but those that are defaults."""
+    given: MeasuredParameters = options.params
+    locked: dict[str, float] = chosen(options, given)['locked_joints']
+    drives = friction(options, model) or FrictionSettings().of(model)
+    per_joint = {f'friction.{term}': x for term, x in drives.coefficients.items()} | {
+        'friction.presliding': drives.presliding,
+        'rotor_inertia': model.reflected_inertia,
+        'effort_scale': effort_scale(options, model),
+        'effort_offset': given.of_joints('effort_offset', model),
+    }
+    parameters: dict[str, Any] = {
+        'tip_link': options.tip_link or given.tip_link,
+        'locked_joints': list(locked) or [''],
+        'locked_positions': list(locked.values()) or [0.0],
+        'joints': list(model.joint_names),
+        'gravity': list(options.gravity or given.gravity),
+        'base_orientation': list(options.base_orientation or given.base_orientation),
+        'friction.law': drives.law.name,
+        'effort_delay': given.effort_delay,
+        'effort_gravity_compensated': compensated(options),
+    }
+    if options.payload is not None:
+        loaded = zip(('link', 'mass', 'com'), payload_of(options.payload), strict=True)
+        parameters |= {f'payload.{name}': value for name, value in loaded}
+    parameters |= {name: np.broadcast_to(x, model.n).tolist() for name, x in per_joint.items()}
+    defaults = values(ObserverParameters())
+    return {
+        name: value
+        for name, value in parameters.items()
+        if (tuple(value) if isinstance(value, list) else value) != defaults[name]
+    }
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_rounded(x) for x in value]
+    return float(f'{value:.{DIGITS}g}')
+
+
+def _in_torques(options: argparse.Namespace, arm: Dynamics, recording: Recording) -> Recording:
+    """Return a recording with the efforts that the node would compute, N m or N."""
+    offset = options.params.of_joints('effort_offset', arm.model)
+    effort: Array = effort_scale(options, arm.model) * recording.effort - offset
+    if compensated(options):
+        effort = effort + arm.gravity_torque(recording.q)
+    return replace(recording, effort=effort)
+
+
+def _learned(
+    options: argparse.Namespace, arm: Dynamics, recording: Recording, settings: ObserverSettings
+) -> Learned:
+    """Return the thresholds from the updates of an observer along a recording."""
+    own = friction(options, arm.model) or FrictionSettings().of(arm.model)
+    observer, free = MomentumObserver(arm, own, settings), FreeMotion(arm.model.n)
+    for t, *state in zip(*recording_columns(recording), strict=True):
+        if observer.update(float(t), *state):
+            free.add(float(t), observer)
+    return free.learned()
+
+
+def recording_columns(recording: Recording) -> tuple[Array, Array, Array, Array]:
+    """Return times and states. Raises RecordingError without velocities."""
+    if recording.qd is None or not np.isfinite(recording.qd).all():
+        raise RecordingError('no velocities; expected them in the recording')
+    return recording.t, recording.q, recording.qd, recording.effort

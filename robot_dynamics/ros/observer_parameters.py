@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of momentum_observer_node, and the settings that follow from them for one robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from robot_dynamics.control.contact import ContactSettings
+from robot_dynamics.control.contact_thresholds import ContactThresholds
+from robot_dynamics.control.contact_wrench import DIRECTIONS
+from robot_dynamics.control.momentum_observer import ObserverSettings
+from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.ros.parameters import group, parameter
+from robot_dynamics.ros.robot_parameters import LiveRobotParameters, MeasuredParameters
+from robot_dynamics.settings import LOWEST_RATE, RATE
+
+
+@dataclass(frozen=True)
+class ObserverParameters(MeasuredParameters):
+    """Parameters of the momentum observer node."""
+
+    LIVE: ClassVar[tuple[str, ...]] = (
+        *LiveRobotParameters.LIVE,
+        'observer.',
+        'thresholds.',
+        'detection.',
+    )
+    contact_frame: str = parameter(
+        '', 'Frame of ~/external_wrench. Empty: payload.link, tip_link or the last moving link.'
+    )
+    contact_model: str = parameter(
+        'wrench',
+        'What the environment exerts on contact_frame: wrench (a moment and a force) or force '
+        '(at its origin, without a moment).',
+        choices=tuple(DIRECTIONS),
+    )
+    publish_rate: float = parameter(
+        0.0,
+        'Largest rate of ~/external_torque and ~/external_wrench, Hz of the stamps; 0: one for '
+        'every joint state.',
+        RATE,
+        smallest=LOWEST_RATE,
+        live=True,
+    )
+    observer: Any = group(ObserverSettings, 'effort_lead')
+    thresholds: Any = group(ContactThresholds)
+    detection: Any = group(ContactSettings)
+
+    def observer_settings(self, model: RobotModel) -> ObserverSettings:
+        """Return the settings of the observer. Raises ParameterError."""
+        settings: ObserverSettings = self.joint_settings('observer', model)
+        # Efforts that are later than the motion are used as they are.
+        return replace(settings, effort_lead=min(max(-self.effort_delay, 0.0), 0.1))
+
+    def contact_thresholds(self, model: RobotModel) -> ContactThresholds:
+        """Return the thresholds of contact. Raises ParameterError."""
+        thresholds: ContactThresholds = self.joint_settings('thresholds', model)
+        return thresholds
+
+    def frame(self, model: RobotModel) -> str:
+        """Return the frame of the wrench."""
+        return self.contact_frame or self.payload_link(model)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verb `thresholds`: what it writes is what an observer needs, and what the node accepts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+
+from robot_dynamics import cli
+from robot_dynamics.control import Reference
+from robot_dynamics.control.contact_thresholds import SLOW_FACTOR, SLOW_POLES
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.resources import share_file
+from robot_dynamics.ros.observer_parameters import ObserverParameters
+from robot_dynamics.ros.parameter_files import read_parameters
+from robot_dynamics.simulation import Actuators, HardwareProfile, Sensors, record_tracking
+
+ELBOW = share_file('urdf/planar_2r.urdf')
+MODEL = planar_2r()
+NOISE, GAIN, OFFSET = 0.2, 1.25, 0.3
+PROFILE = HardwareProfile(
+    Sensors(
+        position_resolution=1e-6,
+        velocity='differentiated',
+        velocity_cutoff=100.0,
+        effort_noise=NOISE,
+        effort_bandwidth=30.0,
+        effort_offset=OFFSET / GAIN,
+        latency=1e-3,
+    ),
+    Actuators(gain=GAIN),
+)
+STAMPS_JITTER = replace(PROFILE, sensors=replace(PROFILE.sensors, jitter=4e-4))
+
+
+@pytest.fixture
+def run(capsys):
+    """Return (exit code, standard output, standard error) of `thresholds`."""
+
+    def run(*arguments):
+        code = cli.main(['thresholds', *map(str, arguments)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def recorded(tmp_path, profile, sign=1.0):
+    """Write a recording of free motion as CSV, and the parameters of its drives."""
+    t = np.arange(0.0, 12.0, 1e-3)[:, None]
+    rate = np.array([2.1, 3.3])
+    angle = rate * t
+    q = sign * 0.6 * (1 - np.cos(angle))  # from rest
+    qd, qdd = sign * 0.6 * rate * np.sin(angle), sign * 0.6 * rate**2 * np.cos(angle)
+    (one,) = record_tracking(Dynamics(MODEL), Reference(q, qd, qdd), profile, seeds=(4,))
+    head = [
+        't',
+        *(f'{kind}_{name}' for kind in ('q', 'qd', 'effort') for name in MODEL.joint_names),
+    ]
+    file, params = tmp_path / 'free.csv', tmp_path / 'drives.yaml'
+    np.savetxt(
+        file,
+        np.column_stack([one.t, one.q, one.qd, one.effort]),
+        delimiter=',',
+        header=','.join(head),
+        fmt='%.17g',
+    )
+    drives = {'effort_scale': [GAIN], 'effort_offset': [OFFSET], 'effort_delay': -2.1e-3}
+    params.write_text(yaml.safe_dump({'/**': {'ros__parameters': drives}}))
+    return file, params
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_the_file_has_the_thresholds_and_the_drives(tmp_path, run, sign):
+    bag, params = recorded(tmp_path, PROFILE, sign)
+    output = tmp_path / 'observer.yaml'
+    code, shown, said = run(bag, '--robot', ELBOW, '--params', params, '--output', output)
+    assert code == 0, said
+    assert 'learned from 12 s of free motion' in shown
+    assert 'learn for 9.8 more minutes' in shown
+    assert f'written: {output}' in shown
+    assert list(yaml.safe_load(output.read_text())) == ['/**/momentum_observer_node']
+    parameters = read_parameters(output, ObserverParameters)
+    thresholds = parameters.contact_thresholds(MODEL)
+    # White noise below 30 Hz, behind the poles, and nothing else
+    assert (np.asarray(thresholds.noise) > 0.2 * NOISE).all()
+    assert (np.asarray(thresholds.noise) < 2 * GAIN * NOISE).all()
+    assert (np.asarray(thresholds.level) > 2).all()
+    assert parameters.joints == MODEL.joint_names
+    assert parameters.effort_scale == (GAIN, GAIN)
+    assert parameters.effort_offset == (OFFSET, OFFSET)
+    assert parameters.observer_settings(MODEL).effort_lead == 2.1e-3
+    assert parameters.detection.contact_factor == 1.5
+
+
+def test_jitter_of_stamps_chooses_the_slower_poles(tmp_path, run):
+    quiet = replace(STAMPS_JITTER, sensors=replace(STAMPS_JITTER.sensors, effort_noise=0.01))
+    bag, params = recorded(tmp_path, quiet)
+    code, shown, said = run(bag, '--robot', ELBOW, '--params', params)
+    assert code == 0, said
+    (entry,) = yaml.safe_load(shown).values()
+    assert entry['ros__parameters']['observer.poles_along_momentum'] == SLOW_POLES
+    assert entry['ros__parameters']['detection.contact_factor'] == SLOW_FACTOR
+
+
+def test_options_of_the_robot_are_written(tmp_path, run):
+    bag, params = recorded(tmp_path, PROFILE)
+    tip = MODEL.link_names[-1]
+    gravity = '--gravity', '0', '0', '-9'
+    options = (*gravity, '--tip-link', tip, '--payload', tip, '0.1', '--coulomb', '0.2', '0.3')
+    code, shown, said = run(
+        bag,
+        '--robot',
+        ELBOW,
+        '--params',
+        params,
+        *options,
+    )
+    assert code == 0, said
+    (entry,) = yaml.safe_load(shown).values()
+    written = entry['ros__parameters']
+    assert written['gravity'] == [0.0, 0.0, -9.0]
+    assert (written['payload.link'], written['payload.mass']) == (tip, 0.1)
+    assert written['friction.coulomb'] == [0.2, 0.3]
+    assert written['tip_link'] == tip
+
+
+def test_a_recording_without_motion_is_rejected(tmp_path, run):
+    file = tmp_path / 'none.csv'
+    file.write_text(
+        't,q_joint1,q_joint2,qd_joint1,qd_joint2,effort_joint1,effort_joint2\n0,0,0,0,0,1,1\n'
+    )
+    code, _, said = run(file, '--robot', ELBOW)
+    assert code == 2
+    assert str(file) in said

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What momentum_observer_node publishes for joint states under torques that are known."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.nodes.momentum_observer_node import NOT_LEARNED, MomentumObserverNode
+from robot_dynamics.ros import health, messages
+from robot_dynamics.ros.messages import SECOND
+
+NAMES = ['shoulder', 'elbow']
+STEP = SECOND // 1000
+THRESHOLDS = {'thresholds__noise': [0.1], 'thresholds__level': [2.0]}
+Q = np.array([0.3, -0.4])
+
+
+class Observing:
+    """A node that is given joint states, and what it publishes."""
+
+    def __init__(self, graph, **parameters):
+        smooth = {'friction__viscous': [0.0], 'friction__coulomb': [0.0]}
+        self.node = graph.start(MomentumObserverNode, **{**smooth, **parameters})
+        self.arm, self.stamp = self.node.arm, 10 * SECOND
+        self.torques, self.wrenches, self.contacts = [], [], []
+        self.node.torques_out = SimpleNamespace(publish=self._take_torque)
+        self.node.wrenches_out = SimpleNamespace(
+            publish=lambda m: self.wrenches.append(messages.wrench(m.wrench))
+        )
+        self.node.contacts_out = SimpleNamespace(
+            publish=lambda m: self.contacts.append(m.status[0])
+        )
+
+    def _take_torque(self, data):
+        self.torques.append(np.array(deserialize_message(data, JointState).effort))
+
+    def give(self, q, qd, effort, step=STEP):
+        self.stamp += step
+        state = JointState(
+            name=NAMES, position=list(q), velocity=list(qd), effort=list(map(float, effort))
+        )
+        state.header.stamp = messages.time_message(self.stamp)
+        for subscription in self.node.subscriptions:
+            if subscription.topic_name == '/joint_states':
+                subscription.callback(serialize_message(state))
+
+    def rest(self, count, push=(0.0, 0.0), q=Q, arm=None, **given):
+        for _ in range(count):
+            self.give(q, np.zeros(2), (arm or self.arm).gravity_torque(q) - push, **given)
+
+    def swing(self, count, start=0):
+        """Give states of a free motion."""
+        t = 1e-3 * np.arange(start, start + count)[:, None]
+        rate = np.array([3.0, 4.0])
+        q, qd = Q + 0.5 * np.sin(rate * t), 0.5 * rate * np.cos(rate * t)
+        tau = self.arm.inverse_dynamics(q, qd, -0.5 * rate**2 * np.sin(rate * t))
+        for state in zip(q, qd, tau, strict=True):
+            self.give(*state)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_torque_wrench_and_contact_of_a_force(graph, sign):
+    observing = Observing(graph, contact_frame='forearm', contact_model='force', **THRESHOLDS)
+    arm, q = observing.arm, sign * Q
+    observing.rest(100, q=q)
+    assert {one.message for one in observing.contacts} == {'none'}
+    # In the plane of the arm, in the axes of the frame
+    J = arm.jacobian(q, 'forearm')[3:]
+    force = sign * 4.0 * J[:, 0]
+    push = J.T @ force
+    observing.rest(300, push, q=q)
+    np.testing.assert_allclose(observing.torques[-1], push, atol=1e-6 * np.abs(push).max())
+    R = arm.forward_kinematics(q, 'forearm')[:3, :3]
+    explained = J.T @ (R @ observing.wrenches[-1][3:])
+    assert np.abs(explained - push).max() < 0.02 * np.abs(push).max()
+    assert np.abs(observing.wrenches[-1][:3]).max() == 0.0
+    last = observing.contacts[-1]
+    assert last.message != 'none'
+    assert 'contact' in {one.message for one in observing.contacts}
+    figures = {value.key: value.value for value in last.values}
+    assert figures['joint'] == NAMES[int(np.argmax(np.abs(push)))]
+    assert float(figures['excess']) > 1
+    assert figures['force not felt along']  # across the plane
+    observing.rest(300, q=q)
+    assert observing.contacts[-1].message == 'none'
+
+
+def test_without_thresholds_there_is_no_contact_and_a_warning(graph):
+    observing = Observing(graph)
+    observing.rest(200, push=(5.0, 5.0))
+    assert {one.message for one in observing.contacts} == {'none'}
+    assert observing.node.status() == (health.WARN, NOT_LEARNED)
+
+
+@pytest.mark.parametrize('step', [0, -STEP // 2], ids=['repeated', 'late'])
+def test_states_with_stamps_of_the_past_are_ignored(graph, step):
+    observing = Observing(graph, **THRESHOLDS)
+    observing.swing(300)
+    last = observing.stamp
+    observing.give(Q + 1.0, np.array([3.0, -2.0]), np.array([50.0, -40.0]), step=step)
+    observing.stamp = last
+    observing.swing(300, start=300)
+    assert len(observing.torques) == 599
+    assert np.abs(observing.torques).max() < 0.05
+    assert {one.message for one in observing.contacts} == {'none'}
+
+
+@pytest.mark.parametrize('jump', [-5 * SECOND, 2 * SECOND], ids=['reset', 'gap'])
+def test_after_a_reset_or_a_gap_there_is_no_spike(graph, jump):
+    observing = Observing(graph, **THRESHOLDS)
+    observing.swing(300)
+    observing.stamp += jump
+    observing.swing(300, start=900)  # meanwhile the arm has moved
+    assert len(observing.torques) == 598
+    assert np.abs(observing.torques).max() < 0.05
+    assert {one.message for one in observing.contacts} == {'none'}
+
+
+def test_a_told_payload_gives_no_spike_and_an_untold_one_is_named(graph):
+    observing = Observing(graph, payload__link='forearm', **THRESHOLDS)
+    node, arm = observing.node, observing.arm
+    observing.swing(300)
+    results = node.set_parameters_atomically(
+        [rclpy_parameter('payload.mass', 1.5), rclpy_parameter('payload.com', [0.1, 0.0, 0.0])]
+    )
+    assert results.successful
+    observing.arm = node.arm
+    observing.swing(300, start=300)
+    assert np.abs(observing.torques).max() < 0.05
+    assert {one.message for one in observing.contacts} == {'none'}
+    # The arm still carries it, and the node is told that it does not.
+    assert node.set_parameters_atomically([rclpy_parameter('payload.mass', 0.0)]).successful
+    observing.swing(1000, start=600)
+    last = observing.contacts[-1]
+    assert last.message == 'payload'
+    assert float({v.key: v.value for v in last.values}['mass [kg]']) == pytest.approx(1.5, rel=0.1)
+    assert node.arm is not arm
+
+
+def rclpy_parameter(name, value):
+    from rclpy.parameter import Parameter
+
+    return Parameter(name, value=value)
+
+
+def test_thresholds_are_learned_from_free_motion(graph):
+    observing = Observing(graph)
+    name = 'momentum_observer_node/learn'
+    assert not graph.call(SetBool, name, SetBool.Request(data=False)).success
+    assert graph.call(SetBool, name, SetBool.Request(data=True)).success
+    rng = np.random.default_rng(0)
+    for _ in range(1500):
+        observing.give(Q, np.zeros(2), observing.arm.gravity_torque(Q) + rng.normal(size=2))
+    answer = graph.call(SetBool, name, SetBool.Request(data=False))
+    assert answer.success
+    assert 'learned from 1 s' in answer.message
+    assert 'learn for 10.0 more minutes' in answer.message
+    thresholds = observing.node.parameters.thresholds
+    assert (np.asarray(thresholds.level) > 1).all()
+    assert observing.node.status() is None
+    observing.rest(300)
+    assert observing.contacts[-1].message == 'none'
+    observing.rest(300, push=(0.0, 5.0))
+    assert observing.contacts[-1].message == 'collision'
+
+
+def test_efforts_are_those_of_the_parameters(graph):
+    observing = Observing(
+        graph, effort_scale=[2.0, 0.5], effort_offset=[0.3, -0.2], effort_gravity_compensated=True
+    )
+    push = np.array([0.4, 0.7])
+    for _ in range(400):
+        # scale * effort - offset = -push
+        observing.give(Q, np.zeros(2), (np.array([0.3, -0.2]) - push) / [2.0, 0.5])
+    np.testing.assert_allclose(observing.torques[-1], push, atol=1e-9)
+
+
+@pytest.mark.parametrize(('delay', 'lead', 'fault'), [(-2e-3, 2e-3, False), (3e-3, 0.0, True)])
+def test_an_identified_delay_is_used_with_its_sign(graph, delay, lead, fault):
+    node = Observing(graph, effort_delay=delay, **THRESHOLDS).node
+    assert node.observer.settings.effort_lead == lead
+    assert (node.status() is not None) == fault
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'reason'),
+    [
+        ({'contact_frame': 'nowhere'}, "no frame 'nowhere'"),
+        ({'thresholds__noise': [0.1, 0.1, 0.1]}, 'thresholds.noise has 3 values'),
+    ],
+)
+def test_what_does_not_fit_the_robot_is_rejected(graph, wrong, reason):
+    with pytest.raises(RobotDynamicsError, match=reason):
+        graph.start(MomentumObserverNode, **wrong)
