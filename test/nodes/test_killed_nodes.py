@@ -2,6 +2,7 @@
 """Killed without a last word: nodes that are started again, and clients that are not."""
 
 import importlib.util
+import itertools
 
 import numpy as np
 import pytest
@@ -114,6 +115,26 @@ def test_a_restarted_dynamics_node_publishes_the_same_terms(graph, node, elbow):
     ):
         assert word.name == ['shoulder', 'elbow']
         np.testing.assert_allclose(word.effort, elbow.gravity_torque(Q), rtol=1e-14)
+
+
+def test_a_restarted_observer_publishes_the_same_torque(graph, node, elbow):
+    states = graph.probe.create_publisher(JointState, 'joint_states', 10)
+    stamps = itertools.count(5 * MS, 5 * MS)
+
+    def rest():
+        message = state(next(stamps))
+        message.effort = elbow.gravity_torque(Q)[::-1].tolist()  # names in this order
+        states.publish(message)
+
+    for word in lives(
+        graph,
+        lambda: node('momentum_observer_node'),
+        JointState,
+        'momentum_observer_node/external_torque',
+        rest,
+    ):
+        assert word.name == ['shoulder', 'elbow']
+        assert np.abs(word.effort).max() < 1e-12
 
 
 def test_a_restarted_feedforward_node_holds_the_arm(graph, node, elbow):
