@@ -119,16 +119,35 @@ class Observations:
             theta: (10 nb,) inertial parameters, for the load.
             rotor: (n,) rotor inertias at the joints, for the load, kg m^2 or kg.
         """
+        directions = self.sliding_directions(law, presliding)
+        return self.features_along(law, directions, theta, rotor)
+
+    def sliding_directions(self, law: FrictionLaw, presliding: Array | float) -> list[Array]:
+        """Return the direction of sliding (k, n) of each stretch at the full rate."""
+        stretches = (piece.stretch for piece in self.pieces)
+        return [law.sliding_direction(s.q, s.qd, presliding) for s in stretches]
+
+    def features_along(
+        self, law: FrictionLaw, directions: Sequence[Array], theta: Array, rotor: Array
+    ) -> Array:
+        """Return `friction_features` for directions of sliding.
+
+        Args:
+            law: the law.
+            directions: of each stretch.
+            theta: (10 nb,) inertial parameters, or (n, 10 nb) those that each joint has by itself.
+            rotor: (n,) rotor inertias at the joints.
+        """
         parts = []
-        for piece in self.pieces:
+        for piece, z in zip(self.pieces, directions, strict=True):
             s = piece.stretch
             load = np.zeros_like(s.qd)
             if 'load' in law.terms:
-                sparse = piece.Y @ theta
+                own = np.broadcast_to(theta, piece.Y.shape[1:])
+                sparse = np.einsum('kjp,jp->kj', piece.Y, own)
                 for j in range(load.shape[1]):
                     load[:, j] = np.interp(s.t, s.t[piece.sparse], sparse[:, j])
                 load += rotor * s.qdd
-            z = law.sliding_direction(s.q, s.qd, presliding)
             parts.append(piece.rows(law.features(s.qd, load, z)))
         return np.concatenate(parts)[self.row]
 
