@@ -35,6 +35,10 @@ SIZES = {
     'posture_stiffness': ((),),
     'posture_damping': ((),),
 }
+SINGULAR_FREQUENCY = 2.0  # rad/s, twice that by which damping is bounded
+DIRECTIONS = tuple(
+    f'{kind} {axis}' for kind in ('rotation about', 'translation along') for axis in 'xyz'
+)
 # Fastest rise of a stiffness: of K, N m/rad/s and N/m/s; of the posture's, N m/rad/s or N/m/s
 RISE, POSTURE_RISE = np.repeat([50.0, 1000.0], 3), 20.0
 
@@ -78,6 +82,7 @@ class Impedance:
             rows[name] = value = coefficients(name, getattr(self, name))
             if value.shape not in sizes and not (name == 'posture_stiffness' and value.ndim == 1):
                 raise ValueError(f'{name} has shape {value.shape}; expected one of {sizes}')
+            object.__setattr__(self, name, value)
         angular_first = rows['rotational_stiffness'], rows['translational_stiffness']
         K = np.concatenate([np.broadcast_to(part, 3) for part in angular_first])
         object.__setattr__(self, 'stiffness', K)
@@ -197,15 +202,37 @@ class StiffnessRamp:
             dt: s, since the last call.
             error: (6,) of the last torque, rad and m.
         """
-        before = self.present.stiffness
+        if self.present is wanted:
+            return wanted
+        before, limit = self.present.stiffness, self.present.posture_stiffness + POSTURE_RISE * dt
         stiffness = np.minimum(wanted.stiffness, before + RISE * dt)
         # 1/2 e^T dK e
         self.energy += 0.5 * float(error**2 @ np.maximum(stiffness - before, 0.0))
-        own = self.present.posture_stiffness + POSTURE_RISE * dt
-        self.present = replace(
-            wanted,
-            rotational_stiffness=stiffness[:3],
-            translational_stiffness=stiffness[3:],
-            posture_stiffness=np.minimum(wanted.posture_stiffness, own),
-        )
+        self.present = wanted
+        if np.any(stiffness < wanted.stiffness) or np.any(limit < wanted.posture_stiffness):
+            self.present = replace(
+                wanted,
+                rotational_stiffness=stiffness[:3],
+                translational_stiffness=stiffness[3:],
+                posture_stiffness=np.minimum(wanted.posture_stiffness, limit),
+            )
         return self.present
+
+
+def singular_directions(arm: Dynamics, frame: str, q: Array, impedance: Impedance) -> list[str]:
+    """Return the directions in which a frame can hardly move, in words.
+
+    They are those of natural modes below SINGULAR_FREQUENCY, whose damping is bounded; each is
+    named after the axis of the base, or the rotation about it, that has the largest part in it.
+
+    Args:
+        arm: the arm.
+        frame: a name of `model.frame_names`.
+        q: (n,) positions.
+        impedance: stiffness; a direction without stiffness is not singular.
+    """
+    roots = np.repeat(np.sqrt([impedance.stiffness[:3].max(), impedance.stiffness[3:].max()]), 3)
+    J = roots[:, None] * arm.jacobian(q, frame)
+    squares, U = np.linalg.eigh(J @ np.linalg.solve(arm.mass_matrix(q), J.T))
+    singular = (squares < SINGULAR_FREQUENCY**2) & (roots[np.abs(U).argmax(axis=0)] > 0)
+    return [DIRECTIONS[k] for k in np.abs(U[:, singular]).argmax(axis=0)]

@@ -14,27 +14,30 @@ holds.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from robot_dynamics.algorithms.rotation_vector import rotation_vector
+from robot_dynamics.algorithms.vectors import Vector, dot
 from robot_dynamics.control.impedance import PoseReference
-from robot_dynamics.control.motions import SECOND, STOPPING, Phase, check_clock
+from robot_dynamics.control.motions import SECOND, STOPPING, Phase
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.spatial import Array, axis_rotation, pose
+from robot_dynamics.spatial import Array, axis_rotation
 
 ORTHOGONAL = 1e-6  # largest error of R^T R
+TINY = 1e-300
 ROTATION, TRANSLATION = slice(0, 3), slice(3, 6)
 
 
 @dataclass(frozen=True)
 class PoseLimits:
-    """Limits of a target, of rotation and of translation."""
+    """Limits of a target, two numbers each: of rotation and of translation."""
 
-    velocity: tuple[float, float] = (1.0, 0.25)  # rad/s, m/s
-    acceleration: tuple[float, float] = (4.0, 1.0)  # rad/s^2, m/s^2
-    distance: tuple[float, float] = (0.5, 0.1)  # rad, m, from the frame
+    velocity: tuple[float, ...] = (1.0, 0.25)  # rad/s, m/s
+    acceleration: tuple[float, ...] = (4.0, 1.0)  # rad/s^2, m/s^2
+    distance: tuple[float, ...] = (0.5, 0.1)  # rad, m, from the frame
 
 
 class PoseFollower:
@@ -67,7 +70,7 @@ class PoseFollower:
         """Drop the target; hold the frame where it is at the next state."""
         self.present: PoseReference | None = None
         self._goal: Array | None = None
-        self._received = 0
+        self._stamp = self._received = 0
         self.placed, self.phase = False, Phase.HOLDING
 
     def stop(self) -> None:
@@ -87,27 +90,22 @@ class PoseFollower:
 
         Args:
             goal: (4, 4) in the base frame.
-            stamp: of the pose, or of its arrival, ns.
+            stamp: of the pose, or of its arrival, ns; of any clock.
 
         Raises:
-            TrajectoryError: it is no pose, of another clock, older than the last one, or there
-                was no state yet.
+            TrajectoryError: it is no pose, older than the one before it, or there was no state
+                yet.
         """
         R = goal[:3, :3]
         if not np.isfinite(goal).all() or np.abs(R.T @ R - np.eye(3)).max() > ORTHOGONAL:
             raise TrajectoryError(f'the target is {goal.tolist()}; expected a pose (4, 4)')
         if self.present is None:
             raise TrajectoryError('no joint state of the whole robot has been received yet')
-        check_clock(stamp, self.now)
-        if self._goal is not None and stamp < self._received:
-            late = (self._received - stamp) / SECOND
+        if self._goal is not None and 0 < self._stamp - stamp <= self._timeout:
+            late = (self._stamp - stamp) / SECOND
             raise TrajectoryError(f'the pose is {late:.3f} s older than the one before it')
-        if self.now - stamp > self._timeout:
-            raise TrajectoryError(
-                f'the pose is {(self.now - stamp) / SECOND:.3f} s older than the joint states; '
-                f'expected at most input_timeout, {self._timeout / SECOND:g} s'
-            )
-        self._goal, self._received, self.phase = goal, stamp, Phase.FOLLOWING
+        self._goal, self._stamp, self._received = goal, stamp, self.now
+        self.phase = Phase.FOLLOWING
 
     def reference(
         self, frame: Array, stamp: int, restarted: bool = False
@@ -123,8 +121,11 @@ class PoseFollower:
         # Joint states of different drivers may overtake each other.
         self.now = stamp if restarted else max(self.now, stamp)
         before, self.placed = self.present, False
-        far = before is not None and self._is_far(before.pose, frame)
-        if before is None or restarted or (since > self._timeout and far):
+        if (
+            before is None
+            or restarted
+            or (since > self._timeout and self._is_far(displacement(frame, before.pose)))
+        ):
             why = f'no joint states for {since / SECOND:.3f} s, and the arm is off its target'
             if restarted:
                 why = 'the time of the joint states went back'
@@ -142,79 +143,82 @@ class PoseFollower:
             self.phase = Phase.HOLDING
         return self.present, why
 
-    def _is_far(self, target: Array, frame: Array) -> bool:
-        way = displacement(frame, target)
+    def _is_far(self, way: list[float]) -> bool:
         angle, distance = self._limits.distance
-        return bool(
-            np.linalg.norm(way[ROTATION]) > angle or np.linalg.norm(way[TRANSLATION]) > distance
-        )
+        return math.hypot(*way[ROTATION]) > angle or math.hypot(*way[TRANSLATION]) > distance
 
     def _moved(self, target: PoseReference, frame: Array, dt: float) -> PoseReference:
         """Return the target after an interval."""
-        velocity, way = np.zeros(6), None
-        if self._goal is not None:
-            way = displacement(target.pose, self._near(self._goal, frame))
-        step = np.zeros(6)
-        for k, part in enumerate((ROTATION, TRANSLATION)):
-            step[part], velocity[part] = approach(
-                None if way is None else way[part],
-                target.velocity[part],
-                self._limits.velocity[k],
-                self._limits.acceleration[k],
-                dt,
-            )
-        return PoseReference(self._near(displaced(target.pose, step), frame), velocity)
+        pose, v = target.pose, target.velocity.tolist()
+        if self._goal is None and not any(v):
+            return PoseReference(self._near(pose, frame), target.velocity)
+        way = None if self._goal is None else displacement(pose, self._near(self._goal, frame))
+        steps, velocities = zip(
+            *(
+                approach(
+                    None if way is None else way[part],
+                    v[part],
+                    self._limits.velocity[k],
+                    self._limits.acceleration[k],
+                    dt,
+                )
+                for k, part in enumerate((ROTATION, TRANSLATION))
+            ),
+            strict=True,
+        )
+        moved = self._near(displaced(pose, [*steps[0], *steps[1]]), frame)
+        return PoseReference(moved, np.array([*velocities[0], *velocities[1]]))
 
     def _near(self, wanted: Array, frame: Array) -> Array:
         """Return a pose, drawn to within the largest distance of the frame."""
-        if not self._is_far(wanted, frame):
-            return wanted
         way = displacement(frame, wanted)
+        if not self._is_far(way):
+            return wanted
         for part, most in zip((ROTATION, TRANSLATION), self._limits.distance, strict=True):
-            way[part] *= most / max(float(np.linalg.norm(way[part])), most)
+            share = most / max(math.hypot(*way[part]), most)
+            way[part] = [share * x for x in way[part]]
         return displaced(frame, way)
 
 
 def approach(
-    way: Array | None, v: Array, speed: float, acceleration: float, dt: float
-) -> tuple[Array, Array]:
-    """Return the step and the velocity (3,) of the fastest motion to rest at a goal.
+    way: Vector | None, v: Vector, speed: float, acceleration: float, dt: float
+) -> tuple[list[float], list[float]]:
+    """Return the step and the velocity (3) of the fastest motion to rest at a goal.
 
     Args:
-        way: (3,) to the goal; None: to rest, anywhere.
-        v: (3,) present velocity.
+        way: (3) to the goal; None: to rest, anywhere.
+        v: (3) present velocity.
         speed: largest.
         acceleration: largest.
         dt: interval, s.
     """
-    most, wanted = acceleration * dt, np.zeros(3)
-    size = 0.0 if way is None else float(np.linalg.norm(way))
-    if way is not None and size <= most * dt and np.linalg.norm(v) <= most:
-        return way, wanted
+    most, wanted = acceleration * dt, [0.0, 0.0, 0.0]
+    size = 0.0 if way is None else math.hypot(*way)
+    if way is not None and size <= most * dt and math.hypot(*v) <= most:
+        return list(way), wanted
     if way is not None and size > 0:
-        along = way / size
         # (v + s) dt / 2 + s^2 / (2 a) = |way|: after this interval the goal is a stop away
-        rest = max(size - 0.5 * float(v @ along) * dt, 0.0)
-        s = np.sqrt((0.5 * most) ** 2 + 2.0 * acceleration * rest) - 0.5 * most
-        wanted = min(s, speed) * along
-    change = wanted - v
-    size = float(np.linalg.norm(change))
-    after = v + change * min(1.0, most / size) if size > 0 else wanted
-    return 0.5 * (v + after) * dt, after
+        rest = max(size - 0.5 * dt * dot(v, way) / size, 0.0)
+        s = math.sqrt((0.5 * most) ** 2 + 2.0 * acceleration * rest) - 0.5 * most
+        wanted = [min(s, speed) / size * x for x in way]
+    change = [a - b for a, b in zip(wanted, v, strict=True)]
+    share = min(1.0, most / max(math.hypot(*change), TINY))
+    after = [a + share * b for a, b in zip(v, change, strict=True)]
+    return [0.5 * dt * (a + b) for a, b in zip(v, after, strict=True)], after
 
 
-def displacement(start: Array, end: Array) -> Array:
-    """Return rotation vector and translation (6,) between poses (4, 4), in the base's axes."""
-    turn = np.array(rotation_vector((end[:3, :3] @ start[:3, :3].T).tolist()))
-    return np.concatenate([turn, end[:3, 3] - start[:3, 3]])
+def displacement(start: Array, end: Array) -> list[float]:
+    """Return rotation vector and translation (6) between poses (4, 4), in the base's axes."""
+    turn = rotation_vector((end[:3, :3] @ start[:3, :3].T).tolist())
+    return [*turn, *(end[:3, 3] - start[:3, 3]).tolist()]
 
 
-def displaced(start: Array, way: Array) -> Array:
-    """Return the pose (4, 4) at a displacement (6,) from another."""
-    angle = float(np.linalg.norm(way[ROTATION]))
-    R = start[:3, :3]
+def displaced(start: Array, way: Vector) -> Array:
+    """Return the pose (4, 4) at a displacement (6) from another."""
+    end, angle = start.copy(), math.hypot(*way[ROTATION])
     if angle > 0:
-        R = axis_rotation(way[ROTATION] / angle, angle) @ R
+        R = axis_rotation(np.divide(way[ROTATION], angle), angle) @ start[:3, :3]
         # The nearest rotation, to rounding: R (3 - R^T R) / 2
-        R = 0.5 * R @ (3.0 * np.eye(3) - R.T @ R)
-    return pose(R, start[:3, 3] + way[TRANSLATION])
+        end[:3, :3] = 0.5 * R @ (3.0 * np.eye(3) - R.T @ R)
+    end[:3, 3] += way[TRANSLATION]
+    return end

@@ -36,6 +36,7 @@ from robot_dynamics.control.motions import (
     description,
 )
 from robot_dynamics.control.partial_motion import Combined
+from robot_dynamics.control.pose_following import PoseFollower
 from robot_dynamics.control.speed_override import SpeedOverride
 from robot_dynamics.control.tolerances import Tolerances, none
 from robot_dynamics.control.transitions import (
@@ -65,7 +66,10 @@ class ReferenceFollower:
         violations: how many motions a tolerance has ended.
         speed: its `target` scales trajectories.
         execution: the trajectory that was accepted last, and how it has ended.
+        poses: follower of a frame, which begins and ends with this one; None without one.
     """
+
+    poses: PoseFollower | None = None
 
     def __init__(
         self,
@@ -121,6 +125,8 @@ class ReferenceFollower:
         self.present: Reference | None = None
         self._broken = True
         self.placed = self._moved = False
+        if self.poses is not None:
+            self.poses.release()
 
     def break_stream(self) -> None:
         """Begin the stream anew with its next reference: one was rejected."""
@@ -131,6 +137,8 @@ class ReferenceFollower:
         self.execution.conclude(Outcome.CANCELLED, reason)
         self._pending = None
         self._decelerate()
+        if self.poses is not None:
+            self.poses.stop()
 
     def _decelerate(self) -> None:
         motion, reference = self.motion, self.present
@@ -155,6 +163,8 @@ class ReferenceFollower:
     @property
     def doing(self) -> str:
         """Description of the present motion, for status and log."""
+        if self.poses is not None and self.poses.phase is not Phase.HOLDING:
+            return self.poses.doing
         return description(self.motion, self._pending, self.now)
 
     @property
@@ -162,6 +172,8 @@ class ReferenceFollower:
         """What the reference does, with the next state."""
         if self._pending is not None and self._pending.is_due(self.now):
             return Phase.FOLLOWING
+        if self.poses is not None and self.poses.phase is not Phase.HOLDING:
+            return self.poses.phase
         return Phase.HOLDING if self.motion is None else self.motion.phase
 
     @property

@@ -229,7 +229,7 @@ class DynamicsNode(RobotNode):
         assert self._friction is not None  # of the robot in use
         self._friction.move(state.q)
         terms = equation_terms(self.arm, self._friction, state.q, state.qd, qdd)
-        external = self._external_torque(state)
+        external = self.wrench.joint_torque(self.arm, state.q, state.stamp)
         if external is not None:
             terms['external_torque'] = external
         if state.effort is not None and qdd is not None:
@@ -250,16 +250,6 @@ class DynamicsNode(RobotNode):
         stamp, qdd = self.reference
         is_fresh = abs(state.stamp - stamp) <= self.parameters.input_timeout * SECOND
         return qdd if is_fresh else None
-
-    def _external_torque(self, state: JointReading) -> Array | None:
-        wrench = self.wrench.at(state.stamp)
-        if wrench is None:
-            return None
-        arm: Dynamics = self.arm
-        # The message is in the frame's own axes, the argument of wrench_torque in the world's.
-        R = arm.forward_kinematics(state.q, wrench.frame)[:3, :3]
-        F = np.concatenate([R @ wrench.F[:3], R @ wrench.F[3:]])
-        return arm.wrench_torque(state.q, F, wrench.frame)
 
 
 class TermPublishers(Part):

@@ -7,6 +7,8 @@ Subscribes
     joint_states             sensor_msgs/JointState           any order, extra joints ignored
     joint_trajectory         trajectory_msgs/JointTrajectory  a motion
     reference                trajectory_msgs/JointTrajectory  one point: the next of a stream
+    target_pose              geometry_msgs/PoseStamped        the next of a stream, for a frame
+    target_wrench            geometry_msgs/WrenchStamped      that a link exerts, likewise
     payload, ~/set_payload   geometry_msgs/InertiaStamped     of all nodes, of this node alone
     robot_description        std_msgs/String                  latched, if no parameter gives it
 Publishes
@@ -54,6 +56,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import health, motion_status
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
+from robot_dynamics.ros.frame_impedance import FrameImpedance
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
@@ -127,13 +130,27 @@ class FeedforwardNode(RobotNode):
         self._status = MotionStatus(self, self._present)
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
-        self.law = self.add(TorqueLaw(self))
+        self.frame = self.add(
+            FrameImpedance(
+                self,
+                self._status.report,
+                lambda: self.mode.enabled,
+                lambda: self.torques.restart(),
+            )
+        )
+        self.law = self.add(TorqueLaw(self, self.frame))
         self.torques = self.add(
             TorqueOutput(self, parameters.publish_commands, self._on_other_publishers)
         )
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.references = self.add(
-            ReferenceInput(self, self.joint_states, self._status.report, lambda: self.mode.enabled)
+            ReferenceInput(
+                self,
+                self.joint_states,
+                self._status.report,
+                lambda: self.mode.enabled,
+                self.frame.follower,
+            )
         )
         self.states = self.add(StateOutput(self))
         self.action = self.add(TrajectoryActionServer(self, self.references, self._obstacle))
@@ -316,7 +333,7 @@ class FeedforwardNode(RobotNode):
         if self.mode is Mode.BLOCKED:
             detail = self.torques.guard.conflict
         elif self.mode is Mode.COMMANDING:
-            word = follower.phase.value
+            word, detail = follower.phase.value, self.frame.remark
             if self.law.is_led:
                 word = motion_status.IDLE
             elif follower.violation and follower.phase is not Phase.FOLLOWING:
@@ -350,6 +367,7 @@ class FeedforwardNode(RobotNode):
             self.get_logger().warning(f'{dropped}: {follower.doing}')
         if commands:
             self._command(self.law.torque(state, reference), state)
+            dropped = dropped or self.frame.ended
         self.action.latest = state, reference
         torque = self.torques.gate.last if commands else None
         self.states.publish(

@@ -17,8 +17,8 @@ from robot_dynamics.control.torque_limiting import Limits
 from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import POSTURES
+from robot_dynamics.ros.impedance_parameters import CARTESIAN, ImpedanceParameters
 from robot_dynamics.ros.parameters import ParameterError, joint_order, parameter, parameter_of
-from robot_dynamics.ros.robot_parameters import LiveRobotParameters
 from robot_dynamics.settings import EFFORT, LOWEST_RATE, POSITION, RATE, TIME
 from robot_dynamics.spatial import Array
 
@@ -28,7 +28,7 @@ TO_FULL_EFFORT = 0.1  # s, of the default rate limit
 
 
 @dataclass(frozen=True)
-class FeedforwardParameters(LiveRobotParameters):
+class FeedforwardParameters(ImpedanceParameters):
     """Parameters of the feed-forward node."""
 
     input_timeout: float = parameter(
@@ -43,8 +43,9 @@ class FeedforwardParameters(LiveRobotParameters):
         'Control law: feedforward, pd_plus (Coriolis torque of '
         'the desired velocity), computed_torque (feedback times the mass matrix; gains in 1/s^2 '
         'and 1/s), joint_impedance (pd_plus with damping_ratio instead of kd), '
-        'gravity_only (the arm can be led by hand).',
-        choices=tuple(LAWS),
+        'gravity_only (the arm can be led by hand), cartesian_impedance (impedance.frame on a '
+        'spring to the poses on target_pose).',
+        choices=(*LAWS, CARTESIAN),
         live=True,
     )
     compensate_gravity: bool = parameter(
@@ -242,7 +243,7 @@ class FeedforwardParameters(LiveRobotParameters):
                 )
         # |per_torque tau| <= max_command
         command_limit = np.where(most > 0, most, np.inf) / np.abs(per_torque)
-        law = LAWS[self.control_law]
+        law = LAWS.get(self.control_law)
         damping = 'damping_ratio' if law is joint_impedance else 'kd'
         return Settings(
             law=law,
@@ -274,7 +275,7 @@ class FeedforwardParameters(LiveRobotParameters):
 class Settings(NamedTuple):
     """The parameters as arguments of the control laws, in the model's joint order."""
 
-    law: Law
+    law: Law | None  # of the joints; None: cartesian_impedance
     gains: Gains
     switches: Switches
     start_tolerance: Array  # (n,) rad or m
@@ -296,6 +297,8 @@ def gain_warnings(
         inertias: (n,) `control.free_inertias` of random postures.
         names: of the joints, in the model's order.
     """
+    if settings.law is None:
+        return []
     kp, kd = settings.gains.kp, settings.gains.kd
     impedance = settings.law is joint_impedance
     if not (kp.any() or (kd.any() and not impedance)):

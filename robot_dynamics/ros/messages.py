@@ -12,19 +12,21 @@ read them.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import InertiaStamped, Wrench
+from geometry_msgs.msg import InertiaStamped, Pose, Wrench
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray, Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from robot_dynamics import spatial
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.trajectory import SMOOTH, Reference, Trajectory
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
@@ -32,6 +34,8 @@ from robot_dynamics.spatial import Array
 
 SECOND = 1_000_000_000  # ns
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')  # of an Inertia message
+
+UNIT = 1e-3  # largest error of the norm of a quaternion
 
 
 class MalformedMessage(RobotDynamicsError, ValueError):  # noqa: N818  (as DescriptionTimeout)
@@ -191,6 +195,18 @@ def inertia_message(
     for name, value in zip(TENSOR, tensor, strict=True):
         setattr(inertia, name, value)
     return message
+
+
+def pose(message: Pose) -> Array:
+    """Return a pose (4, 4). Raises MalformedMessage unless the quaternion has the norm 1."""
+    p, o = message.position, message.orientation
+    v, size = np.array([o.x, o.y, o.z]), math.hypot(o.x, o.y, o.z, o.w)
+    if not abs(size - 1.0) <= UNIT:
+        raise MalformedMessage(f'the quaternion of the pose has the norm {size:.6g}; expected 1')
+    # R = 1 + 2 w [v] + 2 [v]^2
+    across = spatial.skew(v / size)
+    R = np.eye(3) + 2.0 * o.w / size * across + 2.0 * across @ across
+    return spatial.pose(R, np.array([p.x, p.y, p.z]))
 
 
 def wrench(message: Wrench) -> Array:

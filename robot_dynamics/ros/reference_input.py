@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from robot_dynamics.control import Reference, Trajectory, gravity_only, waypoint_efforts
 from robot_dynamics.control.feasibility import check_motion
+from robot_dynamics.control.pose_following import PoseFollower
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory import check_joints
@@ -50,6 +51,7 @@ class ReferenceInput(Part):
         joint_states: JointStateInput,
         report: Callable[[str, str], None],
         enabled: Callable[[], bool],
+        poses: PoseFollower,
     ):
         """Subscribe.
 
@@ -58,7 +60,9 @@ class ReferenceInput(Part):
             joint_states: of the node, whose stamps are the time of the motions.
             report: called with an event and its status after every trajectory.
             enabled: returns whether motions are followed; otherwise trajectories are only checked.
+            poses: follower of the law cartesian_impedance.
         """
+        self._poses = poses
         self._node, self._joint_states = node, joint_states
         self._report, self._enabled = report, enabled
         self._rejecting = False  # the last reference was rejected
@@ -97,8 +101,10 @@ class ReferenceInput(Part):
             parameters.reference_shortest_period,
         )
         self.follower.speed.target = parameters.speed_scale
+        self.follower.poses = self._poses if settings.law is None else None
+        of_joints = gravity_only not in laws and None not in laws
         if laws[0] is not laws[1]:
-            end = self.follower.release if gravity_only in laws else self.follower.stop
+            end = self.follower.stop if of_joints else self.follower.release
             end('control_law has changed')
             self._report('', '')
 

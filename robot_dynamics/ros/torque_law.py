@@ -19,6 +19,7 @@ from robot_dynamics.ros.feedforward_parameters import (
     gain_warnings,
     timeout_warnings,
 )
+from robot_dynamics.ros.frame_impedance import FrameImpedance
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.part import Part
 from robot_dynamics.spatial import Array
@@ -39,9 +40,9 @@ class TorqueLaw(Part):
     friction: JointFriction
     _tracked: FrictionModel
 
-    def __init__(self, node: RobotNode):
-        """Store the node."""
-        self._node = node
+    def __init__(self, node: RobotNode, frame: FrameImpedance):
+        """Store the node, and the part that computes the torque of a frame."""
+        self._node, self._frame = node, frame
 
     @override
     def check(self, parameters: FeedforwardParameters, arm: Dynamics) -> None:
@@ -100,6 +101,8 @@ class TorqueLaw(Part):
         if state.qd is None:
             return self.gravity(state)
         law, gains, switches, *_ = self.settings
+        if law is None:
+            return self._frame.torque(state, reference, switches.gravity) + self.settings.offset
         self._tracked.move(state.q if self.is_led else reference.q)
         parts = law(self._node.arm, reference, state.q, state.qd, switches, gains, self._tracked)
         tau, share = parts.tau, self._node.parameters.lead_friction

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import QoSProfile
 from typing_extensions import override
 
 from robot_dynamics.control.joint_reading import finite
+from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.part import Part
@@ -28,7 +30,7 @@ class StampedWrench(NamedTuple):
 
 
 class WrenchInput(Part):
-    """Part of a node: finite wrenches on frames of the robot, on `external_wrench`.
+    """Part of a node: finite wrenches on frames of the robot.
 
     Attributes:
         newest: the last valid one since the node was activated; None without one.
@@ -39,12 +41,13 @@ class WrenchInput(Part):
         node: RobotNode,
         use: Callable[[StampedWrench], None] = lambda _: None,
         profile: QoSProfile = qos.JOINT_STATES_IN,
+        topic: str = 'external_wrench',
     ):
         """Subscribe; `use` is called with each valid wrench."""
-        self._node, self._use = node, use
+        self._node, self._use, self._topic = node, use, topic
         self.newest: StampedWrench | None = None
         node.subscribe(
-            WrenchStamped, 'external_wrench', 'external wrench', self._read, self._take, profile
+            WrenchStamped, topic, topic.replace('_', ' '), self._read, self._take, profile
         )
 
     @override
@@ -59,10 +62,20 @@ class WrenchInput(Part):
             return None
         return self.newest
 
+    def joint_torque(self, arm: Dynamics, q: Array, stamp: int) -> Array | None:
+        """Return J^T F (n,) of the newest wrench at positions (n,); None as of `at`."""
+        wrench = self.at(stamp)
+        if wrench is None:
+            return None
+        # The message is in the frame's own axes, the argument of wrench_torque in the world's.
+        R = arm.forward_kinematics(q, wrench.frame)[:3, :3]
+        F = np.concatenate([R @ wrench.F[:3], R @ wrench.F[3:]])
+        return arm.wrench_torque(q, F, wrench.frame)
+
     def _read(self, message: WrenchStamped) -> StampedWrench:
         frame = self._node.own_frame(message.header.frame_id)
         self._node.base.model.frame_index(frame)
-        F = finite(messages.wrench(message.wrench), COMPONENTS, 'external_wrench')
+        F = finite(messages.wrench(message.wrench), COMPONENTS, self._topic)
         return StampedWrench(messages.nanoseconds(message.header.stamp), frame, F)
 
     def _take(self, wrench: StampedWrench) -> None:

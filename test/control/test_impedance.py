@@ -12,6 +12,7 @@ from robot_dynamics.control.impedance import (
     Impedance,
     PoseReference,
     StiffnessRamp,
+    singular_directions,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound
@@ -222,9 +223,21 @@ def test_torque_rate_is_bounded_through_a_stretched_elbow():
     assert np.abs(np.diff(tau, axis=0)).max() / DT < 10 * np.abs(tau).max()
 
 
+def test_singular_directions_are_named():
+    arm = without_friction(puma560())
+    bent = np.array([0.0, -0.3, 0.3, 0.3, -1.0, 0.2])
+    assert singular_directions(arm, 'link6', bent, Impedance()) == []
+    # The axes of joints 4 and 6 are aligned.
+    aligned = bent * [1, 1, 1, 1, 0, 1]
+    (name,) = singular_directions(arm, 'link6', aligned, Impedance())
+    assert name.startswith('rotation about')
+    soft = Impedance(rotational_stiffness=0.0)
+    assert singular_directions(arm, 'link6', aligned, soft) == []
+
+
 def test_stiffness_falls_at_once_and_rises_slowly():
     ramp, error = StiffnessRamp(Impedance(600.0, 30.0)), np.repeat([0.1, 0.01], 3)
-    assert ramp.advance(Impedance(100.0, 30.0, 0.3), DT, error).translational_stiffness[0] == 100
+    assert ramp.advance(Impedance(100.0, 30.0, 0.3), DT, error).stiffness[3] == 100
     assert ramp.energy == 0.0
     wanted = Impedance(1100.0, 30.0, posture_stiffness=30.0)
     rows = [ramp.advance(wanted, DT, error) for _ in range(1000)]

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from called_nodes import CalledNode
-from geometry_msgs.msg import Vector3, WrenchStamped
+from geometry_msgs.msg import Point, PoseStamped, Quaternion, Vector3, WrenchStamped
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -114,6 +114,19 @@ def stream(called):
     return found
 
 
+def poses(called):
+    """Poses 5 cm and 0.5 rad from the forearm of an arm that moves a little."""
+    found = []
+    message = PoseStamped()
+    message.pose.position = Point(x=0.4, y=0.05, z=-0.1)
+    message.pose.orientation = Quaternion(w=1.0)
+    for k in range(60):
+        q = START + 5e-3 * np.sin(0.3 * k) * np.array([1, -2])
+        found.append(called.answer(state(BEGIN + 2 * k * MS, q, [0.2, -0.3])))
+        called.give('/target_pose', message)
+    return found
+
+
 # -- the parameters -------------------------------------------------------------------------------
 
 TENSOR = [0.05, 0.0, 0.0, 0.06, 0.0, 0.07]
@@ -132,6 +145,7 @@ ROBOT = [
 ]
 PD = {'kp': [50.0], 'kd': [2.0], 'max_torque_rate': [0.0], 'ramp_time': 0.0}
 BY_HAND = {'control_law': 'gravity_only', 'friction.coulomb': [0.4]}
+SPRING = {'control_law': 'cartesian_impedance', 'impedance.frame': 'forearm'}
 LINES = {'interpolation': 'linear', 'on_infeasible': 'slow_down'}
 UNITS = {'command_unit': 'effort', 'max_command': [2.0], 'effort_scale': [1.0]}
 MOTIONS = [
@@ -144,6 +158,15 @@ MOTIONS = [
     (trajectory, {}, 'compensate_inertia', False),
     (trajectory, {}, 'compensate_friction', False),
     (trajectory, {'control_law': 'joint_impedance'}, 'damping_ratio', [0.1, 1.0]),
+    (poses, {'impedance.frame': 'forearm'}, 'control_law', 'cartesian_impedance'),
+    (poses, SPRING, 'impedance.translational_stiffness', [50.0]),
+    (poses, SPRING, 'impedance.rotational_stiffness', [1.0, 2.0, 3.0]),
+    (poses, SPRING, 'impedance.damping_ratio', 0.1),
+    (poses, SPRING, 'impedance.posture_stiffness', [30.0, 100.0]),
+    (poses, SPRING, 'impedance.posture_damping', 1.0),
+    (poses, SPRING, 'impedance.max_velocity', [0.01, 0.001]),
+    (poses, SPRING, 'impedance.max_acceleration', [0.1, 0.1]),
+    (poses, SPRING, 'impedance.max_distance', [0.01, 1e-3]),
     (trajectory, {}, 'kp', [70.0, 30.0]),
     (trajectory, {}, 'kd', [7.0, 3.0]),
     (swing, BY_HAND, 'lead_friction', 0.5),

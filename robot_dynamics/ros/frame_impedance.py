@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Torque of a frame on a spring: the control law `cartesian_impedance` and its targets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from typing_extensions import override
+
+from robot_dynamics.control.impedance import (
+    CartesianImpedance,
+    PoseReference,
+    StiffnessRamp,
+    singular_directions,
+)
+from robot_dynamics.control.joint_reading import JointReading
+from robot_dynamics.control.motions import Phase
+from robot_dynamics.control.pose_following import PoseFollower
+from robot_dynamics.control.torque_limiting import LONGEST_STEP
+from robot_dynamics.control.trajectory import Reference
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.command_guard import CommandInputGuard
+from robot_dynamics.ros.impedance_parameters import CARTESIAN
+from robot_dynamics.ros.joint_state_input import UNSTAMPED
+from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.motion_status import REJECTED
+from robot_dynamics.ros.parameters import ParameterError
+from robot_dynamics.ros.part import Part
+from robot_dynamics.ros.wrench_input import WrenchInput
+from robot_dynamics.spatial import Array
+
+
+class FrameImpedance(Part):
+    """Part of a node with FeedforwardParameters: follows poses on `target_pose` by the law.
+
+    Attributes:
+        follower: chooses the target for every joint state.
+        ended: why the last torque ended a motion of the target, or ''.
+    """
+
+    def __init__(
+        self,
+        node: RobotNode,
+        report: Callable[[str, str], None],
+        enabled: Callable[[], bool],
+        placed: Callable[[], None],
+    ):
+        """Subscribe.
+
+        Args:
+            node: that publishes the torques.
+            report: called with an event of the motion and its status.
+            enabled: returns whether targets are followed; otherwise they are ignored.
+            placed: called when the target has been placed where the frame is.
+        """
+        self._node, self._report = node, report
+        self._enabled, self._placed = enabled, placed
+        self.follower = PoseFollower(node.parameters.pose_limits, node.parameters.input_timeout)
+        self._compiled: tuple[Dynamics, CartesianImpedance] | None = None
+        self._state: JointReading | None = None
+        self._rejecting = False  # the last pose was rejected
+        self.ended = ''
+        self._wrench = node.add(WrenchInput(node, profile=qos.COMMANDS_IN, topic='target_wrench'))
+        poses = node.create_subscription(
+            PoseStamped, 'target_pose', self._on_pose, qos.COMMANDS_IN
+        )
+        self._guard = node.add(CommandInputGuard(node, [poses.topic_name]))
+
+    # -- the robot and the parameters -------------------------------------------------------
+
+    @override
+    def check(self, parameters: Any, arm: Dynamics) -> None:
+        """Reject a frame that is missing, and lists of another length."""
+        parameters.impedance(arm.model)
+        if parameters.impedance__frame:
+            arm.model.frame_index(parameters.impedance__frame)
+        elif parameters.control_law == CARTESIAN:
+            raise ParameterError(
+                f'control_law is {CARTESIAN}, and impedance.frame is empty; expected a link or '
+                'frame of the robot'
+            )
+
+    @override
+    def prepare(self, arm: Dynamics) -> None:
+        """Compile the law, where there is a frame for it."""
+        frame = self._node.parameters.impedance__frame
+        if frame:
+            law = CartesianImpedance(arm, frame)
+            zero = np.zeros(arm.model.n)
+            impedance = self._node.parameters.impedance(arm.model)
+            law.torque(zero, zero, PoseReference(np.eye(4), np.zeros(6)), impedance)
+            arm.forward_kinematics(zero, frame)
+
+    @override
+    def use(self, arm: Dynamics) -> None:
+        """Hold the frame of this robot where it is."""
+        self._state = None
+        self._set(arm)
+
+    @override
+    def adopt(self, changes: set[str]) -> None:
+        """Use other limits; stiffness that rises does so slowly."""
+        if self._node.arm is not None:
+            self._set(self._node.arm)
+
+    def _set(self, arm: Dynamics) -> None:
+        parameters, self.ended = self._node.parameters, ''
+        self.follower.adjust(parameters.pose_limits, parameters.input_timeout)
+        self._wanted = parameters.impedance(arm.model)
+
+    # -- torques ----------------------------------------------------------------------------
+
+    def torque(self, state: JointReading, reference: Reference, gravity: bool) -> Array:
+        """Return the torque (n,) of the law, with gravity if wanted.
+
+        Args:
+            state: of the joints, with velocities.
+            reference: of the joints, the posture in the null space.
+            gravity: whether the torque contains g.
+        """
+        assert state.qd is not None  # the law is not asked otherwise
+        arm, frame = self._node.arm, self._node.parameters.impedance__frame
+        if self._compiled is None or self._compiled[0] is not arm:
+            self._compiled = arm, CartesianImpedance(arm, frame)
+        follower, before = self.follower, self._state
+        target, self.ended = follower.reference(
+            arm.forward_kinematics(state.q, frame), state.stamp, state.restarted
+        )
+        if follower.placed or before is None:
+            self._ramp, self._error, before = StiffnessRamp(self._wanted), np.zeros(6), state
+            self._placed()
+        if self.ended:
+            self._node.get_logger().warning(f'{self.ended}: {follower.doing}')
+        dt = min(max((state.stamp - before.stamp) / messages.SECOND, 0.0), LONGEST_STEP)
+        impedance = self._ramp.advance(self._wanted, dt, self._error)
+        found = self._compiled[1].torque(state.q, state.qd, target, impedance, posture=reference.q)
+        self._error, self._state = found.error, state
+        pressing = self._wrench.joint_torque(arm, state.q, state.stamp)
+        tau = found.tau if gravity else found.impedance
+        return tau if pressing is None else tau + pressing
+
+    @property
+    def remark(self) -> str:
+        """A sentence that names the directions in which the frame can hardly move, or ''."""
+        if self._node.parameters.control_law != CARTESIAN or self._state is None:
+            return ''
+        frame = self._node.parameters.impedance__frame
+        names = singular_directions(self._node.arm, frame, self._state.q, self._ramp.present)
+        return f'{frame} can hardly move: {", ".join(names)}' if names else ''
+
+    @override
+    def figures(self) -> dict[str, str]:
+        """Return the energy that rises of the stiffness have added."""
+        if self._node.parameters.control_law != CARTESIAN or self._state is None:
+            return {}
+        return {'energy added by stiffness [J]': f'{self._ramp.energy:.3g}'}
+
+    # -- poses ------------------------------------------------------------------------------
+
+    def _on_pose(self, message: PoseStamped) -> None:
+        node = self._node
+        if not (node.active and self._enabled()):
+            return
+        try:
+            if node.parameters.control_law != CARTESIAN:
+                raise TrajectoryError(
+                    f'control_law is {node.parameters.control_law}; poses are followed with '
+                    f'{CARTESIAN} alone'
+                )
+            if self._state is not None and self._state.stamp == 0:
+                raise TrajectoryError(UNSTAMPED)
+            self._guard.reject_conflict()
+            goal = self._in_base(message)
+            stamp = messages.nanoseconds(message.header.stamp) or time.monotonic_ns()
+            begins = self._rejecting or self.follower.phase is not Phase.FOLLOWING
+            self.follower.follow(goal, stamp)
+        except RobotDynamicsError as error:
+            node.reject('target pose', error)
+            if not self._rejecting:
+                self._report(f'target pose rejected: {error}', REJECTED)
+            self._rejecting = True
+        else:
+            self._rejecting = False
+            if begins:
+                self._report('', '')
+
+    def _in_base(self, message: PoseStamped) -> Array:
+        """Return a pose (4, 4) in the base frame, of a message in that of any link."""
+        T, frame = messages.pose(message.pose), self._node.own_frame(message.header.frame_id)
+        if not frame:
+            return T
+        if self._state is None:
+            raise TrajectoryError('no joint state of the whole robot has been received yet')
+        base: Array = self._node.arm.forward_kinematics(self._state.q, frame)
+        return base @ T

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The law cartesian_impedance of the feed-forward node: poses, wrenches, modes and rejections."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from called_nodes import CalledNode
+from geometry_msgs.msg import Point, PoseStamped, Quaternion, Vector3, WrenchStamped
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
+
+from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
+from robot_dynamics.control.motions import Phase
+from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+from robot_dynamics.ros import messages, motion_status
+
+MS = 1_000_000
+BEGIN = 700 * MS
+START = np.array([0.3, -0.4])
+FRAME = 'forearm'
+SPRING = {'control_law': 'cartesian_impedance', 'impedance.frame': FRAME}
+QUICK = {'max_torque_rate': [0.0], 'ramp_time': 0.0, 'effort_offset': [0.5, -0.25]}
+
+
+class Arm:
+    """A simulated arm without friction at the node, called every millisecond."""
+
+    def __init__(self, graph, **parameters):
+        self.called = CalledNode(graph, FeedforwardNode, **SPRING | QUICK | parameters)
+        self.node = self.called.node
+        self.arm = self.node.arm.without_friction()
+        self.q, self.qd, self.k = START, np.zeros(2), 0
+        self.offset = np.array(self.node.parameters.effort_offset)
+
+    def answer(self):
+        """Return the torque for the present state."""
+        message = JointState(name=['shoulder', 'elbow'], position=self.q, velocity=self.qd)
+        message.header.stamp = messages.time_message(BEGIN + self.k * MS)
+        self.k += 1
+        tau = self.called.answer(message).get('tau')
+        return None if tau is None else np.array(tau)
+
+    def move(self, steps, goal=None, every=10):
+        """Return the torques (steps, n) of a motion; a pose is sent every few steps."""
+        found = []
+        for k in range(steps):
+            if goal is not None and k % every == 0:
+                self.called.give('/target_pose', goal)
+            found.append(self.answer())
+            self.q, self.qd = self.arm.simulate(
+                self.q, self.qd, found[-1] - self.offset, steps=1, friction='none'
+            )
+        return np.array(found)
+
+    @property
+    def pose(self):
+        return self.arm.forward_kinematics(self.q, FRAME)
+
+    @property
+    def rejected(self):
+        return self.node.health.counts['target pose rejected']
+
+
+def pose_at(q, arm, frame_id=''):
+    """Return a message of the pose that the frame has at positions (2,), about y."""
+    T = arm.forward_kinematics(q, FRAME)
+    angle = np.arctan2(T[0, 2], T[0, 0])
+    message = PoseStamped()
+    message.header.frame_id = frame_id
+    message.pose.position = Point(**dict(zip('xyz', T[:3, 3].tolist(), strict=True)))
+    message.pose.orientation = Quaternion(y=np.sin(angle / 2), w=np.cos(angle / 2))
+    return message
+
+
+def test_holds_the_frame_where_it_is(graph):
+    arm = Arm(graph)
+    np.testing.assert_allclose(
+        arm.answer(), arm.arm.gravity_torque(START) + arm.offset, rtol=1e-12
+    )
+    before = arm.pose
+    arm.q = START + np.array([0.02, -0.03])
+    own = CartesianImpedance(arm.arm, FRAME)
+    expected = own.torque(
+        arm.q, arm.qd, PoseReference(before, np.zeros(6)), Impedance(), posture=START
+    )
+    np.testing.assert_allclose(arm.answer(), expected.tau + arm.offset, rtol=1e-10)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_follows_a_stream_of_poses_and_holds_when_it_stops(graph, sign):
+    arm = Arm(graph)
+    arm.move(10)
+    goal = START + sign * np.array([0.3, 0.4])
+    torques = arm.move(2500, pose_at(goal, arm.arm))
+    np.testing.assert_allclose(arm.q, goal, atol=1e-3)
+    assert arm.node.frame.follower.phase is Phase.FOLLOWING
+    assert arm.node.references.follower.doing == 'following a stream of poses'
+    # Without a step
+    assert np.abs(np.diff(torques[1:], axis=0)).max() < 0.02 * np.abs(torques).max()
+    arm.move(300)
+    assert arm.node.frame.follower.phase is Phase.HOLDING
+    np.testing.assert_allclose(arm.q, goal, atol=1e-3)
+
+
+def test_a_pose_in_the_frame_of_a_link(graph):
+    arm = Arm(graph)
+    arm.move(5)
+    message = PoseStamped()
+    message.header.frame_id = 'upper_arm'
+    inside = np.linalg.inv(arm.arm.forward_kinematics(START, 'upper_arm')) @ arm.pose
+    message.pose.position = Point(**dict(zip('xyz', inside[:3, 3].tolist(), strict=True)))
+    angle = np.arctan2(inside[0, 2], inside[0, 0])
+    message.pose.orientation = Quaternion(y=np.sin(angle / 2), w=np.cos(angle / 2))
+    before = arm.pose
+    arm.move(50, message)
+    assert arm.rejected == 0
+    np.testing.assert_allclose(arm.node.frame.follower.present.pose, before, atol=1e-9)
+
+
+def test_a_wrench_is_exerted_on_the_environment_until_it_is_old(graph):
+    arm = Arm(graph)
+    arm.answer()
+    message = WrenchStamped()
+    message.header.frame_id = FRAME
+    message.header.stamp = messages.time_message(BEGIN)
+    message.wrench.force = Vector3(x=2.0, z=-5.0)
+    arm.called.give('/target_wrench', message)
+    R = arm.pose[:3, :3]
+    F = np.concatenate([np.zeros(3), R @ [2.0, 0.0, -5.0]])
+    still = arm.arm.gravity_torque(START) + arm.offset
+    expected = still + arm.arm.wrench_torque(START, F, FRAME)
+    np.testing.assert_allclose(arm.answer(), expected, rtol=1e-10)
+    arm.k += 200
+    np.testing.assert_allclose(arm.answer(), still, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ('change', 'reason'),
+    [
+        (lambda m: setattr(m.pose.orientation, 'w', 0.5), 'norm'),
+        (lambda m: setattr(m.pose.orientation, 'w', float('nan')), 'norm'),
+        (lambda m: setattr(m.pose.position, 'x', float('nan')), 'expected a pose'),
+        (lambda m: setattr(m.header, 'frame_id', 'spoon'), 'no frame'),
+    ],
+    ids=['norm', 'NaN quaternion', 'NaN position', 'frame'],
+)
+def test_a_bad_pose_changes_nothing(graph, change, reason, capfd):
+    arm = Arm(graph)
+    first = arm.move(5)[-1]
+    message = pose_at(START + 0.2, arm.arm)
+    change(message)
+    arm.called.give('/target_pose', message)
+    assert arm.rejected == 1
+    np.testing.assert_allclose(arm.move(20)[-1], first, rtol=1e-6)
+    assert reason in capfd.readouterr().err
+
+
+def test_two_streams_of_poses_are_both_rejected(graph):
+    import rclpy
+
+    arm = Arm(graph)
+    arm.answer()
+    others = [rclpy.create_node(name, context=graph.context) for name in ('one', 'two')]
+    for other in others:
+        other.create_publisher(PoseStamped, 'target_pose', 10)
+    guard = arm.node.frame._guard
+    graph.until(lambda: guard.conflict, 'the conflict')
+    arm.called.give('/target_pose', pose_at(START, arm.arm))
+    assert arm.rejected == 1
+    others[0].destroy_node()
+    graph.until(lambda: not guard.conflict, 'its end')
+    arm.called.give('/target_pose', pose_at(START, arm.arm))
+    assert arm.rejected == 1
+    others[1].destroy_node()
+
+
+def test_poses_are_rejected_with_another_law_and_ignored_while_disabled(graph):
+    arm = Arm(graph, control_law='pd_plus')
+    arm.answer()
+    arm.called.give('/target_pose', pose_at(START, arm.arm))
+    assert arm.rejected == 1
+    other = Arm(graph, start_enabled=False)
+    other.answer()
+    other.called.give('/target_pose', pose_at(START, other.arm))
+    assert other.rejected == 0
+
+
+def test_the_law_needs_a_frame(graph):
+    called = CalledNode(graph, FeedforwardNode, **QUICK)
+    (result,) = called.node.set_parameters([Parameter('control_law', value='cartesian_impedance')])
+    assert not result.successful
+    assert 'impedance.frame is empty' in result.reason
+
+
+def test_a_change_of_law_holds_the_arm_where_it_is(graph):
+    arm = Arm(graph, control_law='pd_plus', kp=[100.0], kd=[5.0])
+    arm.move(10)
+    for law in ('cartesian_impedance', 'pd_plus', 'cartesian_impedance'):
+        (result,) = arm.node.set_parameters([Parameter('control_law', value=law)])
+        assert result.successful
+        arm.move(200)
+        np.testing.assert_allclose(arm.q, START, atol=1e-6)
+
+
+def test_stops_on_demand_and_when_disabled(graph):
+    arm = Arm(graph, on_deactivate='gravity')
+    arm.move(10)
+    goal = pose_at(START + np.array([0.5, 0.2]), arm.arm)
+    arm.move(300, goal)
+    arm.node._on_stop(Trigger.Request(), Trigger.Response())
+    assert arm.node.frame.follower.phase is Phase.STOPPING
+    arm.move(600)
+    assert arm.node.frame.follower.phase is Phase.HOLDING
+    arm.move(300, goal)
+    arm.node._on_enable(SetBool.Request(data=False), SetBool.Response())
+    for _ in range(1000):
+        tau = arm.answer()
+        if tau is None:
+            break
+        arm.q, arm.qd = arm.arm.simulate(arm.q, arm.qd, tau - arm.offset, steps=1, friction='none')
+    assert arm.node.mode.value == motion_status.IDLE
+
+
+def test_time_that_goes_back_places_the_target_at_the_frame(graph):
+    arm = Arm(graph)
+    arm.move(10)
+    arm.move(300, pose_at(START + np.array([0.5, 0.2]), arm.arm))
+    arm.k -= 400
+    arm.answer()
+    assert arm.node.frame.follower.phase is Phase.HOLDING
+    np.testing.assert_allclose(arm.node.frame.follower.present.pose, arm.pose, atol=1e-12)
+
+
+def test_the_status_names_singular_directions(graph):
+    arm = Arm(graph)
+    arm.answer()
+    detail = arm.node._present().detail
+    # A planar arm cannot move its frame along y, or turn it about x and z.
+    for name in ('translation along y', 'rotation about x', 'rotation about z'):
+        assert name in detail
+
+
+def test_a_payload_is_carried_at_once(graph):
+    arm = Arm(graph, **{'payload.link': FRAME, 'payload.mass': 0.0})
+    arm.answer()
+    (result,) = arm.node.set_parameters([Parameter('payload.mass', value=2.0)])
+    assert result.successful
+    loaded = arm.arm.with_payload(FRAME, 2.0)
+    expected = loaded.gravity_torque(START) + arm.offset
+    np.testing.assert_allclose(arm.answer(), expected, rtol=1e-10)
