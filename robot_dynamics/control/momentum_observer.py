@@ -7,7 +7,6 @@ where the stream is interrupted.
 
 from __future__ import annotations
 
-import copy
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -122,16 +121,18 @@ class MomentumObserver:
         self._efforts: deque[tuple[float, Array]] = deque()
         self.external_torque = np.zeros(self.arm.model.n)
 
-    def continued_with(self, arm: Dynamics) -> MomentumObserver:
-        """Return an observer that goes on from here with another payload or gravity."""
-        other = copy.copy(self)
-        other._efforts = self._efforts.copy()
-        other.use(arm)
-        return other
+    def continue_from(self, other: MomentumObserver) -> None:
+        """Go on where an observer of the same arm is that has another payload or gravity."""
+        self._last, self._efforts, self.state = other._last, other._efforts.copy(), other.state
+        self.external_torque = other.external_torque
+        self._balance_anew()
 
     def use(self, arm: Dynamics) -> None:
         """Use the same arm with another payload or gravity from the next update on."""
         self._use(arm)
+        self._balance_anew()
+
+    def _balance_anew(self) -> None:
         if self._last is not None and self.state is not None:
             # The momentum of the last sample, as the new model sees it: no jump.
             p, u = self._balance(self._last, self.state.z)

@@ -61,13 +61,19 @@ class PayloadTest:
             ModelError: the link is fixed to the base.
         """
         self._observer = observer
-        self._arms = [observer.arm.with_payload(link, UNIT, c) for c in LOADS]
+        self._observers = [
+            MomentumObserver(
+                observer.arm.with_payload(link, UNIT, c), observer.friction, observer.settings
+            )
+            for c in LOADS
+        ]
         self._link = link
         self.start(0.0, np.zeros(observer.arm.model.n))
 
     def start(self, t: float, q: Array) -> None:
         """Begin at a contact, after the observer's update at the time t [s] and position q."""
-        self._observers = [self._observer.continued_with(arm) for arm in self._arms]
+        for loaded in self._observers:
+            loaded.continue_from(self._observer)
         self._began, self._q, self._last = t, q, t
         self._payload, self._wrench = _Fit(PAYLOAD), _Fit(WRENCH)
         self._moved = False
