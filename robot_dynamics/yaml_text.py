@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +126,14 @@ def _scalar(text: str) -> Any:
 def is_number(value: Any) -> bool:
     """Return whether a value is a number; booleans are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def require_known(name: str, entry: Any, known: Collection[str]) -> None:
+    """Raise YamlError unless an entry is a mapping whose keys are all known."""
+    if not isinstance(entry, Mapping):
+        raise YamlError(f'{name} is {entry!r}; expected entries {", ".join(known)}')
+    if unknown := [key for key in entry if key not in known]:
+        raise YamlError(f'{name} has no entry {unknown[0]!r}; expected {", ".join(known)}')
 
 
 # -- writing ------------------------------------------------------------------------------------

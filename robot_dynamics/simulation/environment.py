@@ -30,7 +30,7 @@ systems" (1996).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.settings import checked, setting
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import YamlError, is_number, read_yaml
+from robot_dynamics.yaml_text import YamlError, is_number, read_yaml, require_known
 
 # Error of the contact forces, relative to the largest, with a part for the rounding of depths.
 CONVERGED, ROUNDING = 1e-8, 1e-14  # m
@@ -174,7 +174,7 @@ def load_environment(file: str | Path) -> Environment:
 
 
 def _environment(content: Any) -> Environment:
-    _require_known('the file', content, SECTIONS)
+    require_known('the file', content, SECTIONS)
     planes, spheres, points = (
         {name: _entry(f'{section}: {name}', kind, entry) for name, entry in entries.items()}
         for (section, kind), entries in zip(
@@ -200,7 +200,7 @@ def _entry(name: str, kind: Any, entry: Any) -> Any:
     """Return an object of a kind. Raises ModelError, which names the entry."""
     own = [item.name for item in fields(kind) if item.name != 'material']
     material = [item.name for item in fields(Material)] if kind is not TouchPoint else []
-    _require_known(name, entry, [*own, *material])
+    require_known(name, entry, [*own, *material])
     required = [item.name for item in fields(kind) if item.default is MISSING]
     if missing := [key for key in required if key not in entry]:
         raise ModelError(f'{name} has no {missing[0]}')
@@ -214,13 +214,6 @@ def _entry(name: str, kind: Any, entry: Any) -> Any:
         return kind(**given)
     except ModelError as error:
         raise ModelError(f'{name}: {error}') from error
-
-
-def _require_known(name: str, entry: Any, known: Iterable[str]) -> None:
-    if not isinstance(entry, Mapping):
-        raise ModelError(f'{name} is {entry!r}; expected entries {", ".join(known)}')
-    if unknown := [key for key in entry if key not in known]:
-        raise ModelError(f'{name} has no entry {unknown[0]!r}; expected {", ".join(known)}')
 
 
 # -- contact of one arm -------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.physics_only import inertials
-from robot_dynamics.yaml_text import YamlError, is_number, read_yaml
+from robot_dynamics.yaml_text import YamlError, is_number, read_yaml, require_known
 
 Settings = TypeVar('Settings', Sensors, Actuators, FrictionSettings)
 
@@ -139,7 +139,7 @@ ENTRIES = tuple(item.name for item in fields(HardwareProfile))
 
 def parse_profile(content: Mapping[str, Any]) -> HardwareProfile:
     """Return a profile from the entries of its file. Raises ValueError or TypeError."""
-    _require_known('profile', content, ENTRIES)
+    require_known('profile', content, ENTRIES)
     for name in ('model_error', 'friction_error'):
         _require_numbers(name, content.get(name, 0.0))
     low, high = np.broadcast_to(content.get('model_error', 0.0), 2).tolist()
@@ -160,7 +160,7 @@ def parse_profile(content: Mapping[str, Any]) -> HardwareProfile:
 
 def _settings(kind: type[Settings], name: str, content: Mapping[str, Any]) -> Settings:
     entry = content.get(name) or {}
-    _require_known(name, entry, [item.name for item in fields(kind)])
+    require_known(name, entry, [item.name for item in fields(kind)])
     for item in fields(kind):
         if item.name in entry and not isinstance(item.default, str):
             _require_numbers(f'{name}: {item.name}', entry[item.name])
@@ -172,10 +172,3 @@ def _require_numbers(name: str, value: Any) -> None:
     for one in value if isinstance(value, (list, tuple)) else [value]:
         if one is not None and not is_number(one):
             raise ValueError(f'{name} is {one!r}; expected numbers')
-
-
-def _require_known(name: str, entry: Any, known: Any) -> None:
-    if not isinstance(entry, Mapping):
-        raise ValueError(f'{name} is {entry!r}; expected entries {", ".join(known)}')
-    if unknown := [key for key in entry if key not in known]:
-        raise ValueError(f'{name} has no entry {unknown[0]!r}; expected {", ".join(known)}')
