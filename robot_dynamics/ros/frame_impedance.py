@@ -76,10 +76,16 @@ class FrameImpedance(Part):
 
     @override
     def check(self, parameters: Any, arm: Dynamics) -> None:
-        """Reject a frame that is missing, and lists of another length."""
+        """Reject a frame that is missing, joints without inertia, lists of another length."""
         parameters.impedance(arm.model)
         if parameters.impedance__frame:
             arm.model.frame_index(parameters.impedance__frame)
+            if arm.joint_without_inertia is not None:
+                raise ParameterError(
+                    f'impedance.frame is {parameters.impedance__frame!r}, and joint '
+                    f'{arm.joint_without_inertia!r} moves no inertia; give the links beyond it a '
+                    'mass, or lock it'
+                )
         elif parameters.control_law == CARTESIAN:
             raise ParameterError(
                 f'control_law is {CARTESIAN}, and impedance.frame is empty; expected a link or '

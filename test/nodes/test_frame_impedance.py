@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The law cartesian_impedance of the feed-forward node: poses, wrenches, modes and rejections."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,8 +16,11 @@ from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
 from robot_dynamics.control.motions import Phase
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.ros import messages, motion_status
+from robot_dynamics.ros.parameters import ParameterError
 
 MS = 1_000_000
 BEGIN = 700 * MS
@@ -193,6 +198,14 @@ def test_the_law_needs_a_frame(graph):
     (result,) = called.node.set_parameters([Parameter('control_law', value='cartesian_impedance')])
     assert not result.successful
     assert 'impedance.frame is empty' in result.reason
+
+
+def test_the_law_needs_inertia(graph):
+    arm = Arm(graph)
+    bodiless = Dynamics(planar_2r(masses=(1.0, 0.0), inertias=(0.1, 0.0)))
+    parameters = replace(arm.node.parameters, impedance__frame='link2')
+    with pytest.raises(ParameterError, match="joint 'joint2' moves no inertia"):
+        arm.node.frame.check(parameters, bodiless)
 
 
 def test_a_change_of_law_holds_the_arm_where_it_is(graph):
