@@ -120,6 +120,7 @@ def test_after_a_reset_or_a_gap_there_is_no_spike(graph, jump):
     observing.stamp += jump
     observing.swing(300, start=900)  # meanwhile the arm has moved
     assert len(observing.torques) == 598
+    assert observing.node.health.counts['gap between joint states'] == (jump > 0)
     assert np.abs(observing.torques).max() < 0.05
     assert {one.message for one in observing.contacts} == {'none'}
 
@@ -181,6 +182,16 @@ def test_efforts_are_those_of_the_parameters(graph):
         # scale * effort - offset = -push
         observing.give(Q, np.zeros(2), (np.array([0.3, -0.2]) - push) / [2.0, 0.5])
     np.testing.assert_allclose(observing.torques[-1], push, atol=1e-9)
+
+
+def test_states_without_efforts_are_counted(graph):
+    observing = Observing(graph)
+    observing.rest(50)
+    observing.give(Q, np.zeros(2), [])
+    assert observing.node.health.counts['joint state without effort'] == 1
+    observing.rest(50)
+    assert len(observing.torques) == 99  # also over the state without efforts
+    assert np.abs(observing.torques).max() < 1e-6
 
 
 @pytest.mark.parametrize(('delay', 'lead', 'fault'), [(-2e-3, 2e-3, False), (3e-3, 0.0, True)])
