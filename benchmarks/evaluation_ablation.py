@@ -31,10 +31,9 @@ from robot_dynamics.identification.evaluation import (
 Changes = list[tuple[Any, str, Any]]  # objects, names of their attributes, values
 SEARCH: Any = causes._Search
 USERS = (causes, hypotheses, last_fit, selection)
-# In the order of `_Search._searches`; the last only where scales are allowed.
+# In the order of `_Search._searches`.
 SEARCHES = (
     'search that begins with causes of joints',
-    'search from white noise',
     'search with small errors of gains',
     'search with small errors of drives',
     'search with small errors of drives and links',
@@ -49,7 +48,7 @@ def stages() -> dict[str, Changes]:
 
     def without(*left_out: str) -> Changes:
         def some(self: Any, *arguments: Any) -> list[Any]:
-            found = zip(SEARCHES, searches(self, *arguments), strict=False)
+            found = zip(SEARCHES, searches(self, *arguments), strict=True)
             return [one for name, one in found if name not in left_out]
 
         return [(SEARCH, '_searches', some)]
@@ -61,10 +60,10 @@ def stages() -> dict[str, Changes]:
         'causes in place of small errors': no_large,
         'limit of small errors': [(SEARCH, '_minor', lambda self, found: True)],
         **{name: without(name) for name in SEARCHES},
-        'all searches with small errors': without(*SEARCHES[2:5]),
+        'all searches with small errors': without(*SEARCHES[1:4]),
         'causes in place of small errors, searches from joints and of drives': [
             *no_large,
-            *without(SEARCHES[0], SEARCHES[3]),
+            *without(SEARCHES[0], SEARCHES[2]),
         ],
     }
 

@@ -178,16 +178,15 @@ class _Search:
 
         A few wrong links may explain much of what many drives do, so that one search begins with
         the causes of single joints, and others assume small errors. Scales are those of each
-        joint, or one of all.
+        joint, or in the last search one of all as well.
         """
         noise = self._equations.first_noise()
         of_joints = [g for g in apart if self._possible[g].joint >= 0]
         first = self._converged(of_joints, noise, (), ())
         return [
             self._converged(apart, first.noise, first.causes, ()),
-            self._converged(apart, noise, (), ()),
             *(self._converged(apart, noise, (), small) for small in self._kinds_of_small()),
-            *([self._converged(allowed, noise, (), ())] if len(apart) < len(allowed) else []),
+            self._converged(allowed, noise, (), ()),
         ]
 
     def _kinds_of_small(self) -> list[list[int]]:
