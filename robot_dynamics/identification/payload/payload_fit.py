@@ -7,9 +7,14 @@ with the ten parameters theta of the payload, and of each joint friction f and a
 
 Errors are those of the jackknife, blocks of time left out one after the other, so that coloured
 noise and friction that follows another law count as well; those of the scale of each joint's
-efforts, by which the torques of the payload are uncertain; and the factor, where it is certain, by
-which the efforts of a joint differ from those of the model. Neither is fitted: an identified model
-has the scale of the efforts it was identified from, and the errors of its links look like scales.
+efforts, by which the torques of the payload are uncertain; and those of factors 1 + d_j between
+the efforts of a joint and those of the model. An identified model has the scale of the efforts it
+was identified from, so d has a standard deviation s of a part of that of the scales; with it, the
+motion tells mean and covariance of d, beside all other unknowns x of all joints:
+
+    A^T A x + B d = A^T b,    B^T x + (C + 1/s^2) d = c
+
+The mean counts as an error. It is not fitted: errors of links look like factors.
 
 Source: Efron and Stein, "The jackknife estimate of variance", Annals of Statistics 9(3), 1981.
 """
@@ -28,7 +33,8 @@ WEIGHTINGS = 3
 FLOOR = 1e-4  # of the effort: lowest standard deviation of a residual
 RANK = 1e-5  # relative, of scaled columns: combinations below are not determined
 ROUNDING = 1e-12  # relative: a column that is smaller is zero
-CERTAIN = 3.0  # standard errors: a factor that differs from 1 by more counts as an error
+CERTAIN = 3.0  # standard errors: a factor that differs from 1 by more is named
+OF_MODEL = 0.25  # of the standard deviation of a scale: that of an identified model's
 OWN = 0.05  # relative: of a model's torques that a payload and friction do not have
 LOOSE = 1e-3  # part of a parameter in a combination that is not determined
 
@@ -48,7 +54,7 @@ class PayloadFit(NamedTuple):
 
     theta: Array  # (P,)
     left_out: Array  # (BLOCKS, P) without one block of time each
-    by_scale: Array  # (2 n, P) changes by the scale of each joint, of payload and of model
+    by_scale: Array  # (2 n, P) changes by the scales of the joints, of payload and of model
     free: Array  # (P, f) directions that are not determined
     residual: Array  # (n,) root mean square
     factor: Array  # (n,) of the efforts relative to the model
@@ -83,6 +89,7 @@ def fit_payload(rows: Rows, scale_error: float) -> PayloadFit:
     sigma = np.ones(n)
     for _ in range(WEIGHTINGS):
         A, b, of_joint = np.zeros((BLOCKS, P, P)), np.zeros((BLOCKS, P)), np.zeros((n, P, 11))
+        of_model = np.einsum('kj,kji->ji', model / sigma**2 * moving, np.stack([model, excess], 2))
         for j in range(n):
             at = [*range(10), *range(10 + own * j, 10 + own * (j + 1))]
             X = np.hstack([Y[:, j], features[:, j]]) / sigma[j]
@@ -100,12 +107,31 @@ def fit_payload(rows: Rows, scale_error: float) -> PayloadFit:
         least = FLOOR * np.abs(excess).max() + 1e-12
         sigma = np.sqrt(_alike(rest)) * np.maximum(residual, least)
     left_out = [_solution(whole - A[k], right - b[k])[0] for k in range(BLOCKS)]
-    factor, error = effort_scales(rows)
-    off = np.where(np.abs(factor - 1) > CERTAIN * error, factor - 1, 0.0)
     of_payload = scale_error * of_joint[..., :10] @ theta[:10]
-    changes = np.concatenate([of_payload, off[:, None] * of_joint[..., 10]])
-    by_scale = np.array([_solution(whole, change)[0] for change in changes])
-    return PayloadFit(theta, np.array(left_out), by_scale, free, residual, factor, error)
+    by_scale = np.array([_solution(whole, change)[0] for change in of_payload])
+    by_model = np.array([_solution(whole, change)[0] for change in of_joint[..., 10]])
+    off = scale_factors(of_model, of_joint[..., 10], by_model, theta, OF_MODEL * scale_error)
+    by_scale = np.concatenate([by_scale, off @ by_model])
+    return PayloadFit(theta, np.array(left_out), by_scale, free, residual, *effort_scales(rows))
+
+
+def scale_factors(of_model: Array, B: Array, by_model: Array, theta: Array, s: float) -> Array:
+    """Return rows (n, n) whose squares add up to mean^2 + covariance of the factors d.
+
+    Args:
+        of_model: (n, 2) C and c.
+        B: (n, P) of each joint's model with the columns of the fit.
+        by_model: (n, P) changes of theta with d.
+        theta: the solution for d = 0.
+        s: standard deviation of d.
+    """
+    C, c = of_model.T
+    # (C + 1/s^2 - B^T (A^T A)^-1 B) d = c - B^T x, without division by s
+    left = np.eye(len(c)) + s**2 * (np.diag(C) - B @ by_model.T)
+    mean = np.linalg.solve(left, s**2 * (c - B @ theta))
+    covariance = np.linalg.inv(left) * s**2
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 + np.outer(mean, mean))
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
 
 
 def effort_scales(rows: Rows) -> tuple[Array, Array]:

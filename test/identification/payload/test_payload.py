@@ -12,6 +12,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
 from robot_dynamics.identification import Recording, RecordingError, identify
 from robot_dynamics.identification.payload.payload import PayloadError, estimate_payload
+from robot_dynamics.identification.payload.payload_fit import scale_factors
 from robot_dynamics.identification.payload.payload_report import text
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.resources import share_file
@@ -115,6 +116,23 @@ def test_inexact_scales_of_efforts_are_errors_and_named():
         unsure = estimate_payload(ARM, in_motion(seed), LINK)
         assert unsure.mass == one.mass
         assert 0.02 * MASS / np.sqrt(7) < unsure.mass_error < 0.02 * MASS + one.mass_error
+
+
+def test_factors_are_those_of_the_least_squares_of_all_unknowns():
+    rng, s = np.random.default_rng(0), 0.3
+    X, model, b = rng.normal(size=(80, 6)), rng.normal(size=(80, 3)), rng.normal(size=80)
+    A, theta = X.T @ X, np.linalg.lstsq(X, b)[0]
+    # Columns of three joints, each with rows of its own.
+    model = model * (np.arange(80)[:, None] % 3 == np.arange(3))
+    of_model = np.column_stack([(model**2).sum(axis=0), model.T @ b])
+    B = model.T @ X
+    rows = scale_factors(of_model, B, np.linalg.solve(A, B.T).T, theta, s)
+    both = np.hstack([X, model])
+    covariance = np.linalg.inv(both.T @ both + np.diag([0] * 6 + [1 / s**2] * 3))
+    mean = (covariance @ both.T @ b)[6:]
+    expected = covariance[6:, 6:] + np.outer(mean, mean)
+    np.testing.assert_allclose(rows.T @ rows, expected, atol=1e-12)
+    assert not scale_factors(of_model, B, np.linalg.solve(A, B.T).T, theta, 0.0).any()
 
 
 @pytest.mark.slow
