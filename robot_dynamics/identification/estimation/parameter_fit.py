@@ -41,6 +41,7 @@ CONVERGED = 1e-3  # relative change of the objective
 CERTAIN_GAIN = 5.0  # standard deviations of a drive gain that the description shows
 FEWEST = 10  # rows of a joint at rest, or in motion, with a standard deviation of their own
 FLOOR = 1e-4  # of the effort: least standard deviation of a residual
+LONG, MANY = 8, 10  # blocks of time: a longer one, at most, and the least number of longer ones
 RANK = 1e-8  # relative: columns below it are dependent
 
 
@@ -53,7 +54,7 @@ class Fit:
         estimate: its solution.
         terms: the rows.
         weight: (K, n) of the rows.
-        spread: (n,) sum_blocks (sum r)^2 / K of the weighted residuals.
+        spread: (n,) sum_blocks (sum r)^2 / K of the weighted residuals, times `lasting`.
         error: standard deviations, in the fields of an estimate; the description counts as an
             observation of theta with the weight PRIOR.
         prior: (10 nb,) standard deviations of theta by the description alone.
@@ -78,7 +79,8 @@ def fit(problem: Problem, progress: Callable[[str], None] = lambda _: None) -> F
     x, weight = estimate(problem, terms, progress)
     if 'load' in problem.law.terms:
         terms = problem.terms(x)
-    spread = spreads(terms, weight * (terms.effort - terms.predicted(x)))
+    residual = weight * (terms.effort - terms.predicted(x))
+    spread = lasting(terms, residual) * spreads(terms, residual)
     covariance, prior = covariance_of(problem, terms, weight, spread, x)
     variance = np.maximum(covariance.diagonal(), 0.0)
     return Fit(problem, x, terms, weight, spread, split(problem, np.sqrt(variance)), prior)
@@ -261,3 +263,18 @@ def spreads(terms: Terms, weighted: Array) -> Array:
     """
     sums = [np.bincount(terms.block, column) for column in weighted.T]
     return np.array([float(s @ s) / len(weighted) for s in sums])
+
+
+def lasting(terms: Terms, weighted: Array) -> float:
+    """Return by how much correlation beyond one block of time raises the spreads, 1 or more.
+
+    Residuals of real arms, of what the model lacks, are alike for seconds. It is the mean over the
+    joints: there are few longer blocks. A recording too short for MANY of them does not tell: 1.
+    """
+    long = min(LONG, len(np.unique(terms.block)) // MANY)
+    measured = terms.effort.any(axis=0)
+    if long < 2 or not measured.any():
+        return 1.0
+    longer = replace(terms, block=terms.block // long)
+    ratio = spreads(longer, weighted)[measured] / spreads(terms, weighted)[measured]
+    return max(1.0, float(ratio.mean()))

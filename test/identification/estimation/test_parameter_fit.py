@@ -119,3 +119,16 @@ def test_the_automatic_cutoff_is_at_most_twelve_hertz():
     qdd = -(w**2) * np.sin(w * t) - size * fast**2 * np.sin(fast * t)
     one = recorded(wrong(ELBOW, viscous=0.4), motion=(t[:, 0], q, qd, qdd), noise=1e-4)
     assert identify(Dynamics(ELBOW), one).signals.cutoff <= 12.0
+
+
+@pytest.mark.parametrize(('seconds', 'sign'), [(1, 1.0), (3, 1.0), (3, -1.0)])
+def test_residuals_that_last_for_seconds_count_as_one(seconds, sign):
+    one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), duration=150.0, rate=100.0)
+    # What the model lacks: torques of one size for so long.
+    steps = RNG(5).normal(size=(200, 2))[(one.t // seconds).astype(int)]
+    effort = one.effort + sign * 0.3 * one.effort.std(axis=0) * steps
+    found = identify(Dynamics(ELBOW), replace(one, effort=effort), cutoff=4.0, test=one).fit
+    weighted = found.weight * (found.terms.effort - found.terms.predicted(found.estimate))
+    count = found.spread / (weighted**2).mean(axis=0)  # neighbouring rows that count as one
+    of_second = len(weighted) / (one.t[-1] - one.t[0])
+    assert count.mean() == pytest.approx(seconds * of_second, rel=0.35)
