@@ -217,7 +217,10 @@ def joint_order(joints: tuple[str, ...], joint_names: tuple[str, ...]) -> tuple[
             f'joints is {", ".join(order)}; it must name each of {", ".join(joint_names)} once'
         )
         if set(order).isdisjoint(joint_names):
-            message += '; parameters of coupled motors (identify --coupling) are not supported'
+            message += (
+                '; they are of another robot, or of coupled motors (identify --coupling), whose '
+                'parameters are not supported'
+            )
         raise ParameterError(message)
     return order
 

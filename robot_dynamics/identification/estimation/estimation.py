@@ -254,6 +254,7 @@ def identify(
     for one in (*several, test, None if payload is None else payload.recording):
         if one is not None:
             require_joints(one, arm.model)
+    joints = arm.model.joint_names
     if coupling is not None:
         of_motors = partial(coupling.recording, efforts=efforts)
         arm, several = Dynamics(coupling.robot(arm.model)), [of_motors(one) for one in several]
@@ -273,11 +274,11 @@ def identify(
     better = [with_better_velocities(one, cutoff) for one in several]
     whole = [Seen(rows(one.recording), k) for k, one in enumerate(better)]
     with refusals():
-        require_motion(arm, _together(whole))
+        require_motion(arm, _together(whole), joints)
     tested = None if test is None else rows.aligned(test)
     if tested is not None:
         with refusals('test recording: '):
-            require_motion(arm, tested)
+            require_motion(arm, tested, joints)
     folds, source = _folds(whole, tested)
     first = whole if source == 'blocks' else folds[0].fitted
     loaded, load = [], None

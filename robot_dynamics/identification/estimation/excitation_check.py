@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 
@@ -75,18 +75,24 @@ def _in_motion(seen: Observations) -> Array:
     return np.asarray(travels & (seen.moving.mean(axis=0) >= MOVING))
 
 
-def require_motion(arm: Dynamics, seen: Observations) -> None:
-    """Raise RefusedError if most joints are at rest, the motion is too short, or permuted."""
+def require_motion(arm: Dynamics, seen: Observations, joints: Sequence[str]) -> None:
+    """Raise RefusedError if most joints are at rest, the motion is too short, or permuted.
+
+    Args:
+        arm: of joints, or of their motors.
+        seen: its rows.
+        joints: that can be locked; motors of coupled joints cannot.
+    """
     on = _in_motion(seen)
     idle = [name for name, moves in zip(arm.model.joint_names, on, strict=True) if not moves]
     if 2 * len(idle) > len(on):
         largest = float(np.ptp(seen.q, axis=0).max())
         at = dict(zip(arm.model.joint_names, np.median(seen.q, axis=0), strict=True))
-        where = [f'{name}={at[name]:.4g}' for name in idle]
+        where = ' '.join(f'{name}={at[name]:.4g}' for name in idle if name in joints)
         raise LowExcitationError(
             f'{len(idle)} of {len(on)} joints do not move enough ({", ".join(idle)}; largest '
-            f'range {largest:.3g} rad or m): {ADVICE}, or lock those that cannot move: '
-            f'--lock {" ".join(where)}'
+            f'range {largest:.3g} rad or m): {ADVICE}'
+            + (f', or lock those that cannot move: --lock {where}' if where else '')
         )
     step = float(np.median(np.diff(seen.t)))
     seconds = float((seen.moving & on).any(axis=1).sum()) * step

@@ -309,11 +309,11 @@ def test_few_determined_parameters_are_a_note():
 def test_only_another_order_of_joints_is_refused(name, size):
     true = wrong(EXACT[name], seed=3, size=size, viscous=1.0, coulomb=0.6)
     r, arm, rng = recorded(true, 2, rate=100.0), Dynamics(EXACT[name]), RNG(7)
-    require_motion(arm, observations(arm, r, 5.0))
+    require_motion(arm, observations(arm, r, 5.0), r.joint_names)
     for _ in range(3):
         order = rng.permutation(true.n)
         with pytest.raises(RefusedError, match='appear to be in another order'):
-            require_motion(arm, observations(arm, permuted(r, order), 5.0))
+            require_motion(arm, observations(arm, permuted(r, order), 5.0), r.joint_names)
 
 
 def permuted(one, order):

@@ -25,7 +25,7 @@ from robot_dynamics.identification import (
 )
 from robot_dynamics.model.coordinates import with_coordinates
 from robot_dynamics.ros.parameter_files import check_identified
-from robot_dynamics.ros.parameters import ParameterError
+from robot_dynamics.ros.parameters import ParameterError, joint_order
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 MODEL = parse_urdf(ELBOW)
@@ -200,3 +200,19 @@ def test_a_coupling_that_does_not_fit_is_an_error_of_its_file(files, tmp_path, c
     assert 'c.yaml: joints is shoulder, elbow, hand; expected' in capsys.readouterr().err
     assert cli.main([*map(str, words), '--coupling', str(tmp_path / 'no.yaml')]) == 2
     assert 'no.yaml' in capsys.readouterr().err
+
+
+def test_motors_are_not_named_as_joints_to_lock():
+    joints, shafts = recorded_coupled(MODEL, coupled())
+    still = replace(shafts, q=np.broadcast_to(shafts.q[0], shafts.q.shape), qd=None)
+    with pytest.raises(RecordingError, match='2 of 2 joints do not move enough') as raised:
+        identify(Dynamics(MODEL), still, efforts='currents', coupling=coupled())
+    assert '--lock' not in str(raised.value)
+    still = replace(joints, q=still.q, qd=None)
+    with pytest.raises(RecordingError, match=f'--lock {MODEL.joint_names[0]}='):
+        identify(Dynamics(MODEL), still)
+
+
+def test_joints_of_another_robot_may_be_coupled_motors():
+    with pytest.raises(ParameterError, match='they are of another robot, or of coupled motors'):
+        joint_order(('a', 'b'), MODEL.joint_names)
