@@ -28,7 +28,7 @@ BASE = {
     'send': ['/no'],  # likewise
 }
 # Verbs that read a recording, and what they need besides.
-RECORDED = {'evaluate': [], 'identify': [], 'payload': ['--link', 'link2']}
+RECORDED = {'evaluate': [], 'identify': [], 'payload': ['--link', 'link2'], 'thresholds': []}
 VALUES = [
     'nan',
     'inf',
