@@ -23,6 +23,7 @@ from robot_dynamics.settings import checked, setting
 from robot_dynamics.spatial import Array
 
 FACTOR = (1.0, 1e6)
+COLLISION = 'collision'  # kind of contact
 TINY = 1e-12  # N m or N
 UNKNOWN = 2.2  # of the Coulomb friction: threshold where its direction is not known
 
@@ -132,7 +133,7 @@ class ContactDetector:
         if found is not None:
             return 'payload' if found.moved else 'like a payload'
         collision = self._settings.collision_factor / self._settings.contact_factor
-        return 'collision' if excess >= collision else 'contact'
+        return COLLISION if excess >= collision else 'contact'
 
     def _at(self, p: Array) -> tuple[Array, Array]:
         """Return standard deviations and thresholds of contact (n,) at momenta p (n,)."""

@@ -148,7 +148,7 @@ class ReferenceFollower:
         self.motion = Motion(path, self.now, STOPPING)
         self.speed.reset()
 
-    def _yield(self, state: JointReading, why: str) -> None:
+    def _yield(self, state: JointReading) -> None:
         """Brake from the measured state, and be held there: the arm may be at an obstacle."""
         arm, most = _measured(state), self._model.velocity_limit
         start = arm._replace(qd=np.clip(arm.qd, -most, most))
@@ -156,9 +156,23 @@ class ReferenceFollower:
         name = STOPPING if path.duration > 0 else ''
         self.motion = Motion(YieldingStop(path, arm), self.now, name)
         self.present = self._sample(self.motion)  # a trajectory that is due begins here
-        self.placed, self.violation = True, why
-        self.violations += 1
+        self.placed = True
         self.speed.reset()
+
+    def _violate(self, state: JointReading, why: str) -> None:
+        self._yield(state)
+        self.violation = why
+        self.violations += 1
+
+    def collide(self, why: str) -> None:
+        """End every motion, for a reason, at an obstacle: brake from the measured state."""
+        self.execution.conclude(Outcome.CANCELLED, why)
+        self._pending = None
+        if self._state is not None:
+            self._yield(self._state)
+            self._moved = True  # the next reference is not that of the motion
+        if self.poses is not None:
+            self.poses.release()
 
     @property
     def doing(self) -> str:
@@ -366,7 +380,7 @@ class ReferenceFollower:
         else:
             why = self._path_violation(motion, state)
             if why:
-                self._yield(state, why)
+                self._violate(state, why)
             elif motion.name and since > path.duration * SECOND:
                 why = self._arrive(motion, state)
         if self._pending is not None and self._pending.is_due(self.now):
@@ -399,7 +413,7 @@ class ReferenceFollower:
                 outcome = Outcome.GOAL_VIOLATED if why else Outcome.SUCCEEDED
                 self.execution.conclude(outcome, why)
         if why:
-            self._yield(state, why)
+            self._violate(state, why)
         else:
             self._hold(path.end)
         return why

@@ -9,6 +9,7 @@ Subscribes
     reference                trajectory_msgs/JointTrajectory  one point: the next of a stream
     target_pose              geometry_msgs/PoseStamped        the next of a stream, for a frame
     target_wrench            geometry_msgs/WrenchStamped      that a link exerts, likewise
+    momentum_observer_node/contact  diagnostic_msgs/DiagnosticArray  if `on_collision`
     payload, ~/set_payload   geometry_msgs/InertiaStamped     of all nodes, of this node alone
     robot_description        std_msgs/String                  latched, if no parameter gives it
 Publishes
@@ -52,8 +53,10 @@ from typing_extensions import override
 
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.motions import Outcome, Phase
+from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import health, motion_status
+from robot_dynamics.ros.collision_input import CollisionInput
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 from robot_dynamics.ros.frame_impedance import FrameImpedance
@@ -82,11 +85,12 @@ class Mode(Enum):
     BLOCKED = motion_status.FAULTED  # enabled; another node commands the motors
     WAITING = motion_status.WAITING  # enabled; without joint states
     COMMANDING = 'as the reference'  # enabled; a torque for every joint state
+    COLLIDED = 'collided'  # `on_collision`, until it is enabled again
 
     @property
     def enabled(self) -> bool:
         """Whether motions are followed."""
-        return self not in (Mode.DISABLED, Mode.RELEASING)
+        return self not in (Mode.DISABLED, Mode.RELEASING, Mode.COLLIDED)
 
 
 class FeedforwardNode(RobotNode):
@@ -107,6 +111,13 @@ class FeedforwardNode(RobotNode):
         COMMANDING   disabled                                     RELEASING
         COMMANDING   other joints                                 WAITING
         COMMANDING   activated again                              WAITING
+        COMMANDING   collision                                    COLLIDED
+        COLLIDED     enabled                                      COMMANDING
+        COLLIDED     enabled             joint states stopped     WAITING
+        COLLIDED     disabled                                     RELEASING
+        COLLIDED     blocked                                      DISABLED
+        COLLIDED     other joints                                 DISABLED
+        COLLIDED     activated again                              DISABLED
         BLOCKED      unblocked                                    COMMANDING
         BLOCKED      unblocked           joint states stopped     WAITING
         BLOCKED      disabled                                     DISABLED
@@ -152,6 +163,8 @@ class FeedforwardNode(RobotNode):
                 self.frame.follower,
             )
         )
+        self.collisions = self.add(CollisionInput(self, self._on_collision))
+        self._collision = ''
         self.states = self.add(StateOutput(self))
         self.action = self.add(TrajectoryActionServer(self, self.references, self._obstacle))
         self.create_service(SetBool, '~/enable', self._on_enable)
@@ -231,6 +244,9 @@ class FeedforwardNode(RobotNode):
     def _enable(self) -> None:
         if self.mode is Mode.RELEASING and not self.references.follower.is_off:
             self.mode = self._enabled_mode()  # the reference and the torque continue
+        elif self.mode is Mode.COLLIDED:
+            self.references.follower.release()  # held where the arm is, from the present torque
+            self.mode = self._enabled_mode()
         elif not self.mode.enabled:
             self.mode = Mode.WAITING
             if self.active:
@@ -242,6 +258,16 @@ class FeedforwardNode(RobotNode):
             self.references.follower.stop('disabled')
             if self.torques.gate.is_open:
                 self.mode = Mode.RELEASING
+
+    def _on_collision(self, why: str) -> None:
+        """Apply `on_collision` from the next state on."""
+        choice = self.parameters.on_collision
+        if self.mode is not Mode.COMMANDING or choice == 'none':
+            return
+        self.references.follower.collide(why)
+        self.mode, self._collision = Mode.COLLIDED, f'{why}: {choice}; ~/enable releases the arm'
+        self.health.counts['collision'] += 1
+        self._status.report()
 
     def _on_stop(self, request: Any, response: Any) -> Any:
         response.success = self.active
@@ -313,6 +339,8 @@ class FeedforwardNode(RobotNode):
 
     def _obstacle(self) -> str:
         """Return why no goal can be followed at present, or ''."""
+        if self.mode is Mode.COLLIDED:
+            return self._collision
         if not self.mode.enabled:
             return 'the node is disabled; ~/enable enables it'
         if self.mode is Mode.BLOCKED:
@@ -321,6 +349,8 @@ class FeedforwardNode(RobotNode):
 
     def _description(self) -> str:
         """Return what the node does at present."""
+        if self.mode is Mode.COLLIDED:
+            return 'after a collision'
         if not self.mode.enabled:
             return 'disabled'
         if self.law.is_led:
@@ -332,6 +362,8 @@ class FeedforwardNode(RobotNode):
         follower, word, detail = self.references.follower, self.mode.value, ''
         if self.mode is Mode.BLOCKED:
             detail = self.torques.guard.conflict
+        elif self.mode is Mode.COLLIDED:
+            word, detail = motion_status.FAULTED, self._collision
         elif self.mode is Mode.COMMANDING:
             word, detail = follower.phase.value, self.frame.remark
             if self.law.is_led:
@@ -358,7 +390,7 @@ class FeedforwardNode(RobotNode):
         if follower.placed and state.qd is not None:
             self.torques.restart()
             self.law.restart()  # the step from one reference to another is no displacement
-        commands = self.mode in (Mode.COMMANDING, Mode.RELEASING)
+        commands = self.mode in (Mode.COMMANDING, Mode.RELEASING, Mode.COLLIDED)
         if not commands or state.qd is None:
             why = self._obstacle() or 'joint states without velocity'
             dropped = dropped or why * follower.moving
@@ -366,7 +398,7 @@ class FeedforwardNode(RobotNode):
         if dropped:
             self.get_logger().warning(f'{dropped}: {follower.doing}')
         if commands:
-            self._command(self.law.torque(state, reference), state)
+            self._command(self._torque(state, reference), state)
             dropped = dropped or self.frame.ended
         self.action.latest = state, reference
         torque = self.torques.gate.last if commands else None
@@ -381,6 +413,11 @@ class FeedforwardNode(RobotNode):
             if was_open and execution.outcome is Outcome.REJECTED:
                 word = motion_status.REJECTED
             self._status.report('; '.join(event), word)
+
+    def _torque(self, state: JointReading, reference: Reference) -> Array:
+        if self.mode is Mode.COLLIDED and self.parameters.on_collision == 'gravity_only':
+            return self.law.gravity(state)
+        return self.law.torque(state, reference)
 
     def _command(self, tau: Array, state: JointReading) -> None:
         """Publish a torque within the limits; or the last one, once a disabled arm is at rest."""
@@ -409,7 +446,9 @@ class FeedforwardNode(RobotNode):
 
     @override
     def status(self) -> Status | None:
-        """Return a WARN while joint states are missing."""
+        """Return a WARN while joint states are missing, an ERROR after a collision."""
+        if self.mode is Mode.COLLIDED:
+            return health.ERROR, self._collision
         if self.watch.silent:
             return health.WARN, f'{self.watch.silent}: {self.parameters.on_timeout}'
         return None

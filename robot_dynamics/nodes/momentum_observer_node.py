@@ -34,7 +34,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 from typing_extensions import override
 
-from robot_dynamics.control.contact import NONE, Contact, ContactDetector
+from robot_dynamics.control.contact import COLLISION, NONE, Contact, ContactDetector
 from robot_dynamics.control.contact_thresholds import ENOUGH, FreeMotion, Learned
 from robot_dynamics.control.contact_wrench import ContactWrench, ContactWrenchEstimator
 from robot_dynamics.control.joint_reading import JointReading, StampRateLimit
@@ -55,7 +55,7 @@ from robot_dynamics.ros.serialization import joint_state_writer
 from robot_dynamics.spatial import Array
 
 CONTACT_RATE = 10.0  # Hz, of ~/contact without a change
-LEVELS = {'none': health.OK, 'collision': health.ERROR}  # others: WARN
+LEVELS = {'none': health.OK, COLLISION: health.ERROR}  # others: WARN
 NOT_LEARNED = 'no thresholds of contact: call ~/learn, or run robot-dynamics thresholds'
 
 

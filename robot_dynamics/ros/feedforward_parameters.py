@@ -198,6 +198,13 @@ class FeedforwardParameters(ImpedanceParameters):
         choices=('stop', 'hold', 'gravity'),
         live=True,
     )
+    on_collision: str = parameter(
+        'none',
+        'What a collision on momentum_observer_node/contact does: none; hold (brake and be held '
+        'where the arm is); gravity_only (the torque of gravity). ~/enable releases the arm.',
+        choices=('none', 'hold', 'gravity_only'),
+        live=True,
+    )
     publish_commands: bool = parameter(
         False, 'Publish effort_controller/commands as well, for ros2_control.'
     )

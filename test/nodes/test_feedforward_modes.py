@@ -9,7 +9,9 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from elbow import ELBOW
+from rclpy.serialization import serialize_message
 from std_srvs.srv import SetBool
 
 from robot_dynamics.control.joint_reading import JointReading
@@ -51,6 +53,7 @@ class Driven:
             ramp_time=0.0,
             max_torque_rate=[5.0],
             silence_timeout=SILENCE,
+            on_collision='hold',
         )
         self.stamp, self.others, self.q = 0, [], np.array([0.1, 0.2])
         self.poll = self.node.torques.guard.poll
@@ -68,6 +71,7 @@ class Driven:
             'torque released': self.release,
             'other joints': self.use_other_joints,
             'activated again': self.activate_again,
+            'collision': self.collide,
         }
         self.conditions = {
             '': lambda: None,
@@ -112,6 +116,14 @@ class Driven:
         self.node.trigger_deactivate()
         self.node.trigger_activate()
 
+    def collide(self):
+        (contact,) = (
+            one for one in self.node.subscriptions if one.topic_name.endswith('/contact')
+        )
+        for kind in ('none', 'collision'):
+            status = DiagnosticStatus(message=kind)
+            contact.callback(serialize_message(DiagnosticArray(status=[status])))
+
     def command_once(self):
         self.state()
         self.silence()
@@ -119,11 +131,13 @@ class Driven:
     def enter(self, mode):
         if mode is not Mode.DISABLED:
             self.enable(True)
-        if mode in (Mode.COMMANDING, Mode.RELEASING, Mode.BLOCKED):
+        if mode in (Mode.COMMANDING, Mode.RELEASING, Mode.BLOCKED, Mode.COLLIDED):
             for _ in range(1000):
                 self.state()
         if mode is Mode.RELEASING:
             self.enable(False)
+        if mode is Mode.COLLIDED:
+            self.collide()
         if mode is Mode.BLOCKED:
             self.publish_elsewhere('/other')
         assert self.node.mode is mode
