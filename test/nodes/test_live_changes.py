@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from called_nodes import CalledNode
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Point, PoseStamped, Quaternion, Vector3, WrenchStamped
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -96,6 +97,17 @@ def corners(called):
     return followed(called, points(0, way, (0.0, 0.02, 0.04, 0.07)), away=0.0)
 
 
+def struck(called):
+    """A motion during which an arm without gains leaves its path, and collides."""
+    status = DiagnosticStatus(message='collision')
+    found = trajectory(called)[:1]
+    called.give('/momentum_observer_node/contact', DiagnosticArray(status=[status]))
+    for k in range(60, 90):
+        q = START + 1e-3 * k * np.array([1, -2])
+        found.append(called.answer(state(BEGIN + 2 * k * MS, q, [0.5, -1.0])))
+    return found
+
+
 def partial(called):
     """A motion of one joint alone."""
     way = [[START[1]], [START[1] - 0.03]]
@@ -179,6 +191,8 @@ MOTIONS = [
     (trajectory, {'constraints.goal_time': 0.01}, 'constraints.stopped_velocity_tolerance', 0.01),
     (trajectory, {}, 'speed_scale', 0.5),
     (trajectory, {}, 'torque_limit_scale', 0.1),
+    (struck, {}, 'on_collision', 'hold'),
+    (struck, {}, 'on_collision', 'gravity_only'),
     (trajectory, {'torque_limit_scale': 0.15}, 'on_infeasible', 'reject'),
     (trajectory, {'torque_limit_scale': 0.15}, 'on_infeasible', 'slow_down'),
     (corners, {}, 'interpolation', 'linear'),
