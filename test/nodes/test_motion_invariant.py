@@ -325,6 +325,19 @@ class Motions(RuleBasedStateMachine):
     def release(self):
         self.follower.release()
 
+    @rule(qd=offsets, count=st.integers(0, 40))
+    def collision(self, qd, count):
+        """The arm is thrown back, and stays where it then is."""
+        self.qd = 10 * qd
+        self.stamp += MS
+        self.receive()
+        self.follower.collide('collision')
+        self.qd = np.zeros(2)
+        for _ in range(count):
+            self.stamp += 5 * MS
+            self.receive()
+            assert np.abs(self.last.q - self.q).max() < 1e-9 and not self.last.qd.any()
+
     @rule(scale=st.sampled_from([0.0, 0.05, 0.3, 1.0, 1.0]), count=st.integers(0, 60))
     def speed(self, scale, count):
         self.follower.speed.target = scale
