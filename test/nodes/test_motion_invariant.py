@@ -336,7 +336,8 @@ class Motions(RuleBasedStateMachine):
         for _ in range(count):
             self.stamp += 5 * MS
             self.receive()
-            assert np.abs(self.last.q - self.q).max() < 1e-9 and not self.last.qd.any()
+            assert np.abs(self.last.q - self.q).max() < 1e-9
+            assert not self.last.qd.any()
 
     @rule(scale=st.sampled_from([0.0, 0.05, 0.3, 1.0, 1.0]), count=st.integers(0, 60))
     def speed(self, scale, count):
