@@ -30,6 +30,7 @@ from robot_dynamics.identification.payload.payload_bounds import bounds, least_e
 from robot_dynamics.identification.payload.payload_fit import (
     CERTAIN,
     ENOUGH_SAMPLES,
+    OF_MODEL,
     PayloadFit,
     Rows,
     fit_payload,
@@ -44,8 +45,9 @@ from robot_dynamics.identification.recordings.recording import (
     scale_of,
 )
 from robot_dynamics.identification.recordings.smoothing import Stretch, cutoff_of, smooth
-from robot_dynamics.model.inertia import Inertial, inconsistency, symmetric
+from robot_dynamics.model.inertia import Inertial, inconsistency, symmetric, to_parameters
 from robot_dynamics.model.joint_values import rms
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.numbers import measured
 from robot_dynamics.spatial import Array
 
@@ -120,7 +122,8 @@ def estimate_payload(
         friction: 'estimated' with the payload, in addition to that of the model, with an offset
             of the efforts of each joint; or 'model'. At rest it is that of the model.
         effort_scale: recorded effort times this is N m or N, one for all joints or (n,).
-        scale_error: standard deviation of that factor of each joint, relative.
+        scale_error: standard deviation of that factor of each joint, relative. A quarter of it
+            is that of the model's efforts, and of the mass and first moment of its body.
         effort_gravity_compensated: the recorded effort does not include the gravity torque of the
             model.
         cutoff: Hz, of the low-pass; by default where the spectrum of the motion ends.
@@ -147,7 +150,8 @@ def estimate_payload(
     ]
     if sum(piece.seconds_in_motion for piece in pieces) >= ENOUGH_MOTION:
         with_friction = friction == 'estimated'
-        return _from_motion(link, pieces, arm.model.joint_names, with_friction, scale_error)
+        errors = scale_error, _body_errors(arm.model, body, to_body, OF_MODEL * scale_error)
+        return _from_motion(link, pieces, arm.model.joint_names, with_friction, errors)
     return _from_postures(link, pieces, arm.model.coulomb)
 
 
@@ -216,7 +220,7 @@ def _from_motion(
     pieces: list[_Piece],
     names: tuple[str, ...],
     with_friction: bool,
-    scale_error: float,
+    errors: tuple[float, Array],
 ) -> Payload:
     parts = [piece.rows(with_friction) for piece in pieces]
     rows = Rows(*(np.concatenate(x) for x in zip(*parts, strict=True)))
@@ -224,7 +228,7 @@ def _from_motion(
         raise PayloadError(
             f'no joint moves in {ENOUGH_SAMPLES} samples; move the arm for {ENOUGH_MOTION:g} s'
         )
-    found = fit_payload(rows, scale_error)
+    found = fit_payload(rows, *errors)
     return Payload(
         link,
         *_parts(found.value),
@@ -234,6 +238,20 @@ def _from_motion(
         residual=found.residual,
         notes=(*_doubts(found, names), *_remarks(found.value, found.error)),
     )
+
+
+def _body_errors(model: RobotModel, body: int, to_body: Array, share: float) -> Array:
+    """Return errors (4, 10) of the carrying body's parameters, in the frame of the link.
+
+    They are a share of its mass, and of its mass times its radius of gyration about its joint in
+    each direction of the centre of mass.
+    """
+    pi = to_parameters(model.inertial(body))
+    errors = np.zeros((4, 10))
+    errors[0, 0] = pi[0]
+    # m r = sqrt(m tr(I) / 2)
+    np.fill_diagonal(errors[1:, 1:4], np.sqrt(pi[0] * pi[[4, 7, 9]].sum() / 2))
+    return np.asarray(share * np.linalg.solve(to_body, errors.T).T)
 
 
 def _doubts(found: PayloadFit, names: tuple[str, ...]) -> list[str]:

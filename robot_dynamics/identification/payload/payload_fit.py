@@ -14,7 +14,8 @@ motion tells mean and covariance of d, beside all other unknowns x of all joints
 
     A^T A x + B d = A^T b,    B^T x + (C + 1/s^2) d = c
 
-The mean counts as an error. It is not fitted: errors of links look like factors.
+The mean counts as an error. It is not fitted: errors of links look like factors. Errors of the
+carrying body's own parameters look like a payload, and are added to those of theta.
 
 Source: Efron and Stein, "The jackknife estimate of variance", Annals of Statistics 9(3), 1981.
 """
@@ -54,7 +55,7 @@ class PayloadFit(NamedTuple):
 
     theta: Array  # (P,)
     left_out: Array  # (BLOCKS, P) without one block of time each
-    by_scale: Array  # (2 n, P) changes by the scales of the joints, of payload and of model
+    changes: Array  # (2 n + e, P) by scales of payload and model, and by errors of the body
     free: Array  # (P, f) directions that are not determined
     residual: Array  # (n,) root mean square
     factor: Array  # (n,) of the efforts relative to the model
@@ -69,17 +70,18 @@ class PayloadFit(NamedTuple):
     def error(self) -> Array:
         """Their standard errors (10,), infinite where they are not determined."""
         noise = _jackknife(np.array([_values(theta) for theta in self.left_out]))
-        changes = [_values(self.theta + change) - self.value for change in self.by_scale]
+        changes = [_values(self.theta + change) - self.value for change in self.changes]
         error = np.sqrt(noise**2 + (np.array(changes) ** 2).sum(axis=0))
         return np.asarray(np.where(_undetermined(self.free[:10]), np.inf, error))
 
 
-def fit_payload(rows: Rows, scale_error: float) -> PayloadFit:
+def fit_payload(rows: Rows, scale_error: float, of_body: Array) -> PayloadFit:
     """Return the payload, by weighted least squares; some joint has to move.
 
     Args:
         rows: the samples.
         scale_error: standard deviation of the scale of the efforts of each joint, relative.
+        of_body: (e, 10) independent errors of the body that carries the payload.
     """
     excess, Y, model, features, moving = rows
     n, blocks = excess.shape[1], np.array_split(np.arange(len(excess)), BLOCKS)
@@ -111,8 +113,9 @@ def fit_payload(rows: Rows, scale_error: float) -> PayloadFit:
     by_scale = np.array([_solution(whole, change)[0] for change in of_payload])
     by_model = np.array([_solution(whole, change)[0] for change in of_joint[..., 10]])
     off = scale_factors(of_model, of_joint[..., 10], by_model, theta, OF_MODEL * scale_error)
-    by_scale = np.concatenate([by_scale, off @ by_model])
-    return PayloadFit(theta, np.array(left_out), by_scale, free, residual, *effort_scales(rows))
+    by_body = np.hstack([of_body, np.zeros((len(of_body), P - 10))])
+    changes = np.concatenate([by_scale, off @ by_model, by_body])
+    return PayloadFit(theta, np.array(left_out), changes, free, residual, *effort_scales(rows))
 
 
 def scale_factors(of_model: Array, B: Array, by_model: Array, theta: Array, s: float) -> Array:

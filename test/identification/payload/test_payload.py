@@ -14,6 +14,7 @@ from robot_dynamics.identification import Recording, RecordingError, identify
 from robot_dynamics.identification.payload.payload import PayloadError, estimate_payload
 from robot_dynamics.identification.payload.payload_fit import scale_factors
 from robot_dynamics.identification.payload.payload_report import text
+from robot_dynamics.model.inertia import to_parameters
 from robot_dynamics.model.states import random_postures
 from robot_dynamics.resources import share_file
 from robot_dynamics.simulation import load_profile, record_motion
@@ -118,6 +119,17 @@ def test_inexact_scales_of_efforts_are_errors_and_named():
         assert 0.02 * MASS / np.sqrt(7) < unsure.mass_error < 0.02 * MASS + one.mass_error
 
 
+def test_errors_of_the_body_that_carries_the_payload_count():
+    """A quarter of those of the scales, in its mass and first moment."""
+    exact, inexact = (
+        estimate_payload(ARM, in_motion(0), LINK, scale_error=error) for error in (0.0, 0.02)
+    )
+    pi = to_parameters(MODEL.inertial(MODEL.moving_body(LINK)))
+    moment = 0.005 * np.sqrt(pi[0] * (pi[4] + pi[7] + pi[9]) / 2)
+    assert inexact.mass_error**2 > exact.mass_error**2 + (0.005 * pi[0]) ** 2
+    assert (inexact.com_error**2 > exact.com_error**2 + 0.98 * (moment / inexact.mass) ** 2).all()
+
+
 def test_factors_are_those_of_the_least_squares_of_all_unknowns():
     rng, s = np.random.default_rng(0), 0.3
     X, model, b = rng.normal(size=(80, 6)), rng.normal(size=(80, 3)), rng.normal(size=80)
@@ -175,6 +187,7 @@ def test_errors_cover_the_truth_on_identified_models():
             off.append(error / [mass, 1, 1, 1])
             z.append(share)
     assert (np.abs(z) < 3).all(axis=1).mean() >= 0.95
+    assert (np.sqrt((np.array(z) ** 2).mean(axis=0)) < 1.5).all()
     size = np.sqrt((np.array(off) ** 2).mean(axis=0))
     assert size[0] < 0.015
     assert size[1:].max() < 0.003
