@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare four control laws on a simulated arm, with an exact model and with an unknown payload.
+"""Compare control laws on a simulated arm, with an exact model and with an unknown payload.
 
 python examples/control_laws.py
 """
@@ -32,12 +32,18 @@ def main() -> dict[str, list[float]]:
     gains = pd_gains(known, trajectory.sample(np.linspace(0.0, 2.0, 20)).q, TIME_STEP)
     # Computed torque multiplies feedback by M: gains in 1/s^2 and 1/s, equal for all joints.
     scaled = Gains(kp=np.array(400.0), kd=np.array(40.0))
+    # Joint impedance has a damping ratio in place of kd.
+    damped = Gains(kp=gains.kp, kd=np.array(0.7))
+    feedback = dict.fromkeys(LAWS, gains) | {
+        'computed_torque': scaled,
+        'joint_impedance': damped,
+    }
 
     def largest_error(arm: rd.Dynamics, name: str) -> float:
-        law, feedback = LAWS[name], scaled if name == 'computed_torque' else gains
+        law = LAWS[name]
 
         def torque(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-            return law(known, trajectory.sample(t), q, qd, gains=feedback).tau
+            return law(known, trajectory.sample(t), q, qd, gains=feedback[name]).tau
 
         run = simulate(Simulator(arm, q=start, time_step=TIME_STEP), torque, duration=2.5)
         return float(np.abs(run.q - trajectory.sample(run.t).q).max())
